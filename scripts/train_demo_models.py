@@ -1,7 +1,7 @@
 """Train the stage 1 and the refiner that moviola carries for its demo encoder, from nothing, on gridhouse.
 
     python scripts/train_demo_models.py --work demo-models
-    python scripts/train_demo_models.py --videos 40 --steps 20 20 --work try --out try/models
+    python scripts/train_demo_models.py --videos 40 20 --steps 20 20 --work try --out try/models
 
 They are what `moviola library use --stage1 demo --refiner demo` puts in use. They belong to one state
 of the encoder `demo`: after `scripts/train_demo_clip.py` this script has to run again.
@@ -10,8 +10,8 @@ What they learn from: the films of one world that are numbered for training (60 
 choose the weights, and were asked for the settings below. Those for test (30 %) are asked once, at the end,
 and what comes out goes into the model cards. The worlds of the demo and of the tests have other seeds.
 
-Cost: a quarter of an hour on 2 cores for 1,000 films, their index and features, which `--work` keeps; then
-ten minutes on one core to train both. Same machine, same weights: training uses one thread.
+Cost: half an hour on 2 cores for the films, their index and features, which `--work` keeps; then ten minutes
+on one core to train both. Same machine, same weights: training uses one thread.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ REEL = ("model.hidden_size=128", "model.longest_span=16")
 CARD = """
 ## The demo's
 
-Made by `scripts/train_demo_models.py` from {videos:,} gridhouse films of seed {seed} (60 % to learn from),
-with the first {top} moments of each training query. moviola carries it: `moviola library use --stage1
-demo --refiner demo`. It knows robots in coloured rooms, as the encoder `demo` sees them, and nothing else.
-Apache-2.0, as moviola is.
+Made by `scripts/train_demo_models.py` from {plain:,} plain and {edited:,} edited gridhouse films of seed
+{seed} (60 % to learn from), with the first {top} moments of each training query. moviola carries it:
+`moviola library use --stage1 demo --refiner demo`. It knows robots in coloured rooms, as the encoder `demo`
+sees them, and nothing else. Apache-2.0, as moviola is.
 
 On the test films ({films:,} films, {queries:,} queries, asked once), mean nDCG@20 of the demo's stage 1 alone
 (coarse) and of its proposals after the demo's Reel (refined), by how many segments were retrieved:
@@ -78,15 +78,27 @@ def main() -> None:
         "--work", type=Path, help="folder that keeps films and features; else a temporary one"
     )
     parser.add_argument("--out", type=Path, help="folder for both models; by default where moviola has them")
-    parser.add_argument("--videos", type=int, default=1000)
+    parser.add_argument(
+        "--videos",
+        type=int,
+        nargs=2,
+        default=(500, 300),
+        metavar=("PLAIN", "EDITED"),
+        help="films of the world",
+    )
     parser.add_argument("--steps", type=int, nargs=2, default=(400, 3000), metavar=("STAGE1", "REEL"))
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
     folders = {role: options.out / path.name if options.out else path for role, path in DEMO_MODELS.items()}
 
+    plain, edited = options.videos
     with tempfile.TemporaryDirectory() as scratch:
         world = prepare(
-            options.work or Path(scratch), videos=options.videos, seed=SEED, workers=options.workers
+            options.work or Path(scratch),
+            videos=plain,
+            edited_videos=edited,
+            seed=SEED,
+            workers=options.workers,
         )
         require_present_encoder(world)
         torch.set_num_threads(1)
@@ -138,7 +150,7 @@ def tell(step: int, steps: int, values: Mapping[str, float]) -> None:
         print(f"step {step}/{steps}:", *(f"{name} {value:.4f}" for name, value in shown.items()), flush=True)
 
 
-def measured(world: World, stage1: Path, reel: Path, *, calibrated: bool, videos: int) -> str:
+def measured(world: World, stage1: Path, reel: Path, *, calibrated: bool, videos: tuple[int, int]) -> str:
     """What both find in the test films, as a part of a card."""
 
     def asked(model: Path, segments: int, before: Path | None = None, *, as_search: bool = False) -> Answer:
@@ -160,9 +172,9 @@ def measured(world: World, stage1: Path, reel: Path, *, calibrated: bool, videos
             for low, high, answers, score, share in reliability(*first_answers(shown.run, shown.qrels, first))
         ]
     return CARD.format(
-        videos=videos, seed=SEED, top=TOP, films=shown.videos, queries=len(shown.run.query_ids),
-        heads=" | ".join(SHOWN), rules="---|" * len(SHOWN), rows="\n".join(rows),
-        segments=SEGMENTS[-1], honest="\n".join(honest),
+        plain=videos[0], edited=videos[1], seed=SEED, top=TOP, films=shown.videos,
+        queries=len(shown.run.query_ids), heads=" | ".join(SHOWN), rules="---|" * len(SHOWN),
+        rows="\n".join(rows), segments=SEGMENTS[-1], honest="\n".join(honest),
     )  # fmt: skip
 
 

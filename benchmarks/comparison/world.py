@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.random import Generator
 
 from comparison.streams import export_two_streams
 from moviola.datasets.gridhouse.dataset import SLOTS, annotate, build
+from moviola.datasets.gridhouse.films import SHARES
 from moviola.datasets.readers import ranked_rows
 from moviola.errors import InvalidValue
 from moviola.features import FeatureFolder
@@ -55,8 +57,8 @@ class World:
 
     def videos(self, split: str) -> list[str]:
         """Ids of a split's films: 60 : 10 : 30 by number within each kind, as gridhouse has it."""
-        videos: list[str] = read_json(self.folder / "films" / "splits.json")[split]
-        return videos
+        kinds = groupby(sorted(self.features.durations), key=lambda name: name.rpartition("-")[0])
+        return [name for _, own in kinds for name in _of_split(split, list(own))]
 
     def pairs(self, split: str) -> Path:
         """The pair file of a split: "train", "val" or "test"."""
@@ -135,6 +137,11 @@ def prepare(
         tell(f"choosing pseudo labels by {similarity}")
         annotate(world.annotations, films, similarity=similarity)
     return world if queries is None else _cut(world, queries, seed)
+
+
+def _of_split(split: str, names: Sequence[str]) -> Sequence[str]:
+    first, second = (round(share * len(names)) for share in (SHARES[0], SHARES[0] + SHARES[1]))
+    return {"train": names[:first], "val": names[first:second], "test": names[second:]}[split]
 
 
 TOLD_SHARE = 0.09
