@@ -208,7 +208,9 @@ def test_a_result_of_an_earlier_version_is_refused(trained: Bench, tmp_path: Pat
 
 def test_a_world_of_other_films_is_refused(world: World) -> None:
     assert prepare(world.folder, videos=20, seed=0, workers=1) == World(world.folder)
-    with pytest.raises(InvalidValue, match="holds 20 plain and 0 edited films of seed 0, not 40 and 0 of seed 32"):
+    with pytest.raises(
+        InvalidValue, match="holds 20 plain and 0 edited films of seed 0, not 40 and 0 of seed 32"
+    ):
         prepare(world.folder, videos=40, seed=32, workers=1)
 
 
