@@ -164,7 +164,7 @@ def test_what_is_left_is_said_and_no_time_trains_nothing(work: Path, tmp_path: P
 def test_another_preset_does_not_take_over_the_folder(work: Path) -> None:
     refused = compare("--preset", "full", "--out", work)
     assert refused.returncode == 1
-    assert "holds 40 films of seed 32" in " ".join(refused.stderr.split())
+    assert "holds 40 plain and 0 edited films of seed 32" in " ".join(refused.stderr.split())
 
 
 def test_an_unknown_preset_is_named(tmp_path: Path) -> None:
