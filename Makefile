@@ -9,7 +9,7 @@ LIB    := demo-library
 
 export HF_HUB_OFFLINE ?= 1
 
-.PHONY: demo test quick kernels fuzz torture check page-check browser format docs screenshots bench clean
+.PHONY: demo test quick kernels fuzz torture audit check page-check browser format docs screenshots bench clean
 
 # ---- set-up -----------------------------------------------------------------------------------------
 # One environment for everything; made anew when what it is made from changes.
@@ -57,6 +57,14 @@ fuzz: $(READY)
 DURATION := 600
 torture: $(READY)
 	$(BIN)/python tests/torture/run.py --seconds $(DURATION)
+
+# All installed versions against the advisories that the Python Package Index has; one that it cannot answer for is a
+# failure too. In an environment of its own: what audits is not what is audited.
+audit: $(READY)
+	@$(PYTHON) -m venv build/audit
+	@build/audit/bin/pip install --quiet pip-audit
+	@$(BIN)/pip freeze --exclude-editable > build/audit/installed.txt
+	build/audit/bin/pip-audit --strict --no-deps --disable-pip --requirement build/audit/installed.txt
 
 check: $(READY) page-check
 	$(BIN)/ruff format --check .
