@@ -4,8 +4,9 @@
 
 Real footage: the queries of `benchmarks/footage/queries.csv` are answered by some file of the folder, those
 of `benchmarks/no_match/queries.txt` by none; they were written apart from the texts of the background
-(`unrelated_queries.txt`). gridhouse: the test queries of a world (`moviola gridhouse`), searched with the
-demo's models, beside `gridhouse.csv`, which asks for things, deeds and nonsense that no world shows.
+(`unrelated_queries.txt`). Those of `second.csv`, of both kinds, were written after all settings were chosen.
+gridhouse: the test queries of a world (`moviola gridhouse`), searched with the demo's models, beside
+`gridhouse.csv`, which asks for things, deeds and nonsense that no world shows.
 
 Columns: AUROC of the best score with its 95 % interval; the share of answerable queries that have a strong
 moment, and of the others that have none; Rej-F1 of that; the share of absent ones that are refused where a
@@ -49,11 +50,13 @@ def main() -> None:
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as scratch:
         absent = (HERE / "queries.txt").read_text(encoding="utf-8").splitlines()
+        sets = {"footage": (_column(FOOTAGE, "query"), absent), "second set": _by_kind("second.csv")}
         with Library(Path(scratch) / "footage", encoder=options.encoder) as library:
             library.index(options.videos, ocr=False)
-            for by in WAYS:
-                label = f"footage, {options.encoder}, by {by}"
-                rows.append({"case": label, **figures(library, _column(FOOTAGE, "query"), absent, by)})
+            for name, (sure, unsure) in sets.items():
+                for by in WAYS:
+                    label = f"{name}, {options.encoder}, by {by}"
+                    rows.append({"case": label, **figures(library, sure, unsure, by)})
         if options.gridhouse:
             with Library(Path(scratch) / "gridhouse", encoder="demo", sentence_encoder="none") as library:
                 library.index(options.gridhouse / "videos", ocr=False)
@@ -99,6 +102,12 @@ def best(library: Library, texts: Sequence[str], by: By) -> np.ndarray:
 def _column(path: Path, name: str) -> list[str]:
     with path.open(encoding="utf-8", newline="") as file:
         return [row[name] for row in csv.DictReader(file)]
+
+
+def _by_kind(name: str) -> tuple[list[str], list[str]]:
+    """Answerable and absent queries of a file beside this one."""
+    table = _table(HERE / name)
+    return [q for kind, q in table if kind == "answerable"], [q for kind, q in table if kind == "absent"]
 
 
 def _table(path: Path) -> list[tuple[str, str]]:

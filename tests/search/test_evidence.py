@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,8 @@ import pytest
 
 from moviola.errors import InvalidValue
 from moviola.retrieval import CurveRefiner, Refiner, ShotRefiner
-from moviola.search import By, Library, LikeMoment, SearchOptions, SearchQuery, Text
+from moviola.retrieval.phrases import phrases_of
+from moviola.search import By, Library, LikeMoment, SearchOptions, SearchQuery, Text, WeightedSum
 from moviola.types import Query
 
 RED, GREEN = Text("a red square"), Text("something green")
@@ -80,6 +82,34 @@ def test_a_batch_is_encoded_and_searched_for_at_once(library: Library, calls: Ca
     first, second, third = library.search_many(queries)
     assert calls.batches == [1, 1] and calls.searches == 1
     assert first == third != second
+
+
+def _reads_phrases(library: Library) -> None:
+    """From now on the library's encoder judges texts by their phrases."""
+    searcher = library._searcher
+    assert searcher._background is not None
+    searcher._background = replace(searcher._background, by_phrases=True)
+    searcher._retrievals.clear()
+
+
+@pytest.mark.parametrize("text", ["a red square", "two green rooms beside a yellow door", "red", "of the"])
+def test_by_phrases_a_text_is_the_sum_of_its_phrases(library: Library, text: str) -> None:
+    phrases = WeightedSum.of([(Text(phrase), weight) for phrase, weight in phrases_of(text).items()])
+    expected = library.search(phrases, by="visual", top_k=100)
+    _reads_phrases(library)
+    found = library.search(text, by="visual", top_k=100)
+    assert {(m.video_id, m.span) for m in found} == {(m.video_id, m.span) for m in expected}
+    assert [m.score for m in found] == pytest.approx([m.score for m in expected], abs=2e-3)
+
+
+@pytest.mark.parametrize("query", [RED, RED + GREEN, RED.then(GREEN), RED.without(GREEN)], ids=str)
+def test_phrases_of_all_texts_are_encoded_in_one_batch(
+    library: Library, calls: Calls, query: SearchQuery
+) -> None:
+    _reads_phrases(library)
+    library.search(query)
+    assert calls.batches[0] == 1 and set(calls.texts[0].values()) == {1}
+    assert set(phrases_of(RED.text)) <= set(calls.texts[0])
 
 
 @pytest.mark.parametrize("query", [RED, RED + GREEN, RED.then(GREEN), RED.without(GREEN)], ids=str)

@@ -42,6 +42,34 @@ def test_log_odds_against_their_definition(seed: int, referenced: bool) -> None:
     np.testing.assert_allclose(np.log(scores / (1 - scores)), 0.8 * (compared - 3.0), atol=1e-3)
 
 
+@given(st.integers(0, 1000), st.integers(1, 6))
+def test_log_odds_by_phrases_are_the_mean_of_theirs(seed: int, count: int) -> None:
+    draw = np.random.default_rng(seed)
+    phrases, frames = draw.normal(size=(count, 8)).astype(np.float32), unit(draw.normal(size=(5, 8)))
+    weights = draw.random(count) + 0.1
+    weights /= weights.sum()
+    centre = (0.1 * draw.normal(size=8)).astype(np.float32)
+    background = Background(centre, 0.8, 3.0, unit(draw.normal(size=(20, 8))), by_phrases=True)
+    vector, scale = background.of_phrases(phrases, weights.tolist())
+    assert np.linalg.norm(vector) == pytest.approx(1, abs=1e-6)
+    expected = np.zeros(len(frames))
+    for phrase, weight in zip(phrases, weights, strict=True):
+        scores = background.calibration(phrase).scores(frames @ background.centred(phrase[None])[0])
+        expected += weight * np.log(scores / (1 - scores))
+    scores = scale.scores(frames @ vector)
+    np.testing.assert_allclose(np.log(scores / (1 - scores)), expected, atol=1e-3)
+
+
+@given(st.integers(0, 1000))
+def test_a_single_phrase_is_the_text_itself(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    query, frames = draw.normal(size=8).astype(np.float32), unit(draw.normal(size=(5, 8)))
+    background = Background(np.zeros(8, np.float32), 0.8, 3.0, unit(draw.normal(size=(20, 8))))
+    vector, scale = background.of_phrases(query[None], [1.0])
+    plain = background.calibration(query).scores(frames @ background.centred(query[None])[0])
+    np.testing.assert_allclose(scale.scores(frames @ vector), plain, atol=1e-5)
+
+
 def test_a_query_of_zeros_is_no_error() -> None:
     background = Background(np.zeros(4, np.float32), 1.0, 1.0, np.eye(4, dtype=np.float32))
     assert np.isfinite(background.calibration(np.zeros(4, np.float32)).scores(np.zeros(2))).all()

@@ -59,7 +59,7 @@ CURVE: Mapping[str, float] = {"floor": 0.3, "context": 4.0}
 """Tuned on films that ``benchmarks/footage/query_films.py`` cuts with seed 0, measured with seed 1."""
 
 
-MATCH_SLOPE, MATCH_LINE = 0.8, 3.4
+MATCH_SLOPE, MATCH_LINE = 0.8, 3.2
 """Of a text's standing among the classes, which are pictures of things; measured by
 ``benchmarks/no_match``."""
 
@@ -154,7 +154,7 @@ class ConseEncoder:
     def match(self) -> Match:
         """Calibration of the cosine of a text with a frame, against those with the classes."""
         classes = self._vectors.array("classes")
-        return Match(MATCH_SLOPE, MATCH_LINE, centred=True, references=_unit(classes))
+        return Match(MATCH_SLOPE, MATCH_LINE, centred=True, references=_unit(classes), by_phrases=True)
 
     @property
     def device(self) -> str:

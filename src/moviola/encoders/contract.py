@@ -28,12 +28,15 @@ class Match:
         centred: whether the mean vector of texts about everything is subtracted from a query's first, so that
             no picture is close to every text; x is then the product with the difference, not a cosine.
         references: (k, d) float32, unit vectors of pictures, or of substitutes; None without.
+        by_phrases: whether a text matches as well as its phrases do: the log odds are the mean over the text,
+            its words and its pairs of words (:mod:`moviola.retrieval.phrases`), instead of the text's alone.
     """
 
     slope: float
     line: float
     centred: bool = False
     references: NDArray[np.float32] | None = None
+    by_phrases: bool = False
 
 
 class FrameTextEncoder(Protocol):

@@ -13,6 +13,7 @@ The log odds of a match rise linearly with that value. ``docs/scores.md`` has th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -20,7 +21,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.retrieval.calibration import Calibration
+from moviola.retrieval.calibration import Calibration, mean_log_odds
 from moviola.retrieval.segments import normalised
 
 __all__ = ["Background", "unrelated_queries"]
@@ -47,12 +48,14 @@ class Background:
         slope: log odds per unit, above 0.
         line: the value at even odds.
         references: (k, d) float32, unit vectors of pictures; None without.
+        by_phrases: whether texts are judged by their phrases, see :meth:`of_phrases`.
     """
 
     centre: Floats
     slope: float
     line: float
     references: Floats | None = None
+    by_phrases: bool = False
 
     def centred(self, vectors: Floats) -> Floats:
         """Vectors of queries (Q, d), without the component of all texts, of length 1."""
@@ -74,3 +77,16 @@ class Background:
         deviation = max(float(cosines.std()), _LEAST)
         steepness = self.slope / deviation
         return Calibration(steepness, -steepness * float(cosines.mean()) - self.slope * self.line)
+
+    def of_phrases(self, vectors: Floats, weights: Sequence[float]) -> tuple[Floats, Calibration]:
+        """A text by its phrases: log odds that are the mean of those of the phrases.
+
+        Args:
+            vectors: (n, d) float32, the encoder's vectors of the phrases.
+            weights: of the n phrases, >= 0, with the sum 1.
+
+        Returns:
+            the vector (d,) float32 whose cosines rank as the mean log odds do, of length 1, and the
+            calibration of these cosines.
+        """
+        return mean_log_odds(self.centred(vectors), list(map(self.calibration, vectors)), weights)

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from moviola.errors import DataError, InvalidValue
 
-__all__ = ["KEY", "STRONG", "Calibration", "Chance", "Scale", "logarithm", "words_of"]
+__all__ = ["KEY", "STRONG", "Calibration", "Chance", "Scale", "logarithm", "mean_log_odds", "words_of"]
 
 STRONG = 0.25
 """A moment with at least this score is strong: at worst one chance in four of being right."""
@@ -121,6 +121,29 @@ class Calibration:
                 f"{folder / 'config.json'}: extra.{KEY} = {kept!r} is no slope above 0 with an intercept; "
                 "train the model again, or remove the entry (scores are then set against chance)"
             ) from error
+
+
+def mean_log_odds(
+    vectors: NDArray[np.float32], scales: Sequence[Calibration], weights: Sequence[float]
+) -> tuple[NDArray[np.float32], Calibration]:
+    """One vector, and the calibration of its cosines, for the weighted mean of the log odds of several.
+
+    Log odds are linear in a cosine, so their mean is too: of the cosine with the sum of the vectors, each by
+    its weight and slope.
+
+    Args:
+        vectors: (n, d) float32, of length 1.
+        scales: the calibration of the cosines with each.
+        weights: of each, >= 0, with the sum 1.
+
+    Returns:
+        (d,) float32, of length 1, and its calibration.
+    """
+    steepness = [weight * scale.slope for weight, scale in zip(weights, scales, strict=True)]
+    total = np.asarray(steepness, dtype=np.float32) @ vectors
+    length = max(float(np.linalg.norm(total)), 1e-12)
+    intercept = sum(weight * scale.intercept for weight, scale in zip(weights, scales, strict=True))
+    return total / np.float32(length), Calibration(length, intercept)
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,6 +111,11 @@ class Retrieval:
         """Cosines with the segments, and what they mean."""
         return Cosines(self.features, self.index, self.stage1, self.segment_clips, self.background)
 
+    @property
+    def in_encoder_space(self) -> bool:
+        """Whether all stages compare queries and videos in the space of the encoder."""
+        return not self.stage1.trained and (self.refiner is None or self.refiner.in_encoder_space)
+
     @classmethod
     def of_proposals(cls, features: VideoFeatures, refiner: Refiner, segment_clips: int = 4) -> Retrieval:
         """The third stage alone, for given proposals; their moments cannot be ``scored``."""

@@ -21,16 +21,17 @@ import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from moviola.encoders import FrameTextEncoder
 from moviola.errors import InvalidValue, LibraryError, MoviolaError
 from moviola.features import QueryFeatures
 from moviola.library import LibraryStore, View, read_concept
 from moviola.retrieval import SEGMENTS, Background, Calibration, Hits, Marks, Moments, Retrieval, Scope
-from moviola.retrieval.calibration import Scale
+from moviola.retrieval.calibration import Scale, mean_log_odds
+from moviola.retrieval.phrases import phrases_of
 from moviola.retrieval.refiners.curve import cosines
 from moviola.retrieval.segments import normalised
 from moviola.search.cues import CueSearch
@@ -104,7 +105,7 @@ class EvidenceGatherer:
     names: NameSearch | None
     filter: Filter
     _features: dict[Simple, QueryFeatures] = field(default_factory=dict)
-    _scales: dict[Simple, Scale] = field(default_factory=dict)
+    _scales: dict[Simple, Calibration] = field(default_factory=dict)
     _sentences: dict[str, Floats] = field(default_factory=dict)
     _hits: dict[tuple[Simple, Rows, int], Hits] = field(default_factory=dict)
     _seen: dict[tuple[Simple, Rows, int], list[Found]] = field(default_factory=dict)
@@ -134,14 +135,30 @@ class EvidenceGatherer:
         if texts and self.texts is not None:
             encoder, refiner = self.store.encoders.visual, self.texts.refiner
             assert encoder is not None
-            tokens = refiner is not None and refiner.needs_tokens
-            rows = encoder.encode_tokens(words) if tokens else list(encoder.encode_text(words))
-            for text, row in zip(texts, rows, strict=True):
-                self._features[text] = QueryFeatures.of([""], [text.text], [row])
+            if self._background.by_phrases and self.texts.in_encoder_space:
+                self._read_phrases(encoder, texts)
+            else:
+                tokens = refiner is not None and refiner.needs_tokens
+                rows = encoder.encode_tokens(words) if tokens else list(encoder.encode_text(words))
+                for text, row in zip(texts, rows, strict=True):
+                    self._features[text] = QueryFeatures.of([""], [text.text], [row])
         sentences = self.store.encoders.sentences
         reads = self._reads_cues or (self.names is not None and self.names.has_meanings)
         if texts and sentences is not None and reads:
             self._sentences |= dict(zip(words, normalised(sentences.encode_text(words)), strict=True))
+
+    def _read_phrases(self, encoder: FrameTextEncoder, texts: Sequence[Text]) -> None:
+        """Vectors and calibrations of texts by their phrases, which are encoded in one batch."""
+        weights = [phrases_of(text.text) for text in texts]
+        phrases = list(dict.fromkeys(phrase for own in weights for phrase in own))
+        vectors = encoder.encode_text(phrases)
+        place = {phrase: number for number, phrase in enumerate(phrases)}
+        for text, own in zip(texts, weights, strict=True):
+            vector, self._scales[text] = self._background.of_phrases(
+                vectors[[place[phrase] for phrase in own]], list(own.values())
+            )
+            features = QueryFeatures.of([""], [text.text], [vector])
+            self._features[text] = features.among_segments(vector[None])
 
     @property
     def _reads_cues(self) -> bool:
@@ -386,25 +403,21 @@ class EvidenceGatherer:
         assert retrieval is not None
         return self._scales[thing] if thing in self._scales else retrieval.cosines.encoder_scale(features)
 
-    def _composed(self, thing: Simple) -> tuple[QueryFeatures, Scale]:
+    def _composed(self, thing: Simple) -> tuple[QueryFeatures, Calibration]:
         """A sum of terms, or a term that is no text: its vector, and the calibration of its cosines."""
         retrieval = self.vectors
         assert retrieval is not None
-        own: Any = 0.0
-        among: Any = 0.0
-        intercept = 0.0
-        total = sum(weight for _, weight in _terms(thing))
-        for term, weight in _terms(thing):
-            vector, segment, scale = self._vectors_of(term)
-            own = own + vector * np.float32(weight / total * scale.slope)
-            intercept += weight / total * scale.intercept
-            among = among + segment * np.float32(weight / retrieval.cosines.segment_chance(segment).deviation)
-        length = max(float(np.linalg.norm(own)), 1e-12)
-        features = QueryFeatures.of([""], [str(thing)], list(normalised(np.atleast_2d(own))))
-        return (
-            features.among_segments(normalised(np.atleast_2d(among))),
-            Calibration(length, intercept),
+        terms = _terms(thing)
+        total = sum(weight for _, weight in terms)
+        weights = [weight / total for _, weight in terms]
+        vectors, segments, scales = zip(*(self._vectors_of(term) for term, _ in terms), strict=True)
+        own, scale = mean_log_odds(np.stack(vectors), scales, weights)
+        among = sum(
+            segment * np.float32(weight / retrieval.cosines.segment_chance(segment).deviation)
+            for weight, segment in zip(weights, segments, strict=True)
         )
+        features = QueryFeatures.of([""], [str(thing)], [own])
+        return features.among_segments(normalised(np.atleast_2d(among))), scale
 
     def _vectors_of(self, term: Term) -> tuple[Floats, Floats, Calibration]:
         """Unit vectors (d,) of a term in the space of the encoder, and among the segments of the index.
@@ -416,9 +429,9 @@ class EvidenceGatherer:
         # With features of likeness after those for texts, a cosine covers half of a row.
         side_by_side = math.sqrt(2) if self.view.settings.picture_dim else 1.0
         if isinstance(term, Text):
-            vectors = self.features(term).vectors
-            known = background.calibration(vectors[0])
-            centred = background.centred(vectors)
+            features = self.features(term)
+            known = self._scales.get(term) or background.calibration(features.vectors[0])
+            centred = retrieval.cosines.in_space(features).vectors
             padded = np.pad(centred, ((0, 0), (0, self.view.settings.picture_dim)))
             scale = Calibration(known.slope * side_by_side, known.intercept)
             return padded[0], self._text_among_segments(term, padded), scale

@@ -32,7 +32,7 @@ def background_of(store: LibraryStore) -> Background:
     match = encoder.match
     nothing = np.zeros(encoder.dim, np.float32)
     centre = text_vectors(store).mean(axis=0) if match.centred else nothing
-    return Background(centre, match.slope, match.line, match.references)
+    return Background(centre, match.slope, match.line, match.references, match.by_phrases)
 
 
 def text_vectors(store: LibraryStore) -> Floats:

@@ -27,6 +27,7 @@ from moviola.files.array_file import map_sealed_arrays, write_arrays
 from moviola.files.sealed import sealed_draft_of
 from moviola.library.disk.catalogue import VideoRow
 from moviola.library.disk.store import LibraryStore
+from moviola.retrieval.phrases import FUNCTION_WORDS
 from moviola.retrieval.segments import normalised
 
 if TYPE_CHECKING:
@@ -36,15 +37,6 @@ __all__ = ["NameTable", "VideoNames", "names_in", "publish_names", "stems_of"]
 
 # A word is distinctive if it is in one name only, or in at most one of this many.
 _ONE_IN = 8
-_FUNCTION_WORDS = frozenset(
-    re.findall(
-        r"\w+",
-        """a about above after an and are as at be before behind below beside between by during
-        for from get gets has have he her his in into is it its near no not of off on onto or out
-        over she so some somebody someone something than that the their them then there they this
-        through to under up was were while who with""",
-    )
-)
 _WORD = re.compile(r"[^\W\d_]{2,}")
 # A join of two words: "BottleDetection".
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -240,7 +232,7 @@ def _number(stem: str) -> int:
 
 def _words(text: str) -> list[str]:
     words = (word.lower() for word in _WORD.findall(_HUMP.sub(" ", text)))
-    return [word for word in words if word not in _FUNCTION_WORDS]
+    return [word for word in words if word not in FUNCTION_WORDS]
 
 
 @cache

@@ -1,0 +1,51 @@
+"""Phrases of a text, for encoders that know what words stand for better than what sentences mean.
+
+ConSE compares a query with a mixture of the names of classes. A sentence may be close to some class by its
+structure, or by one word of many. If each of its words, and each pair of neighbouring words, is judged by
+itself (:meth:`moviola.retrieval.Background.of_phrases`), a picture has to fit them all. `docs/scores.md` has
+the measurements.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+__all__ = ["FUNCTION_WORDS", "phrases_of"]
+
+FUNCTION_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        """a about above after an and are as at be before behind below beside between by during
+        for from get gets has have he her his in into is it its near no not of off on onto or out
+        over she so some somebody someone something than that the their them then there they this
+        through to under up was were while who with""",
+    )
+)
+"""English words that name nothing, in lower case."""
+
+# Content words of a text that are read, so that with their pairs one query is a small batch.
+_MOST_WORDS = 8
+
+
+def phrases_of(text: str) -> dict[str, float]:
+    """The text, its content words and its pairs of neighbouring content words.
+
+    Each of the three kinds has a third of the weight, shared by its phrases. Function words are left out; of
+    longer texts the first eight content words count. A text without two content words has no pairs, one
+    without any has no phrase but itself; the rest then has their share.
+
+    Args:
+        text: a query.
+
+    Returns:
+        phrases and their weights, whose sum is 1, the text first.
+    """
+    words = [word for word in re.findall(r"\w+", text) if word.lower() not in FUNCTION_WORDS][:_MOST_WORDS]
+    pairs = [" ".join(pair) for pair in pairwise(words)] or words
+    weights = {text: 1.0}
+    for kind in filter(None, (words, pairs)):
+        for phrase in kind:
+            weights[phrase] = weights.get(phrase, 0.0) + 1 / len(kind)
+    total = sum(weights.values())
+    return {phrase: weight / total for phrase, weight in weights.items()}
