@@ -12,7 +12,7 @@ import pytest
 from moviola.errors import InvalidValue
 from moviola.retrieval import CurveRefiner, Refiner, ShotRefiner
 from moviola.retrieval.phrases import phrases_of
-from moviola.search import By, Library, LikeMoment, SearchOptions, SearchQuery, Text, WeightedSum
+from moviola.search import By, Library, LikeMoment, SearchOptions, SearchQuery, Text, WeightedSum, answers
 from moviola.types import Query
 
 RED, GREEN = Text("a red square"), Text("something green")
@@ -70,6 +70,27 @@ def test_each_text_is_encoded_once_and_each_thing_searched_for_once(
     for counted, batches in zip(calls.texts, calls.batches, strict=True):
         assert set(counted.values()) == {1} and len(counted) == texts and batches == 1
     assert calls.searches == searches
+
+
+def test_a_step_is_searched_for_where_the_others_were_found(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searcher = library._searcher
+    gatherer = searcher._gatherer(searcher._viewer.view(), SearchOptions(by="visual"))
+    nearest = {}
+    for text in (RED, GREEN):
+        gatherer.prepare([text])
+        nearest[text] = {one.row for one in answers.candidates(gatherer, text, None, segments=1)}
+    assert nearest[RED] != nearest[GREEN]
+    reached: list[list[set[int]]] = []
+
+    def chains(steps: Any, gaps: Any) -> list[Any]:
+        reached.append([{one.row for one in step} for step in steps])
+        return []
+
+    monkeypatch.setattr(answers, "chains", chains)
+    answers.candidates(gatherer, RED.then(GREEN), None, segments=1)
+    assert reached == [[nearest[RED] | nearest[GREEN]] * 2]
 
 
 def test_what_is_excluded_is_encoded_with_the_others(library: Library, calls: Calls) -> None:

@@ -38,15 +38,17 @@ def check_texts(texts: Sequence[str]) -> list[str]:
 def batches(
     rows: list[list[int]], size: int
 ) -> Iterator[tuple[list[int], NDArray[np.int64], NDArray[np.bool_]]]:
-    """Token rows of any lengths, ``size`` of similar length together.
+    """Token rows of any lengths, at most ``size`` of similar length together: none is over twice as long.
 
     Yields:
         The places of b rows, their ids (b, n), filled up with zeros, and which of these are real (b, n).
     """
     by_length = sorted(range(len(rows)), key=lambda place: len(rows[place]))
-    for start in range(0, len(rows), size):
-        chosen = by_length[start : start + size]
-        ids = np.zeros((len(chosen), max(len(rows[place]) for place in chosen)), dtype=np.int64)
+    while by_length:
+        longest = 2 * len(rows[by_length[0]])
+        chosen = [place for place in by_length[:size] if len(rows[place]) <= longest]
+        by_length = by_length[len(chosen) :]
+        ids = np.zeros((len(chosen), len(rows[chosen[-1]])), dtype=np.int64)
         present = np.zeros(ids.shape, dtype=bool)
         for line, place in enumerate(chosen):
             ids[line, : len(rows[place])] = rows[place]

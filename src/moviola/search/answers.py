@@ -1,7 +1,7 @@
 """Candidate moments from evidence: a composed query is a fold of small functions over its parts' evidence.
 
-- A *sequence* is a chain of one moment per step, see :mod:`moviola.search.sequences`. Steps are searched in
-  the videos of all steps' nearest segments.
+- A *sequence* is a chain of one moment per step, see :mod:`moviola.search.sequences`. Each step is searched
+  for everywhere, and again in the videos of the other steps' candidates.
 - An *exclusion* divides the odds of a moment, p / (1 - p), by exp(z - m) where z > m: z is the best
   similarity of the moment's segments to it, in standard deviations above chance, and m the median of that
   over all candidates, at least 0 and at most 1, since a query's subject often goes with what is excluded.
@@ -60,9 +60,7 @@ def candidates(
         moments = candidates(gatherer, query.query, rows, segments)
         return reduce(lambda left, one: _discounted(gatherer, left, one), query.excluded, moments)
     if isinstance(query, Steps):
-        shared = _videos_of(gatherer, query.steps, rows, segments)
-        gatherer.search(_wanted(query.steps), shared, segments)
-        return chains([candidates(gatherer, step, shared, segments) for step in query.steps], query.gaps)
+        return _steps(gatherer, query, rows, segments)
     if isinstance(query, Marked):
         return _marked(gatherer, query, rows, segments)
     assert isinstance(query, Text | LikeMoment | LikePicture | WeightedSum)
@@ -83,18 +81,20 @@ def _by_all_evidence(gatherer: EvidenceGatherer, thing: Simple, rows: Rows, segm
         return gatherer.there(with_names(moments, evidence.shares))
 
 
-def _videos_of(gatherer: EvidenceGatherer, steps: Sequence[SearchQuery], rows: Rows, segments: int) -> Rows:
-    """Videos in which to search for all steps."""
-    if rows is not None and len(rows) <= segments:
-        return rows
-    gatherer.search(_wanted(steps), rows, segments)
-    rows_found: set[int] = set()
-    for step in steps:
-        for thing in _wanted([step]):
-            rows_found |= gatherer.rows(thing, rows, segments)
-        if isinstance(step, Marked):
-            rows_found |= {one.row for one in gatherer.alike(gatherer.marks(step), rows, segments)}
-    return rows if len(rows_found) == len(gatherer.view.videos) else frozenset(rows_found)
+def _steps(gatherer: EvidenceGatherer, query: Steps, rows: Rows, segments: int) -> list[Found]:
+    """Chains of a sequence.
+
+    A step is searched for everywhere, and once more where other steps were found and it was not: in a large
+    library two things that happen one after the other are rarely both among the nearest segments.
+    """
+    gatherer.search(_wanted(query.steps), rows, segments)
+    candidates_of = [candidates(gatherer, step, rows, segments) for step in query.steps]
+    reached = [frozenset(one.row for one in found) for found in candidates_of]
+    for place, step in enumerate(query.steps):
+        others = frozenset().union(*reached[:place], *reached[place + 1 :]) - reached[place]
+        if others:
+            candidates_of[place] += candidates(gatherer, step, others, segments)
+    return chains(candidates_of, query.gaps)
 
 
 def _wanted(steps: Sequence[SearchQuery]) -> list[Simple]:

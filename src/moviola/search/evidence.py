@@ -72,13 +72,11 @@ class Evidence:
         seen: moments by pictures, best first.
         said: moments by speech or text, weighted by the part's share, in no order.
         shares: how well the names of videos match, in (0, 1], by row number.
-        rows: videos of the nearest segments and of matching cues.
     """
 
     seen: Sequence[Found]
     said: Sequence[Found]
     shares: Mapping[int, float]
-    rows: frozenset[int]
 
 
 @dataclass
@@ -175,7 +173,7 @@ class EvidenceGatherer:
             segments: number of segments to retrieve.
         """
         seen, said = self.seen(thing, rows, segments), self.said(thing, rows)
-        return Evidence(seen, said, self.shares(thing, rows), self.rows(thing, rows, segments))
+        return Evidence(seen, said, self.shares(thing, rows))
 
     def search(self, things: Sequence[Simple], rows: Rows, segments: int = SEGMENTS) -> None:
         """Retrieve the segments of several parts in one scope, all texts in one batch."""
@@ -191,13 +189,6 @@ class EvidenceGatherer:
             for place, thing in enumerate(group):
                 own = slice(place, place + 1)
                 self._hits[thing, rows, segments] = Hits(hits.video[own], hits.position[own], hits.score[own])
-
-    def rows(self, thing: Simple, rows: Rows, segments: int = SEGMENTS) -> frozenset[int]:
-        """Videos of a part's nearest segments and of its matching cues."""
-        self.search([thing], rows, segments)
-        hits = self._hits.get((thing, rows, segments))
-        near = () if hits is None else self.view.features.keys[hits.video[0]].tolist()
-        return frozenset((*near, *(one.row for one in self.said(thing, rows))))
 
     def seen(self, thing: Simple, rows: Rows, segments: int = SEGMENTS) -> list[Found]:
         """Moments by pictures, best first; duplicates are still there."""
