@@ -1,8 +1,7 @@
-"""``Library``: a store, an indexer and a searcher behind one interface."""
+"""``Library``: a store, its indexer and its searcher behind one interface."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
@@ -18,12 +17,9 @@ from moviola.library import (
     Catalogue,
     Concept,
     Indexer,
-    IngestProgress,
-    IngestReport,
     LibraryStore,
     Problem,
     Settings,
-    Trial,
     VideoRow,
     compact,
     concepts_of,
@@ -55,8 +51,11 @@ if TYPE_CHECKING:
 __all__ = ["Library"]
 
 
-class Library:
+class Library(Indexer):
     """A library of videos, searched by text, pictures and examples.
+
+    What is done to its videos, models and index, the methods of :class:`moviola.library.Indexer` do:
+    ``index``, ``remove``, ``restore``, ``move``, ``use`` and others.
 
     Args:
         folder: the library; created by the first writer if an encoder is given and nothing is there.
@@ -98,7 +97,8 @@ class Library:
                 precision=precision,
                 resident=resident,
             )
-        self._indexer, self._searcher = Indexer(self.store), Searcher(self.store)
+        super().__init__(self.store)
+        self._searcher = Searcher(self.store)
         self._facets, self._names = FacetReader(self.store), NameReader(self.store)
         self._orders = VideoOrders(self.store)
         by_pictures = SearchOptions(top_k=1, by="visual", refine=False)
@@ -213,86 +213,11 @@ class Library:
     def __len__(self) -> int:
         return len(self.videos())
 
-    # -- writing -----------------------------------------------------------------------------------------
-
-    def index(
-        self,
-        *sources: str | PathLike[str],
-        prune: bool = False,
-        confirm: Callable[[Sequence[str], int], bool] | None = None,
-        exclude: Sequence[str] | None = None,
-        default_excludes: bool | None = None,
-        settled: Callable[[Path, os.stat_result], bool] | None = None,
-        ocr: bool | None = None,
-        ocr_reader: str | None = None,
-        speech: str | None = None,
-        speech_track: str | None = None,
-        speech_language: str | None = None,
-        workers: int | str | None = None,
-        every_frame: bool = False,
-        stills: bool = True,
-        progress: Callable[[IngestProgress], None] | None = None,
-    ) -> IngestReport:
-        """Index files and folders; see :meth:`moviola.library.Indexer.index`."""
-        return self._indexer.index(
-            *sources,
-            prune=prune,
-            confirm=confirm,
-            exclude=exclude,
-            default_excludes=default_excludes,
-            settled=settled,
-            ocr=ocr,
-            ocr_reader=ocr_reader,
-            speech=speech,
-            speech_track=speech_track,
-            speech_language=speech_language,
-            workers=workers,
-            every_frame=every_frame,
-            stills=stills,
-            progress=progress,
-        )
-
-    def remove(self, video_ids: Iterable[str]) -> list[str]:
-        """Remove videos, all or none; see :meth:`moviola.library.Indexer.remove`."""
-        return self._indexer.remove(video_ids)
-
-    def restore(self, video_ids: Iterable[str]) -> list[str]:
-        """Restore removed videos; see :meth:`moviola.library.Indexer.restore`."""
-        return self._indexer.restore(video_ids)
+    # -- writing: see :class:`moviola.library.Indexer` for the rest ------------------------------------------
 
     def again(self, video_ids: Iterable[str], *, pictures: bool = True) -> list[str]:
         """Have videos encoded or read again; see :func:`moviola.library.process_again`."""
         return process_again(self.store, video_ids, pictures=pictures)
-
-    def forget_root(self, root: str | PathLike[str]) -> list[str]:
-        """Remove a folder with its videos; see :meth:`moviola.library.Indexer.forget_root`."""
-        return self._indexer.forget_root(root)
-
-    def move(self, old: str | PathLike[str], new: str | PathLike[str], *, check: bool = True) -> int:
-        """Replace the path of a folder, without encoding; see :meth:`moviola.library.Indexer.move`."""
-        return self._indexer.move(old, new, check=check)
-
-    def use(
-        self,
-        *,
-        stage1: str | PathLike[str] | None = None,
-        refiner: str | PathLike[str] | None = None,
-        force: bool = False,
-    ) -> None:
-        """Choose the trained models for later searches; see :meth:`moviola.library.Indexer.use`."""
-        self._indexer.use(stage1=stage1, refiner=refiner, force=force)
-
-    def use_index(self, kind: str) -> None:
-        """Choose the type of index; see :meth:`moviola.library.Indexer.use_index`."""
-        self._indexer.use_index(kind)
-
-    def tune_index(self) -> list[Trial]:
-        """Measure how far searches must look; see :meth:`moviola.library.Indexer.tune_index`."""
-        return self._indexer.tune_index()
-
-    def models_in_use(self) -> dict[str, dict[str, str] | None]:
-        """``name`` and ``revision`` of the trained models in use by role, ``stage1`` and ``refiner``."""
-        return self._indexer.models_in_use()
 
     # -- maintenance -------------------------------------------------------------------------------------
 
