@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field
 
 from moviola.errors import InvalidValue, MediaError, NotFound
 from moviola.export import KeptStill, export_clip, moment_cells
+from moviola.files.moments import moment_row
 from moviola.library import VideoRow, there
 from moviola.mcp.pictures import picture, timed_still
 from moviola.mcp.values import (
@@ -23,7 +24,6 @@ from moviola.mcp.values import (
     Said,
     Seconds,
     Stills,
-    StretchOfTime,
     VideoId,
     Words,
 )
@@ -328,12 +328,8 @@ def _answer(answer: BaseModel, pictures: list[ImageContent] | None = None) -> Ca
 
 
 def _found(moment: Moment, path: str) -> FoundMoment:
-    return FoundMoment(
-        rank=moment.rank, video_id=moment.video_id, path=path, start=moment.start, end=moment.end,
-        score=moment.score, source=moment.source, snippet=moment.snippet, snippet_kind=moment.snippet_kind,
-        steps=[StretchOfTime(start=step.start, end=step.end) for step in moment.steps],
-        strong=moment.strong, why=", ".join(map(str, moment.why)), folded=len(moment.folded),
-    )  # fmt: skip
+    told = {"path": path, "why": ", ".join(map(str, moment.why)), "folded": len(moment.folded)}
+    return FoundMoment.model_validate(moment_row(moment) | told)
 
 
 def _sheet(

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Literal
 
 from fastapi import APIRouter
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from moviola.library.near_copies import NearCopies, find_near_copies, known_pairs
 from moviola.search import Library
 from moviola.server.refusals import Forbidden
 from moviola.server.routes.videos import summary_of
-from moviola.server.schemas import VideoSummary
+from moviola.server.schemas import ResponseModel, VideoSummary
 from moviola.server.service import Service, ServiceOf
 
 __all__ = ["router"]
@@ -19,7 +19,7 @@ __all__ = ["router"]
 router = APIRouter(prefix="/api/near-copies", tags=["upkeep"])
 
 
-class Side(BaseModel):
+class Side(ResponseModel):
     """One of two videos that show the same."""
 
     video: VideoSummary
@@ -27,10 +27,8 @@ class Side(BaseModel):
     end: float = Field(examples=[92.4])
 
 
-class NearCopiesOf(BaseModel):
+class NearCopiesOf(ResponseModel):
     """Two videos that show the same: encoded otherwise, or one a part of the other."""
-
-    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
 
     kind: Literal["same", "part"] = Field(
         description="same: nearly all of both; part: a stretch.", examples=["same"]
@@ -39,10 +37,8 @@ class NearCopiesOf(BaseModel):
     sides: list[Side] = Field(description="Both videos, the longer one first.")
 
 
-class NearCopiesList(BaseModel):
+class NearCopiesList(ResponseModel):
     """The surest first."""
-
-    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
 
     copies: list[NearCopiesOf]
 

@@ -46,7 +46,6 @@ def _about(service: Service, library: Library, right: Right) -> LibraryInfo:
     length = settings.frames_per_segment
     cues = catalogue.cue_counts()
     models = library.models_in_use()
-    limits = options.limits
     may_write = right == "change" and os.access(library.folder, os.W_OK)
     return LibraryInfo(
         name=library.folder.resolve().name,
@@ -74,12 +73,5 @@ def _about(service: Service, library: Library, right: Right) -> LibraryInfo:
             )
             for one in all_formats().values()
         ],
-        limits=LimitsInfo(
-            query_characters=limits.query_characters,
-            top_k=limits.top_k,
-            body_bytes=limits.body_bytes,
-            picture_bytes=limits.picture_bytes,
-            clip_seconds=limits.clip_seconds,
-            jobs=limits.jobs,
-        ),
+        limits=LimitsInfo.model_validate(options.limits),
     )

@@ -8,6 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Request
 
 from moviola.errors import InvalidValue
+from moviola.files.moments import moment_row
 from moviola.library import Concept as TaughtConcept
 from moviola.search import Library, Marked, SearchOptions, SearchResult
 from moviola.search.present import still_there
@@ -16,15 +17,11 @@ from moviola.server.schemas import (
     Answer,
     Concept,
     ConceptList,
-    CopiedStretch,
     CurveAnswer,
     CurveRequest,
     FoundMoment,
-    Part,
     PictureAnswer,
-    Reason,
     SearchRequest,
-    Stretch,
     TeachRequest,
 )
 from moviola.server.service import ServiceOf
@@ -73,19 +70,7 @@ def _described(library: Library, moments: SearchResult) -> list[FoundMoment]:
     moments, videos, away = still_there(moments, library.catalogue)
     return [
         FoundMoment(
-            rank=m.rank,
-            video_id=m.video_id,
-            start=m.start,
-            end=m.end,
-            score=m.score,
-            source=m.source,
-            snippet=m.snippet,
-            snippet_kind=m.snippet_kind,
-            steps=[Part(start=step.start, end=step.end, score=step.score) for step in m.steps],
-            strong=m.strong,
-            why=[Reason(kind=one.kind, score=one.score, words=list(one.words)) for one in m.why],
-            folded=[Stretch(start=span.start, end=span.end) for span in m.folded],
-            copies=[CopiedStretch(video_id=c.video_id, start=c.start, end=c.end) for c in m.copies],
+            **moment_row(m),
             duration=videos[m.video_id].duration,
             version=str(videos[m.video_id].row),
             away=m.video_id in away,

@@ -9,17 +9,55 @@ from urllib.parse import unquote
 
 from fastapi import APIRouter, Depends
 from fastapi import Path as PathParameter
+from pydantic import Field
 
 from moviola.library.disk.root_states import roots_in
 from moviola.library.exact_copies import exact_copies
 from moviola.search import Library
 from moviola.server.refusals import Forbidden
+from moviola.server.schemas import ResponseModel
 from moviola.server.service import Service, ServiceOf, VideoOf
-from moviola.server.upkeep_schemas import DuplicateList, Duplicates, Removed, RootInfo, RootList
 
 __all__ = ["Changing", "router"]
 
 router = APIRouter(prefix="/api", tags=["upkeep"])
+
+
+class RootInfo(ResponseModel):
+    """A folder of the library."""
+
+    path: str = Field(examples=["videos/holiday"])
+    videos: int = Field(description="Number of videos in it.", examples=[24])
+    away: str = Field(description="Why it is not there now; empty where it is.", examples=[""])
+    watched: bool = Field(description="Whether the server follows what is put there.", examples=[False])
+    patterns: list[str] = Field(description="What is left out of it.", examples=[["*/proxies/*"]])
+
+
+class RootList(ResponseModel):
+    """The folders of the library."""
+
+    roots: list[RootInfo]
+
+
+class Duplicates(ResponseModel):
+    """The same bytes at several paths."""
+
+    video_ids: list[str] = Field(examples=[["holiday/beach"]])
+    paths: list[str] = Field(examples=[["films/holiday/beach.mp4", "films/copy of beach.mp4"]])
+    bytes: int = Field(description="Size of each file.", examples=[18_345_233])
+    wasted: int = Field(description="Bytes that all but one of them take.", examples=[18_345_233])
+
+
+class DuplicateList(ResponseModel):
+    """Those first that take most room."""
+
+    duplicates: list[Duplicates]
+
+
+class Removed(ResponseModel):
+    """A video that was taken out of the library, or is in again; its file is as it was."""
+
+    video_id: str = Field(examples=["holiday/beach"])
 
 
 def _require_changing(service: ServiceOf) -> None:

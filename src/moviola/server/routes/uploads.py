@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Path, Request
 from fastapi.responses import Response
+from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
@@ -21,8 +22,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from moviola.errors import InvalidValue
 from moviola.server.receiving import ALGORITHMS, Upload
 from moviola.server.routes.upkeep import Changing
+from moviola.server.schemas import ResponseModel
 from moviola.server.service import ServiceOf
-from moviola.server.upkeep_schemas import UploadState
 
 __all__ = ["TusVersion", "router"]
 
@@ -45,6 +46,22 @@ router = APIRouter(prefix=PATH, tags=["uploads"], dependencies=[Changing])
 Tus = Depends(_require_version)
 Name = Annotated[str, Path(max_length=100, description="Of the upload.", examples=["3f" * 16])]
 _WRONG_VERSION: dict[int | str, dict[str, Any]] = {412: {"description": "Another version of tus"}}
+
+
+class UploadState(ResponseModel):
+    """A video that is being sent."""
+
+    upload: str = Field(examples=["3f" * 16])
+    name: str = Field(examples=["beach.mp4"])
+    bytes: int = Field(description="Of the whole.", examples=[18_345_233])
+    offset: int = Field(description="Bytes that are here.", examples=[9_000_000])
+    path: str = Field(
+        description="Where it lies, to be brought in; empty until it is whole.",
+        examples=["/srv/videos/beach.mp4"],
+    )
+    expires: str = Field(
+        description="When it is forgotten, unless more of it is sent.", examples=["2024-05-03T18:30:00+00:00"]
+    )
 
 
 class TusVersion:
