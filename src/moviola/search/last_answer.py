@@ -42,6 +42,19 @@ class KeptAnswer:
     paths: dict[str, str]
     options: dict[str, Any] = field(default_factory=dict)
 
+    def moment(self, rank: int) -> Moment:
+        """The moment with a rank.
+
+        Raises:
+            NotFound: there is none.
+        """
+        for moment in self.moments:
+            if moment.rank == rank:
+                return moment
+        raise NotFound(
+            f"rank {rank}: the last answer has {len(self.moments)} moments; give one of their ranks"
+        )
+
 
 def keep_answer(library: Path, answer: KeptAnswer) -> Path:
     """Store an answer, replacing the previous one.
@@ -106,11 +119,8 @@ def kept_moment(library: Path, rank: int) -> tuple[Moment, Path]:
         DataError: the kept answer is damaged.
     """
     kept = kept_answer(library)
-    moments, paths = kept.moments, kept.paths
-    moment = next((moment for moment in moments if moment.rank == rank), None)
-    if moment is None:
-        raise NotFound(f"rank {rank}: the last answer has {len(moments)} moments; choose one of their ranks")
-    path = Path(paths[moment.video_id])
+    moment = kept.moment(rank)
+    path = Path(kept.paths[moment.video_id])
     if not path.is_file():
         raise NotFound(f"{path}: the video's file is not there; plug its drive in, or index it again")
     return moment, path

@@ -7,7 +7,8 @@ from dataclasses import replace
 from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,26 +30,64 @@ from moviola.library import (
     process_again,
     read_concept,
     repair,
+    taken_of,
     verify,
 )
 from moviola.retrieval import Refiner
-from moviola.search.completions import Completions, NameReader
+from moviola.search.completions import Completions, complete, video_names
 from moviola.search.examples import ExampleReader
-from moviola.search.facets import FacetCounts, FacetReader
+from moviola.search.facets import FacetCounts, count_facets, with_tags
 from moviola.search.filters import Filter
 from moviola.search.found import SearchResult
 from moviola.search.options import SearchOptions
 from moviola.search.queries import Marked, SearchQuery, as_query, compose
 from moviola.search.searcher import Searcher
-from moviola.search.video_orders import Order, VideoOrders
 from moviola.timing import stage
-from moviola.types import Query, Video
+from moviola.types import Capture, Query, Video
 
 if TYPE_CHECKING:
     from moviola.encoders import FrameTextEncoder, SentenceEncoder
     from moviola.library.kept.entries import Kept
 
-__all__ = ["Library"]
+__all__ = ["Library", "Order"]
+
+Value = TypeVar("Value")
+Order = Literal["name", "date", "length", "added"]
+"""By id, by the time at which they were taken, by length, or by when they came in."""
+
+
+class _PerGeneration(Generic[Value]):
+    """A value of a library, made again when the library has changed. Safe for threads.
+
+    Args:
+        store: the library.
+        make: makes the value of the library.
+    """
+
+    def __init__(self, store: LibraryStore, make: Callable[[LibraryStore], Value]) -> None:
+        self._store, self._make, self._lock = store, make, Lock()
+        self._known: tuple[int, Value] | None = None
+
+    def get(self) -> Value:
+        """The value now."""
+        with self._lock:
+            # Read before the value: where the library changes meanwhile, it is made once more.
+            generation = self._store.catalogue.generation
+            if self._known is None or self._known[0] != generation:
+                self._known = generation, self._make(self._store)
+            return self._known[1]
+
+
+def _in_order(store: LibraryStore, videos: list[VideoRow], order: Order) -> list[VideoRow]:
+    """Videos of a library, which are given by id, in an order."""
+    if order == "length":
+        return sorted(videos, key=lambda video: video.duration)
+    if order == "added":
+        return sorted(videos, key=lambda video: video.row)
+    if order == "date":
+        captures = store.catalogue.captures()
+        return sorted(videos, key=lambda video: taken_of(video, captures.get(video.row, Capture())).instant)
+    return videos
 
 
 class Library(Indexer):
@@ -99,8 +138,11 @@ class Library(Indexer):
             )
         super().__init__(self.store)
         self._searcher = Searcher(self.store)
-        self._facets, self._names = FacetReader(self.store), NameReader(self.store)
-        self._orders = VideoOrders(self.store)
+        self._facets = _PerGeneration(self.store, count_facets)
+        self._names = _PerGeneration(self.store, video_names)
+        self._orders = _PerGeneration[dict[Order, list[VideoRow]]](
+            self.store, lambda store: {"name": store.catalogue.videos()}
+        )
         by_pictures = SearchOptions(top_k=1, by="visual", refine=False)
         self._examples = ExampleReader(self.store, partial(self._searcher.search_many, options=by_pictures))
 
@@ -153,8 +195,11 @@ class Library(Indexer):
         return self.store.videos()
 
     def ordered(self, order: Order) -> list[VideoRow]:
-        """All videos as catalogue rows, refused ones included, by name, date, length or when they came in."""
-        return self._orders.videos(order)
+        """All videos as catalogue rows, refused ones included, in an order; the list is not to be changed."""
+        orders = self._orders.get()
+        if order not in orders:
+            orders[order] = _in_order(self.store, orders["name"], order)
+        return orders[order]
 
     def file_of(self, video_id: str) -> Path | None:
         """An existing file of a video, of all its paths; None while its drives are away.
@@ -190,7 +235,7 @@ class Library(Indexer):
 
         Read once per state of the library.
         """
-        return self._facets.read(self.kept.tagged())
+        return with_tags(*self._facets.get(), self.kept.tagged())
 
     def examples(self, most: int = 5) -> tuple[str, ...]:
         """Queries to try, at most ``most``: things that some moment shows strongly, the surest first.
@@ -201,7 +246,7 @@ class Library(Indexer):
 
     def complete(self, text: str, most: int = 5) -> Completions:
         """Videos and tags in whose name a word begins with a text; at most ``most`` of each."""
-        return self._names.complete(text, self.kept.tagged(), most)
+        return complete(self._names.get(), self.kept.tagged(), text, most)
 
     @cached_property
     def kept(self) -> Kept:

@@ -23,7 +23,6 @@ from moviola.server.routes import (
     judging,
     kept,
     library,
-    renewal,
     search,
     stills,
     streams,
@@ -32,8 +31,7 @@ from moviola.server.routes import (
     videos,
 )
 from moviola.server.routes.pages import mount_pages
-from moviola.server.routes.uploads import TusVersion
-from moviola.server.security import BodyLimit, Guard, RawPaths, Right, SecurityHeaders
+from moviola.server.security import HEADERS, AddedHeaders, BodyLimit, Guard, RawPaths, Right
 from moviola.server.service import Service
 
 __all__ = ["create_app"]
@@ -65,7 +63,7 @@ def create_app(library_folder: str | os.PathLike[str], options: Options | None =
     app.state.service = service
     handle_problems(app)
     for routes in (
-        library, facets, search, videos, renewal, stills, streams, exports, jobs, judging, kept, upkeep,
+        library, facets, search, videos, stills, streams, exports, jobs, judging, kept, upkeep,
         copies, uploads, dres,
     ):  # fmt: skip
         app.include_router(routes.router)
@@ -89,8 +87,8 @@ def _guard(app: FastAPI, options: Options, metrics: Metrics) -> None:
     app.add_middleware(Guard, tokens=tokens, hosts=options.allow_hosts)
     app.add_middleware(Defects)
     app.add_middleware(Measured, metrics=metrics)
-    app.add_middleware(TusVersion)
-    app.add_middleware(SecurityHeaders)
+    app.add_middleware(AddedHeaders, headers={"Tus-Resumable": uploads.VERSION}, below=uploads.PATH)
+    app.add_middleware(AddedHeaders, headers=HEADERS)
 
 
 @asynccontextmanager

@@ -278,14 +278,6 @@ class CurveRequest(RequestModel):
     video_id: Name = Field(examples=["holiday/beach"])
 
 
-class Part(ResponseModel):
-    """One step of a sequence."""
-
-    start: float = Field(examples=[12.0])
-    end: float = Field(examples=[19.5])
-    score: Score
-
-
 class Reason(ResponseModel):
     """A reason for a moment."""
 
@@ -299,6 +291,12 @@ class Stretch(ResponseModel):
 
     start: float = Field(examples=[12.0])
     end: float = Field(examples=[19.5])
+
+
+class Part(Stretch):
+    """One step of a sequence."""
+
+    score: Score
 
 
 class CopiedStretch(Stretch):

@@ -8,8 +8,7 @@ from fastapi import APIRouter
 from pydantic import Field
 
 from moviola.library.near_copies import NearCopies, find_near_copies, known_pairs
-from moviola.search import Library
-from moviola.server.refusals import Forbidden
+from moviola.server.problems import Forbidden
 from moviola.server.routes.videos import summary_of
 from moviola.server.schemas import ResponseModel, VideoSummary
 from moviola.server.service import Service, ServiceOf
@@ -55,13 +54,8 @@ async def find(service: ServiceOf) -> NearCopiesList:
     """Compare the videos that were not compared yet; answers fold what is found from then on."""
     if not service.options.allow_ingest:
         raise Forbidden("this server only reads; run `moviola duplicates`, or start it with --allow-ingest")
-
-    def work() -> NearCopiesList:
-        with Library(service.library.folder) as library:
-            found = find_near_copies(library.store)
-        return _described(service, found)
-
-    return await service.converting.run(work)
+    found = await service.change(lambda library: find_near_copies(library.store), service.converting)
+    return await service.media.run(_described, service, found)
 
 
 def _described(service: Service, found: list[NearCopies]) -> NearCopiesList:

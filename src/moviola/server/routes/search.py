@@ -97,13 +97,11 @@ async def teach(request: TeachRequest, service: ServiceOf) -> Concept:
     if not isinstance(query, Marked):
         raise InvalidValue("query: nothing is marked; give moments that are right")
 
-    def work() -> Concept:
-        with Library(service.library.folder) as library:
-            name = library.teach(request.title, query)
-        (kept,) = (one for one in service.library.concepts() if one.name == name)
-        return _concept(kept)
+    def work(library: Library) -> Concept:
+        name = library.teach(request.title, query)
+        return _concept(next(one for one in library.concepts() if one.name == name))
 
-    return await service.searching.run(work)
+    return await service.change(work, service.searching)
 
 
 @router.delete("/concepts/{name}", status_code=204)
@@ -111,12 +109,7 @@ async def forget(
     service: ServiceOf, name: Annotated[str, Path(max_length=100, examples=["our-logo"])]
 ) -> None:
     """Delete what was taught under a name."""
-
-    def work() -> None:
-        with Library(service.library.folder) as library:
-            library.forget(name)
-
-    await service.searching.run(work)
+    await service.change(lambda library: library.forget(name), service.searching)
 
 
 @router.post("/curve")

@@ -14,10 +14,8 @@ from fastapi import APIRouter, Depends, Header, Path, Request
 from fastapi.responses import Response
 from pydantic import Field
 from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from moviola.errors import InvalidValue
 from moviola.server.receiving import ALGORITHMS, Upload
@@ -25,7 +23,7 @@ from moviola.server.routes.upkeep import Changing
 from moviola.server.schemas import ResponseModel
 from moviola.server.service import ServiceOf
 
-__all__ = ["TusVersion", "router"]
+__all__ = ["PATH", "VERSION", "router"]
 
 VERSION = "1.0.0"
 PATH = "/api/uploads"
@@ -62,24 +60,6 @@ class UploadState(ResponseModel):
     expires: str = Field(
         description="When it is forgotten, unless more of it is sent.", examples=["2024-05-03T18:30:00+00:00"]
     )
-
-
-class TusVersion:
-    """Adds the version of tus to every response about uploads, errors too."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on the app's response."""
-
-        async def with_version(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                MutableHeaders(scope=message)["Tus-Resumable"] = VERSION
-            await send(message)
-
-        about_uploads = scope["type"] == "http" and scope["path"].startswith(PATH)
-        await self.app(scope, receive, with_version if about_uploads else send)
 
 
 @router.options("", include_in_schema=False)

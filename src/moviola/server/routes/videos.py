@@ -10,11 +10,12 @@ from fastapi import APIRouter, Query
 
 from moviola.errors import MediaError, NotFound
 from moviola.export import folder_command, play
-from moviola.library import VideoRow, present_path, taken_of
+from moviola.library import VideoRow
 from moviola.media import MediaInfo, plays_in_browsers, probe
-from moviola.search.video_orders import Order
+from moviola.search.library import Order
+from moviola.search.present import whereabouts
 from moviola.server.options import is_loopback
-from moviola.server.refusals import Forbidden
+from moviola.server.problems import Forbidden
 from moviola.server.routes.streams import converted_name
 from moviola.server.schemas import (
     CueList,
@@ -115,10 +116,8 @@ def cues(service: ServiceOf, video: VideoOf, start: Seconds = 0.0, end: Seconds 
 
 def summary_of(service: Service, video: VideoRow) -> dict[str, Any]:
     """Fields of :class:`moviola.server.schemas.VideoSummary`."""
-    catalogue = service.library.catalogue
-    copies, capture = catalogue.copies_of(video.row), catalogue.capture(video.row)
-    taken = taken_of(video, capture)
     return {
+        **whereabouts(video, service.library.catalogue),
         "video_id": video.video_id,
         "path": video.path,
         "duration": video.duration,
@@ -127,14 +126,6 @@ def summary_of(service: Service, video: VideoRow) -> dict[str, Any]:
         "bytes": video.size,
         "modified": datetime.fromtimestamp(video.mtime_ns / 1e9, UTC).isoformat(timespec="seconds"),
         "shots": len(service.library.catalogue.shots(video.row)),
-        "paths": [catalogue.video(video.video_id).path, *(copy.path for copy in copies)],
-        "away": present_path(video, copies) is None,
-        "taken": str(taken),
-        "taken_from": taken.source,
-        "taken_zone": taken.zone,
-        "latitude": capture.latitude,
-        "longitude": capture.longitude,
-        "camera": capture.camera,
         "width": video.width,
         "height": video.height,
         "video_codec": video.codec,
