@@ -8,11 +8,9 @@ from typing import Annotated
 from typer import Argument, Option
 
 from moviola.cli.app import JsonOption, command_group, emit_json, leave_partial, note, show, show_table
-from moviola.cli.captions import relevant_pairs_
 from moviola.cli.options import SentenceEncoderOption
 
 dataset = command_group("dataset", "Annotations of data sets: read them, and build ranked ones.")
-dataset.command("relevant-pairs")(relevant_pairs_)
 
 
 @dataset.command("consensus")
@@ -350,7 +348,6 @@ def exam(
 
     From Python: `moviola.datasets.building.consensus.exam`.
     """
-    from dataclasses import asdict
 
     from moviola.datasets.building.annotation_files import read_ratings
     from moviola.datasets.building.consensus import exam
@@ -361,7 +358,7 @@ def exam(
         for worker, rater in found.raters.items()
     )
     if json:
-        emit_json(asdict(found))
+        emit_json(found)
     else:
         show_table(("rater", "distance", "out of consensus", "kappa"), rows)
         note(f"mean out of consensus {found.out_of_consensus:.1%}, mean kappa {found.kappa:.2f}")
@@ -384,3 +381,36 @@ def judgements(
 
     count = write_judgements(read_pairs(pairs), read_agreed(agreed), out)
     show(json, {"pairs": count, "out": str(out)}, f"{out}: {count} judged pairs")
+
+
+@dataset.command("relevant-pairs")
+def relevant_pairs_(
+    path: Annotated[Path, Argument(help="An annotation file.")],
+    kind: KindOption,
+    out: Annotated[Path, Option("--out", "-o", help="File for the pairs (.npz).")],
+    phi: Annotated[str, Option(help="Measure Phi: sent, vp or np-vp.")] = "np-vp",
+    theta: Annotated[float, Option(help="Threshold of Phi, in (0, 1].")] = 0.7,
+    durations: DurationsOption = None,
+    sentence_encoder: SentenceEncoderOption = "minilm",
+    json: JsonOption = False,
+) -> None:
+    """Find potentially relevant pairs of captions, for training (+PR, +SL).
+
+    Example: `moviola dataset relevant-pairs charades_sta_train.txt --kind charades --out pairs.npz`
+
+    From Python: `moviola.datasets.building.steps.find_relevant_pairs`.
+    """
+    from moviola.datasets.building.relevant_pairs import write_relevant_pairs
+    from moviola.datasets.building.steps import find_relevant_pairs
+    from moviola.datasets.readers import read_annotations
+    from moviola.encoders import load_sentence_encoder
+
+    captions = read_annotations(path, kind, durations).captions
+    embed = load_sentence_encoder(sentence_encoder)
+    pairs = find_relevant_pairs(captions, embed, phi=phi, theta=theta)
+    write_relevant_pairs(pairs, out)
+    show(
+        json,
+        {"captions": pairs.count, "pairs": len(pairs), "phi": phi, "theta": theta, "out": str(out)},
+        f"{out}: {len(pairs):,} ordered pairs of {pairs.count:,} captions with Phi {phi} >= {theta}",
+    )

@@ -19,7 +19,7 @@ from moviola.cli.app import (
     show,
     show_table,
 )
-from moviola.cli.options import DEFAULT_LIBRARY, LibraryOption
+from moviola.cli.options import DEFAULT_LIBRARY, LibraryOption, reading
 
 judge = command_group(
     "judge", "Judgements of a library's moments by people: a test set, and pairs to train on."
@@ -60,11 +60,10 @@ def new(
     """
     from moviola.datasets.readers.queries import read_queries
     from moviola.judging import TaskSettings, make_task
-    from moviola.search import Library
 
     chosen = read_queries(queries)
     bar = progress_bar()
-    with Library(library, read_only=True) as lib, bar:
+    with reading(library) as lib, bar:
         line = bar.add_task("searching", total=None)
         found = make_task(
             out, lib, chosen, run_files=run or (), systems=system, depth=depth, merge_above=merge_above,
@@ -99,16 +98,14 @@ def progress(task: TaskArgument, json: JsonOption = False) -> None:
 
     From Python: `moviola.judging.progress_of`.
     """
-    from dataclasses import asdict
-
     from moviola.judging import JudgingTask, progress_of
 
     found = progress_of(JudgingTask(task))
     figures = found.agreement
     if json:
         emit_json({
-            "queries": [asdict(query) for query in found.queries],
-            "raters": [asdict(rater) for rater in found.raters],
+            "queries": found.queries,
+            "raters": found.raters,
             "kappa": _number(figures.kappa), "weighted_kappa": _number(figures.weighted_kappa),
             "levels": figures.histogram.tolist(),
         })  # fmt: skip

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,7 +24,7 @@ def list_models(json: JsonOption = False) -> None:
 
     found = available_models()
     rows = ((model.name, model.kind, model.source, f"{model.size / 2**20:.1f}") for model in found)
-    show_records(json, [asdict(model) for model in found], ("model", "kind", "source", "MiB"), rows)
+    show_records(json, found, ("model", "kind", "source", "MiB"), rows)
     note("Others: `moviola models pull NAME`, for instance google/siglip2-base-patch16-224.")
 
 

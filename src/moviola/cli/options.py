@@ -14,6 +14,7 @@ from moviola.cli.app import note
 from moviola.errors import InvalidValue
 
 if TYPE_CHECKING:
+    from moviola.search import Library
     from moviola.search.alerts import AlertOptions
 
 __all__ = [
@@ -38,9 +39,11 @@ __all__ = [
     "filter_options",
     "for_new",
     "on_command_line",
+    "reading",
     "runs_and_qrels",
     "search_options",
     "with_options",
+    "writing",
 ]  # fmt: skip
 
 # ---- the library, and what a new one is built with ---------------------------------------------------------
@@ -83,6 +86,23 @@ def alert_options(searches: list[str] | None, command: str, webhook: str) -> Ale
     from moviola.search.alerts import AlertOptions
 
     return AlertOptions(tuple(searches or ()), tuple(shlex.split(command)), webhook)
+
+
+# ---- an open library ---------------------------------------------------------------------------------------
+
+
+def reading(library: Path, device: str = "auto") -> Library:
+    """A library that is not changed. It is imported late: help, and wrong usage, do not wait for it."""
+    from moviola.search import Library
+
+    return Library(library, read_only=True, device=device)
+
+
+def writing(library: Path) -> Library:
+    """A library to be changed."""
+    from moviola.search import Library
+
+    return Library(library)
 
 
 # ---- settings of a new library -----------------------------------------------------------------------------

@@ -20,10 +20,12 @@ from moviola.cli.options import (
     WeakOption,
     WhyOption,
     WithoutOption,
+    reading,
     search_options,
     with_options,
 )
 from moviola.errors import InvalidValue
+from moviola.types import clock
 
 if TYPE_CHECKING:
     from moviola.export import MomentFormat
@@ -76,8 +78,6 @@ def search(
 
     From Python: `moviola.Library.search`.
     """
-    from moviola.search import Library
-
     query = _query(text, like or [], picture or [], weight, then or [], gap, without or [])
     formats = _formats(export or [])
     given = options | ({"videos": video} if video else {})
@@ -85,7 +85,7 @@ def search(
     moments, paths = answer_and_keep(library, query, given, printing)
     refused: dict[str, str] = {}
     if moments and formats:
-        with Library(library, read_only=True) as lib:
+        with reading(library) as lib:
             for out, format in formats:
                 title = {"title": str(query)} if "title" in format.options else {}
                 written = write_out(moments, paths, out, format.name, kept=lib.kept_still, **title)
@@ -127,11 +127,10 @@ def answer_and_keep(
     Returns:
         the moments that were printed, and the paths of their videos by id.
     """
-    from moviola.search import Library
     from moviola.search.last_answer import KeptAnswer, keep_answer
     from moviola.timing import milliseconds, recorded
 
-    with recorded() as seconds, Library(library, read_only=True) as lib:
+    with recorded() as seconds, reading(library) as lib:
         found = lib.search(query, options_of(given))
         moments, paths = print_answer(lib, found, weak=printing.weak, why=printing.why, json=printing.json)
     if printing.timings:
@@ -230,8 +229,6 @@ def _words(moment: Moment) -> str:
 
 def _times(moment: Moment) -> tuple[str, ...]:
     """Start and end, of each step if there are some."""
-    from moviola.types import clock
-
     return tuple(f"{clock(part.start)} – {clock(part.end)}" for part in moment.steps or (moment,))
 
 
