@@ -9,7 +9,7 @@ from typer.core import TyperCommand
 
 from moviola.cli.app import JsonOption, app, command_group, note, show, show_records
 from moviola.cli.options import DEFAULT_LIBRARY, LibraryOption, WeakOption, WhyOption, reading, writing
-from moviola.cli.search import Printing, answer_and_keep
+from moviola.cli.search import answer_and_keep
 from moviola.errors import NotFound
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def mark(
         raise BadParameter("give ranks of the last answer: --right RANK..., --wrong RANK...")
     kept = kept_answer(library)
     marked = Marked.of(kept.query, *(list(map(kept.moment, ranks or [])) for ranks in (right, wrong)))
-    answer_and_keep(library, marked, kept.options, Printing(weak=weak, why=why, json=json))
+    answer_and_keep(library, marked, kept.options, weak=weak, why=why, json=json)
 
 
 @app.command()

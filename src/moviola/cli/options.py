@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from typer import Context, Option
 
 from moviola.cli.app import note
-from moviola.errors import InvalidValue
 
 if TYPE_CHECKING:
     from moviola.search import Library
@@ -26,7 +25,6 @@ __all__ = [
     "EncoderOption",
     "GapOption",
     "LibraryOption",
-    "MeasureOption",
     "SentenceEncoderOption",
     "ThenOption",
     "TopOption",
@@ -40,7 +38,6 @@ __all__ = [
     "for_new",
     "on_command_line",
     "reading",
-    "runs_and_qrels",
     "search_options",
     "with_options",
     "writing",
@@ -216,25 +213,3 @@ def search_options(
     """Fields of :class:`moviola.search.SearchOptions` and of its filter by name, those that were given."""
     given = {"top_k": top_k, "per_video": per_video, "min_score": min_score, "by": by, "refine": refine}
     return {name: value for name, value in given.items() if value is not None} | filters
-
-
-# ---- runs --------------------------------------------------------------------------------------------------
-
-MeasureOption = Annotated[
-    list[str] | None,
-    Option("--measure", "-m", help="A measure: 'nDCG@20,IoU>=0.5', 'R@5,IoU>0.7', 'AxIoU@10'; repeatable."),
-]
-
-
-def runs_and_qrels(paths: list[Path]) -> tuple[list[Path], Path]:
-    """The runs, and the judgements, which stand last.
-
-    Raises:
-        InvalidValue: fewer than two runs, or a run is given twice.
-    """
-    if len(paths) < 3:
-        raise InvalidValue(f"{len(paths)} files given: give at least two runs and, last, the judgements")
-    *runs, qrels = paths
-    if len(set(runs)) != len(runs):
-        raise InvalidValue("a run is given twice; give each once")
-    return runs, qrels

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -81,8 +80,7 @@ def search(
     query = _query(text, like or [], picture or [], weight, then or [], gap, without or [])
     formats = _formats(export or [])
     given = options | ({"videos": video} if video else {})
-    printing = Printing(weak=weak, why=why, timings=timings, json=json)
-    moments, paths = answer_and_keep(library, query, given, printing)
+    moments, paths = answer_and_keep(library, query, given, weak=weak, why=why, json=json, timings=timings)
     refused: dict[str, str] = {}
     if moments and formats:
         with reading(library) as lib:
@@ -103,18 +101,15 @@ def _formats(files: list[Path]) -> list[tuple[Path, MomentFormat]]:
     return [(out, format_of(out)) for out in files]
 
 
-@dataclass(frozen=True)
-class Printing:
-    """What to print of an answer."""
-
-    weak: bool = False
-    why: bool = False
-    timings: bool = False
-    json: bool = False
-
-
 def answer_and_keep(
-    library: Path, query: SearchQuery, given: dict[str, Any], printing: Printing
+    library: Path,
+    query: SearchQuery,
+    given: dict[str, Any],
+    *,
+    weak: bool,
+    why: bool,
+    json: bool,
+    timings: bool = False,
 ) -> tuple[list[Moment], dict[str, str]]:
     """Answer a query, print the answer and keep it.
 
@@ -122,7 +117,7 @@ def answer_and_keep(
         library: its folder.
         query: what to look for.
         given: options of the search and of its filter by name.
-        printing: what to print.
+        weak, why, json, timings: what to print, see :func:`search`.
 
     Returns:
         the moments that were printed, and the paths of their videos by id.
@@ -132,11 +127,11 @@ def answer_and_keep(
 
     with recorded() as seconds, reading(library) as lib:
         found = lib.search(query, options_of(given))
-        moments, paths = print_answer(lib, found, weak=printing.weak, why=printing.why, json=printing.json)
-    if printing.timings:
+        moments, paths = print_answer(lib, found, weak=weak, why=why, json=json)
+    if timings:
         parts = milliseconds(seconds)
         text = ", ".join(f"{name} {value:.1f} ms" for name, value in parts.items())
-        note(dumps(parts) if printing.json else text)
+        note(dumps(parts) if json else text)
     try:
         keep_answer(library, KeptAnswer(query, moments, paths, given))
     except InvalidValue as error:

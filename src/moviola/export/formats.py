@@ -11,13 +11,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
 
-from moviola.errors import BrokenPlugin, InvalidValue
+from moviola.errors import BrokenPlugin, InvalidValue, MissingDependency
 from moviola.export.chapters import write_film_chapters, write_video_chapters
 from moviola.export.clips import export_clips, require_no_source
 from moviola.export.edl import write_cuts, write_markers
 from moviola.export.fcpxml import write_fcpxml
 from moviola.export.film import CARD_SECONDS, parse_size, write_film
-from moviola.export.otio import write_otio
 from moviola.export.selection import Selection, one_line
 from moviola.export.sheet import KeptStill, export_sheet
 from moviola.export.tables import write_moments_csv, write_moments_json
@@ -291,6 +290,14 @@ def _video_markers(export: Export) -> Written:
     return Written((export.out,))
 
 
+def _otio(export: Export) -> Written:
+    try:
+        from moviola.export.otio import write_otio
+    except ImportError as error:
+        raise MissingDependency("OTIO needs opentimelineio; pip install opentimelineio") from error
+    return _timeline(write_otio)(export)
+
+
 def _film(export: Export) -> Written:
     size = export.options.size
     film = export.timeline(counted=False)
@@ -340,7 +347,7 @@ FORMATS: dict[str, MomentFormat] = {
         MomentFormat("vtt-videos", "Chapters, a file per video (WebVTT)", "", "folder", _NOTHING,
                      _chapters_by_video),
         MomentFormat("vtt-film", "Chapters of the film (WebVTT)", ".vtt", "file", _FILM, _film_chapters),
-        MomentFormat("otio", "OpenTimelineIO", ".otio", "file", _TIMELINE, _timeline(write_otio)),
+        MomentFormat("otio", "OpenTimelineIO", ".otio", "file", _TIMELINE, _otio),
         MomentFormat("fcpxml", "FCPXML 1.9", ".fcpxml", "file", _TIMELINE, _timeline(write_fcpxml)),
         MomentFormat("film", "One film of all (MP4)", ".mp4", "file", _FILM | {"size"}, _film),
         MomentFormat("clips", "Clips (MP4)", "", "folder", frozenset({"mode"}), _clips),

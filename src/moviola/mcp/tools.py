@@ -190,7 +190,7 @@ class LibraryTools:
 
         Use it to check a moment of a search, or to find where exactly something begins and ends.
         """
-        video = self._video(video_id)
+        video = there(self._library.catalogue.video(video_id), self._library.catalogue)
         span = _within(video, start, end)
         times = [span.start + (number + 0.5) * span.duration / frames for number in range(frames)]
         width = _STILL_WIDTHS[frames > 1]
@@ -255,9 +255,6 @@ class LibraryTools:
                 f"({', '.join(map(str, allowed)) or 'none'}); put it into one of them"
             )
         return path
-
-    def _video(self, video_id: str) -> VideoRow:
-        return there(self._library.catalogue.video(video_id), self._library.catalogue)
 
 
 class ClipTool:

@@ -94,6 +94,12 @@ class ResponseModel(BaseModel):
     model_config = ConfigDict(from_attributes=True, json_schema_serialization_defaults_required=True)
 
 
+def raw_body(media_type: str, **schema: str) -> dict[str, Any]:
+    """What the OpenAPI document says of a route that reads its body, a string, by itself."""
+    content = {media_type: {"schema": {"type": "string", **schema}}}
+    return {"requestBody": {"required": True, "content": content}}
+
+
 # ---- errors --------------------------------------------------------------------------------------------
 
 
@@ -445,8 +451,8 @@ class LibraryInfo(ResponseModel):
     limits: LimitsInfo
 
 
-class Whereabouts(ResponseModel):
-    """Place of a video's file, and when, where and with what it was taken."""
+class VideoSummary(ResponseModel):
+    """A video of the library."""
 
     paths: list[str] = Field(description="All paths of the file.", examples=[["films/holiday/beach.mp4"]])
     away: bool = Field(description="Whether no path exists now.", examples=[False])
@@ -466,11 +472,6 @@ class Whereabouts(ResponseModel):
     latitude: float | None = Field(description="Degrees north; null: unknown.", examples=[52.52])
     longitude: float | None = Field(description="Degrees east.", examples=[13.405])
     camera: str = Field(description="Make and model; empty: unknown.", examples=["Apple iPhone 15"])
-
-
-class VideoSummary(Whereabouts):
-    """A video of the library."""
-
     video_id: str = Field(examples=["holiday/beach"])
     path: str = Field(examples=["films/holiday/beach.mp4"])
     duration: float = Field(examples=[92.4])

@@ -13,8 +13,6 @@ from moviola.server.routes.videos import summary_of
 from moviola.server.schemas import ResponseModel, VideoSummary
 from moviola.server.service import Service, ServiceOf
 
-__all__ = ["router"]
-
 router = APIRouter(prefix="/api/near-copies", tags=["upkeep"])
 
 

@@ -11,8 +11,6 @@ from moviola.server.dres import Verdict
 from moviola.server.schemas import Name, RequestModel, ResponseModel, Seconds
 from moviola.server.service import ServiceOf
 
-__all__ = ["router"]
-
 router = APIRouter(prefix="/api/dres", tags=["evaluation"])
 
 

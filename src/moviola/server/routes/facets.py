@@ -13,8 +13,6 @@ from moviola.search.options import By
 from moviola.server.schemas import ResponseModel
 from moviola.server.service import ServiceOf
 
-__all__ = ["router"]
-
 router = APIRouter(prefix="/api", tags=["library"])
 
 

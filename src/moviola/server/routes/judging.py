@@ -18,7 +18,10 @@ from moviola.judging import EXPORTS, Batch, JudgingTask, export_task, progress_o
 from moviola.server.schemas import Name, RequestModel, ResponseModel
 from moviola.server.service import ServiceOf
 
-__all__ = ["GivenAnswer", "JudgingInfo", "NextBatch", "ProgressAnswer", "SignedIn", "TakenBack", "router"]
+__all__ = [
+    "BatchToJudge", "GivenAnswer", "JudgedForm", "JudgingInfo", "LevelMeaning", "MomentToJudge", "NextBatch",
+    "ProgressAnswer", "QueryRow", "RaterRow", "SignedIn", "TakenBack",
+]  # fmt: skip
 
 router = APIRouter(prefix="/api/judging", tags=["judging"])
 

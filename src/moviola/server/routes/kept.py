@@ -10,10 +10,10 @@ from pydantic import Field
 
 from moviola.errors import DataError, InvalidValue
 from moviola.library.kept.values import Entry, Kind, Name
-from moviola.server.schemas import RequestModel, ResponseModel
+from moviola.server.schemas import RequestModel, ResponseModel, raw_body
 from moviola.server.service import ServiceOf
 
-__all__ = ["KeptList", "router"]
+__all__ = ["KeptList"]
 
 router = APIRouter(prefix="/api/kept", tags=["kept"])
 
@@ -85,12 +85,7 @@ def export(service: ServiceOf) -> Response:
     return Response("".join(f"{line}\n" for line in service.library.kept.export()), media_type=LINES)
 
 
-@router.post(
-    "/lines",
-    openapi_extra={
-        "requestBody": {"required": True, "content": {"text/plain": {"schema": {"type": "string"}}}}
-    },
-)
+@router.post("/lines", openapi_extra=raw_body("text/plain"))
 async def take(request: Request, service: ServiceOf) -> KeptList:
     """Keep what JSON lines hold, all or nothing; of entries that are kept already the later one stays."""
     try:

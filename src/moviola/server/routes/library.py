@@ -13,8 +13,6 @@ from moviola.server.options import is_loopback
 from moviola.server.schemas import ExportFormat, LibraryInfo, LimitsInfo, ModelInUse
 from moviola.server.service import ServiceOf
 
-__all__ = ["router"]
-
 router = APIRouter(tags=["library"])
 
 

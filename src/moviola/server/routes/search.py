@@ -23,11 +23,10 @@ from moviola.server.schemas import (
     PictureAnswer,
     SearchRequest,
     TeachRequest,
+    raw_body,
 )
 from moviola.server.service import ServiceOf
 from moviola.timing import milliseconds
-
-__all__ = ["router"]
 
 router = APIRouter(prefix="/api", tags=["search"])
 
@@ -38,11 +37,8 @@ async def search(request: SearchRequest, service: ServiceOf) -> Answer:
     arrived = perf_counter()
     require_within(request, service.options.limits)
     query = as_search_query(request.query, service.uploads)
-    options = SearchOptions(
-        top_k=request.top_k, per_video=request.per_video, videos=request.videos,
-        filter=as_filter(request.filter), min_score=request.min_score,
-        by=request.by, refine=request.refine, weak=request.weak,
-    )  # fmt: skip
+    given = request.model_dump(exclude={"query", "filter"})
+    options = SearchOptions(**given, filter=as_filter(request.filter))
 
     def work() -> tuple[float, SearchResult, list[FoundMoment], float]:
         began = perf_counter()
@@ -121,15 +117,7 @@ async def curve(request: CurveRequest, service: ServiceOf) -> CurveAnswer:
     return CurveAnswer(times=times.tolist(), scores=scores.tolist())
 
 
-@router.post(
-    "/pictures",
-    openapi_extra={
-        "requestBody": {
-            "required": True,
-            "content": {"image/*": {"schema": {"type": "string", "format": "binary"}}},
-        }
-    },
-)
+@router.post("/pictures", openapi_extra=raw_body("image/*", format="binary"))
 async def pictures(request: Request, service: ServiceOf) -> PictureAnswer:
     """Upload a picture to search with: a JPEG, PNG, WebP, GIF, BMP, TIFF or AVIF file as the body."""
     data = await request.body()

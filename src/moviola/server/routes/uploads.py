@@ -20,7 +20,7 @@ from starlette.requests import ClientDisconnect
 from moviola.errors import InvalidValue
 from moviola.server.receiving import ALGORITHMS, Upload
 from moviola.server.routes.upkeep import Changing
-from moviola.server.schemas import ResponseModel
+from moviola.server.schemas import ResponseModel, raw_body
 from moviola.server.service import ServiceOf
 
 __all__ = ["PATH", "VERSION", "router"]
@@ -130,12 +130,7 @@ async def offset(service: ServiceOf, upload: Name) -> Response:
         415: {"description": "Another type than " + _TYPE},
         460: {"description": "Another checksum; nothing of the part counts"},
     },
-    openapi_extra={
-        "requestBody": {
-            "required": True,
-            "content": {_TYPE: {"schema": {"type": "string", "format": "binary"}}},
-        }
-    },
+    openapi_extra=raw_body(_TYPE, format="binary"),
 )
 async def send(
     request: Request,
