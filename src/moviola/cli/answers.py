@@ -29,6 +29,7 @@ from moviola.cli.train import (
     note_left_out,
     video_ids,
 )
+from moviola.files.writing import draft_of
 
 if TYPE_CHECKING:
     from moviola.measures import Run
@@ -137,7 +138,6 @@ def _refuse(context: Context, names: Iterable[str], reason: str) -> None:
 def _search_all(library: Path, queries: Path, out: Path, options: SearchOptions, device: str) -> Run:
     """Search for every query and write the run; a file that cannot be written is refused before that."""
     from moviola.datasets.readers.queries import read_queries
-    from moviola.files.writing import draft_of
     from moviola.measures import Run, write_run
     from moviola.measures.output_formats import format_of
 

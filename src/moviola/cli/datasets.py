@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +11,8 @@ from typer import Argument, Option
 
 from moviola.cli.app import JsonOption, command_group, emit_json, leave_partial, note, show, show_table
 from moviola.cli.options import SentenceEncoderOption
+from moviola.errors import InvalidValue
+from moviola.files.writing import write_json
 
 dataset = command_group("dataset", "Annotations of data sets: read them, and build ranked ones.")
 
@@ -73,8 +77,6 @@ def stats(
 
     From Python: `moviola.datasets.statistics.statistics`.
     """
-    from dataclasses import asdict
-
     from moviola.datasets.readers import QUERIES_OF, read_annotations
     from moviola.datasets.statistics import statistics
 
@@ -132,7 +134,6 @@ def pseudo(
     from moviola.datasets.readers import read_annotations
     from moviola.datasets.readers.queries import read_queries
     from moviola.encoders import load_sentence_encoder
-    from moviola.files.writing import write_json
 
     found = read_annotations(path, kind, durations)
     banned = [query.text for file in held_out or [] for query in read_queries(file)]
@@ -205,13 +206,10 @@ def imprecise(
 
     From Python: `moviola.datasets.building.steps.rewrite_captions`.
     """
-    import os
-
     from moviola.datasets.building.chat import ChatEndpoint
     from moviola.datasets.building.steps import rewrite_captions
     from moviola.datasets.readers import read_annotations, write_tvr
     from moviola.encoders import load_sentence_encoder
-    from moviola.errors import InvalidValue
 
     if bool(endpoint) != bool(model):
         raise InvalidValue("--endpoint and --model go together: give both or neither")
@@ -257,7 +255,6 @@ def split(
     """
     from moviola.datasets.building.splits import draw_queries
     from moviola.datasets.readers import read_annotations
-    from moviola.files.writing import write_json
 
     drawn = draw_queries(read_annotations(path, kind).captions, {"val": val, "test": test}, seed)
     for name, queries in drawn.items():

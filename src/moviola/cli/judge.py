@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import isnan
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -99,6 +98,7 @@ def progress(task: TaskArgument, json: JsonOption = False) -> None:
     From Python: `moviola.judging.progress_of`.
     """
     from moviola.judging import JudgingTask, progress_of
+    from moviola.judging.progress import number_or_none
 
     found = progress_of(JudgingTask(task))
     figures = found.agreement
@@ -106,7 +106,7 @@ def progress(task: TaskArgument, json: JsonOption = False) -> None:
         emit_json({
             "queries": found.queries,
             "raters": found.raters,
-            "kappa": _number(figures.kappa), "weighted_kappa": _number(figures.weighted_kappa),
+            "kappa": number_or_none(figures.kappa), "weighted_kappa": number_or_none(figures.weighted_kappa),
             "levels": figures.histogram.tolist(),
         })  # fmt: skip
         return
@@ -122,11 +122,6 @@ def progress(task: TaskArgument, json: JsonOption = False) -> None:
         console.print(f"{rater.name}: {rater.judged} judged, {rater.passed} skipped{apart}{kappa}")
     console.print(f"kappa {figures.kappa:.3f}, weighted {figures.weighted_kappa:.3f}")
     console.print(f"agreed at levels 0 to 4: {', '.join(map(str, figures.histogram.tolist()))}")
-
-
-def _number(value: float) -> float | None:
-    """JSON has no NaN."""
-    return None if isnan(value) else value
 
 
 @judge.command()

@@ -22,8 +22,9 @@ from moviola.cli.options import (
     with_options,
 )
 from moviola.cli.search import print_answer
-from moviola.errors import InvalidValue
+from moviola.errors import InvalidValue, NotFound
 from moviola.files.rows import read_text
+from moviola.files.writing import write_text
 
 if TYPE_CHECKING:
     from moviola.library.kept.values import Entry, Mark
@@ -191,7 +192,6 @@ def collect(
 
     From Python: `moviola.library.kept.entries.Kept.put`, of `moviola.Library.kept`.
     """
-    from moviola.errors import NotFound
     from moviola.library.kept.values import Collection, KeptMoment
 
     with reading(library) as lib:
@@ -242,8 +242,6 @@ def export_(
 
     From Python: `moviola.library.kept.entries.Kept.export`, of `moviola.Library.kept`.
     """
-    from moviola.files.writing import write_text
-
     with reading(library) as lib:
         lines = list(lib.kept.export())
     write_text(out, "".join(f"{line}\n" for line in lines))

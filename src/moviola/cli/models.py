@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 from typing import Annotated, Any
 
 from typer import Argument, Option
 
 from moviola.cli.app import JsonOption, command_group, console, emit_json, note, show, show_records
+from moviola.errors import InvalidValue
 
 models = command_group("models", "Encoders of this machine and of the hub; trained models and checkpoints.")
 
@@ -76,10 +78,6 @@ def convert(
 
 def _settings(words: list[str]) -> dict[str, Any]:
     """``NAME=VALUE`` words; values are TOML, or else text."""
-    import tomllib
-
-    from moviola.errors import InvalidValue
-
     found: dict[str, Any] = {}
     for word in words:
         name, equals, value = word.partition("=")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import shlex
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
@@ -78,8 +79,6 @@ WebhookOption = Annotated[
 
 def alert_options(searches: list[str] | None, command: str, webhook: str) -> AlertOptions:
     """The three options together; the command's words are separated as in a shell."""
-    import shlex
-
     from moviola.search.alerts import AlertOptions
 
     return AlertOptions(tuple(searches or ()), tuple(shlex.split(command)), webhook)

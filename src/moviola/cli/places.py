@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -128,9 +130,6 @@ def duplicates(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = Fals
 
     From Python: `moviola.library.exact_copies.exact_copies`, `moviola.library.near_copies.find_near_copies`.
     """
-    import os
-    from dataclasses import asdict
-
     from moviola.library.exact_copies import exact_copies
     from moviola.library.near_copies import find_near_copies, without_fingerprint
 

@@ -24,6 +24,8 @@ from moviola.cli.options import (
     with_options,
 )
 from moviola.errors import InvalidValue
+from moviola.files.moments import moment_row
+from moviola.timing import milliseconds, recorded
 from moviola.types import clock
 
 if TYPE_CHECKING:
@@ -123,7 +125,6 @@ def answer_and_keep(
         the moments that were printed, and the paths of their videos by id.
     """
     from moviola.search.last_answer import KeptAnswer, keep_answer
-    from moviola.timing import milliseconds, recorded
 
     with recorded() as seconds, reading(library) as lib:
         found = lib.search(query, options_of(given))
@@ -157,7 +158,6 @@ def print_answer(
     library: Library, found: SearchResult, *, weak: bool, why: bool = False, json: bool
 ) -> tuple[list[Moment], dict[str, str]]:
     """Print the strong moments of an answer, or all; gives these and the paths of their videos by id."""
-    from moviola.files.moments import moment_row
     from moviola.search.present import still_there
 
     found, videos, away = still_there(found, library.catalogue)

@@ -12,6 +12,7 @@ from typer import Argument, Context, Option
 from moviola.cli.app import JsonOption, app, console, emit_json, note, progress_bar
 from moviola.cli.options import DEFAULT_LIBRARY, DeviceOption, LibraryOption, on_command_line
 from moviola.errors import DataError, NotFound
+from moviola.files.toml import read_toml
 from moviola.training.recipes import RECIPES
 
 if TYPE_CHECKING:
@@ -150,8 +151,6 @@ def _show(trained: TrainedModel, name: str) -> None:
 
 def _tables(path: Path | None) -> Mapping[str, Any]:
     """Tables of a file of settings."""
-    from moviola.files.toml import read_toml
-
     if path is None:
         return {}
     if not path.is_file():

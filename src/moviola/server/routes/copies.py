@@ -65,7 +65,7 @@ def _described(service: Service, found: list[NearCopies]) -> NearCopiesList:
                 certainty=pair.certainty,
                 sides=[
                     Side(
-                        video=VideoSummary(**summary_of(service, named[video_id])),
+                        video=summary_of(service, named[video_id]),
                         start=span.start,
                         end=span.end,
                     )

@@ -120,7 +120,10 @@ def _written(
     if "title" in format.options:
         options.setdefault("title", request.title)
     written = write_moments(
-        [_selection(moment, place) for place, moment in enumerate(request.moments, 1)],
+        [
+            Selection(Moment(m.video_id, m.start, m.end, m.score, m.rank or place), m.title, m.note)
+            for place, m in enumerate(request.moments, 1)
+        ],
         service.library.paths_of(videos)[0],
         folder / f"{name}{format.suffix}",
         request.format,
@@ -141,12 +144,6 @@ def _require_inside(moment: ExportMoment, duration: float, most: float) -> None:
         raise InvalidValue(
             f"{moment.video_id}: {span.duration:g} s; this server exports at most {most:g} s at once"
         )
-
-
-def _selection(moment: ExportMoment, place: int) -> Selection:
-    rank = moment.rank or place
-    moments = Moment(moment.video_id, moment.start, moment.end, moment.score, rank)
-    return Selection(moments, moment.title, moment.note)
 
 
 def _zipped(files: tuple[Path, ...], refused: dict[str, str], out: Path) -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import isnan
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Literal
@@ -15,6 +14,7 @@ from moviola.datasets.building.candidate_pairs import GUIDELINE
 from moviola.datasets.building.consensus import LEVELS
 from moviola.errors import NotFound
 from moviola.judging import EXPORTS, Batch, JudgingTask, export_task, progress_of
+from moviola.judging.progress import number_or_none
 from moviola.server.schemas import Name, RequestModel, ResponseModel
 from moviola.server.service import ServiceOf
 
@@ -214,16 +214,11 @@ def progress(task: TaskOf) -> ProgressAnswer:
     return ProgressAnswer(
         queries=[QueryRow.model_validate(query) for query in rated.queries],
         raters=[RaterRow.model_validate(rater) for rater in rated.raters],
-        kappa=_number(figures.kappa),
-        weighted_kappa=_number(figures.weighted_kappa),
+        kappa=number_or_none(figures.kappa),
+        weighted_kappa=number_or_none(figures.weighted_kappa),
         levels=figures.histogram.tolist(),
         low_high=figures.low_high.tolist(),
     )
-
-
-def _number(value: float) -> float | None:
-    """A number for JSON, which has no NaN."""
-    return None if isnan(value) else value
 
 
 @router.get(
