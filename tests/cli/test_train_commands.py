@@ -14,7 +14,6 @@ import pytest
 from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
-from moviola.cli.train import _Bar
 from moviola.features import FeatureFolder, KeyedShards, normalise_rows
 from moviola.training.data import read_videos
 from moviola.training.recipes import RECIPES
@@ -313,12 +312,12 @@ def test_an_interrupted_training_goes_on(
 ) -> None:
     on = building_on(world, name)
 
-    def stop(bar: _Bar, step: int, total: int, values: Mapping[str, float]) -> None:
+    def stop(step: int, total: int, values: Mapping[str, float]) -> None:
         if step == 5:
             raise Stopped
 
     with monkeypatch.context() as patch:
-        patch.setattr(_Bar, "__call__", stop)
+        patch.setattr("moviola.cli.train._shown_on", lambda bar, selects: stop)
         with pytest.raises(Stopped):
             world.train(name, tmp_path / "one", *on, steps=8)
     fails_with(world.train(name, tmp_path / "one", *on, steps=8), "holds a training", "--resume")

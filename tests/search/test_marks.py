@@ -16,8 +16,8 @@ from moviola.errors import DataError, EncoderMismatch, InvalidValue, LibraryErro
 from moviola.library import concept_name, keep_concept
 from moviola.library.disk.settings import Settings
 from moviola.search import Library, LikeMoment, LikePicture, Marked, MarkedMoment, SearchQuery, Text
+from moviola.search.last_answer import query_from_json, query_to_json
 from moviola.search.queries import as_query, compose
-from moviola.search.query_json import query_from_json, query_to_json
 from moviola.types import Moment
 
 RED, GREEN = Text("a red square"), Text("something green")

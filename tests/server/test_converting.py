@@ -14,8 +14,8 @@ from moviola.errors import UnreadableMedia
 from moviola.server import converting
 from moviola.server.converting import Conversions
 from moviola.server.pools import Pool
+from moviola.server.problems import Busy
 from moviola.server.progress import Progress
-from moviola.server.refusals import Busy
 from moviola.server.stills import FileCache
 
 Make = Callable[..., None]

@@ -20,8 +20,8 @@ from fastapi.testclient import TestClient
 from moviola.errors import InvalidValue, NotFound
 from moviola.server import receiving
 from moviola.server.options import Limits
+from moviola.server.problems import Busy
 from moviola.server.receiving import Receiving
-from moviola.server.refusals import Busy
 
 Serving = Callable[..., TestClient]
 TUS = {"Tus-Resumable": "1.0.0"}

@@ -7,6 +7,7 @@ from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
 from typer import Argument, BadParameter, Context, Option
 
 from moviola.cli.app import JsonOption, app, progress_bar, show
@@ -15,6 +16,7 @@ from moviola.cli.options import (
     DeviceOption,
     LibraryOption,
     on_command_line,
+    reading,
     search_options,
     with_options,
 )
@@ -27,6 +29,7 @@ from moviola.cli.train import (
     note_left_out,
     video_ids,
 )
+from moviola.files.writing import draft_of
 
 if TYPE_CHECKING:
     from moviola.measures import Run
@@ -134,17 +137,13 @@ def _refuse(context: Context, names: Iterable[str], reason: str) -> None:
 
 def _search_all(library: Path, queries: Path, out: Path, options: SearchOptions, device: str) -> Run:
     """Search for every query and write the run; a file that cannot be written is refused before that."""
-    from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
-
     from moviola.datasets.readers.queries import read_queries
-    from moviola.files.writing import draft_of
     from moviola.measures import Run, write_run
     from moviola.measures.output_formats import format_of
-    from moviola.search import Library
 
     texts, format = read_queries(queries), format_of(out)
     bar = progress_bar(BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with draft_of(out) as draft, Library(library, read_only=True, device=device) as lib, bar:
+    with draft_of(out) as draft, reading(library, device) as lib, bar:
         rows = []
         task = bar.add_task("searching", total=len(texts))
         for start in range(0, len(texts), _AT_ONCE):

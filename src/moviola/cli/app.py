@@ -14,6 +14,7 @@ import json
 import re
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict, is_dataclass
 from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
@@ -128,11 +129,18 @@ def note(message: str) -> None:
 
 
 def emit_json(value: Any) -> None:
-    """Print a value as one line of JSON, a list as a line per entry; what steers the terminal is escaped."""
+    """Print a value as one line of JSON, a list as a line per entry; what steers the terminal is escaped.
+
+    Dataclasses are objects of their fields, other values that JSON does not have are texts.
+    """
     for one in value if isinstance(value, list) else [value]:
-        text = json.dumps(one, ensure_ascii=False, default=str)
+        text = json.dumps(one, ensure_ascii=False, default=_plain_value)
         sys.stdout.write(_STEERING.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + "\n")
     sys.stdout.flush()  # the reader of a pipe waits for it, and a server never ends
+
+
+def _plain_value(value: Any) -> Any:
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else str(value)
 
 
 def show(json: bool, value: Any, *lines: str) -> None:
@@ -175,11 +183,11 @@ def _one_line(text: str) -> str:
 
 
 def show_records(
-    json: bool, records: list[dict[str, Any]], columns: Sequence[str], rows: Iterable[Sequence[Cell]]
+    json: bool, records: Sequence[Any], columns: Sequence[str], rows: Iterable[Sequence[Cell]]
 ) -> None:
     """Print records: as JSON, an object per line, or as rows, see :func:`show_table`."""
     if json:
-        emit_json(records)
+        emit_json(list(records))
     else:
         show_table(columns, rows)
 

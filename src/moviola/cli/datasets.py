@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 from typer import Argument, Option
 
 from moviola.cli.app import JsonOption, command_group, emit_json, leave_partial, note, show, show_table
-from moviola.cli.captions import relevant_pairs_
 from moviola.cli.options import SentenceEncoderOption
+from moviola.errors import InvalidValue
+from moviola.files.writing import write_json
 
 dataset = command_group("dataset", "Annotations of data sets: read them, and build ranked ones.")
-dataset.command("relevant-pairs")(relevant_pairs_)
 
 
 @dataset.command("consensus")
@@ -75,8 +77,6 @@ def stats(
 
     From Python: `moviola.datasets.statistics.statistics`.
     """
-    from dataclasses import asdict
-
     from moviola.datasets.readers import QUERIES_OF, read_annotations
     from moviola.datasets.statistics import statistics
 
@@ -134,7 +134,6 @@ def pseudo(
     from moviola.datasets.readers import read_annotations
     from moviola.datasets.readers.queries import read_queries
     from moviola.encoders import load_sentence_encoder
-    from moviola.files.writing import write_json
 
     found = read_annotations(path, kind, durations)
     banned = [query.text for file in held_out or [] for query in read_queries(file)]
@@ -207,13 +206,10 @@ def imprecise(
 
     From Python: `moviola.datasets.building.steps.rewrite_captions`.
     """
-    import os
-
     from moviola.datasets.building.chat import ChatEndpoint
     from moviola.datasets.building.steps import rewrite_captions
     from moviola.datasets.readers import read_annotations, write_tvr
     from moviola.encoders import load_sentence_encoder
-    from moviola.errors import InvalidValue
 
     if bool(endpoint) != bool(model):
         raise InvalidValue("--endpoint and --model go together: give both or neither")
@@ -259,7 +255,6 @@ def split(
     """
     from moviola.datasets.building.splits import draw_queries
     from moviola.datasets.readers import read_annotations
-    from moviola.files.writing import write_json
 
     drawn = draw_queries(read_annotations(path, kind).captions, {"val": val, "test": test}, seed)
     for name, queries in drawn.items():
@@ -350,7 +345,6 @@ def exam(
 
     From Python: `moviola.datasets.building.consensus.exam`.
     """
-    from dataclasses import asdict
 
     from moviola.datasets.building.annotation_files import read_ratings
     from moviola.datasets.building.consensus import exam
@@ -361,7 +355,7 @@ def exam(
         for worker, rater in found.raters.items()
     )
     if json:
-        emit_json(asdict(found))
+        emit_json(found)
     else:
         show_table(("rater", "distance", "out of consensus", "kappa"), rows)
         note(f"mean out of consensus {found.out_of_consensus:.1%}, mean kappa {found.kappa:.2f}")
@@ -384,3 +378,36 @@ def judgements(
 
     count = write_judgements(read_pairs(pairs), read_agreed(agreed), out)
     show(json, {"pairs": count, "out": str(out)}, f"{out}: {count} judged pairs")
+
+
+@dataset.command("relevant-pairs")
+def relevant_pairs_(
+    path: Annotated[Path, Argument(help="An annotation file.")],
+    kind: KindOption,
+    out: Annotated[Path, Option("--out", "-o", help="File for the pairs (.npz).")],
+    phi: Annotated[str, Option(help="Measure Phi: sent, vp or np-vp.")] = "np-vp",
+    theta: Annotated[float, Option(help="Threshold of Phi, in (0, 1].")] = 0.7,
+    durations: DurationsOption = None,
+    sentence_encoder: SentenceEncoderOption = "minilm",
+    json: JsonOption = False,
+) -> None:
+    """Find potentially relevant pairs of captions, for training (+PR, +SL).
+
+    Example: `moviola dataset relevant-pairs charades_sta_train.txt --kind charades --out pairs.npz`
+
+    From Python: `moviola.datasets.building.steps.find_relevant_pairs`.
+    """
+    from moviola.datasets.building.relevant_pairs import write_relevant_pairs
+    from moviola.datasets.building.steps import find_relevant_pairs
+    from moviola.datasets.readers import read_annotations
+    from moviola.encoders import load_sentence_encoder
+
+    captions = read_annotations(path, kind, durations).captions
+    embed = load_sentence_encoder(sentence_encoder)
+    pairs = find_relevant_pairs(captions, embed, phi=phi, theta=theta)
+    write_relevant_pairs(pairs, out)
+    show(
+        json,
+        {"captions": pairs.count, "pairs": len(pairs), "phi": phi, "theta": theta, "out": str(out)},
+        f"{out}: {len(pairs):,} ordered pairs of {pairs.count:,} captions with Phi {phi} >= {theta}",
+    )

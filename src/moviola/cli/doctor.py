@@ -17,8 +17,6 @@ def doctor(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -
 
     From Python: `moviola.library.diagnosis.diagnose`.
     """
-    from dataclasses import asdict
-
     from moviola.library.diagnosis import Finding, diagnose
 
     findings = [*diagnose(library), Finding("config", True, describe_config())]
@@ -29,6 +27,6 @@ def doctor(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -
         )
         for finding in findings
     )  # fmt: skip
-    show_records(json, [asdict(finding) for finding in findings], ("", "what", "result"), rows)
+    show_records(json, findings, ("", "what", "result"), rows)
     if not all(finding.ok for finding in findings):
         leave_partial()

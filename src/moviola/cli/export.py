@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from typer import Argument, Option
 
 from moviola.cli.app import JsonOption, app, leave_partial, note, show
-from moviola.cli.options import DEFAULT_LIBRARY, LibraryOption
+from moviola.cli.options import DEFAULT_LIBRARY, LibraryOption, reading
 from moviola.errors import InvalidValue
+from moviola.types import clock
 
 if TYPE_CHECKING:
     from moviola.export import Selection, Written
@@ -133,12 +134,11 @@ def _of_last_answer(library: Path) -> tuple[list[Selection], dict[str, str]]:
 def _of_file(file: Path, library: Path) -> tuple[list[Selection], dict[str, str]]:
     """Moments of a file; paths that it lacks come from the library."""
     from moviola.export import read_moments
-    from moviola.search import Library
 
     chosen, paths = read_moments(file)
     missing = {selection.moment.video_id for selection in chosen} - paths.keys()
     if missing:
-        with Library(library, read_only=True) as lib:
+        with reading(library) as lib:
             paths |= lib.paths_of(sorted(missing))[0]
     return chosen, paths
 
@@ -184,7 +184,6 @@ def open_(
     """
     from moviola.export import play, player_command
     from moviola.search.last_answer import kept_moment
-    from moviola.types import clock
 
     moment, path = kept_moment(library, rank)
     command = player_command(path, moment.span, player)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
@@ -63,8 +64,6 @@ def check(
 
     From Python: `moviola.datasets.feature_check.check_features`.
     """
-    from collections import Counter
-
     from moviola.datasets.feature_check import check_features
     from moviola.datasets.readers import read_annotations
     from moviola.features import open_features

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Annotated
 
+from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
 from typer import Argument, Option
 
 from moviola.cli.app import JsonOption, app, progress_bar, show
@@ -40,10 +41,6 @@ def gridhouse(
 
     From Python: `moviola.datasets.gridhouse.build`.
     """
-    from dataclasses import asdict
-
-    from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
-
     from moviola.datasets.gridhouse import build
     from moviola.media import write_video
 
@@ -60,7 +57,7 @@ def gridhouse(
     queries = ", ".join(f"{count} {split}" for split, count in report.queries.items())
     levels = ", ".join(f"{level}: {count}" for level, count in report.levels.items())
     show(
-        json, asdict(report),
+        json, report,
         f"{folder}: {report.videos} films of {report.mean_duration:.0f} s on average, "
         f"{report.moments} moments of {report.mean_moment:.1f} s ({report.mean_ratio:.2f} of a film)",
         f"queries: {queries}; {report.relevant_per_query:.1f} relevant moments each ({levels})",

@@ -6,12 +6,12 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from typer import Argument, Context, Option
 
 from moviola.cli.app import JsonOption, app, console, emit_json, leave_partial, note, progress_bar
@@ -144,8 +144,6 @@ def index_(
 
     From Python: `moviola.Library.index`.
     """
-    from dataclasses import asdict
-
     from moviola.search import Library
 
     with Library(
@@ -157,17 +155,20 @@ def index_(
         device=device,
         precision=precision,
     ) as lib:
-        with IndexProgress() as progress:
+        with progress_bar(
+            BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"), TimeRemainingColumn(),
+            remedy="finished videos are in the library, and the same command continues",
+        ) as bar:  # fmt: skip
             report = lib.index(
-                *sources, prune=prune, confirm=_confirm(progress, yes),
+                *sources, prune=prune, confirm=_confirm(bar, yes),
                 exclude=None if exclude is None else [one for one in exclude if one],
                 default_excludes=default_excludes, ocr=ocr, ocr_reader=ocr_reader, speech=speech,
                 speech_track=speech_track, speech_language=speech_language, every_frame=every_frame,
-                stills=stills, workers=workers, progress=progress,
+                stills=stills, workers=workers, progress=_shown_on(bar),
             )  # fmt: skip
         count = len(lib)
     if json:
-        emit_json(asdict(report))
+        emit_json(report)
     else:
         _print_report(report, library, count)
     if (
@@ -207,8 +208,6 @@ def watch(
 
     From Python: `moviola.library.ingest.watching.Watcher`, `moviola.search.alerts.Alerts`.
     """
-    from dataclasses import asdict
-
     from moviola.library.ingest.watching import Hours, Watcher, WatchOptions
     from moviola.threads import limit_threads
 
@@ -231,7 +230,7 @@ def watch(
 
         def print_one(report: IngestReport) -> None:
             if json:
-                emit_json(asdict(report))
+                emit_json(report)
             else:
                 _print_report(report, library, len(lib))
             sys.stdout.flush()
@@ -241,57 +240,38 @@ def watch(
         Watcher(lib.index, library, folders, options, print_one, note, stop).run()
 
 
-class IndexProgress:
-    """A bar with rate and time left."""
+def _shown_on(bar: Progress) -> Callable[[IngestProgress], None]:
+    """Shows steps of indexing on a bar, with their rate."""
+    task = bar.add_task("looking for videos", total=None, rate="")
+    seconds: dict[tuple[str, str], float] = {}  # done, by step and video
 
-    def __init__(self) -> None:
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-
-        self.bar = progress_bar(
-            BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"), TimeRemainingColumn(),
-            remedy="finished videos are in the library, and the same command continues",
-        )  # fmt: skip
-        self._task = self.bar.add_task("looking for videos", total=None, rate="")
-        self._seconds: dict[tuple[str, str], float] = {}  # done, by step and video
-
-    def __enter__(self) -> IndexProgress:
-        self.bar.start()
-        return self
-
-    def __exit__(self, *raised: object) -> None:
-        self.bar.__exit__(*raised)  # type: ignore[arg-type]
-
-    @contextmanager
-    def paused(self) -> Iterator[None]:
-        """Hide the bar during a question."""
-        self.bar.stop()
-        try:
-            yield
-        finally:
-            self.bar.start()
-
-    def __call__(self, step: IngestProgress) -> None:
+    def show(step: IngestProgress) -> None:
         of = (step.step, step.video_id)
-        self._seconds[of] = max(step.seconds, self._seconds.get(of, 0.0))
-        elapsed = self.bar.tasks[0].elapsed or 0.0
-        rate = sum(self._seconds.values()) / elapsed if elapsed else 0.0
-        self.bar.update(
-            self._task,
+        seconds[of] = max(step.seconds, seconds.get(of, 0.0))
+        elapsed = bar.tasks[0].elapsed or 0.0
+        rate = sum(seconds.values()) / elapsed if elapsed else 0.0
+        bar.update(
+            task,
             total=step.total,
             completed=step.done,
             description=step.video_id if step.step == "pictures" else f"{step.step}: {step.video_id}",
             rate=f"{rate:.0f}x real time",
         )
 
+    return show
 
-def _confirm(progress: IndexProgress, yes: bool) -> Callable[[Sequence[str], int], bool]:
+
+def _confirm(bar: Progress, yes: bool) -> Callable[[Sequence[str], int], bool]:
     """Asks at a terminal whether to prune many videos; elsewhere the answer is ``yes``."""
 
     def confirm(videos: Sequence[str], total: int) -> bool:
         if yes or not sys.stdin.isatty():
             return yes
-        with progress.paused():
+        bar.stop()
+        try:
             return typer.confirm(f"Remove {len(videos)} of {total} videos from the library?", err=True)
+        finally:
+            bar.start()
 
     return confirm
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import isnan
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -19,7 +18,7 @@ from moviola.cli.app import (
     show,
     show_table,
 )
-from moviola.cli.options import DEFAULT_LIBRARY, LibraryOption
+from moviola.cli.options import DEFAULT_LIBRARY, LibraryOption, reading
 
 judge = command_group(
     "judge", "Judgements of a library's moments by people: a test set, and pairs to train on."
@@ -60,11 +59,10 @@ def new(
     """
     from moviola.datasets.readers.queries import read_queries
     from moviola.judging import TaskSettings, make_task
-    from moviola.search import Library
 
     chosen = read_queries(queries)
     bar = progress_bar()
-    with Library(library, read_only=True) as lib, bar:
+    with reading(library) as lib, bar:
         line = bar.add_task("searching", total=None)
         found = make_task(
             out, lib, chosen, run_files=run or (), systems=system, depth=depth, merge_above=merge_above,
@@ -99,17 +97,16 @@ def progress(task: TaskArgument, json: JsonOption = False) -> None:
 
     From Python: `moviola.judging.progress_of`.
     """
-    from dataclasses import asdict
-
     from moviola.judging import JudgingTask, progress_of
+    from moviola.judging.progress import number_or_none
 
     found = progress_of(JudgingTask(task))
     figures = found.agreement
     if json:
         emit_json({
-            "queries": [asdict(query) for query in found.queries],
-            "raters": [asdict(rater) for rater in found.raters],
-            "kappa": _number(figures.kappa), "weighted_kappa": _number(figures.weighted_kappa),
+            "queries": found.queries,
+            "raters": found.raters,
+            "kappa": number_or_none(figures.kappa), "weighted_kappa": number_or_none(figures.weighted_kappa),
             "levels": figures.histogram.tolist(),
         })  # fmt: skip
         return
@@ -125,11 +122,6 @@ def progress(task: TaskArgument, json: JsonOption = False) -> None:
         console.print(f"{rater.name}: {rater.judged} judged, {rater.passed} skipped{apart}{kappa}")
     console.print(f"kappa {figures.kappa:.3f}, weighted {figures.weighted_kappa:.3f}")
     console.print(f"agreed at levels 0 to 4: {', '.join(map(str, figures.histogram.tolist()))}")
-
-
-def _number(value: float) -> float | None:
-    """JSON has no NaN."""
-    return None if isnan(value) else value
 
 
 @judge.command()

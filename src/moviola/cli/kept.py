@@ -18,11 +18,13 @@ from moviola.cli.options import (
     WeakOption,
     WithoutOption,
     filter_options,
+    reading,
     with_options,
 )
 from moviola.cli.search import print_answer
-from moviola.errors import InvalidValue
+from moviola.errors import InvalidValue, NotFound
 from moviola.files.rows import read_text
+from moviola.files.writing import write_text
 
 if TYPE_CHECKING:
     from moviola.library.kept.values import Entry, Mark
@@ -47,9 +49,7 @@ def list_(
 
     From Python: `moviola.library.kept.entries.Kept.entries`, of `moviola.Library.kept`.
     """
-    from moviola.search import Library
-
-    with Library(library, read_only=True) as lib:
+    with reading(library) as lib:
         entries = lib.kept.entries(kind)
     rows = ((e.kind, e.name, str(e.version), _summary(e)) for e in entries)
     show_records(json, [e.model_dump() for e in entries], ("kind", "name", "version", "content"), rows)
@@ -92,11 +92,11 @@ def search(
     From Python: `moviola.library.kept.entries.Kept.put`, of `moviola.Library.kept`.
     """
     from moviola.library.kept.values import SavedSearch
-    from moviola.search import Filter, Library
+    from moviola.search import Filter
 
     Filter.parse(**filters)
     saved = SavedSearch.of(text=text, then=then or [], gap=gap, without=without or [], by=by, filter=filters)
-    with Library(library, read_only=True) as lib:
+    with reading(library) as lib:
         _show(lib.kept.put("search", name, saved), json)
 
 
@@ -114,9 +114,7 @@ def run(
 
     From Python: `moviola.Library.search_saved`.
     """
-    from moviola.search import Library
-
-    with Library(library, read_only=True) as lib:
+    with reading(library) as lib:
         print_answer(lib, lib.search_saved(name, top_k=top_k), weak=weak, json=json)
 
 
@@ -154,9 +152,7 @@ def rate(
 
 
 def _mark(library: Path, place: str, json: bool, **changes: object) -> None:
-    from moviola.search import Library
-
-    with Library(library, read_only=True) as lib:
+    with reading(library) as lib:
         mark = _place(place)
         lib.catalogue.video(mark.video_id)
         entry = lib.kept.mark(mark, **changes)  # type: ignore[arg-type]
@@ -196,11 +192,9 @@ def collect(
 
     From Python: `moviola.library.kept.entries.Kept.put`, of `moviola.Library.kept`.
     """
-    from moviola.errors import NotFound
     from moviola.library.kept.values import Collection, KeptMoment
-    from moviola.search import Library
 
-    with Library(library, read_only=True) as lib:
+    with reading(library) as lib:
         moments = []
         for text in places:
             mark = _place(text)
@@ -231,9 +225,7 @@ def delete(
 
     From Python: `moviola.library.kept.entries.Kept.delete`, of `moviola.Library.kept`.
     """
-    from moviola.search import Library
-
-    with Library(library, read_only=True) as lib:
+    with reading(library) as lib:
         lib.kept.delete(kind, name)
     show(json, {"deleted": name}, f"{kind} {name}: deleted")
 
@@ -250,10 +242,7 @@ def export_(
 
     From Python: `moviola.library.kept.entries.Kept.export`, of `moviola.Library.kept`.
     """
-    from moviola.files.writing import write_text
-    from moviola.search import Library
-
-    with Library(library, read_only=True) as lib:
+    with reading(library) as lib:
         lines = list(lib.kept.export())
     write_text(out, "".join(f"{line}\n" for line in lines))
     show(json, {"entries": len(lines), "out": str(out)}, f"{out}: {len(lines)} entries")
@@ -271,8 +260,6 @@ def import_(
 
     From Python: `moviola.library.kept.entries.Kept.take`, of `moviola.Library.kept`.
     """
-    from moviola.search import Library
-
-    with Library(library, read_only=True) as lib:
+    with reading(library) as lib:
         taken = lib.kept.take(read_text(file).splitlines(), f"{file}:")
     show(json, [entry.model_dump() for entry in taken], f"{library}: {len(taken)} entries imported")

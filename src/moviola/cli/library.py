@@ -19,8 +19,9 @@ from moviola.cli.app import (
     show,
     show_records,
 )
-from moviola.cli.options import DEFAULT_LIBRARY, LibraryOption
+from moviola.cli.options import DEFAULT_LIBRARY, LibraryOption, reading, writing
 from moviola.errors import MissingDependency, MissingModel
+from moviola.types import CUE_KINDS, clock
 
 if TYPE_CHECKING:
     from moviola.library import Problem, Reading
@@ -39,10 +40,7 @@ def list_(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) ->
 
     From Python: `moviola.library.Catalogue.videos`, of `moviola.Library.catalogue`.
     """
-    from moviola.search import Library
-    from moviola.types import clock
-
-    with Library(library, read_only=True) as lib:
+    with reading(library) as lib:
         videos = lib.catalogue.videos()
         away = lib.paths_of(video.video_id for video in videos)[1]
     fields = ("video_id", "duration", "state", "error", "path")
@@ -69,27 +67,18 @@ def show_(video: VideoArgument, library: LibraryOption = DEFAULT_LIBRARY, json: 
 
     From Python: `moviola.library.Catalogue.video`, of `moviola.Library.catalogue`.
     """
-    from moviola.library import taken_of
-    from moviola.search import Library
-    from moviola.types import CUE_KINDS, clock
+    from moviola.search.present import whereabouts
 
-    with Library(library, read_only=True) as lib:
+    with reading(library) as lib:
         row = lib.catalogue.video(video)
         cues, shots = lib.catalogue.cues(row.row), lib.catalogue.shots(row.row)
         readings = lib.catalogue.readings(row.row)
-        capture = lib.catalogue.capture(row.row)
-        taken = taken_of(row, capture)
+        place = whereabouts(row, lib.catalogue)
         about: dict[str, object] = {
             "video_id": row.video_id,
             "path": row.path,
-            "copies": [copy.path for copy in lib.catalogue.copies_of(row.row)],
-            "away": lib.file_of(video) is None,
-            "taken": str(taken),
-            "taken_from": taken.source,
-            "taken_zone": taken.zone,
-            "latitude": capture.latitude,
-            "longitude": capture.longitude,
-            "camera": capture.camera,
+            "copies": place.pop("paths")[1:],
+            **place,
             "state": row.state,
             "error": row.error,
             "duration": row.duration,
@@ -146,20 +135,17 @@ def transcript(
 
     From Python: `moviola.library.Catalogue.cues` and `moviola.media.write_subtitles`.
     """
-    from dataclasses import asdict
-
     from moviola.media import write_subtitles
-    from moviola.search import KINDS, Library
-    from moviola.types import clock
+    from moviola.search import KINDS
 
-    with Library(library, read_only=True) as lib:
+    with reading(library) as lib:
         row = lib.catalogue.video(video).row
         cues = [cue for cue in lib.catalogue.cues(row) if cue.kind in KINDS[kind]]
     cues.sort(key=lambda cue: (cue.start, cue.end))
     if out is not None:
         write_subtitles(out, cues)
     lines = [f"{clock(cue.start)} – {clock(cue.end)}  {cue.text.replace(chr(10), ' / ')}" for cue in cues]
-    show(json, [asdict(cue) for cue in cues], *([f"{out}: {len(cues)} cues"] if out else lines))
+    show(json, cues, *([f"{out}: {len(cues)} cues"] if out else lines))
 
 
 @app.command()
@@ -174,9 +160,7 @@ def remove(
 
     From Python: `moviola.Library.remove`.
     """
-    from moviola.search import Library
-
-    with Library(library) as lib:
+    with writing(library) as lib:
         removed = lib.remove(videos)
     show(json, {"removed": removed}, f"{library}: {len(removed)} removed")
 
@@ -189,9 +173,7 @@ def verify(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -
 
     From Python: `moviola.Library.verify`.
     """
-    from moviola.search import Library
-
-    with Library(library, read_only=True) as lib:
+    with reading(library) as lib:
         problems = lib.verify()
     _show_problems(problems, library, json)
     if problems:
@@ -207,19 +189,15 @@ def repair(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -
 
     From Python: `moviola.Library.repair`.
     """
-    from moviola.search import Library
-
-    with Library(library) as lib:
+    with writing(library) as lib:
         repaired = lib.repair()
     _show_problems(repaired, library, json)
     note(f"{library}: {len(repaired)} problems repaired")
 
 
 def _show_problems(problems: list[Problem], library: Path, json: bool) -> None:
-    from dataclasses import asdict
-
     rows = ((p.video_id or str(library), p.message) for p in problems)
-    show_records(json, [asdict(problem) for problem in problems], ("video", "problem"), rows)
+    show_records(json, problems, ("video", "problem"), rows)
 
 
 @app.command()
@@ -230,9 +208,7 @@ def compact(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) 
 
     From Python: `moviola.Library.compact`.
     """
-    from moviola.search import Library
-
-    with Library(library) as lib:
+    with writing(library) as lib:
         freed = lib.compact()
     show(json, {"freed_bytes": freed}, f"{library}: {freed / 2**20:.1f} MiB freed")
 
@@ -245,9 +221,7 @@ def info(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -> 
 
     From Python: `moviola.search.Library`, whose attributes say the same.
     """
-    from moviola.search import Library
-
-    with Library(library, read_only=True) as lib:
+    with reading(library) as lib:
         about: dict[str, object] = {
             **lib.settings.model_dump(),
             "index": lib.settings.shown_index,
@@ -311,11 +285,9 @@ def use(
 
     From Python: `moviola.Library.use` and `use_index`.
     """
-    from moviola.search import Library
-
     if stage1 is None and refiner is None and index is None:
         raise BadParameter("give --stage1, --refiner or --index; `moviola library info` shows what is in use")
-    with Library(library) as lib:
+    with writing(library) as lib:
         if stage1 is not None or refiner is not None:
             lib.use(stage1=stage1, refiner=refiner, force=force)
         if index is not None:
@@ -340,11 +312,7 @@ def tune(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -> 
 
     From Python: `moviola.Library.tune_index`.
     """
-    from dataclasses import asdict
-
-    from moviola.search import Library
-
-    with Library(library) as lib:
+    with writing(library) as lib:
         trials = lib.tune_index()
     kinds, parameters = (list(trials[0].recall), list(trials[0].parameters)) if trials else ([], [])
     rows = [
@@ -356,6 +324,6 @@ def tune(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -> 
         for trial in trials
     ]
     columns = (*parameters, *(f"found by {kind}" for kind in kinds), "ms")
-    show_records(json, [asdict(trial) for trial in trials], columns, rows)
+    show_records(json, trials, columns, rows)
     if not trials:
         note(f"{library}: the index compares every segment; there is nothing to tune")

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, BadParameter, Option
 from typer.core import TyperCommand
 
 from moviola.cli.app import JsonOption, app, command_group, note, show, show_records
-from moviola.cli.options import DEFAULT_LIBRARY, LibraryOption, WeakOption, WhyOption
-from moviola.cli.search import Printing, answer_and_keep
+from moviola.cli.options import DEFAULT_LIBRARY, LibraryOption, WeakOption, WhyOption, reading, writing
+from moviola.cli.search import answer_and_keep
 from moviola.errors import NotFound
 
 if TYPE_CHECKING:
-    from moviola.types import Moment
+    pass
 
 concepts_group = command_group("concepts", "Concepts that `moviola teach` has named.")
 
@@ -57,18 +56,8 @@ def mark(
     if not (right or wrong):
         raise BadParameter("give ranks of the last answer: --right RANK..., --wrong RANK...")
     kept = kept_answer(library)
-    marked = Marked.of(kept.query, *(_ranked(kept.moments, ranks or []) for ranks in (right, wrong)))
-    answer_and_keep(library, marked, kept.options, Printing(weak=weak, why=why, json=json))
-
-
-def _ranked(moments: Sequence[Moment], ranks: Sequence[int]) -> list[Moment]:
-    by_rank = {moment.rank: moment for moment in moments}
-    for rank in ranks:
-        if rank not in by_rank:
-            raise NotFound(
-                f"rank {rank}: the last answer has {len(moments)} moments; give one of their ranks"
-            )
-    return [by_rank[rank] for rank in ranks]
+    marked = Marked.of(kept.query, *(list(map(kept.moment, ranks or [])) for ranks in (right, wrong)))
+    answer_and_keep(library, marked, kept.options, weak=weak, why=why, json=json)
 
 
 @app.command()
@@ -83,13 +72,13 @@ def teach(
 
     From Python: `moviola.Library.teach`.
     """
-    from moviola.search import Library, Marked
+    from moviola.search import Marked
     from moviola.search.last_answer import kept_answer
 
     marked = kept_answer(library).query
     if not isinstance(marked, Marked):
         raise NotFound(f"{library}: the last answer has no marks; run `moviola mark --right RANK` first")
-    with Library(library) as lib:
+    with writing(library) as lib:
         made = lib.teach(name, marked)
     counts = {"name": made, "right": len(marked.right), "wrong": len(marked.wrong)}
     show(json, counts, f"@{made} is a concept now; use it in a query")
@@ -103,9 +92,7 @@ def list_(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) ->
 
     From Python: `moviola.Library.concepts`.
     """
-    from moviola.search import Library
-
-    with Library(library, read_only=True) as lib:
+    with reading(library) as lib:
         found = lib.concepts()
     records = [
         {"name": one.name, "title": one.title, "right": len(one.right), "wrong": len(one.wrong),
@@ -130,8 +117,6 @@ def forget(
 
     From Python: `moviola.Library.forget`.
     """
-    from moviola.search import Library
-
-    with Library(library) as lib:
+    with writing(library) as lib:
         lib.forget(name)
     show(json, {"deleted": name}, f"@{name}: deleted")

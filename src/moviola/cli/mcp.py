@@ -9,7 +9,7 @@ from typing import Annotated
 from typer import Option
 
 from moviola.cli.app import app, emit_json
-from moviola.cli.options import DEFAULT_LIBRARY, LibraryOption
+from moviola.cli.options import DEFAULT_LIBRARY, LibraryOption, reading
 from moviola.errors import MissingDependency
 
 
@@ -38,14 +38,12 @@ def mcp(
 
     From Python: `moviola.mcp.library_server` and `serve_stdio`.
     """
-    from moviola.search import Library
-
     try:
         from moviola.mcp import library_server, serve_http, serve_stdio
     except ModuleNotFoundError as error:
         raise MissingDependency(f"{error.name} is not installed; run: pip install 'moviola[mcp]'") from error
 
-    with Library(library, read_only=True) as lib:
+    with reading(library) as lib:
         if json:
             emit_json(_entry(library, clips))
             return

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, Option
 
 from moviola.cli.app import JsonOption, app, emit_json, note, show_table
-from moviola.cli.options import MeasureOption, runs_and_qrels
+from moviola.errors import InvalidValue
 
 if TYPE_CHECKING:
     from moviola.measures import Results
@@ -19,6 +19,10 @@ __all__ = ["compare", "evaluate"]
 
 DEFAULT_MEASURES = ["nDCG@20,IoU>=0.3", "nDCG@20,IoU>=0.5", "nDCG@20,IoU>=0.7"]
 
+MeasureOption = Annotated[
+    list[str] | None,
+    Option("--measure", "-m", help="A measure: 'nDCG@20,IoU>=0.5', 'R@5,IoU>0.7', 'AxIoU@10'; repeatable."),
+]
 PresetOption = Annotated[
     str | None, Option(help="Rules of a release: tvr_ranking or spr (moments of zero length count).")
 ]
@@ -136,7 +140,11 @@ def compare(
     """
     from moviola import measures as m
 
-    paths, qrels = runs_and_qrels(runs)
+    if len(runs) < 3:
+        raise InvalidValue(f"{len(runs)} files given: give at least two runs and, last, the judgements")
+    *paths, qrels = runs
+    if len(set(paths)) != len(paths):
+        raise InvalidValue("a run is given twice; give each once")
     judged = m.read_qrels(qrels, preset=preset)
     names = [str(m.Measure.parse(name)) for name in measure or DEFAULT_MEASURES]
     found = {str(path): m.evaluate(m.read_run(path, preset=preset), judged, names, preset) for path in paths}

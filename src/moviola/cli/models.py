@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+import tomllib
 from pathlib import Path
 from typing import Annotated, Any
 
 from typer import Argument, Option
 
 from moviola.cli.app import JsonOption, command_group, console, emit_json, note, show, show_records
+from moviola.errors import InvalidValue
 
 models = command_group("models", "Encoders of this machine and of the hub; trained models and checkpoints.")
 
@@ -25,7 +26,7 @@ def list_models(json: JsonOption = False) -> None:
 
     found = available_models()
     rows = ((model.name, model.kind, model.source, f"{model.size / 2**20:.1f}") for model in found)
-    show_records(json, [asdict(model) for model in found], ("model", "kind", "source", "MiB"), rows)
+    show_records(json, found, ("model", "kind", "source", "MiB"), rows)
     note("Others: `moviola models pull NAME`, for instance google/siglip2-base-patch16-224.")
 
 
@@ -77,10 +78,6 @@ def convert(
 
 def _settings(words: list[str]) -> dict[str, Any]:
     """``NAME=VALUE`` words; values are TOML, or else text."""
-    import tomllib
-
-    from moviola.errors import InvalidValue
-
     found: dict[str, Any] = {}
     for word in words:
         name, equals, value = word.partition("=")

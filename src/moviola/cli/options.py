@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import shlex
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
@@ -11,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from typer import Context, Option
 
 from moviola.cli.app import note
-from moviola.errors import InvalidValue
 
 if TYPE_CHECKING:
+    from moviola.search import Library
     from moviola.search.alerts import AlertOptions
 
 __all__ = [
@@ -25,7 +26,6 @@ __all__ = [
     "EncoderOption",
     "GapOption",
     "LibraryOption",
-    "MeasureOption",
     "SentenceEncoderOption",
     "ThenOption",
     "TopOption",
@@ -38,9 +38,10 @@ __all__ = [
     "filter_options",
     "for_new",
     "on_command_line",
-    "runs_and_qrels",
+    "reading",
     "search_options",
     "with_options",
+    "writing",
 ]  # fmt: skip
 
 # ---- the library, and what a new one is built with ---------------------------------------------------------
@@ -78,11 +79,26 @@ WebhookOption = Annotated[
 
 def alert_options(searches: list[str] | None, command: str, webhook: str) -> AlertOptions:
     """The three options together; the command's words are separated as in a shell."""
-    import shlex
-
     from moviola.search.alerts import AlertOptions
 
     return AlertOptions(tuple(searches or ()), tuple(shlex.split(command)), webhook)
+
+
+# ---- an open library ---------------------------------------------------------------------------------------
+
+
+def reading(library: Path, device: str = "auto") -> Library:
+    """A library that is not changed. It is imported late: help, and wrong usage, do not wait for it."""
+    from moviola.search import Library
+
+    return Library(library, read_only=True, device=device)
+
+
+def writing(library: Path) -> Library:
+    """A library to be changed."""
+    from moviola.search import Library
+
+    return Library(library)
 
 
 # ---- settings of a new library -----------------------------------------------------------------------------
@@ -196,25 +212,3 @@ def search_options(
     """Fields of :class:`moviola.search.SearchOptions` and of its filter by name, those that were given."""
     given = {"top_k": top_k, "per_video": per_video, "min_score": min_score, "by": by, "refine": refine}
     return {name: value for name, value in given.items() if value is not None} | filters
-
-
-# ---- runs --------------------------------------------------------------------------------------------------
-
-MeasureOption = Annotated[
-    list[str] | None,
-    Option("--measure", "-m", help="A measure: 'nDCG@20,IoU>=0.5', 'R@5,IoU>0.7', 'AxIoU@10'; repeatable."),
-]
-
-
-def runs_and_qrels(paths: list[Path]) -> tuple[list[Path], Path]:
-    """The runs, and the judgements, which stand last.
-
-    Raises:
-        InvalidValue: fewer than two runs, or a run is given twice.
-    """
-    if len(paths) < 3:
-        raise InvalidValue(f"{len(paths)} files given: give at least two runs and, last, the judgements")
-    *runs, qrels = paths
-    if len(set(runs)) != len(runs):
-        raise InvalidValue("a run is given twice; give each once")
-    return runs, qrels

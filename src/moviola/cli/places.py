@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +11,7 @@ from typer import Argument, BadParameter, Option
 
 from moviola.cli.app import JsonOption, app, note, show, show_records
 from moviola.cli.library import library_group
-from moviola.cli.options import DEFAULT_LIBRARY, LibraryOption
+from moviola.cli.options import DEFAULT_LIBRARY, LibraryOption, reading, writing
 
 
 @library_group.command()
@@ -20,12 +22,10 @@ def roots(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) ->
 
     From Python: `moviola.library.disk.root_states.roots_in`.
     """
-    from dataclasses import asdict
 
     from moviola.library.disk.root_states import roots_in
-    from moviola.search import Library
 
-    with Library(library, read_only=True) as lib:
+    with reading(library) as lib:
         found = roots_in(lib.catalogue)
     rows = (
         (
@@ -36,7 +36,7 @@ def roots(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) ->
         )
         for one in found
     )
-    show_records(json, [asdict(one) for one in found], ("folder", "videos", "state", "left out"), rows)
+    show_records(json, found, ("folder", "videos", "state", "left out"), rows)
 
 
 @library_group.command()
@@ -53,9 +53,7 @@ def move(
 
     From Python: `moviola.Library.move`.
     """
-    from moviola.search import Library
-
-    with Library(library) as lib:
+    with writing(library) as lib:
         moved = lib.move(old, new, check=not force)
     show(json, {"moved": moved}, f"{library}: {moved} videos lie in {new} now")
 
@@ -74,9 +72,7 @@ def forget(
 
     From Python: `moviola.Library.forget_root`.
     """
-    from moviola.search import Library
-
-    with Library(library) as lib:
+    with writing(library) as lib:
         removed = lib.forget_root(root)
     show(
         json,
@@ -93,9 +89,7 @@ def removed(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) 
 
     From Python: `moviola.library.Catalogue.removed`, of `moviola.Library.catalogue`.
     """
-    from moviola.search import Library
-
-    with Library(library, read_only=True) as lib:
+    with reading(library) as lib:
         found = lib.catalogue.removed()
     records = [{"video_id": one.video_id, "path": one.path, "since": one.since} for one in found]
     rows = ((one.video_id, one.since, one.path) for one in found)
@@ -117,11 +111,9 @@ def restore(
 
     From Python: `moviola.Library.restore`.
     """
-    from moviola.search import Library
-
     if bool(videos) == all_:
         raise BadParameter("name videos, or give --all")
-    with Library(library) as lib:
+    with writing(library) as lib:
         wanted = [one.video_id for one in lib.catalogue.removed()] if all_ else videos or []
         restored = lib.restore(wanted)
         count = len(lib)
@@ -138,19 +130,15 @@ def duplicates(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = Fals
 
     From Python: `moviola.library.exact_copies.exact_copies`, `moviola.library.near_copies.find_near_copies`.
     """
-    import os
-    from dataclasses import asdict
-
     from moviola.library.exact_copies import exact_copies
     from moviola.library.near_copies import find_near_copies, without_fingerprint
-    from moviola.search import Library
 
-    with Library(library, read_only=not os.access(library, os.W_OK)) as lib:
+    with (writing if os.access(library, os.W_OK) else reading)(library) as lib:
         exact, near = exact_copies(lib.store), find_near_copies(lib.store)
         lacking = without_fingerprint(lib.store)
     records = [
         *({"kind": "exact", **asdict(one), "wasted": one.wasted} for one in exact),
-        *(asdict(one) for one in near),
+        *near,
     ]
     rows = [
         *(

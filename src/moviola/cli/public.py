@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+from rich.progress import BarColumn, MofNCompleteColumn
 from typer import Argument, Context, Option
 
 from moviola.cli.app import JsonOption, app, emit_json, leave_partial, note, progress_bar, show_table
@@ -44,10 +45,6 @@ def public(
 
     From Python: `moviola.public.run_public`.
     """
-    from dataclasses import asdict
-
-    from rich.progress import BarColumn, MofNCompleteColumn
-
     from moviola.library import IngestProgress
     from moviola.public import run_public
 
@@ -67,7 +64,7 @@ def public(
             run=run, out=out, indexing=indexing, answering=answering,
         )  # fmt: skip
     if json:
-        emit_json(asdict(report))
+        emit_json(report)
     else:
         by = f", {report.encoder}" if report.encoder else ""
         title = f"{report.title}, {report.questions} questions{by}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,10 +19,14 @@ from moviola.cli.options import (
     WeakOption,
     WhyOption,
     WithoutOption,
+    reading,
     search_options,
     with_options,
 )
 from moviola.errors import InvalidValue
+from moviola.files.moments import moment_row
+from moviola.timing import milliseconds, recorded
+from moviola.types import clock
 
 if TYPE_CHECKING:
     from moviola.export import MomentFormat
@@ -76,16 +79,13 @@ def search(
 
     From Python: `moviola.Library.search`.
     """
-    from moviola.search import Library
-
     query = _query(text, like or [], picture or [], weight, then or [], gap, without or [])
     formats = _formats(export or [])
     given = options | ({"videos": video} if video else {})
-    printing = Printing(weak=weak, why=why, timings=timings, json=json)
-    moments, paths = answer_and_keep(library, query, given, printing)
+    moments, paths = answer_and_keep(library, query, given, weak=weak, why=why, json=json, timings=timings)
     refused: dict[str, str] = {}
     if moments and formats:
-        with Library(library, read_only=True) as lib:
+        with reading(library) as lib:
             for out, format in formats:
                 title = {"title": str(query)} if "title" in format.options else {}
                 written = write_out(moments, paths, out, format.name, kept=lib.kept_still, **title)
@@ -103,18 +103,15 @@ def _formats(files: list[Path]) -> list[tuple[Path, MomentFormat]]:
     return [(out, format_of(out)) for out in files]
 
 
-@dataclass(frozen=True)
-class Printing:
-    """What to print of an answer."""
-
-    weak: bool = False
-    why: bool = False
-    timings: bool = False
-    json: bool = False
-
-
 def answer_and_keep(
-    library: Path, query: SearchQuery, given: dict[str, Any], printing: Printing
+    library: Path,
+    query: SearchQuery,
+    given: dict[str, Any],
+    *,
+    weak: bool,
+    why: bool,
+    json: bool,
+    timings: bool = False,
 ) -> tuple[list[Moment], dict[str, str]]:
     """Answer a query, print the answer and keep it.
 
@@ -122,22 +119,20 @@ def answer_and_keep(
         library: its folder.
         query: what to look for.
         given: options of the search and of its filter by name.
-        printing: what to print.
+        weak, why, json, timings: what to print, see :func:`search`.
 
     Returns:
         the moments that were printed, and the paths of their videos by id.
     """
-    from moviola.search import Library
     from moviola.search.last_answer import KeptAnswer, keep_answer
-    from moviola.timing import milliseconds, recorded
 
-    with recorded() as seconds, Library(library, read_only=True) as lib:
+    with recorded() as seconds, reading(library) as lib:
         found = lib.search(query, options_of(given))
-        moments, paths = print_answer(lib, found, weak=printing.weak, why=printing.why, json=printing.json)
-    if printing.timings:
+        moments, paths = print_answer(lib, found, weak=weak, why=why, json=json)
+    if timings:
         parts = milliseconds(seconds)
         text = ", ".join(f"{name} {value:.1f} ms" for name, value in parts.items())
-        note(dumps(parts) if printing.json else text)
+        note(dumps(parts) if json else text)
     try:
         keep_answer(library, KeptAnswer(query, moments, paths, given))
     except InvalidValue as error:
@@ -163,7 +158,6 @@ def print_answer(
     library: Library, found: SearchResult, *, weak: bool, why: bool = False, json: bool
 ) -> tuple[list[Moment], dict[str, str]]:
     """Print the strong moments of an answer, or all; gives these and the paths of their videos by id."""
-    from moviola.files.moments import moment_row
     from moviola.search.present import still_there
 
     found, videos, away = still_there(found, library.catalogue)
@@ -230,8 +224,6 @@ def _words(moment: Moment) -> str:
 
 def _times(moment: Moment) -> tuple[str, ...]:
     """Start and end, of each step if there are some."""
-    from moviola.types import clock
-
     return tuple(f"{clock(part.start)} – {clock(part.end)}" for part in moment.steps or (moment,))
 
 

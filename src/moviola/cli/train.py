@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 from typer import Argument, Context, Option
 
 from moviola.cli.app import JsonOption, app, console, emit_json, note, progress_bar
 from moviola.cli.options import DEFAULT_LIBRARY, DeviceOption, LibraryOption, on_command_line
 from moviola.errors import DataError, NotFound
+from moviola.files.toml import read_toml
 from moviola.training.recipes import RECIPES
 
 if TYPE_CHECKING:
@@ -96,8 +98,11 @@ def train(
         overrides=[*own, *(set_ or ())],
     )  # fmt: skip
     _note_val(experiment, val_pairs)
-    with _Bar(loop.select for loop in experiment.settings.loops.values()) as bar:
-        trained = experiment.train(out, resume=resume, tensorboard=tensorboard, progress=bar)
+    selects = [loop.select for loop in experiment.settings.loops.values()]
+    columns = BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    with progress_bar(*columns, remedy="the same command with --resume continues") as bar:
+        shown = _shown_on(bar, selects)
+        trained = experiment.train(out, resume=resume, tensorboard=tensorboard, progress=shown)
     if json:
         keys = ("val", "steps", "best_step", "seconds")
         emit_json({"out": str(out), **{key: trained.facts[key] for key in keys}})
@@ -146,8 +151,6 @@ def _show(trained: TrainedModel, name: str) -> None:
 
 def _tables(path: Path | None) -> Mapping[str, Any]:
     """Tables of a file of settings."""
-    from moviola.files.toml import read_toml
-
     if path is None:
         return {}
     if not path.is_file():
@@ -166,28 +169,22 @@ def video_ids(choice: str | None) -> list[str] | None:
     return None if choice is None else read_videos(choice)
 
 
-class _Bar:
-    """Steps on standard error: a bar if that is a terminal, and a line per evaluation in any case."""
+def _shown_on(bar: Progress, selects: Sequence[str]) -> Callable[[int, int, Mapping[str, float]], None]:
+    """Shows steps of training on a bar, and prints a line per evaluation in any case.
 
-    def __init__(self, selects: Iterable[str]) -> None:
-        from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
+    Args:
+        bar: on standard error.
+        selects: names of the measures that select the weights.
+    """
+    task, loss = bar.add_task("training", total=None), 0.0
 
-        self._selects, self._loss = list(selects), 0.0
-        columns = BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-        self._bar = progress_bar(*columns, remedy="the same command with --resume continues")
-        self._task = self._bar.add_task("training", total=None)
-
-    def __enter__(self) -> _Bar:
-        self._bar.start()
-        return self
-
-    def __exit__(self, *raised: object) -> None:
-        self._bar.__exit__(*raised)  # type: ignore[arg-type]
-
-    def __call__(self, step: int, total: int, values: Mapping[str, float]) -> None:
-        chosen = [select for select in self._selects if select in values]
+    def show(step: int, total: int, values: Mapping[str, float]) -> None:
+        nonlocal loss
+        chosen = [select for select in selects if select in values]
         if chosen:
-            note(f"step {step:,} of {total:,}: loss {self._loss:.4f}, {chosen[0]} {values[chosen[0]]:.4f}")
+            note(f"step {step:,} of {total:,}: loss {loss:.4f}, {chosen[0]} {values[chosen[0]]:.4f}")
         else:
-            self._loss = sum(values.values())
-        self._bar.update(self._task, completed=step, total=total, description=f"loss {self._loss:.3f}")
+            loss = sum(values.values())
+        bar.update(task, completed=step, total=total, description=f"loss {loss:.3f}")
+
+    return show

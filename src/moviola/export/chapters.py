@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from fractions import Fraction
+from html import escape
 from pathlib import Path
 
 from moviola.export.selection import Selection
@@ -11,8 +12,6 @@ from moviola.export.timeline import Timeline
 from moviola.files.writing import write_text
 
 __all__ = ["write_film_chapters", "write_video_chapters"]
-
-_ESCAPED = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
 def write_video_chapters(chosen: Iterable[Selection], out: Path) -> None:
@@ -42,7 +41,7 @@ def _write(cues: Iterable[tuple[Fraction, Fraction, Selection]], out: Path) -> N
     for number, (start, end, selection) in enumerate(cues, start=1):
         first = round(start * 1000)
         times = f"{_time(first)} --> {_time(max(first + 1, round(end * 1000)))}"
-        blocks.append(f"{number}\n{times}\n{selection.name.translate(_ESCAPED)}")
+        blocks.append(f"{number}\n{times}\n{escape(selection.name, quote=False)}")
     write_text(out, "\n\n".join(blocks) + "\n")
 
 

@@ -11,14 +11,13 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
 
-from moviola.errors import BrokenPlugin, InvalidValue
+from moviola.errors import BrokenPlugin, InvalidValue, MissingDependency
 from moviola.export.chapters import write_film_chapters, write_video_chapters
 from moviola.export.clips import export_clips, require_no_source
 from moviola.export.edl import write_cuts, write_markers
 from moviola.export.fcpxml import write_fcpxml
 from moviola.export.film import CARD_SECONDS, parse_size, write_film
-from moviola.export.otio import write_otio
-from moviola.export.selection import Selection, one_line, selections
+from moviola.export.selection import Selection, one_line
 from moviola.export.sheet import KeptStill, export_sheet
 from moviola.export.tables import write_moments_csv, write_moments_json
 from moviola.export.timebase import parse_rate
@@ -128,6 +127,9 @@ class Export:
             )
 
 
+Writer = Callable[[Export], Written]
+
+
 @dataclass(frozen=True, slots=True)
 class MomentFormat:
     """An export format.
@@ -146,7 +148,7 @@ class MomentFormat:
     suffix: str
     kind: Literal["file", "folder"]
     options: frozenset[str]
-    write: Callable[[Export], Written] = field(repr=False)
+    write: Writer = field(repr=False)
 
 
 def write_moments(
@@ -183,7 +185,7 @@ def write_moments(
         MediaError: a video's file is missing or unreadable; it is named, and nothing is written.
         MissingDependency: a package that the format needs is not installed.
     """
-    chosen, out = selections(moments), Path(out)
+    chosen, out = [one if isinstance(one, Selection) else Selection(one) for one in moments], Path(out)
     for selection in chosen:
         _ = selection.moment.span  # refused when it is none
     chosen_format = format_of(out) if format is None else named_format(format)
@@ -235,14 +237,24 @@ def format_of(out: Path) -> MomentFormat:
     raise InvalidValue(f"{out}: no format is known by {suffix}; end it in {known}, or name the format")
 
 
-def _csv(export: Export) -> Written:
-    write_moments_csv(export.chosen, export.paths, export.out)
-    return Written((export.out,))
+def _table(write: Callable[[Sequence[Selection], Mapping[str, str | Path], Path], None]) -> Writer:
+    """Writes the moments, with the paths of their videos."""
+
+    def written(export: Export) -> Written:
+        write(export.chosen, export.paths, export.out)
+        return Written((export.out,))
+
+    return written
 
 
-def _json(export: Export) -> Written:
-    write_moments_json(export.chosen, export.paths, export.out)
-    return Written((export.out,))
+def _timeline(write: Callable[[Timeline, Path], None]) -> Writer:
+    """Writes the moments in sequence, with timecodes."""
+
+    def written(export: Export) -> Written:
+        write(export.timeline(), export.out)
+        return Written((export.out,))
+
+    return written
 
 
 def _video_chapters(export: Export) -> Written:
@@ -272,16 +284,6 @@ def _film_chapters(export: Export) -> Written:
     return Written((export.out,))
 
 
-def _edl(export: Export) -> Written:
-    write_cuts(export.timeline(), export.out)
-    return Written((export.out,))
-
-
-def _markers(export: Export) -> Written:
-    write_markers(export.timeline(), export.out)
-    return Written((export.out,))
-
-
 def _video_markers(export: Export) -> Written:
     export.only_video("edl-markers")
     write_markers(export.timeline(), export.out, of_video=True)
@@ -289,13 +291,11 @@ def _video_markers(export: Export) -> Written:
 
 
 def _otio(export: Export) -> Written:
-    write_otio(export.timeline(), export.out)
-    return Written((export.out,))
-
-
-def _fcpxml(export: Export) -> Written:
-    write_fcpxml(export.timeline(), export.out)
-    return Written((export.out,))
+    try:
+        from moviola.export.otio import write_otio
+    except ImportError as error:
+        raise MissingDependency("OTIO needs opentimelineio; pip install opentimelineio") from error
+    return _timeline(write_otio)(export)
 
 
 def _film(export: Export) -> Written:
@@ -336,10 +336,11 @@ _NOTHING: frozenset[str] = frozenset()
 FORMATS: dict[str, MomentFormat] = {
     format.name: format
     for format in (
-        MomentFormat("csv", "Table (CSV)", ".csv", "file", _NOTHING, _csv),
-        MomentFormat("json", "JSON", ".json", "file", _NOTHING, _json),
-        MomentFormat("edl", "EDL, CMX 3600: cuts", ".edl", "file", _TIMELINE, _edl),
-        MomentFormat("edl-markers", "EDL: markers on the cuts", ".edl", "file", _TIMELINE, _markers),
+        MomentFormat("csv", "Table (CSV)", ".csv", "file", _NOTHING, _table(write_moments_csv)),
+        MomentFormat("json", "JSON", ".json", "file", _NOTHING, _table(write_moments_json)),
+        MomentFormat("edl", "EDL, CMX 3600: cuts", ".edl", "file", _TIMELINE, _timeline(write_cuts)),
+        MomentFormat("edl-markers", "EDL: markers on the cuts", ".edl", "file", _TIMELINE,
+                     _timeline(write_markers)),
         MomentFormat("edl-markers-video", "EDL: markers in one video", ".edl", "file",
                      _TIMELINE - {"start_timecode"}, _video_markers),
         MomentFormat("vtt", "Chapters of one video (WebVTT)", ".vtt", "file", _NOTHING, _video_chapters),
@@ -347,7 +348,7 @@ FORMATS: dict[str, MomentFormat] = {
                      _chapters_by_video),
         MomentFormat("vtt-film", "Chapters of the film (WebVTT)", ".vtt", "file", _FILM, _film_chapters),
         MomentFormat("otio", "OpenTimelineIO", ".otio", "file", _TIMELINE, _otio),
-        MomentFormat("fcpxml", "FCPXML 1.9", ".fcpxml", "file", _TIMELINE, _fcpxml),
+        MomentFormat("fcpxml", "FCPXML 1.9", ".fcpxml", "file", _TIMELINE, _timeline(write_fcpxml)),
         MomentFormat("film", "One film of all (MP4)", ".mp4", "file", _FILM | {"size"}, _film),
         MomentFormat("clips", "Clips (MP4)", "", "folder", frozenset({"mode"}), _clips),
         MomentFormat("sheet", "Contact sheet (PNG)", ".png", "file", frozenset({"title", "columns"}), _sheet),

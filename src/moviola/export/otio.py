@@ -6,17 +6,15 @@ Each clip keeps its video's own rate, which the format allows, so that no edit i
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from moviola.errors import MissingDependency
+from opentimelineio import opentime, schema
+from opentimelineio.opentime import TimeRange
+from opentimelineio.schema import Clip, Track
+
 from moviola.export.selection import clean_lines, one_line
 from moviola.export.timebase import Timebase
 from moviola.export.timeline import Event, Timeline
 from moviola.files.writing import write_text
-
-if TYPE_CHECKING:
-    from opentimelineio.opentime import TimeRange
-    from opentimelineio.schema import Clip, Track
 
 __all__ = ["write_otio"]
 
@@ -27,13 +25,8 @@ def write_otio(timeline: Timeline, out: Path) -> None:
     Title and note are in a marker on the clip, moment, score and note in ``metadata["moviola"]``.
 
     Raises:
-        MissingDependency: ``opentimelineio`` is not installed.
         InvalidValue: the file cannot be written.
     """
-    try:
-        from opentimelineio import opentime, schema
-    except ImportError as error:
-        raise MissingDependency("OTIO needs opentimelineio; pip install opentimelineio") from error
     start = opentime.RationalTime(timeline.first_frame, float(timeline.timebase.rate))
     made = schema.Timeline(timeline.title, global_start_time=start)
     made.metadata["moviola"] = {"drop_frame": timeline.timebase.drop_frame}
@@ -44,8 +37,6 @@ def write_otio(timeline: Timeline, out: Path) -> None:
 
 
 def _track(timeline: Timeline, kind: str) -> Track:
-    from opentimelineio import schema
-
     track = schema.Track(kind, kind=kind)
     for event in timeline.events:
         if kind == schema.TrackKind.Video or event.video.info.audio_codec:
@@ -56,8 +47,6 @@ def _track(timeline: Timeline, kind: str) -> Track:
 
 
 def _clip(event: Event, *, marked: bool) -> Clip:
-    from opentimelineio import schema
-
     video, selection, timebase = event.video, event.selection, event.video.timebase
     count = video.frame_count
     available = None if count is None else _range(timebase, video.first_frame, count)
@@ -83,7 +72,5 @@ def _length(event: Event) -> int:
 
 
 def _range(timebase: Timebase, first: int, count: int) -> TimeRange:
-    from opentimelineio import opentime
-
     rate = float(timebase.rate)
     return opentime.TimeRange(opentime.RationalTime(first, rate), opentime.RationalTime(count, rate))

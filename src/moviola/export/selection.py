@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import PurePath
 
 from moviola.types import Moment
 
-__all__ = ["Selection", "clean_lines", "one_line", "selections"]
+__all__ = ["Selection", "clean_lines", "one_line"]
 
 # Control characters, separators of lines and paragraphs, and lone surrogates: no format of names allows them,
 # some would break a line.
@@ -40,11 +39,6 @@ class Selection:
         said = one_line(self.moment.snippet)[:_LONGEST_SNIPPET].rstrip()
         names = (one_line(self.title), said, one_line(video), one_line(self.moment.video_id))
         return next(filter(None, names), "moment")
-
-
-def selections(moments: Iterable[Moment | Selection]) -> list[Selection]:
-    """Moments as selections without title and note; selections unchanged."""
-    return [moment if isinstance(moment, Selection) else Selection(moment) for moment in moments]
 
 
 def one_line(text: str) -> str:

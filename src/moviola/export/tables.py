@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from moviola.errors import DataError, InvalidValue
-from moviola.export.selection import Selection, selections
+from moviola.export.selection import Selection
 from moviola.files.moments import moment_row, read_moment
 from moviola.files.rows import parse_json, read_csv, read_json_lines, read_text
 from moviola.files.writing import write_csv, write_json
@@ -34,8 +34,10 @@ def write_moments_csv(chosen: Sequence[Selection], paths: Mapping[str, str | Pat
     Raises:
         InvalidValue: the file cannot be written.
     """
-    rows = ({name: row.get(name, "") for name in _COLUMNS} for row in _table_rows(chosen, paths))
-    write_csv(out, _COLUMNS, ([_cell(value) for value in row.values()] for row in rows))
+    rows = list(_rows(chosen, paths))
+    for row in rows:
+        row["steps"] = " ".join(f"{step['start']}-{step['end']}" for step in row["steps"])
+    write_csv(out, _COLUMNS, ([_cell(row[name]) for name in _COLUMNS] for row in rows))
 
 
 def write_moments_json(chosen: Sequence[Selection], paths: Mapping[str, str | Path], out: Path) -> None:
@@ -73,15 +75,10 @@ def read_moments(path: Path) -> tuple[list[Selection], dict[str, str]]:
 
 
 def _rows(chosen: Sequence[Selection], paths: Mapping[str, str | Path]) -> Iterator[dict[str, Any]]:
-    for selection in selections(chosen):
+    for selection in chosen:
         video_id = selection.moment.video_id
         words = {"title": selection.title, "note": selection.note}
         yield {**moment_row(selection.moment), **words, "path": str(paths.get(video_id, ""))}
-
-
-def _table_rows(chosen: Sequence[Selection], paths: Mapping[str, str | Path]) -> Iterator[dict[str, Any]]:
-    for row in _rows(chosen, paths):
-        yield {**row, "steps": " ".join(f"{step['start']}-{step['end']}" for step in row["steps"])}
 
 
 def _cell(value: object) -> object:

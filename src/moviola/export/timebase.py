@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -181,9 +182,7 @@ def sequence_rate(rates: Iterable[Fraction]) -> Fraction:
         a multiple of it (25 for 12.5), else the greatest that it is a multiple of (60 for 240), else the next
         whole one above.
     """
-    counts: dict[Fraction, int] = {}
-    for rate in rates:
-        counts[rate] = counts.get(rate, 0) + 1
+    counts = Counter(rates)
     if not counts:
         return Fraction(25)
     rate = max(counts, key=lambda known: counts[known])

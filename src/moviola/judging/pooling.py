@@ -21,8 +21,8 @@ from moviola.errors import InvalidValue, NotFound
 from moviola.judging.task import JudgingTask, TaskSettings
 from moviola.library import VideoNames
 from moviola.measures import Run, overlap, read_run, suppress
-from moviola.search import Library
-from moviola.types import CueKind, Moment, Query
+from moviola.search import KINDS, Library
+from moviola.types import Moment, Query
 
 __all__ = ["SYSTEMS", "Pool", "library_runs", "make_task", "pool"]
 
@@ -34,8 +34,6 @@ SYSTEMS: dict[str, dict[str, Any]] = {
     "joined": {"by": "all"},
 }
 """Ways to search a library, each a system: options of `moviola.Library.search` by name."""
-
-_CUES: dict[str, tuple[CueKind, ...]] = {"said": ("subtitle", "speech"), "text": ("text",)}
 
 NEAR = 0.5
 """Moments of one video that overlap more (IoU) are judged as one."""
@@ -104,7 +102,7 @@ def _systems_of(library: Library) -> list[str]:
     """The distinct systems of a library: pictures, words, names and their combinations."""
     counts = library.catalogue.cue_counts()
     visual = ["refined", "coarse"] if library.settings.encoder else []
-    words = [name for name, kinds in _CUES.items() if any(counts[kind] for kind in kinds)]
+    words = [name for name in ("said", "text") if any(counts[kind] for kind in KINDS[name])]
     joined = visual and (words or VideoNames.of(library.store.searchable()).distinctive)
     return [*visual, *words, *(["joined"] if joined else [])]
 

@@ -10,7 +10,7 @@ from math import isnan
 from moviola.datasets.building.consensus import Agreement, Examined, Rating, agreement, exam
 from moviola.judging.task import JudgingTask
 
-__all__ = ["Progress", "QueryProgress", "RaterProgress", "progress_of"]
+__all__ = ["Progress", "QueryProgress", "RaterProgress", "number_or_none", "progress_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +87,14 @@ def progress_of(task: JudgingTask) -> Progress:
 
 
 def _rater(name: str, judged: int, passed: int, found: Examined | None) -> RaterProgress:
-    kappa = None if found is None or isnan(found.kappa) else found.kappa
-    return RaterProgress(name, judged, passed, None if found is None else found.distance, kappa)
+    if found is None:
+        return RaterProgress(name, judged, passed, None, None)
+    return RaterProgress(name, judged, passed, found.distance, number_or_none(found.kappa))
+
+
+def number_or_none(value: float) -> float | None:
+    """A number for JSON, which has no NaN."""
+    return None if isnan(value) else value
 
 
 def _shared(ratings: Sequence[Rating]) -> list[Rating]:

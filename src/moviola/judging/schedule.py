@@ -36,8 +36,8 @@ class Outcome:
     """The outcome of all answers.
 
     Attributes:
+        agreed: levels of the pairs that are agreed on.
         standing: state of each pair.
-        ratings: all ratings, in the order of the answers.
         ratings: all of them, in the order of the answers.
     """
 

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
 
 from moviola.datasets.building.candidate_pairs import Pair
 from moviola.datasets.building.consensus import LEVELS
@@ -338,11 +337,11 @@ class JudgingTask(Database):
             if pair.pair_id in wanted or (pair.pair_id in given and (pair.query_id, pair.batch) in keys)
         ]
         shown.sort(key=lambda pair: hidden_order(self.settings.seed, rater, pair.pair_id))
-        moments = tuple(_moment(pair, given) for pair in shown)
+        moments = tuple(
+            BatchMoment(
+                pair.pair_id, pair.video_name, pair.start, pair.end, given.get(pair.pair_id),
+                passed=given.get(pair.pair_id, 0) is None,
+            )
+            for pair in shown
+        )  # fmt: skip
         return Batch(own[0].query_id, own[0].query, moments)
-
-
-def _moment(pair: Pair, given: dict[str, Any]) -> BatchMoment:
-    level = given.get(pair.pair_id)
-    passed = pair.pair_id in given and level is None
-    return BatchMoment(pair.pair_id, pair.video_name, pair.start, pair.end, level, passed)

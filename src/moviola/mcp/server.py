@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from difflib import get_close_matches
 from functools import wraps
 from importlib.metadata import version
 from pathlib import Path
@@ -22,7 +23,6 @@ from mcp.types import ToolAnnotations
 from pydantic import ValidationError
 
 from moviola.errors import MoviolaError
-from moviola.mcp.arguments import complaint, require_known
 from moviola.mcp.tools import ClipTool, LibraryTools
 from moviola.search import Library
 
@@ -55,6 +55,9 @@ _ADDING = ToolAnnotations(
     read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False
 )
 
+# What agents call arguments that have another name here.
+_MEANT = {"not": "without", "exclude": "without", "query": "text", "limit": "top", "top_k": "top"}
+
 
 class _Server(MCPServer):
     """Answers wrong arguments with errors that an agent can act on."""
@@ -70,12 +73,12 @@ class _Server(MCPServer):
             ToolError: an argument that the tool does not know, or a value outside its range.
         """
         if name in self._known:
-            require_known(name, arguments, self._known[name])
+            _require_known(name, arguments, self._known[name])
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
             if isinstance(error.__cause__, ValidationError):
-                raise ToolError(complaint(error.__cause__)) from None
+                raise ToolError(_complaint(error.__cause__)) from None
             raise
 
 
@@ -143,3 +146,44 @@ def _with_errors(tool: Callable[..., Any]) -> Callable[..., Any]:
             raise ToolError(str(error)) from error
 
     return run
+
+
+def _require_known(tool: str, given: Collection[str], known: Collection[str]) -> None:
+    """Refuse arguments that a tool does not have: passed over in silence they would change the answer.
+
+    Raises:
+        ToolError: naming them, and those that there are.
+    """
+    for name in sorted(set(given) - set(known)):
+        meant = _MEANT.get(name, "")
+        likely = [meant] if meant in known else get_close_matches(name, known, 1)
+        hint = f"did you mean {likely[0]}? " if likely else ""
+        raise ToolError(
+            f"{name!r:.100}: {tool} has no such argument; {hint}It takes {', '.join(sorted(known))}"
+        )
+
+
+def _complaint(error: ValidationError) -> str:
+    """The first value that is wrong: which argument, what was given, what it should be."""
+    first = error.errors()[0]
+    place = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "missing":
+        return f"{place}: is missing; give it"
+    wanted = _wanted(first)
+    return f"{place} {first['input']!r:.100}: give {wanted}"
+
+
+def _wanted(error: Any) -> str:
+    limits = error.get("ctx", {})
+    match error["type"]:
+        case "less_than_equal":
+            return f"at most {limits['le']:g}"
+        case "greater_than_equal":
+            return f"at least {limits['ge']:g}"
+        case "string_too_long":
+            return f"at most {limits['max_length']} characters"
+        case "too_long":
+            return f"at most {limits['max_length']}"
+        case "literal_error":
+            return f"one of {limits['expected']}"
+    return str(error["msg"]).removeprefix("Value error, ").removeprefix("Input should be ")

@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field
 
 from moviola.errors import InvalidValue, MediaError, NotFound
 from moviola.export import KeptStill, export_clip, moment_cells
+from moviola.files.moments import moment_row
 from moviola.library import VideoRow, there
 from moviola.mcp.pictures import picture, timed_still
 from moviola.mcp.values import (
@@ -23,7 +24,6 @@ from moviola.mcp.values import (
     Said,
     Seconds,
     Stills,
-    StretchOfTime,
     VideoId,
     Words,
 )
@@ -190,7 +190,7 @@ class LibraryTools:
 
         Use it to check a moment of a search, or to find where exactly something begins and ends.
         """
-        video = self._video(video_id)
+        video = there(self._library.catalogue.video(video_id), self._library.catalogue)
         span = _within(video, start, end)
         times = [span.start + (number + 0.5) * span.duration / frames for number in range(frames)]
         width = _STILL_WIDTHS[frames > 1]
@@ -255,9 +255,6 @@ class LibraryTools:
                 f"({', '.join(map(str, allowed)) or 'none'}); put it into one of them"
             )
         return path
-
-    def _video(self, video_id: str) -> VideoRow:
-        return there(self._library.catalogue.video(video_id), self._library.catalogue)
 
 
 class ClipTool:
@@ -328,12 +325,8 @@ def _answer(answer: BaseModel, pictures: list[ImageContent] | None = None) -> Ca
 
 
 def _found(moment: Moment, path: str) -> FoundMoment:
-    return FoundMoment(
-        rank=moment.rank, video_id=moment.video_id, path=path, start=moment.start, end=moment.end,
-        score=moment.score, source=moment.source, snippet=moment.snippet, snippet_kind=moment.snippet_kind,
-        steps=[StretchOfTime(start=step.start, end=step.end) for step in moment.steps],
-        strong=moment.strong, why=", ".join(map(str, moment.why)), folded=len(moment.folded),
-    )  # fmt: skip
+    told = {"path": path, "why": ", ".join(map(str, moment.why)), "folded": len(moment.folded)}
+    return FoundMoment.model_validate(moment_row(moment) | told)
 
 
 def _sheet(

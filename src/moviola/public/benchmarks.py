@@ -13,8 +13,6 @@ from moviola.public.benchmark_answers import Answers
 
 __all__ = ["BENCHMARKS", "PublicBenchmark", "measure_answers"]
 
-Moments = Sequence[dict[str, object]]
-
 
 @dataclass(frozen=True, slots=True)
 class PublicBenchmark:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import logging
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Event
 from typing import Any
@@ -21,7 +21,6 @@ from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
 from moviola.errors import InvalidValue, MoviolaError
-from moviola.library import VideoRow
 from moviola.search.library import Library
 
 __all__ = ["AlertOptions", "Alerts"]
@@ -105,7 +104,8 @@ class Alerts:
                 for one in found
                 if one.video_id == video_id
             ]
-            if self._deliver(_finding(name, video, moments), video.hash):
+            finding = {"search": name, "video_id": video_id, "path": video.path, "moments": moments}
+            if self._deliver(finding, video.hash):
                 kept.set_reported(name, video.hash)
                 delivered += 1
             else:
@@ -153,7 +153,3 @@ class Alerts:
             except OSError:
                 if pause is None or self._stop.wait(pause):
                     raise
-
-
-def _finding(name: str, video: VideoRow, moments: Sequence[dict[str, float]]) -> dict[str, Any]:
-    return {"search": name, "video_id": video.video_id, "path": video.path, "moments": list(moments)}

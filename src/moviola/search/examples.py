@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
 from pathlib import Path
 from threading import Lock
 
@@ -12,12 +11,6 @@ from moviola.search.found import SearchResult
 from moviola.types import Query
 
 __all__ = ["ExampleReader"]
-
-
-@cache
-def _things() -> tuple[str, ...]:
-    """Things that videos may show, as short queries."""
-    return tuple(Path(__file__).with_name("things.txt").read_text(encoding="utf-8").splitlines())
 
 
 class ExampleReader:
@@ -49,7 +42,8 @@ class ExampleReader:
     def _found(self) -> tuple[str, ...]:
         if not self._store.settings.encoder:
             return ()
-        things = _things()
+        # Things that videos may show, as short queries.
+        things = Path(__file__).with_name("things.txt").read_text(encoding="utf-8").splitlines()
         answers = self._search([Query(str(number), thing) for number, thing in enumerate(things)])
         best = [(answer[0], thing) for answer, thing in zip(answers, things, strict=True) if answer]
         strong = sorted((one for one in best if one[0].strong), key=lambda one: -one[0].score)

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from moviola.library import LibraryStore, VideoRow, names_in, taken_of
 from moviola.search.options import KINDS, By
-from moviola.search.per_generation import PerGeneration
 from moviola.types import Capture
 
-__all__ = ["LENGTHS", "FacetCounts", "FacetReader", "FolderCount", "PlaceCount"]
+__all__ = ["LENGTHS", "FacetCounts", "FolderCount", "PlaceCount", "count_facets", "with_tags"]
 
 LENGTHS = (0, 10, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200)
 """Lengths in seconds at which classes of videos begin."""
@@ -76,33 +75,20 @@ class FacetCounts:
     evidence: Mapping[By, int]
 
 
-class FacetReader:
-    """The facets of a library, counted again when it has changed. Safe for threads.
+def count_facets(store: LibraryStore) -> tuple[FacetCounts, frozenset[str]]:
+    """The facets of a library without tags, and the ids of its searchable videos."""
+    with store.catalogue.snapshot():
+        videos = [video for video in store.catalogue.videos() if video.state != "refused"]
+        return _count(store, videos), frozenset(video.video_id for video in videos)
 
-    Args:
-        store: the library.
-    """
 
-    def __init__(self, store: LibraryStore) -> None:
-        self._store = store
-        self._counts = PerGeneration(store, self._counted)
-
-    def read(self, tagged: Mapping[str, Iterable[str]]) -> FacetCounts:
-        """The facets now; ``tagged`` has the ids of tagged videos by tag, which change by themselves."""
-        counts, ids = self._counts.get()
-        tags = {tag: sum(video in ids for video in videos) for tag, videos in tagged.items()}
-        return replace(counts, tags=_most_first({tag: count for tag, count in tags.items() if count}))
-
-    def _counted(self) -> tuple[FacetCounts, frozenset[str]]:
-        """The facets, and the ids of the searchable videos."""
-        with self._store.catalogue.snapshot():
-            videos = [video for video in self._store.catalogue.videos() if video.state != "refused"]
-            counts = _count(self._store, videos)
-            return counts, frozenset(video.video_id for video in videos)
+def with_tags(counts: FacetCounts, ids: Collection[str], tagged: Mapping[str, Iterable[str]]) -> FacetCounts:
+    """Facets with the numbers of videos, of these ids, that bear each tag; ``tagged``: ids by tag."""
+    tags = {tag: sum(video in ids for video in videos) for tag, videos in tagged.items()}
+    return replace(counts, tags=_most_first({tag: count for tag, count in tags.items() if count}))
 
 
 def _count(store: LibraryStore, videos: Sequence[VideoRow]) -> FacetCounts:
-    """The facets of some videos without tags."""
     captures = store.catalogue.captures()
     folders = {video.row: {PurePath(video.path).parent} for video in videos}
     for copy in store.catalogue.copies():

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, time, timedelta
+from datetime import datetime, time, timedelta
 from fnmatch import fnmatchcase
 from itertools import chain
 from pathlib import Path
@@ -227,13 +227,9 @@ class Filter:
         """Whether a video's time, place and camera satisfy the filter."""
         if self.taken != (None, None):
             taken = taken_of(video, capture)
-            since, until = (
-                bound and (bound if bound.tzinfo else bound.replace(tzinfo=UTC)) for bound in self.taken
-            )
-            wall, instant = taken.wall.replace(tzinfo=UTC), taken.instant
-            for bound, given, sign in ((since, self.taken[0], 1), (until, self.taken[1], -1)):
-                if bound is not None and given is not None:
-                    ours = instant if given.tzinfo else wall
+            for bound, sign in zip(self.taken, (1, -1), strict=True):
+                if bound is not None:
+                    ours = taken.instant if bound.tzinfo else taken.wall
                     if sign * (ours - bound).total_seconds() < 0:
                         return False
         if self.near is not None and not self.near.holds(capture):

@@ -6,6 +6,8 @@ deleted at any time.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,11 +17,20 @@ from moviola.files.caches import cache_of
 from moviola.files.moments import moment_row, read_moment
 from moviola.files.rows import read_json
 from moviola.files.writing import write_json
-from moviola.search.queries import SearchQuery
-from moviola.search.query_json import query_from_json, query_to_json
+from moviola.search.queries import (
+    LikeMoment,
+    LikePicture,
+    Marked,
+    MarkedMoment,
+    SearchQuery,
+    Steps,
+    Text,
+    WeightedSum,
+    Without,
+)  # fmt: skip
 from moviola.types import Moment
 
-__all__ = ["KeptAnswer", "keep_answer", "kept_answer", "kept_moment"]
+__all__ = ["KeptAnswer", "keep_answer", "kept_answer", "kept_moment", "query_from_json", "query_to_json"]
 
 _FORMAT = 3
 
@@ -41,6 +52,19 @@ class KeptAnswer:
     moments: list[Moment]
     paths: dict[str, str]
     options: dict[str, Any] = field(default_factory=dict)
+
+    def moment(self, rank: int) -> Moment:
+        """The moment with a rank.
+
+        Raises:
+            NotFound: there is none.
+        """
+        for moment in self.moments:
+            if moment.rank == rank:
+                return moment
+        raise NotFound(
+            f"rank {rank}: the last answer has {len(self.moments)} moments; give one of their ranks"
+        )
 
 
 def keep_answer(library: Path, answer: KeptAnswer) -> Path:
@@ -106,11 +130,73 @@ def kept_moment(library: Path, rank: int) -> tuple[Moment, Path]:
         DataError: the kept answer is damaged.
     """
     kept = kept_answer(library)
-    moments, paths = kept.moments, kept.paths
-    moment = next((moment for moment in moments if moment.rank == rank), None)
-    if moment is None:
-        raise NotFound(f"rank {rank}: the last answer has {len(moments)} moments; choose one of their ranks")
-    path = Path(paths[moment.video_id])
+    moment = kept.moment(rank)
+    path = Path(kept.paths[moment.video_id])
     if not path.is_file():
         raise NotFound(f"{path}: the video's file is not there; plug its drive in, or index it again")
     return moment, path
+
+
+# -- queries -------------------------------------------------------------------------------------------------
+
+Row = dict[str, Any]
+
+
+def query_to_json(query: SearchQuery) -> Row:
+    """The JSON form of a query: an object with one key, its kind."""
+    name = next(name for name, (kind, _, _) in _KINDS.items() if isinstance(query, kind))
+    return {name: _KINDS[name][1](query)}
+
+
+def query_from_json(row: Mapping[str, Any]) -> SearchQuery:
+    """The query of :func:`query_to_json`'s JSON.
+
+    Raises:
+        KeyError, TypeError, ValueError: another form.
+        InvalidValue: an invalid part.
+    """
+    ((name, said),) = row.items()
+    return _KINDS[name][2](said)
+
+
+def _steps(query: Steps) -> Any:
+    gaps = [None if math.isinf(gap) else gap for gap in query.gaps]
+    return [[query_to_json(step) for step in query.steps], gaps]
+
+
+def _read_steps(said: Any) -> Steps:
+    gaps = tuple(math.inf if gap is None else gap for gap in said[1])
+    return Steps(tuple(query_from_json(step) for step in said[0]), gaps)  # type: ignore[misc]
+
+
+def _marked(query: Marked) -> Any:
+    inner = None if query.query is None else query_to_json(query.query)
+    right, wrong = (
+        [[one.video_id, one.start, one.end] for one in marked] for marked in (query.right, query.wrong)
+    )
+    return [inner, right, wrong, query.concept]
+
+
+def _read_marked(said: Any) -> Marked:
+    inner, *marked, concept = said
+    right, wrong = (tuple(MarkedMoment(*columns) for columns in own) for own in marked)
+    return Marked(None if inner is None else query_from_json(inner), right, wrong, concept)
+
+
+_KINDS: dict[str, tuple[type[SearchQuery], Callable[[Any], Any], Callable[[Any], SearchQuery]]] = {
+    "text": (Text, lambda query: query.text, Text),
+    "moment": (LikeMoment, lambda query: [query.video_id, query.time], lambda said: LikeMoment(*said)),
+    "picture": (LikePicture, lambda query: str(query.path), lambda said: LikePicture(Path(said))),
+    "sum": (
+        WeightedSum,
+        lambda query: [[query_to_json(term), weight] for term, weight in query.terms],
+        lambda said: WeightedSum.of([(query_from_json(term), weight) for term, weight in said]),
+    ),
+    "steps": (Steps, _steps, _read_steps),
+    "without": (
+        Without,
+        lambda query: [query_to_json(query.query), [query_to_json(one) for one in query.excluded]],
+        lambda said: Without.of(query_from_json(said[0]), tuple(map(query_from_json, said[1]))),
+    ),
+    "marked": (Marked, _marked, _read_marked),
+}

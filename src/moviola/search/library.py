@@ -1,14 +1,14 @@
-"""``Library``: a store, an indexer and a searcher behind one interface."""
+"""``Library``: a store, its indexer and its searcher behind one interface."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +18,9 @@ from moviola.library import (
     Catalogue,
     Concept,
     Indexer,
-    IngestProgress,
-    IngestReport,
     LibraryStore,
     Problem,
     Settings,
-    Trial,
     VideoRow,
     compact,
     concepts_of,
@@ -33,30 +30,71 @@ from moviola.library import (
     process_again,
     read_concept,
     repair,
+    taken_of,
     verify,
 )
 from moviola.retrieval import Refiner
-from moviola.search.completions import Completions, NameReader
+from moviola.search.completions import Completions, complete, video_names
 from moviola.search.examples import ExampleReader
-from moviola.search.facets import FacetCounts, FacetReader
+from moviola.search.facets import FacetCounts, count_facets, with_tags
 from moviola.search.filters import Filter
 from moviola.search.found import SearchResult
 from moviola.search.options import SearchOptions
 from moviola.search.queries import Marked, SearchQuery, as_query, compose
 from moviola.search.searcher import Searcher
-from moviola.search.video_orders import Order, VideoOrders
 from moviola.timing import stage
-from moviola.types import Query, Video
+from moviola.types import Capture, Query, Video
 
 if TYPE_CHECKING:
     from moviola.encoders import FrameTextEncoder, SentenceEncoder
     from moviola.library.kept.entries import Kept
 
-__all__ = ["Library"]
+__all__ = ["Library", "Order"]
+
+Value = TypeVar("Value")
+Order = Literal["name", "date", "length", "added"]
+"""By id, by the time at which they were taken, by length, or by when they came in."""
 
 
-class Library:
+class _PerGeneration(Generic[Value]):
+    """A value of a library, made again when the library has changed. Safe for threads.
+
+    Args:
+        store: the library.
+        make: makes the value of the library.
+    """
+
+    def __init__(self, store: LibraryStore, make: Callable[[LibraryStore], Value]) -> None:
+        self._store, self._make, self._lock = store, make, Lock()
+        self._known: tuple[int, Value] | None = None
+
+    def get(self) -> Value:
+        """The value now."""
+        with self._lock:
+            # Read before the value: where the library changes meanwhile, it is made once more.
+            generation = self._store.catalogue.generation
+            if self._known is None or self._known[0] != generation:
+                self._known = generation, self._make(self._store)
+            return self._known[1]
+
+
+def _in_order(store: LibraryStore, videos: list[VideoRow], order: Order) -> list[VideoRow]:
+    """Videos of a library, which are given by id, in an order."""
+    if order == "length":
+        return sorted(videos, key=lambda video: video.duration)
+    if order == "added":
+        return sorted(videos, key=lambda video: video.row)
+    if order == "date":
+        captures = store.catalogue.captures()
+        return sorted(videos, key=lambda video: taken_of(video, captures.get(video.row, Capture())).instant)
+    return videos
+
+
+class Library(Indexer):
     """A library of videos, searched by text, pictures and examples.
+
+    What is done to its videos, models and index, the methods of :class:`moviola.library.Indexer` do:
+    ``index``, ``remove``, ``restore``, ``move``, ``use`` and others.
 
     Args:
         folder: the library; created by the first writer if an encoder is given and nothing is there.
@@ -98,9 +136,13 @@ class Library:
                 precision=precision,
                 resident=resident,
             )
-        self._indexer, self._searcher = Indexer(self.store), Searcher(self.store)
-        self._facets, self._names = FacetReader(self.store), NameReader(self.store)
-        self._orders = VideoOrders(self.store)
+        super().__init__(self.store)
+        self._searcher = Searcher(self.store)
+        self._facets = _PerGeneration(self.store, count_facets)
+        self._names = _PerGeneration(self.store, video_names)
+        self._orders = _PerGeneration[dict[Order, list[VideoRow]]](
+            self.store, lambda store: {"name": store.catalogue.videos()}
+        )
         by_pictures = SearchOptions(top_k=1, by="visual", refine=False)
         self._examples = ExampleReader(self.store, partial(self._searcher.search_many, options=by_pictures))
 
@@ -153,8 +195,11 @@ class Library:
         return self.store.videos()
 
     def ordered(self, order: Order) -> list[VideoRow]:
-        """All videos as catalogue rows, refused ones included, by name, date, length or when they came in."""
-        return self._orders.videos(order)
+        """All videos as catalogue rows, refused ones included, in an order; the list is not to be changed."""
+        orders = self._orders.get()
+        if order not in orders:
+            orders[order] = _in_order(self.store, orders["name"], order)
+        return orders[order]
 
     def file_of(self, video_id: str) -> Path | None:
         """An existing file of a video, of all its paths; None while its drives are away.
@@ -190,7 +235,7 @@ class Library:
 
         Read once per state of the library.
         """
-        return self._facets.read(self.kept.tagged())
+        return with_tags(*self._facets.get(), self.kept.tagged())
 
     def examples(self, most: int = 5) -> tuple[str, ...]:
         """Queries to try, at most ``most``: things that some moment shows strongly, the surest first.
@@ -201,7 +246,7 @@ class Library:
 
     def complete(self, text: str, most: int = 5) -> Completions:
         """Videos and tags in whose name a word begins with a text; at most ``most`` of each."""
-        return self._names.complete(text, self.kept.tagged(), most)
+        return complete(self._names.get(), self.kept.tagged(), text, most)
 
     @cached_property
     def kept(self) -> Kept:
@@ -213,86 +258,11 @@ class Library:
     def __len__(self) -> int:
         return len(self.videos())
 
-    # -- writing -----------------------------------------------------------------------------------------
-
-    def index(
-        self,
-        *sources: str | PathLike[str],
-        prune: bool = False,
-        confirm: Callable[[Sequence[str], int], bool] | None = None,
-        exclude: Sequence[str] | None = None,
-        default_excludes: bool | None = None,
-        settled: Callable[[Path, os.stat_result], bool] | None = None,
-        ocr: bool | None = None,
-        ocr_reader: str | None = None,
-        speech: str | None = None,
-        speech_track: str | None = None,
-        speech_language: str | None = None,
-        workers: int | str | None = None,
-        every_frame: bool = False,
-        stills: bool = True,
-        progress: Callable[[IngestProgress], None] | None = None,
-    ) -> IngestReport:
-        """Index files and folders; see :meth:`moviola.library.Indexer.index`."""
-        return self._indexer.index(
-            *sources,
-            prune=prune,
-            confirm=confirm,
-            exclude=exclude,
-            default_excludes=default_excludes,
-            settled=settled,
-            ocr=ocr,
-            ocr_reader=ocr_reader,
-            speech=speech,
-            speech_track=speech_track,
-            speech_language=speech_language,
-            workers=workers,
-            every_frame=every_frame,
-            stills=stills,
-            progress=progress,
-        )
-
-    def remove(self, video_ids: Iterable[str]) -> list[str]:
-        """Remove videos, all or none; see :meth:`moviola.library.Indexer.remove`."""
-        return self._indexer.remove(video_ids)
-
-    def restore(self, video_ids: Iterable[str]) -> list[str]:
-        """Restore removed videos; see :meth:`moviola.library.Indexer.restore`."""
-        return self._indexer.restore(video_ids)
+    # -- writing: see :class:`moviola.library.Indexer` for the rest ------------------------------------------
 
     def again(self, video_ids: Iterable[str], *, pictures: bool = True) -> list[str]:
         """Have videos encoded or read again; see :func:`moviola.library.process_again`."""
         return process_again(self.store, video_ids, pictures=pictures)
-
-    def forget_root(self, root: str | PathLike[str]) -> list[str]:
-        """Remove a folder with its videos; see :meth:`moviola.library.Indexer.forget_root`."""
-        return self._indexer.forget_root(root)
-
-    def move(self, old: str | PathLike[str], new: str | PathLike[str], *, check: bool = True) -> int:
-        """Replace the path of a folder, without encoding; see :meth:`moviola.library.Indexer.move`."""
-        return self._indexer.move(old, new, check=check)
-
-    def use(
-        self,
-        *,
-        stage1: str | PathLike[str] | None = None,
-        refiner: str | PathLike[str] | None = None,
-        force: bool = False,
-    ) -> None:
-        """Choose the trained models for later searches; see :meth:`moviola.library.Indexer.use`."""
-        self._indexer.use(stage1=stage1, refiner=refiner, force=force)
-
-    def use_index(self, kind: str) -> None:
-        """Choose the type of index; see :meth:`moviola.library.Indexer.use_index`."""
-        self._indexer.use_index(kind)
-
-    def tune_index(self) -> list[Trial]:
-        """Measure how far searches must look; see :meth:`moviola.library.Indexer.tune_index`."""
-        return self._indexer.tune_index()
-
-    def models_in_use(self) -> dict[str, dict[str, str] | None]:
-        """``name`` and ``revision`` of the trained models in use by role, ``stage1`` and ``refiner``."""
-        return self._indexer.models_in_use()
 
     # -- maintenance -------------------------------------------------------------------------------------
 

@@ -1,13 +1,14 @@
-"""Answers while another process writes: a video may be removed after it was found."""
+"""Where videos are now: those of an answer, while another process may remove them, and one in detail."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
-from moviola.library import Catalogue, VideoRow, present_path
+from moviola.library import Catalogue, VideoRow, present_path, taken_of
 from moviola.search.found import SearchResult
 
-__all__ = ["still_there"]
+__all__ = ["still_there", "whereabouts"]
 
 
 def still_there(
@@ -35,3 +36,19 @@ def still_there(
     answer = SearchResult(ranked, confident=found.confident)
     answer.timings = found.timings
     return answer, videos, away
+
+
+def whereabouts(video: VideoRow, catalogue: Catalogue) -> dict[str, Any]:
+    """Paths of a video and whether none exists now; when, where and with what it was taken, by name."""
+    copies, capture = catalogue.copies_of(video.row), catalogue.capture(video.row)
+    taken = taken_of(video, capture)
+    return {
+        "paths": [catalogue.video(video.video_id).path, *(copy.path for copy in copies)],
+        "away": present_path(video, copies) is None,
+        "taken": str(taken),
+        "taken_from": taken.source,
+        "taken_zone": taken.zone,
+        "latitude": capture.latitude,
+        "longitude": capture.longitude,
+        "camera": capture.camera,
+    }

@@ -250,16 +250,16 @@ class Marked(SearchQuery):
     @classmethod
     def of(cls, query: SearchQuery, right: Sequence[Moment], wrong: Sequence[Moment] = ()) -> Marked:
         """A query with marks on moments of its answer; a new mark on a moment replaces an older one."""
-        new = {name: tuple(MarkedMoment(m.video_id, m.start, m.end) for m in own)
-               for name, own in (("right", right), ("wrong", wrong))}  # fmt: skip
+        new_right, new_wrong = (
+            tuple(MarkedMoment(one.video_id, one.start, one.end) for one in own) for own in (right, wrong)
+        )
         if not isinstance(query, Marked):
-            return cls(query, new["right"], new["wrong"])
-        again = {*new["right"], *new["wrong"]}
-        before = {
-            name: tuple(m for m in getattr(query, name) if m not in again) for name in ("right", "wrong")
-        }
-        right_ones, wrong_ones = ((*before[name], *new[name]) for name in ("right", "wrong"))
-        return cls(query.query, right_ones, wrong_ones, query.concept)
+            return cls(query, new_right, new_wrong)
+        again = {*new_right, *new_wrong}
+        old_right, old_wrong = (
+            tuple(one for one in own if one not in again) for own in (query.right, query.wrong)
+        )
+        return cls(query.query, old_right + new_right, old_wrong + new_wrong, query.concept)
 
     def __str__(self) -> str:
         text = " ".join(filter(None, (f"@{self.concept}" if self.concept else "", str(self.query or ""))))

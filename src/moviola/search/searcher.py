@@ -136,7 +136,12 @@ class Searcher:
         return kept
 
     def _rows(self, view: View, options: SearchOptions) -> Rows:
-        tagged = _tagged_in(self._store) if options.filter.tag is not None else None
+        tagged: dict[str, frozenset[str]] | None = None
+        if options.filter.tag is not None:
+            from moviola.library.kept.entries import Kept
+
+            with closing(Kept(self._store.folder)) as kept:
+                tagged = kept.tagged()
         rows = options.filter.rows(view.videos, self._store.catalogue, tagged)
         chosen = None if rows is None else frozenset(rows)
         if options.videos is None:
@@ -207,14 +212,6 @@ class Searcher:
             if self._names is None or self._names[0] is not view:
                 self._names = view, NameSearch.of(self._store, view)
             return self._names[1]
-
-
-def _tagged_in(store: LibraryStore) -> dict[str, frozenset[str]]:
-    """Ids of tagged videos by tag."""
-    from moviola.library.kept.entries import Kept
-
-    with closing(Kept(store.folder)) as kept:
-        return kept.tagged()
 
 
 def _checked(query: Query | SearchQuery) -> SearchQuery:

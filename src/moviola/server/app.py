@@ -7,9 +7,11 @@ import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
+from pathlib import Path
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
 from fastapi.responses import Response
+from fastapi.staticfiles import StaticFiles
 
 from moviola.server.metrics import Measured, Metrics
 from moviola.server.options import Options
@@ -23,7 +25,6 @@ from moviola.server.routes import (
     judging,
     kept,
     library,
-    renewal,
     search,
     stills,
     streams,
@@ -31,12 +32,13 @@ from moviola.server.routes import (
     uploads,
     videos,
 )
-from moviola.server.routes.pages import mount_pages
-from moviola.server.routes.uploads import TusVersion
-from moviola.server.security import BodyLimit, Guard, RawPaths, Right, SecurityHeaders
+from moviola.server.security import HEADERS, AddedHeaders, BodyLimit, Guard, RawPaths, Right
 from moviola.server.service import Service
 
 __all__ = ["create_app"]
+
+# The page with its scripts and styles, served unchanged from the package.
+_PAGES = Path(__file__).resolve().parent / "page"
 
 
 def create_app(library_folder: str | os.PathLike[str], options: Options | None = None) -> FastAPI:
@@ -65,13 +67,13 @@ def create_app(library_folder: str | os.PathLike[str], options: Options | None =
     app.state.service = service
     handle_problems(app)
     for routes in (
-        library, facets, search, videos, renewal, stills, streams, exports, jobs, judging, kept, upkeep,
+        library, facets, search, videos, stills, streams, exports, jobs, judging, kept, upkeep,
         copies, uploads, dres,
     ):  # fmt: skip
         app.include_router(routes.router)
     metrics = Metrics(service)
     app.add_api_route("/metrics", metrics.answer, include_in_schema=False, response_class=Response)
-    mount_pages(app)
+    _mount_pages(app)
     _guard(app, options, metrics)
     return app
 
@@ -89,8 +91,8 @@ def _guard(app: FastAPI, options: Options, metrics: Metrics) -> None:
     app.add_middleware(Guard, tokens=tokens, hosts=options.allow_hosts)
     app.add_middleware(Defects)
     app.add_middleware(Measured, metrics=metrics)
-    app.add_middleware(TusVersion)
-    app.add_middleware(SecurityHeaders)
+    app.add_middleware(AddedHeaders, headers={"Tus-Resumable": uploads.VERSION}, below=uploads.PATH)
+    app.add_middleware(AddedHeaders, headers=HEADERS)
 
 
 @asynccontextmanager
@@ -100,3 +102,25 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     service.warming = asyncio.create_task(service.warm())
     yield
     await service.close()
+
+
+class _Files(StaticFiles):
+    """Files that browsers revalidate each time, which costs a response without content."""
+
+    def file_response(self, *args: object, **options: object) -> Response:
+        answer = super().file_response(*args, **options)  # type: ignore[arg-type]
+        answer.headers["Cache-Control"] = "no-cache"
+        return answer
+
+
+def _mount_pages(app: FastAPI) -> None:
+    """Mount ``/``, ``/judge`` and the files below ``/static/``."""
+    files = _Files(directory=_PAGES, check_dir=False)
+    app.mount("/static", files)
+
+    async def page(request: Request) -> Response:
+        name = {"/": "index.html"}.get(request.url.path, f"{request.url.path.strip('/')}.html")
+        return await files.get_response(name, request.scope)
+
+    for path in ("/", "/judge"):
+        app.add_api_route(path, page, methods=["GET", "HEAD"], include_in_schema=False, response_model=None)

@@ -1,5 +1,5 @@
 """Python client of a server, with the values of :mod:`moviola.server.schemas` and, for judging,
-:mod:`moviola.server.judging_schemas`."""
+:mod:`moviola.server.routes.judging`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 
 from moviola.errors import InvalidValue, LibraryError, MoviolaError, NotFound
 from moviola.library.kept.values import Entry, Kind
-from moviola.server.judging_schemas import (
+from moviola.server.routes.judging import (
     GivenAnswer,
     JudgingInfo,
     NextBatch,
@@ -21,7 +21,7 @@ from moviola.server.judging_schemas import (
     SignedIn,
     TakenBack,
 )
-from moviola.server.kept_schemas import KeptList
+from moviola.server.routes.kept import KeptList
 from moviola.server.schemas import (
     Answer,
     CueList,

@@ -9,8 +9,8 @@ from pathlib import Path
 from moviola.errors import MoviolaError
 from moviola.media import make_playable
 from moviola.server.pools import Pool
+from moviola.server.problems import Busy
 from moviola.server.progress import Progress
-from moviola.server.refusals import Busy
 from moviola.server.stills import FileCache
 
 __all__ = ["Conversions"]

@@ -14,8 +14,8 @@ from typing import Literal
 
 from moviola.errors import MoviolaError, NotFound
 from moviola.server.pools import Pool
+from moviola.server.problems import Busy
 from moviola.server.progress import Progress
-from moviola.server.refusals import Busy
 
 __all__ = ["Cancelled", "Exporting", "Exports"]
 

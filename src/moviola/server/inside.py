@@ -7,7 +7,7 @@ from pathlib import Path
 
 from moviola.errors import NotFound, printable
 from moviola.media import walk_files
-from moviola.server.refusals import Forbidden
+from moviola.server.problems import Forbidden
 
 __all__ = ["require_inside", "resolved"]
 

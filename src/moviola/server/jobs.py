@@ -1,4 +1,4 @@
-"""Indexing jobs of a server: one process at a time beside the searches, ended at any point.
+"""Indexing beside the searches of a server: jobs, one process at a time, ended at any point; watched folders.
 
 The process is :mod:`moviola.server.worker`. If it is killed, a library loses at most the videos in flight
 (:mod:`moviola.library`). Jobs are remembered while the server runs.
@@ -12,19 +12,21 @@ import logging
 import secrets
 import sys
 from collections import deque
-from collections.abc import AsyncIterator, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
 from moviola.errors import NotFound
+from moviola.search.alerts import AlertOptions
 from moviola.server.inside import require_inside, resolved
+from moviola.server.problems import Busy, Forbidden
 from moviola.server.progress import Progress
-from moviola.server.refusals import Busy, Forbidden
 from moviola.server.schemas import Job, Refusal
 
-__all__ = ["ENDED", "Event", "Jobs", "ended"]
+__all__ = ["ENDED", "Event", "Jobs", "Watched"]
 
 log = logging.getLogger("moviola.server")
 
@@ -36,6 +38,8 @@ HEARTBEAT = 15.0
 _MOST_JOBS, _MOST_EVENTS = 100, 1000
 # Seconds that a process has to end itself.
 _PATIENCE = 5.0
+# Seconds before a failed process that watches is restarted.
+_PAUSE = 10.0
 # Bytes of a line of the worker: a report on a whole library may be long.
 _LONGEST_LINE = 64 * 2**20
 
@@ -83,10 +87,8 @@ class _Run:
             self.note("progress", **line["progress"], seconds_left=self.progress.seconds_left)
         elif "refused" in line:
             self.note("refused", refused=[*self.job.refused, Refusal(**line["refused"])])
-        elif "error" in line:
-            self.job = self.job.model_copy(update={"error": line["error"]})
-        elif "added" in line:
-            self.job = self.job.model_copy(update={"added": line["added"]})
+        else:  # its last line: an error, or the number of videos that were added
+            self.job = self.job.model_copy(update=line)
 
 
 class Jobs:
@@ -218,11 +220,15 @@ class Jobs:
     async def _work(self, run: _Run) -> None:
         """Wait for the job's turn, then run it."""
         state: Literal["done", "failed", "cancelled"] = "failed"
+        order = {
+            "library": str(self._library), "sources": [str(path) for path in run.sources], "ocr": run.ocr,
+            "allowed": [str(folder) for folder in self._allowed], "patient": self._patient,
+        }  # fmt: skip
         try:
             async with self._turn:
                 run.progress.at(0)
                 run.note("progress", state="running", started=_now())
-                code = await self._process(run)
+                code = await run_worker(order, run.take)
                 state = "failed" if code else "done"
                 if code and not run.job.error:
                     run.take({"error": f"the process ended with code {code}; the server's log may say more"})
@@ -237,25 +243,44 @@ class Jobs:
             fields = {"job": job.job, "state": state, "added": job.added, "refused": len(job.refused)}
             log.info("job", extra={"fields": {**fields, "error": job.error}})
 
-    async def _process(self, run: _Run) -> int:
-        """Run the worker; returns its exit code."""
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "moviola.server.worker",
-            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, limit=_LONGEST_LINE,
-        )  # fmt: skip
-        try:
-            assert process.stdin is not None and process.stdout is not None
-            sources = [str(path) for path in run.sources]
-            order = {
-                "library": str(self._library), "sources": sources, "ocr": run.ocr,
-                "allowed": [str(folder) for folder in self._allowed], "patient": self._patient,
-            }  # fmt: skip
-            process.stdin.write(json.dumps(order).encode() + b"\n")
-            async for line in process.stdout:
-                run.take(json.loads(line))
-            return await process.wait()
-        finally:
-            await ended(process)
+
+class Watched:
+    """Keeps a library in step with folders; see :mod:`moviola.library.ingest.watching`.
+
+    Args:
+        library: its folder.
+        folders: the folders; none: nothing happens.
+        alerts: reports of new findings of saved searches.
+    """
+
+    def __init__(self, library: Path, folders: Sequence[Path], alerts: AlertOptions) -> None:
+        self._order = {
+            "library": str(library), "watch": [str(folder) for folder in folders], "alerts": asdict(alerts),
+        }  # fmt: skip
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin, in the running event loop."""
+        if self._order["watch"]:
+            self._task = asyncio.create_task(self._run())
+
+    async def close(self) -> None:
+        """End the process."""
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+
+    async def _run(self) -> None:
+        while True:
+            await run_worker(self._order, _tell)
+            log.warning("watching ended; it restarts in %g s", _PAUSE)
+            await asyncio.sleep(_PAUSE)
+
+
+def _tell(line: Mapping[str, object]) -> None:
+    for kind, what in line.items():
+        (log.info if kind == "watched" else log.warning)("%s: %s", kind, what)
 
 
 def _is_there(path: Path) -> bool:
@@ -265,15 +290,34 @@ def _is_there(path: Path) -> bool:
         return False
 
 
-async def ended(process: asyncio.subprocess.Process) -> None:
-    """Wait until a process is gone; kill it if it does not end."""
-    if process.returncode is None:
-        process.terminate()
-        try:
-            await asyncio.wait_for(process.wait(), _PATIENCE)
-        except TimeoutError:
-            process.kill()
-            await process.wait()
+async def run_worker(order: Mapping[str, Any], take: Callable[[Mapping[str, Any]], None]) -> int:
+    """Run :mod:`moviola.server.worker`; the process is gone when this ends, however it ends.
+
+    Args:
+        order: its first line.
+        take: called with each line that it writes.
+
+    Returns:
+        its exit code.
+    """
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "moviola.server.worker",
+        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, limit=_LONGEST_LINE,
+    )  # fmt: skip
+    try:
+        assert process.stdin is not None and process.stdout is not None
+        process.stdin.write(json.dumps(order).encode() + b"\n")
+        async for line in process.stdout:
+            take(json.loads(line))
+        return await process.wait()
+    finally:
+        if process.returncode is None:
+            process.terminate()
+            try:
+                await asyncio.wait_for(process.wait(), _PATIENCE)
+            except TimeoutError:
+                process.kill()
+                await process.wait()
 
 
 def _now() -> str:

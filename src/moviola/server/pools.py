@@ -9,7 +9,7 @@ from functools import partial
 from threading import Lock
 from typing import Any, ParamSpec, TypeVar
 
-from moviola.server.refusals import Busy
+from moviola.server.problems import Busy
 
 __all__ = ["Pool"]
 

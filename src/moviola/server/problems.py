@@ -16,12 +16,31 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from moviola.errors import InvalidValue, LibraryError, MediaError, MoviolaError, NotFound, printable
 from moviola.server.progress import Progress
-from moviola.server.refusals import Busy, Forbidden
 from moviola.server.schemas import Code, Problem, ProblemAnswer, WorkProgress
 
-__all__ = ["ANSWERS", "Defects", "TooLarge", "WrongField", "complaint", "handle_problems", "problem"]
+__all__ = [
+    "ANSWERS", "Busy", "Defects", "Forbidden", "TooLarge", "WrongField", "complaint", "handle_problems",
+    "problem",
+]  # fmt: skip
 
 log = logging.getLogger("moviola.server")
+
+
+class Busy(Exception):
+    """Too much is waiting, or something is not done yet; try again later.
+
+    Attributes:
+        progress: of what is waited for, where that is known.
+    """
+
+    def __init__(self, message: str, progress: Progress | None = None) -> None:
+        super().__init__(message)
+        self.progress = progress
+
+
+class Forbidden(Exception):
+    """The client has no access to this."""
+
 
 STATUS: dict[Code, int] = {
     "invalid_value": 422,

@@ -30,8 +30,7 @@ from starlette.exceptions import HTTPException
 from moviola.errors import InvalidValue, NotFound
 from moviola.files.writing import atomic_write
 from moviola.media import VIDEO_SUFFIXES
-from moviola.server.problems import TooLarge
-from moviola.server.refusals import Busy
+from moviola.server.problems import Busy, TooLarge
 
 __all__ = ["ALGORITHMS", "Receiving", "Upload"]
 

@@ -12,7 +12,6 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field
 
 from moviola.search.options import By
 from moviola.search.queries import GAP
-from moviola.server.whereabouts_schemas import Whereabouts
 
 __all__ = [
     "Answer",
@@ -83,25 +82,35 @@ Weight = Annotated[float, Field(gt=0, le=1_000, allow_inf_nan=False)]
 Score = Annotated[float, Field(ge=0, le=1, examples=[0.93])]
 
 
-class _Request(BaseModel):
+class RequestModel(BaseModel):
+    """A part of a request; fields that it does not have are refused."""
+
     model_config = ConfigDict(extra="forbid")
 
 
-class _Answer(BaseModel):
-    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
+class ResponseModel(BaseModel):
+    """A part of a response, also made of a value with attributes of these names."""
+
+    model_config = ConfigDict(from_attributes=True, json_schema_serialization_defaults_required=True)
+
+
+def raw_body(media_type: str, **schema: str) -> dict[str, Any]:
+    """What the OpenAPI document says of a route that reads its body, a string, by itself."""
+    content = {media_type: {"schema": {"type": "string", **schema}}}
+    return {"requestBody": {"required": True, "content": content}}
 
 
 # ---- errors --------------------------------------------------------------------------------------------
 
 
-class WorkProgress(_Answer):
+class WorkProgress(ResponseModel):
     """How far something is that takes longer than a request."""
 
     share: float | None = Field(description="Done, from 0 to 1; null while it waits.", examples=[0.43])
     seconds_left: float | None = Field(description="Null until that can be said.", examples=[95.0])
 
 
-class Problem(_Answer):
+class Problem(ResponseModel):
     """An error."""
 
     code: Code = Field(examples=["not_found"])
@@ -112,7 +121,7 @@ class Problem(_Answer):
     )
 
 
-class ProblemAnswer(_Answer):
+class ProblemAnswer(ResponseModel):
     """The body of every error response."""
 
     error: Problem
@@ -121,14 +130,14 @@ class ProblemAnswer(_Answer):
 # ---- queries -------------------------------------------------------------------------------------------
 
 
-class TextTerm(_Request):
+class TextTerm(RequestModel):
     """Words for what is seen or said."""
 
     text: QueryText
     weight: Weight = 1.0
 
 
-class MomentTerm(_Request):
+class MomentTerm(RequestModel):
     """An example: the frame at a time of a video of the library."""
 
     video_id: Name = Field(examples=["holiday/beach"])
@@ -136,7 +145,7 @@ class MomentTerm(_Request):
     weight: Weight = 1.0
 
 
-class PictureTerm(_Request):
+class PictureTerm(RequestModel):
     """An example: an uploaded picture."""
 
     picture: str = Field(pattern="^[0-9a-f]{32}$", examples=["5d41402abc4b2a76b9719d911017c592"])
@@ -172,7 +181,7 @@ _TEXT_OR_OBJECT = Discriminator(
 )
 
 
-class Sum(_Request):
+class Sum(RequestModel):
     """Weighted sum of words, moments and pictures."""
 
     terms: list[Term] = Field(min_length=1, max_length=16)
@@ -189,7 +198,7 @@ class Step(Sum):
 Excluded = Annotated[Annotated[QueryText, Tag("text")] | Annotated[Sum, Tag("object")], _TEXT_OR_OBJECT]
 
 
-class MarkedPart(_Request):
+class MarkedPart(RequestModel):
     """A marked moment."""
 
     video_id: Name = Field(examples=["holiday/beach"])
@@ -197,7 +206,7 @@ class MarkedPart(_Request):
     end: Seconds = Field(examples=[19.5])
 
 
-class AskedQuery(_Request):
+class AskedQuery(RequestModel):
     """A query: terms, later steps, exclusions, and marks on an answer.
 
     Without terms, the marks and the concept are the query.
@@ -236,7 +245,7 @@ Query = Annotated[
 FilterText = Annotated[str, Field(max_length=LONGEST_TEXT), AfterValidator(_no_control_characters)]
 
 
-class Filters(_Request):
+class Filters(RequestModel):
     """Filters, written as on the command line."""
 
     folder: FilterText | None = Field(default=None, examples=["*/holiday/*"])
@@ -250,7 +259,7 @@ class Filters(_Request):
     where: FilterText | None = Field(default=None, examples=["0..50%"])
 
 
-class SearchRequest(_Request):
+class SearchRequest(RequestModel):
     """A query and its options."""
 
     query: Query
@@ -268,22 +277,14 @@ class SearchRequest(_Request):
     weak: bool = Field(default=True, description="False: strong moments only.")
 
 
-class CurveRequest(_Request):
+class CurveRequest(RequestModel):
     """A query, and the video for its curve."""
 
     query: Query
     video_id: Name = Field(examples=["holiday/beach"])
 
 
-class Part(_Answer):
-    """One step of a sequence."""
-
-    start: float = Field(examples=[12.0])
-    end: float = Field(examples=[19.5])
-    score: Score
-
-
-class Reason(_Answer):
+class Reason(ResponseModel):
     """A reason for a moment."""
 
     kind: Literal["seen", "said", "written", "named", "like"] = Field(examples=["seen"])
@@ -291,11 +292,17 @@ class Reason(_Answer):
     words: list[str] = Field(description="Matching words of the query.", examples=[[]])
 
 
-class Stretch(_Answer):
+class Stretch(ResponseModel):
     """A stretch of the same video."""
 
     start: float = Field(examples=[12.0])
     end: float = Field(examples=[19.5])
+
+
+class Part(Stretch):
+    """One step of a sequence."""
+
+    score: Score
 
 
 class CopiedStretch(Stretch):
@@ -304,7 +311,7 @@ class CopiedStretch(Stretch):
     video_id: str = Field(examples=["holiday/beach-small"])
 
 
-class FoundMoment(_Answer):
+class FoundMoment(ResponseModel):
     """A moment of an answer."""
 
     rank: int = Field(examples=[1])
@@ -329,7 +336,7 @@ class FoundMoment(_Answer):
     away: bool = Field(description="Whether its file is away.", examples=[False])
 
 
-class Answer(_Answer):
+class Answer(ResponseModel):
     """The answer to a query."""
 
     query: str = Field(description="The query as understood.", examples=["a dog runs on a beach"])
@@ -347,14 +354,14 @@ class Answer(_Answer):
     )
 
 
-class CurveAnswer(_Answer):
+class CurveAnswer(ResponseModel):
     """Score curve of a query in a video."""
 
     times: list[float] = Field(description="Middle of each part.", examples=[[0.5, 1.5, 2.5]])
     scores: list[float] = Field(description="In [0, 1].", examples=[[0.1, 0.8, 0.3]])
 
 
-class PictureAnswer(_Answer):
+class PictureAnswer(ResponseModel):
     """An uploaded picture, to be used in queries."""
 
     picture: str = Field(examples=["5d41402abc4b2a76b9719d911017c592"])
@@ -362,7 +369,7 @@ class PictureAnswer(_Answer):
     height: int = Field(examples=[480])
 
 
-class Concept(_Answer):
+class Concept(ResponseModel):
     """A concept, learnt from marks."""
 
     name: str = Field(description="Name; @name refers to it in a text.", examples=["our-logo"])
@@ -371,7 +378,7 @@ class Concept(_Answer):
     wrong: int = Field(description="Number of wrong examples.", examples=[1])
 
 
-class TeachRequest(_Request):
+class TeachRequest(RequestModel):
     """Marks to keep under a name."""
 
     title: str = Field(min_length=1, max_length=60, examples=["our logo"])
@@ -380,7 +387,7 @@ class TeachRequest(_Request):
     )
 
 
-class ConceptList(_Answer):
+class ConceptList(ResponseModel):
     """All concepts."""
 
     concepts: list[Concept]
@@ -389,14 +396,14 @@ class ConceptList(_Answer):
 # ---- library and videos --------------------------------------------------------------------------------
 
 
-class ModelInUse(_Answer):
+class ModelInUse(ResponseModel):
     """A trained model in use."""
 
     name: str = Field(examples=["reel-1a2b3c4d"])
     revision: str = Field(examples=["1a2b3c4d"])
 
 
-class ExportFormat(_Answer):
+class ExportFormat(ResponseModel):
     """An export format."""
 
     name: str = Field(examples=["csv"])
@@ -405,7 +412,7 @@ class ExportFormat(_Answer):
     options: list[str] = Field(description="That it heeds.", examples=[["title", "rate"]])
 
 
-class LimitsInfo(_Answer):
+class LimitsInfo(ResponseModel):
     """Limits of a request."""
 
     query_characters: int = Field(examples=[2000])
@@ -416,7 +423,7 @@ class LimitsInfo(_Answer):
     jobs: int = Field(examples=[8])
 
 
-class LibraryInfo(_Answer):
+class LibraryInfo(ResponseModel):
     """Contents and abilities of the library and its server."""
 
     name: str = Field(examples=["films"])
@@ -444,9 +451,27 @@ class LibraryInfo(_Answer):
     limits: LimitsInfo
 
 
-class VideoSummary(Whereabouts):
+class VideoSummary(ResponseModel):
     """A video of the library."""
 
+    paths: list[str] = Field(description="All paths of the file.", examples=[["films/holiday/beach.mp4"]])
+    away: bool = Field(description="Whether no path exists now.", examples=[False])
+    taken: str = Field(
+        description="Best known time of capture; without a zone if unknown.",
+        examples=["2024-05-01T18:30:00+02:00"],
+    )
+    taken_from: Literal["tags", "container", "name", "file"] = Field(
+        description="Its source: tags, the container's universal time, the file's name, or the file's "
+        "modification time.",
+        examples=["tags"],
+    )
+    taken_zone: Literal["recorded", "utc", "none"] = Field(
+        description="What is known of its zone: the offset, universal time, or only a local clock time.",
+        examples=["recorded"],
+    )
+    latitude: float | None = Field(description="Degrees north; null: unknown.", examples=[52.52])
+    longitude: float | None = Field(description="Degrees east.", examples=[13.405])
+    camera: str = Field(description="Make and model; empty: unknown.", examples=["Apple iPhone 15"])
     video_id: str = Field(examples=["holiday/beach"])
     path: str = Field(examples=["films/holiday/beach.mp4"])
     duration: float = Field(examples=[92.4])
@@ -461,7 +486,7 @@ class VideoSummary(Whereabouts):
     version: str = Field(description="For addresses of stills, which change with it.", examples=["17"])
 
 
-class VideoList(_Answer):
+class VideoList(ResponseModel):
     """A page of the videos."""
 
     total: int = Field(description="Number that pass the filter.", examples=[24])
@@ -480,7 +505,7 @@ class VideoDetails(VideoSummary):
     )
 
 
-class Shot(_Answer):
+class Shot(ResponseModel):
     """A shot, and how it begins."""
 
     start: float = Field(examples=[0.0])
@@ -488,13 +513,13 @@ class Shot(_Answer):
     kind: str = Field(description="start, cut, dissolve or fade.", examples=["cut"])
 
 
-class ShotList(_Answer):
+class ShotList(ResponseModel):
     """The shots of a video in order; empty if they were never searched for."""
 
     shots: list[Shot]
 
 
-class SpokenCue(_Answer):
+class SpokenCue(ResponseModel):
     """A cue of speech or text."""
 
     start: float = Field(examples=[1.0])
@@ -503,7 +528,7 @@ class SpokenCue(_Answer):
     kind: Literal["subtitle", "speech", "text"] = Field(examples=["subtitle"])
 
 
-class CueList(_Answer):
+class CueList(ResponseModel):
     """Cues by time."""
 
     cues: list[SpokenCue]
@@ -512,7 +537,7 @@ class CueList(_Answer):
 # ---- export --------------------------------------------------------------------------------------------
 
 
-class ExportMoment(_Request):
+class ExportMoment(RequestModel):
     """A moment to export."""
 
     video_id: Name = Field(examples=["holiday/beach"])
@@ -524,7 +549,7 @@ class ExportMoment(_Request):
     note: str = Field(default="", max_length=5_000, examples=["take the second half"])
 
 
-class ExportRequest(_Request):
+class ExportRequest(RequestModel):
     """Moments to export, and the format."""
 
     format: str = Field(max_length=40, examples=["csv"])
@@ -547,7 +572,7 @@ class ExportState(WorkProgress):
 # ---- jobs ----------------------------------------------------------------------------------------------
 
 
-class JobRequest(_Request):
+class JobRequest(RequestModel):
     """Files and folders to index."""
 
     sources: list[Name] = Field(min_length=1, max_length=1_000, examples=[["holiday"]])
@@ -558,14 +583,14 @@ class JobRequest(_Request):
     )
 
 
-class Refusal(_Answer):
+class Refusal(ResponseModel):
     """A refused file, and the reason."""
 
     video: str = Field(examples=["broken"])
     reason: str = Field(examples=["broken.mp4: a text file, not a video, whatever its name says; skipped"])
 
 
-class Job(_Answer):
+class Job(ResponseModel):
     """An indexing job."""
 
     job: str = Field(examples=["9f86d081884c7d65"])
@@ -587,7 +612,7 @@ class Job(_Answer):
     error: str = Field(examples=[""])
 
 
-class JobList(_Answer):
+class JobList(ResponseModel):
     """All jobs since the server started, newest first."""
 
     jobs: list[Job]

@@ -15,19 +15,19 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Iterable, Mapping
-from http.cookies import CookieError, SimpleCookie
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Literal
 from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import HTTPConnection
 from starlette.responses import HTMLResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from moviola.server.problems import TooLarge, problem
 
-__all__ = ["BodyLimit", "Guard", "RawPaths", "Right", "SecurityHeaders", "needed_right"]
+__all__ = ["HEADERS", "AddedHeaders", "BodyLimit", "Guard", "RawPaths", "Right", "needed_right"]
 
 COOKIE = "moviola"
 _PAGES = Path(__file__).parent / "page"
@@ -50,6 +50,7 @@ HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
 }
+"""Of every response: they restrict what browsers do with it."""
 
 # Shown once after a link with a token: a redirect would not carry a SameSite=Strict cookie.
 _WELCOME = (
@@ -59,26 +60,28 @@ _WELCOME = (
 _SIGN_IN_PAGE = (_PAGES / "sign-in.html").read_text(encoding="utf-8")
 
 
-class SecurityHeaders:
-    """Adds :data:`HEADERS` to every response."""
+class AddedHeaders:
+    """Adds headers to every response, to errors too.
 
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
+    Args:
+        app: the app that responds.
+        headers: values by name.
+        below: only for paths that begin so.
+    """
+
+    def __init__(self, app: ASGIApp, *, headers: Mapping[str, str], below: str = "") -> None:
+        self.app, self.headers, self.below = app, headers, below
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on the app's response."""
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
 
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
-                    headers[name] = value
+                MutableHeaders(scope=message).update(self.headers)
             await send(message)
 
-        await self.app(scope, receive, with_headers)
+        concerned = scope["type"] == "http" and scope["path"].startswith(self.below)
+        await self.app(scope, receive, with_headers if concerned else send)
 
 
 Right = Literal["read", "change"]
@@ -180,7 +183,8 @@ class Guard:
         kind, _, bearer = headers.get("authorization", "").partition(" ")
         bearer = bearer.strip() if kind.lower() == "bearer" else ""
         linked = _token_in(scope["query_string"]) if scope["path"] == "/" else ""
-        return self._right_of(bearer) or self._right_of(linked) or self._right_by_cookie(_cookie(headers))
+        cookie = HTTPConnection(scope).cookies.get(COOKIE, "")
+        return self._right_of(bearer) or self._right_of(linked) or self._right_by_cookie(cookie)
 
     def _right_of(self, given: str) -> Right | None:
         """The right that a token gives."""
@@ -293,14 +297,6 @@ def _name_of(host: str) -> str:
     if host.startswith("["):
         return host[1:].partition("]")[0]
     return host.rpartition(":")[0] if host.count(":") == 1 else host
-
-
-def _cookie(headers: Headers) -> str:
-    try:
-        cookies: SimpleCookie = SimpleCookie(headers.get("cookie", ""))
-    except CookieError:
-        return ""
-    return cookies[COOKIE].value if COOKIE in cookies else ""
 
 
 def _token_in(fields: bytes) -> str:

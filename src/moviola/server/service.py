@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated, Self, TypeVar
 from urllib.parse import unquote
 
 from fastapi import Depends, Request
@@ -21,13 +22,12 @@ from moviola.search import Library
 from moviola.server.converting import Conversions
 from moviola.server.dres import Dres
 from moviola.server.exporting import Exports
-from moviola.server.jobs import Jobs
+from moviola.server.jobs import Jobs, Watched
 from moviola.server.options import Options
 from moviola.server.pools import Pool
 from moviola.server.receiving import Receiving
 from moviola.server.stills import FileCache
 from moviola.server.uploads import Uploads
-from moviola.server.watched import Watched
 
 __all__ = ["Service", "ServiceOf", "VideoOf"]
 
@@ -35,6 +35,7 @@ __all__ = ["Service", "ServiceOf", "VideoOf"]
 _PATIENCE = 3.0
 
 log = logging.getLogger("moviola.server")
+T = TypeVar("T")
 
 
 @dataclass
@@ -119,6 +120,21 @@ class Service:
         except MoviolaError as error:
             self.unready = str(error)
             log.warning("no query can be answered: %s", error)
+
+    async def change(self, work: Callable[[Library], T], pool: Pool | None = None) -> T:
+        """Do something to the library as its writer, in a thread of ``media`` or another pool.
+
+        Raises:
+            LibraryLocked: another process is writing.
+        """
+
+        def run() -> T:
+            with Library(self.library.folder) as library:
+                done = work(library)
+            self.library.store.refresh()
+            return done
+
+        return await (pool or self.media).run(run)
 
     async def close(self) -> None:
         """Release everything."""

@@ -21,7 +21,7 @@ from moviola.errors import LibraryLocked, MoviolaError
 from moviola.library import IngestProgress, IngestReport
 from moviola.search import Library
 from moviola.server.inside import require_inside
-from moviola.server.refusals import Forbidden
+from moviola.server.problems import Forbidden
 
 __all__ = ["main"]
 

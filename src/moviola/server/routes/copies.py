@@ -5,21 +5,18 @@ from __future__ import annotations
 from typing import Literal
 
 from fastapi import APIRouter
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from moviola.library.near_copies import NearCopies, find_near_copies, known_pairs
-from moviola.search import Library
-from moviola.server.refusals import Forbidden
+from moviola.server.problems import Forbidden
 from moviola.server.routes.videos import summary_of
-from moviola.server.schemas import VideoSummary
+from moviola.server.schemas import ResponseModel, VideoSummary
 from moviola.server.service import Service, ServiceOf
-
-__all__ = ["router"]
 
 router = APIRouter(prefix="/api/near-copies", tags=["upkeep"])
 
 
-class Side(BaseModel):
+class Side(ResponseModel):
     """One of two videos that show the same."""
 
     video: VideoSummary
@@ -27,10 +24,8 @@ class Side(BaseModel):
     end: float = Field(examples=[92.4])
 
 
-class NearCopiesOf(BaseModel):
+class NearCopiesOf(ResponseModel):
     """Two videos that show the same: encoded otherwise, or one a part of the other."""
-
-    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
 
     kind: Literal["same", "part"] = Field(
         description="same: nearly all of both; part: a stretch.", examples=["same"]
@@ -39,10 +34,8 @@ class NearCopiesOf(BaseModel):
     sides: list[Side] = Field(description="Both videos, the longer one first.")
 
 
-class NearCopiesList(BaseModel):
+class NearCopiesList(ResponseModel):
     """The surest first."""
-
-    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
 
     copies: list[NearCopiesOf]
 
@@ -59,13 +52,8 @@ async def find(service: ServiceOf) -> NearCopiesList:
     """Compare the videos that were not compared yet; answers fold what is found from then on."""
     if not service.options.allow_ingest:
         raise Forbidden("this server only reads; run `moviola duplicates`, or start it with --allow-ingest")
-
-    def work() -> NearCopiesList:
-        with Library(service.library.folder) as library:
-            found = find_near_copies(library.store)
-        return _described(service, found)
-
-    return await service.converting.run(work)
+    found = await service.change(lambda library: find_near_copies(library.store), service.converting)
+    return await service.media.run(_described, service, found)
 
 
 def _described(service: Service, found: list[NearCopies]) -> NearCopiesList:
@@ -77,7 +65,7 @@ def _described(service: Service, found: list[NearCopies]) -> NearCopiesList:
                 certainty=pair.certainty,
                 sides=[
                     Side(
-                        video=VideoSummary(**summary_of(service, named[video_id])),
+                        video=summary_of(service, named[video_id]),
                         start=span.start,
                         end=span.end,
                     )

@@ -3,15 +3,31 @@
 from __future__ import annotations
 
 from fastapi import APIRouter
+from pydantic import Field
 
 from moviola.errors import InvalidValue, NotFound
 from moviola.library import there
-from moviola.server.dres_schemas import Submission, SubmissionOutcome
+from moviola.server.dres import Verdict
+from moviola.server.schemas import Name, RequestModel, ResponseModel, Seconds
 from moviola.server.service import ServiceOf
 
-__all__ = ["router"]
-
 router = APIRouter(prefix="/api/dres", tags=["evaluation"])
+
+
+class Submission(RequestModel):
+    """A moment to submit."""
+
+    video_id: Name = Field(examples=["v3c/00123"])
+    start: Seconds
+    end: Seconds | None = Field(default=None, description="By default the start: one picture.")
+
+
+class SubmissionOutcome(ResponseModel):
+    """The verdict on a submission."""
+
+    verdict: Verdict = Field(description="pending: no judge has seen it yet.")
+    description: str = Field(description="In the words of the evaluation.", examples=["Submission correct!"])
+    evaluation: str = Field(examples=["VBS 2026"])
 
 
 @router.post("/submissions")
@@ -31,6 +47,4 @@ async def submit(request: Submission, service: ServiceOf) -> SubmissionOutcome:
         )
     item = video.video_id.rpartition("/")[2]
     outcome = await service.media.run(service.dres.submit, item, request.start, end)
-    return SubmissionOutcome(
-        verdict=outcome.verdict, description=outcome.description, evaluation=outcome.evaluation
-    )
+    return SubmissionOutcome.model_validate(outcome)

@@ -19,12 +19,13 @@ from starlette.background import BackgroundTask
 from moviola.errors import InvalidValue
 from moviola.export import Selection, named_format, write_moments
 from moviola.server.exporting import Exporting
-from moviola.server.refusals import Busy
+from moviola.server.pools import Pool
+from moviola.server.problems import Busy
 from moviola.server.schemas import ExportMoment, ExportRequest, ExportState
 from moviola.server.service import Service, ServiceOf
 from moviola.types import Moment, Span
 
-__all__ = ["router"]
+__all__ = ["made_file", "router"]
 
 router = APIRouter(prefix="/api", tags=["export"])
 
@@ -45,15 +46,23 @@ _FILE: dict[int | str, dict[str, Any]] = {
 @router.post("/export", response_class=Response, responses=_FILE)
 async def export(request: ExportRequest, service: ServiceOf) -> Response:
     """Moments in one of the library's `export_formats`, as an attachment; several files come as a ZIP."""
+    return await made_file(service.exporting, partial(_written, service, request))
+
+
+async def made_file(pool: Pool, make: Callable[[Path], Path]) -> FileResponse:
+    """A file that a thread makes in a folder of its own, as an attachment; both go when it is sent."""
     folder = Path(mkdtemp(prefix="moviola-export-"))
     try:
-        path = await service.exporting.run(_written, service, request, folder)
+        path = await pool.run(make, folder)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
+    return _attachment(path, BackgroundTask(shutil.rmtree, folder, ignore_errors=True))
+
+
+def _attachment(path: Path, then: BackgroundTask | None = None) -> FileResponse:
     kind = _TYPES.get(path.suffix, "application/octet-stream")
-    discard = BackgroundTask(shutil.rmtree, folder, ignore_errors=True)
-    return FileResponse(path, media_type=kind, filename=path.name, background=discard)
+    return FileResponse(path, media_type=kind, filename=path.name, background=then)
 
 
 @router.post("/exports", status_code=201)
@@ -74,9 +83,7 @@ async def file(export: Name, service: ServiceOf) -> Response:
     path = service.exports.get(export).path
     if path is None:
         raise Busy("the export is not done yet; ask for its state")
-    return FileResponse(
-        path, media_type=_TYPES.get(path.suffix, "application/octet-stream"), filename=path.name
-    )
+    return _attachment(path)
 
 
 @router.delete("/exports/{export}", status_code=204)
@@ -113,7 +120,10 @@ def _written(
     if "title" in format.options:
         options.setdefault("title", request.title)
     written = write_moments(
-        [_selection(moment, place) for place, moment in enumerate(request.moments, 1)],
+        [
+            Selection(Moment(m.video_id, m.start, m.end, m.score, m.rank or place), m.title, m.note)
+            for place, m in enumerate(request.moments, 1)
+        ],
         service.library.paths_of(videos)[0],
         folder / f"{name}{format.suffix}",
         request.format,
@@ -134,12 +144,6 @@ def _require_inside(moment: ExportMoment, duration: float, most: float) -> None:
         raise InvalidValue(
             f"{moment.video_id}: {span.duration:g} s; this server exports at most {most:g} s at once"
         )
-
-
-def _selection(moment: ExportMoment, place: int) -> Selection:
-    rank = moment.rank or place
-    moments = Moment(moment.video_id, moment.start, moment.end, moment.score, rank)
-    return Selection(moments, moment.title, moment.note)
 
 
 def _zipped(files: tuple[Path, ...], refused: dict[str, str], out: Path) -> Path:

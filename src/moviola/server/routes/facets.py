@@ -2,51 +2,127 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
+from pydantic import Field
 
 from moviola.search import LENGTHS
-from moviola.server.facet_schemas import (
-    CameraCount,
-    CompletionList,
-    DayCount,
-    EvidenceCount,
-    Examples,
-    Facets,
-    FolderOf,
-    LengthCount,
-    NamedVideo,
-    Place,
-    TagCount,
-)
+from moviola.search.options import By
+from moviola.server.schemas import ResponseModel
 from moviola.server.service import ServiceOf
 
-__all__ = ["router"]
-
 router = APIRouter(prefix="/api", tags=["library"])
+
+
+class FolderOf(ResponseModel):
+    """A folder of videos."""
+
+    path: str = Field(description="For the filter `folder`.", examples=["/srv/videos/holiday"])
+    parent: str = Field(description="The folder of the list above it; empty at the top.", examples=[""])
+    videos: int = Field(description="Number in it and below.", examples=[24])
+
+
+class DayCount(ResponseModel):
+    """A day on which videos were taken."""
+
+    day: str = Field(description="Local, for the filter `taken`.", examples=["2024-05-01"])
+    videos: int = Field(examples=[3])
+
+
+class LengthCount(ResponseModel):
+    """Videos of some lengths."""
+
+    low: int = Field(description="Seconds, included.", examples=[60])
+    high: int | None = Field(description="Seconds, excluded; null: no limit.", examples=[120])
+    videos: int = Field(examples=[12])
+
+
+class CameraCount(ResponseModel):
+    """A camera."""
+
+    camera: str = Field(
+        description="Make and model; after `=` it is the filter `camera`.", examples=["Apple iPhone 15"]
+    )
+    videos: int = Field(examples=[8])
+
+
+class Place(ResponseModel):
+    """A place where videos were taken, to some hundred metres."""
+
+    latitude: float = Field(description="Degrees north.", examples=[52.52])
+    longitude: float = Field(description="Degrees east.", examples=[13.405])
+    videos: int = Field(examples=[2])
+
+
+class TagCount(ResponseModel):
+    """A tag."""
+
+    tag: str = Field(description="For the filter `tag`.", examples=["favourite"])
+    videos: int = Field(description="That bear it, as a whole or on a moment.", examples=[5])
+
+
+class EvidenceCount(ResponseModel):
+    """A kind of evidence."""
+
+    by: By = Field(examples=["subtitles"])
+    videos: int = Field(examples=[17])
+
+
+class Facets(ResponseModel):
+    """How the searchable videos of the library are spread over what filters choose by."""
+
+    videos: int = Field(description="All of them.", examples=[24])
+    folders: list[FolderOf] = Field(description="By path.")
+    days: list[DayCount] = Field(description="In order.")
+    lengths: list[LengthCount] = Field(description="In order, all classes.")
+    cameras: list[CameraCount] = Field(description="Most videos first.")
+    places: list[Place] = Field(description="Most videos first.")
+    tags: list[TagCount] = Field(description="Most videos first.")
+    evidence: list[EvidenceCount] = Field(description="What the library has.")
+
+
+class NamedVideo(ResponseModel):
+    """A video by name."""
+
+    video_id: str = Field(examples=["holiday/beach"])
+    duration: float = Field(description="Seconds.", examples=[92.4])
+
+
+class CompletionList(ResponseModel):
+    """Videos and tags in whose name a word begins so."""
+
+    videos: list[NamedVideo] = Field(description="Best first.")
+    tags: list[TagCount]
+
+
+class Examples(ResponseModel):
+    """Queries to try."""
+
+    texts: list[str] = Field(examples=[["a cat", "coffee"]])
 
 
 @router.get("/facets")
 async def facets(service: ServiceOf) -> Facets:
     """Numbers of videos by folder, day, length, camera, place, tag and evidence, whatever is asked."""
     found = await service.media.run(service.library.facets)
-    ends = (*LENGTHS[1:], None)
-    return Facets(
-        videos=found.videos,
-        folders=[FolderOf(path=one.path, parent=one.parent, videos=one.videos) for one in found.folders],
-        days=[DayCount(day=day, videos=videos) for day, videos in found.days.items()],
-        lengths=[
-            LengthCount(low=low, high=high, videos=videos)
-            for low, high, videos in zip(LENGTHS, ends, found.lengths, strict=True)
-        ],
-        cameras=[CameraCount(camera=camera, videos=videos) for camera, videos in found.cameras.items()],
-        places=[
-            Place(latitude=one.latitude, longitude=one.longitude, videos=one.videos) for one in found.places
-        ],
-        tags=[TagCount(tag=tag, videos=videos) for tag, videos in found.tags.items()],
-        evidence=[EvidenceCount(by=by, videos=videos) for by, videos in found.evidence.items()],
-    )
+    lengths = zip(LENGTHS, (*LENGTHS[1:], None), found.lengths, strict=True)
+    return Facets.model_validate({
+        "videos": found.videos,
+        "folders": found.folders,
+        "days": _counts("day", found.days),
+        "lengths": [{"low": low, "high": high, "videos": videos} for low, high, videos in lengths],
+        "cameras": _counts("camera", found.cameras),
+        "places": found.places,
+        "tags": _counts("tag", found.tags),
+        "evidence": _counts("by", found.evidence),
+    })  # fmt: skip
+
+
+def _counts(name: str, videos_by_value: Mapping[Any, int]) -> list[dict[str, Any]]:
+    """Rows of a value, under a name, and its number of videos."""
+    return [{name: value, "videos": videos} for value, videos in videos_by_value.items()]
 
 
 @router.get("/examples")

@@ -12,8 +12,6 @@ from moviola.server.jobs import ENDED, Jobs
 from moviola.server.schemas import Job, JobList, JobRequest
 from moviola.server.service import ServiceOf
 
-__all__ = ["router"]
-
 router = APIRouter(prefix="/api/jobs", tags=["jobs"])
 
 Name = Annotated[str, Path(max_length=100, description="Of the job.", examples=["9f86d081884c7d65"])]

@@ -2,23 +2,57 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
+from pydantic import Field
 
 from moviola.errors import DataError, InvalidValue
-from moviola.library.kept.values import Entry, Kind
-from moviola.server.kept_schemas import Alerted, KeepRequest, KeptList
+from moviola.library.kept.values import Entry, Kind, Name
+from moviola.server.schemas import RequestModel, ResponseModel, raw_body
 from moviola.server.service import ServiceOf
 
-__all__ = ["router"]
+__all__ = ["KeptList"]
 
 router = APIRouter(prefix="/api/kept", tags=["kept"])
 
 LINES = "application/jsonl"
 
 Named = Annotated[str, Query(min_length=1, max_length=4_096, examples=["beach days"])]
+
+
+class KeptList(ResponseModel):
+    """Entries by kind and name."""
+
+    entries: list[Entry]
+
+
+class Alerted(ResponseModel):
+    """Up to which video saved searches were checked for what is new."""
+
+    alerted: dict[str, int] = Field(
+        description="The `version` of a video, by the name of a search.", examples=[{"beach days": 17}]
+    )
+
+
+class KeepRequest(RequestModel):
+    """An entry to store."""
+
+    kind: Kind = Field(examples=["search"])
+    name: Name = Field(examples=["beach days"])
+    value: dict[str, Any] = Field(
+        description="Search: text, then, gap, without, filter, by. Collection: moments. Mark: "
+        "video_id, start, end, tags, rating.",
+        examples=[{"text": "a dog runs on a beach", "filter": {"taken": "2023"}}],
+    )
+    version: int | None = Field(
+        default=None,
+        ge=0,
+        le=2**53,
+        description="Version that the change is based on; 0: a new entry; null: any.",
+        examples=[None],
+    )
 
 
 @router.get("")
@@ -51,12 +85,7 @@ def export(service: ServiceOf) -> Response:
     return Response("".join(f"{line}\n" for line in service.library.kept.export()), media_type=LINES)
 
 
-@router.post(
-    "/lines",
-    openapi_extra={
-        "requestBody": {"required": True, "content": {"text/plain": {"schema": {"type": "string"}}}}
-    },
-)
+@router.post("/lines", openapi_extra=raw_body("text/plain"))
 async def take(request: Request, service: ServiceOf) -> KeptList:
     """Keep what JSON lines hold, all or nothing; of entries that are kept already the later one stays."""
     try:

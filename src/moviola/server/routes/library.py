@@ -9,13 +9,9 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
 
 from moviola.export import all_formats
-from moviola.search import Library
 from moviola.server.options import is_loopback
 from moviola.server.schemas import ExportFormat, LibraryInfo, LimitsInfo, ModelInUse
-from moviola.server.security import Right
-from moviola.server.service import Service, ServiceOf
-
-__all__ = ["router"]
+from moviola.server.service import ServiceOf
 
 router = APIRouter(tags=["library"])
 
@@ -37,19 +33,15 @@ async def readyz(service: ServiceOf) -> Response:
 @router.get("/api/library")
 def library(service: ServiceOf, request: Request) -> LibraryInfo:
     """Contents of the library, and what this server lets this client do."""
-    return _about(service, service.library, request.scope["right"])
-
-
-def _about(service: Service, library: Library, right: Right) -> LibraryInfo:
-    options, settings, catalogue = service.options, library.settings, library.catalogue
+    lib, right, options = service.library, request.scope["right"], service.options
+    settings, catalogue = lib.settings, lib.catalogue
     rows = [video for video in catalogue.videos() if video.state != "refused"]
     length = settings.frames_per_segment
     cues = catalogue.cue_counts()
-    models = library.models_in_use()
-    limits = options.limits
-    may_write = right == "change" and os.access(library.folder, os.W_OK)
+    models = lib.models_in_use()
+    may_write = right == "change" and os.access(lib.folder, os.W_OK)
     return LibraryInfo(
-        name=library.folder.resolve().name,
+        name=lib.folder.resolve().name,
         version=version("moviola"),
         videos=len(rows),
         seconds=sum(video.duration for video in rows),
@@ -74,12 +66,5 @@ def _about(service: Service, library: Library, right: Right) -> LibraryInfo:
             )
             for one in all_formats().values()
         ],
-        limits=LimitsInfo(
-            query_characters=limits.query_characters,
-            top_k=limits.top_k,
-            body_bytes=limits.body_bytes,
-            picture_bytes=limits.picture_bytes,
-            clip_seconds=limits.clip_seconds,
-            jobs=limits.jobs,
-        ),
+        limits=LimitsInfo.model_validate(options.limits),
     )

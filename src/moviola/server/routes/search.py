@@ -8,6 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Request
 
 from moviola.errors import InvalidValue
+from moviola.files.moments import moment_row
 from moviola.library import Concept as TaughtConcept
 from moviola.search import Library, Marked, SearchOptions, SearchResult
 from moviola.search.present import still_there
@@ -16,21 +17,16 @@ from moviola.server.schemas import (
     Answer,
     Concept,
     ConceptList,
-    CopiedStretch,
     CurveAnswer,
     CurveRequest,
     FoundMoment,
-    Part,
     PictureAnswer,
-    Reason,
     SearchRequest,
-    Stretch,
     TeachRequest,
+    raw_body,
 )
 from moviola.server.service import ServiceOf
 from moviola.timing import milliseconds
-
-__all__ = ["router"]
 
 router = APIRouter(prefix="/api", tags=["search"])
 
@@ -41,11 +37,8 @@ async def search(request: SearchRequest, service: ServiceOf) -> Answer:
     arrived = perf_counter()
     require_within(request, service.options.limits)
     query = as_search_query(request.query, service.uploads)
-    options = SearchOptions(
-        top_k=request.top_k, per_video=request.per_video, videos=request.videos,
-        filter=as_filter(request.filter), min_score=request.min_score,
-        by=request.by, refine=request.refine, weak=request.weak,
-    )  # fmt: skip
+    given = request.model_dump(exclude={"query", "filter"})
+    options = SearchOptions(**given, filter=as_filter(request.filter))
 
     def work() -> tuple[float, SearchResult, list[FoundMoment], float]:
         began = perf_counter()
@@ -73,19 +66,7 @@ def _described(library: Library, moments: SearchResult) -> list[FoundMoment]:
     moments, videos, away = still_there(moments, library.catalogue)
     return [
         FoundMoment(
-            rank=m.rank,
-            video_id=m.video_id,
-            start=m.start,
-            end=m.end,
-            score=m.score,
-            source=m.source,
-            snippet=m.snippet,
-            snippet_kind=m.snippet_kind,
-            steps=[Part(start=step.start, end=step.end, score=step.score) for step in m.steps],
-            strong=m.strong,
-            why=[Reason(kind=one.kind, score=one.score, words=list(one.words)) for one in m.why],
-            folded=[Stretch(start=span.start, end=span.end) for span in m.folded],
-            copies=[CopiedStretch(video_id=c.video_id, start=c.start, end=c.end) for c in m.copies],
+            **moment_row(m),
             duration=videos[m.video_id].duration,
             version=str(videos[m.video_id].row),
             away=m.video_id in away,
@@ -112,13 +93,11 @@ async def teach(request: TeachRequest, service: ServiceOf) -> Concept:
     if not isinstance(query, Marked):
         raise InvalidValue("query: nothing is marked; give moments that are right")
 
-    def work() -> Concept:
-        with Library(service.library.folder) as library:
-            name = library.teach(request.title, query)
-        (kept,) = (one for one in service.library.concepts() if one.name == name)
-        return _concept(kept)
+    def work(library: Library) -> Concept:
+        name = library.teach(request.title, query)
+        return _concept(next(one for one in library.concepts() if one.name == name))
 
-    return await service.searching.run(work)
+    return await service.change(work, service.searching)
 
 
 @router.delete("/concepts/{name}", status_code=204)
@@ -126,12 +105,7 @@ async def forget(
     service: ServiceOf, name: Annotated[str, Path(max_length=100, examples=["our-logo"])]
 ) -> None:
     """Delete what was taught under a name."""
-
-    def work() -> None:
-        with Library(service.library.folder) as library:
-            library.forget(name)
-
-    await service.searching.run(work)
+    await service.change(lambda library: library.forget(name), service.searching)
 
 
 @router.post("/curve")
@@ -143,15 +117,7 @@ async def curve(request: CurveRequest, service: ServiceOf) -> CurveAnswer:
     return CurveAnswer(times=times.tolist(), scores=scores.tolist())
 
 
-@router.post(
-    "/pictures",
-    openapi_extra={
-        "requestBody": {
-            "required": True,
-            "content": {"image/*": {"schema": {"type": "string", "format": "binary"}}},
-        }
-    },
-)
+@router.post("/pictures", openapi_extra=raw_body("image/*", format="binary"))
 async def pictures(request: Request, service: ServiceOf) -> PictureAnswer:
     """Upload a picture to search with: a JPEG, PNG, WebP, GIF, BMP, TIFF or AVIF file as the body."""
     data = await request.body()

@@ -47,10 +47,8 @@ async def still(
     """The frame at a time, or the last one for later times, in the given width and its own aspect ratio."""
     width, _ = still_size(video, width, tallest=_TALLEST)
     time = min(time, video.duration)  # after the end: the last frame
-    kept = _kept(service, video)
-    name = f"{video.row}{'-away' if kept else ''}/{round(time * 1000)}-{width}.jpg"
-    make = partial(write_still, Path(video.path), round(time, 3), width, kept=kept)
-    return await _picture(request, service, video, name, make, "" if kept else v)
+    make = partial(write_still, Path(video.path), round(time, 3), width)
+    return await _picture(request, service, video, f"{round(time * 1000)}-{width}", make, v)
 
 
 @router.get("/strip", response_class=Response, responses=_JPEG)
@@ -72,11 +70,9 @@ async def strip(
         )
     times = [start + (place + 0.5) * (end - start) / count for place in range(count)]
     size = still_size(video, width, tallest=2 * width)
-    kept = _kept(service, video)
-    away = "-away" if kept else ""
-    name = f"{video.row}{away}/{round(start * 1000)}-{round(end * 1000)}-{count}x{width}.jpg"
-    make = partial(write_strip, Path(video.path), times, width, size, kept=kept)
-    return await _picture(request, service, video, name, make, "" if kept else v)
+    name = f"{round(start * 1000)}-{round(end * 1000)}-{count}x{width}"
+    make = partial(write_strip, Path(video.path), times, width, size)
+    return await _picture(request, service, video, name, make, v)
 
 
 def _kept(service: Service, video: VideoRow) -> Callable[[float], bytes | None] | None:
@@ -95,10 +91,13 @@ def still_size(video: VideoRow, width: int, *, tallest: int) -> tuple[int, int]:
 async def _picture(
     request: Request, service: Service, video: VideoRow, name: str, make: partial[None], version: str
 ) -> Response:
+    """A picture of a video, by its name in the cache; of one that is away it is made of small stills."""
+    kept = _kept(service, video)
+    name = f"{video.row}{'-away' if kept else ''}/{name}.jpg"
     etag = f'"{name}"'
-    cache = _FOREVER if version == str(video.row) else _ASK_AGAIN
+    cache = _FOREVER if version == str(video.row) and not kept else _ASK_AGAIN
     headers = {"Cache-Control": cache, "ETag": etag}
     if etag in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
-    path = await service.stills.get(service.media, name, make)
+    path = await service.stills.get(service.media, name, partial(make, kept=kept))
     return Response(path.read_bytes(), media_type="image/jpeg", headers=headers)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import FileResponse, Response
-from starlette.background import BackgroundTask
 
 from moviola.errors import InvalidValue, NotFound
 from moviola.export import clip_name, export_clip
 from moviola.library import VideoRow
 from moviola.media import plays_in_browsers, probe, track_among
+from moviola.server.routes.exports import made_file
 from moviola.server.schemas import Seconds
 from moviola.server.service import Service, ServiceOf, VideoOf
 from moviola.types import Moment, Span
@@ -109,20 +108,11 @@ async def clip(
     if span.duration > most:
         raise InvalidValue(f"start {start:g}, end {end:g}: this server cuts at most {most:g} s at once")
     moment = Moment(video.video_id, span.start, span.end, 0.0, 1)
-    folder = Path(mkdtemp(prefix="moviola-clip-"))
-    out = folder / clip_name(moment)
-    try:
-        how: Literal["exact", "key-frames"] = "exact" if mode == "exact" else "key-frames"
-        await service.media.run(export_clip, moment, Path(video.path), out, mode=how, track=track)
-    except BaseException:
-        _discard(folder)
-        raise
-    return FileResponse(
-        out, media_type="video/mp4", filename=out.name, background=BackgroundTask(_discard, folder)
-    )
+    how: Literal["exact", "key-frames"] = "exact" if mode == "exact" else "key-frames"
 
+    def make(folder: Path) -> Path:
+        out = folder / clip_name(moment)
+        export_clip(moment, Path(video.path), out, mode=how, track=track)
+        return out
 
-def _discard(folder: Path) -> None:
-    for path in folder.iterdir():
-        path.unlink(missing_ok=True)
-    folder.rmdir()
+    return await made_file(service.media, make)

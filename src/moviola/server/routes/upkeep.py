@@ -1,25 +1,62 @@
-"""Looking after the library: its folders, what is there twice, videos taken out and back in."""
+"""Looking after the library: its folders, what is there twice, videos taken out, back in, or read again."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import unquote
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Depends, Query
 from fastapi import Path as PathParameter
+from pydantic import Field
 
 from moviola.library.disk.root_states import roots_in
 from moviola.library.exact_copies import exact_copies
-from moviola.search import Library
-from moviola.server.refusals import Forbidden
-from moviola.server.service import Service, ServiceOf, VideoOf
-from moviola.server.upkeep_schemas import DuplicateList, Duplicates, Removed, RootInfo, RootList
+from moviola.server.inside import resolved
+from moviola.server.problems import Forbidden
+from moviola.server.schemas import Job, ResponseModel
+from moviola.server.service import ServiceOf, VideoOf
 
 __all__ = ["Changing", "router"]
 
 router = APIRouter(prefix="/api", tags=["upkeep"])
+
+
+class RootInfo(ResponseModel):
+    """A folder of the library."""
+
+    path: str = Field(examples=["videos/holiday"])
+    videos: int = Field(description="Number of videos in it.", examples=[24])
+    away: str = Field(description="Why it is not there now; empty where it is.", examples=[""])
+    watched: bool = Field(description="Whether the server follows what is put there.", examples=[False])
+    patterns: list[str] = Field(description="What is left out of it.", examples=[["*/proxies/*"]])
+
+
+class RootList(ResponseModel):
+    """The folders of the library."""
+
+    roots: list[RootInfo]
+
+
+class Duplicates(ResponseModel):
+    """The same bytes at several paths."""
+
+    video_ids: list[str] = Field(examples=[["holiday/beach"]])
+    paths: list[str] = Field(examples=[["films/holiday/beach.mp4", "films/copy of beach.mp4"]])
+    bytes: int = Field(description="Size of each file.", examples=[18_345_233])
+    wasted: int = Field(description="Bytes that all but one of them take.", examples=[18_345_233])
+
+
+class DuplicateList(ResponseModel):
+    """Those first that take most room."""
+
+    duplicates: list[Duplicates]
+
+
+class Removed(ResponseModel):
+    """A video that was taken out of the library, or is in again; its file is as it was."""
+
+    video_id: str = Field(examples=["holiday/beach"])
 
 
 def _require_changing(service: ServiceOf) -> None:
@@ -68,7 +105,7 @@ async def duplicates(service: ServiceOf) -> DuplicateList:
 @router.delete("/videos/{video_id}", dependencies=[Changing])
 async def remove(service: ServiceOf, video: VideoOf) -> Removed:
     """Take a video out of the library; its file stays. It can come back until the next compaction."""
-    await _write(service, lambda library: library.remove([video.video_id]))
+    await service.change(lambda library: library.remove([video.video_id]))
     return Removed(video_id=video.video_id)
 
 
@@ -79,16 +116,30 @@ async def restore(
 ) -> Removed:
     """Bring a video back that was taken out, with all that is known of it."""
     name = unquote(video_id, errors="replace")
-    await _write(service, lambda library: library.restore([name]))
+    await service.change(lambda library: library.restore([name]))
     return Removed(video_id=name)
 
 
-async def _write(service: Service, change: Callable[[Library], object]) -> None:
-    """Change the library in a thread; 409 while another process writes to it."""
+@router.post("/videos/{video_id}/again", status_code=201)
+async def again(
+    service: ServiceOf,
+    video: VideoOf,
+    pictures: Annotated[
+        bool, Query(description="Encode the pictures, too; false: read subtitles and text in pictures.")
+    ] = True,
+) -> Job:
+    """Process a video again, as a job; it can be searched as it is until that is done.
 
-    def work() -> None:
-        with Library(service.library.folder) as library:
-            change(library)
-        service.library.store.refresh()
+    403: its file is not in a folder from which this server brings videos in.
+    """
+    file = service.library.file_of(video.video_id)
+    path = str(file or video.path)
+    allowed = [folder.resolve() for folder in service.options.allow_ingest]
+    if file is None or not any(resolved(file).is_relative_to(folder) for folder in allowed):
+        raise Forbidden(
+            f"{path}: not in a folder to bring videos in from ({', '.join(map(str, allowed)) or 'none'}); "
+            "start the server with --allow-ingest FOLDER for it"
+        )
 
-    await service.media.run(work)
+    await service.change(lambda library: library.again([video.video_id], pictures=pictures))
+    return await service.jobs.add([path])

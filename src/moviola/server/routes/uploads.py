@@ -12,19 +12,18 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Path, Request
 from fastapi.responses import Response
+from pydantic import Field
 from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from moviola.errors import InvalidValue
 from moviola.server.receiving import ALGORITHMS, Upload
 from moviola.server.routes.upkeep import Changing
+from moviola.server.schemas import ResponseModel, raw_body
 from moviola.server.service import ServiceOf
-from moviola.server.upkeep_schemas import UploadState
 
-__all__ = ["TusVersion", "router"]
+__all__ = ["PATH", "VERSION", "router"]
 
 VERSION = "1.0.0"
 PATH = "/api/uploads"
@@ -47,22 +46,20 @@ Name = Annotated[str, Path(max_length=100, description="Of the upload.", example
 _WRONG_VERSION: dict[int | str, dict[str, Any]] = {412: {"description": "Another version of tus"}}
 
 
-class TusVersion:
-    """Adds the version of tus to every response about uploads, errors too."""
+class UploadState(ResponseModel):
+    """A video that is being sent."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on the app's response."""
-
-        async def with_version(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                MutableHeaders(scope=message)["Tus-Resumable"] = VERSION
-            await send(message)
-
-        about_uploads = scope["type"] == "http" and scope["path"].startswith(PATH)
-        await self.app(scope, receive, with_version if about_uploads else send)
+    upload: str = Field(examples=["3f" * 16])
+    name: str = Field(examples=["beach.mp4"])
+    bytes: int = Field(description="Of the whole.", examples=[18_345_233])
+    offset: int = Field(description="Bytes that are here.", examples=[9_000_000])
+    path: str = Field(
+        description="Where it lies, to be brought in; empty until it is whole.",
+        examples=["/srv/videos/beach.mp4"],
+    )
+    expires: str = Field(
+        description="When it is forgotten, unless more of it is sent.", examples=["2024-05-03T18:30:00+00:00"]
+    )
 
 
 @router.options("", include_in_schema=False)
@@ -133,12 +130,7 @@ async def offset(service: ServiceOf, upload: Name) -> Response:
         415: {"description": "Another type than " + _TYPE},
         460: {"description": "Another checksum; nothing of the part counts"},
     },
-    openapi_extra={
-        "requestBody": {
-            "required": True,
-            "content": {_TYPE: {"schema": {"type": "string", "format": "binary"}}},
-        }
-    },
+    openapi_extra=raw_body(_TYPE, format="binary"),
 )
 async def send(
     request: Request,

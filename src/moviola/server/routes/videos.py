@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query
 
 from moviola.errors import MediaError, NotFound
 from moviola.export import folder_command, play
-from moviola.library import VideoRow, present_path, taken_of
+from moviola.library import VideoRow
 from moviola.media import MediaInfo, plays_in_browsers, probe
-from moviola.search.video_orders import Order
+from moviola.search.library import Order
+from moviola.search.present import whereabouts
 from moviola.server.options import is_loopback
-from moviola.server.refusals import Forbidden
+from moviola.server.problems import Forbidden
 from moviola.server.routes.streams import converted_name
 from moviola.server.schemas import (
     CueList,
@@ -58,7 +59,7 @@ def videos(
     ]
     if descending:
         matching.reverse()
-    shown = [VideoSummary(**summary_of(service, video)) for video in matching[offset : offset + limit]]
+    shown = [summary_of(service, video) for video in matching[offset : offset + limit]]
     return VideoList(total=len(matching), videos=shown)
 
 
@@ -69,7 +70,7 @@ async def video(service: ServiceOf, video: VideoOf) -> VideoDetails:
     summary = await service.media.run(summary_of, service, video)
     playable = about is not None and plays_in_browsers(about)
     return VideoDetails(
-        **summary,
+        **summary.model_dump(),
         fps=about.frame_rate if about else None,
         audio_codec=about.audio_codec if about else None,
         playable=playable,
@@ -113,33 +114,23 @@ def cues(service: ServiceOf, video: VideoOf, start: Seconds = 0.0, end: Seconds 
     return CueList(cues=sorted(stored, key=lambda cue: (cue.start, cue.end)))
 
 
-def summary_of(service: Service, video: VideoRow) -> dict[str, Any]:
-    """Fields of :class:`moviola.server.schemas.VideoSummary`."""
-    catalogue = service.library.catalogue
-    copies, capture = catalogue.copies_of(video.row), catalogue.capture(video.row)
-    taken = taken_of(video, capture)
-    return {
-        "video_id": video.video_id,
-        "path": video.path,
-        "duration": video.duration,
-        "state": video.state,
-        "error": video.error,
-        "bytes": video.size,
-        "modified": datetime.fromtimestamp(video.mtime_ns / 1e9, UTC).isoformat(timespec="seconds"),
-        "shots": len(service.library.catalogue.shots(video.row)),
-        "paths": [catalogue.video(video.video_id).path, *(copy.path for copy in copies)],
-        "away": present_path(video, copies) is None,
-        "taken": str(taken),
-        "taken_from": taken.source,
-        "taken_zone": taken.zone,
-        "latitude": capture.latitude,
-        "longitude": capture.longitude,
-        "camera": capture.camera,
-        "width": video.width,
-        "height": video.height,
-        "video_codec": video.codec,
-        "version": str(video.row),
-    }
+def summary_of(service: Service, video: VideoRow) -> VideoSummary:
+    """A video of the library, for the API."""
+    return VideoSummary(
+        **whereabouts(video, service.library.catalogue),
+        video_id=video.video_id,
+        path=video.path,
+        duration=video.duration,
+        state=video.state,
+        error=video.error,
+        bytes=video.size,
+        modified=datetime.fromtimestamp(video.mtime_ns / 1e9, UTC).isoformat(timespec="seconds"),
+        shots=len(service.library.catalogue.shots(video.row)),
+        width=video.width,
+        height=video.height,
+        video_codec=video.codec,
+        version=str(video.row),
+    )
 
 
 def _probed(video: VideoRow) -> MediaInfo | None:
