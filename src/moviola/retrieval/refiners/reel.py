@@ -1,6 +1,6 @@
 """Reel as a refiner: every video is encoded once, without the query; see :mod:`moviola.models.reel`.
 
-It runs a :class:`ReelParts`: the model itself (:mod:`moviola.retrieval.refiners.reel_model`), or its compiled
+It runs a :class:`ReelParts`: the model itself (:mod:`moviola.retrieval.refiners.by_torch`), or its compiled
 graphs, which need no torch (:mod:`moviola.retrieval.compiled_models`).
 """
 

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from moviola.features import MAX_TOKENS, QueryFeatures, VideoFeatures
 from moviola.models.clip_windows import LABELS, ClipWindows
 from moviola.retrieval.calibration import Calibration
+from moviola.retrieval.encoded_windows import context_windows
 from moviola.retrieval.proposals import Proposals
 from moviola.retrieval.refiners.contract import CONTEXT, SAME_MOMENT, Refined
-from moviola.retrieval.windows import proposal_windows
 
 __all__ = ["Decoded", "TrainedRefiner"]
 
@@ -99,7 +99,10 @@ class TrainedRefiner(ABC, Generic[Model]):
         if not len(proposals.video):
             nothing = np.empty(0)
             return Refined(nothing, nothing, nothing)
-        windows = proposal_windows(features, proposals, context=self.context, max_clips=self.max_clips)
+        windows = context_windows(
+            features, proposals.video, proposals.start, proposals.end,
+            context=self.context, max_clips=self.max_clips,
+        )  # fmt: skip
         score, first, last = self.decode(
             queries.cut(self.max_tokens), query, features, proposals.video, windows
         )

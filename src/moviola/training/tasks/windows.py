@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -21,13 +21,13 @@ from moviola.errors import InvalidValue
 from moviola.features import Integers, QueryFeatures, VideoFeatures
 from moviola.models.batches import PairBatch
 from moviola.models.clip_windows import LABELS, ClipWindows
-from moviola.models.reloclnet import ReLoCLNet, Windows
-from moviola.models.spr import SprClip
+from moviola.models.reloclnet import Windows
 from moviola.retrieval import Proposals
-from moviola.retrieval.batches import window_batch
+from moviola.retrieval.batches import padded, window_batch
+from moviola.retrieval.encoded_windows import context_windows
 from moviola.retrieval.refiners import CONTEXT
+from moviola.retrieval.refiners.by_torch import TorchWindows
 from moviola.retrieval.refiners.windowed import WindowRefiner
-from moviola.retrieval.windows import context_windows
 from moviola.training.data import Pairs, batches_by_length
 
 __all__ = ["STRATEGIES", "Drawn", "Examples", "WindowBatch", "WindowSampling", "WindowTask"]
@@ -283,7 +283,7 @@ class WindowTask:
         batch_size: pairs per batch.
     """
 
-    refiner: WindowRefiner[SprClip] | WindowRefiner[ReLoCLNet]
+    refiner: WindowRefiner
     examples: Examples
     queries: QueryFeatures
     judge: Callable[[], Mapping[str, float]]
@@ -292,7 +292,8 @@ class WindowTask:
     @property
     def model(self) -> nn.Module:
         """The model."""
-        return self.refiner.model
+        network: nn.Module = cast("TorchWindows", self.refiner.model).network
+        return network
 
     def _drawn(self, draw: Generator) -> Drawn:
         return STRATEGIES[self.examples.sampling.strategy](self.examples, draw)
@@ -335,7 +336,8 @@ class WindowTask:
         place = np.stack([video, windows.first, windows.stop])
         _, first, which = np.unique(place, axis=1, return_index=True, return_inverse=True)
         shown = self._beside(video[first], windows.take(first))
-        query, query_mask = self.refiner.query_batch(self.queries, pairs.query[rows])
+        asked = [self.refiner.query_rows(self.queries, query) for query in pairs.query[rows].tolist()]
+        query, query_mask = padded(asked)
         labels = windows.labels(start, end, LABELS[self.refiner.labels])
         return PairBatch(
             query=query,
@@ -354,14 +356,15 @@ class WindowTask:
 
     def losses(self, batch: WindowBatch, epoch: int, generator: torch.Generator) -> Mapping[str, Tensor]:
         """The terms of the model's loss."""
-        device, sampling = self.refiner.device, self.examples.sampling
-        return cast("SprClip | ReLoCLNet", self.model).loss(
+        device, sampling = next(self.model.parameters()).device, self.examples.sampling
+        terms: Mapping[str, Tensor] = cast("Any", self.model).loss(
             batch.pairs.to(device),
             hard_pool=sampling.hard_pool if epoch >= sampling.hard_negatives_from_epoch else None,
             generator=generator,
             hard_negatives=_moved(batch.free, device),
             weak_positives=_moved(batch.weak, device),
         )
+        return terms
 
     def evaluate(self) -> Mapping[str, float]:
         """The result of :attr:`judge`."""
