@@ -43,9 +43,6 @@ class Parked(WorldObj):  # type: ignore[misc]
         super().__init__("agent", "red")
         self.colour = colour
 
-    def can_overlap(self) -> bool:
-        return False
-
 
 @dataclass(frozen=True, slots=True)
 class Robot:
@@ -92,7 +89,7 @@ class House(RoomGrid):  # type: ignore[misc]
             kind, colour = str(draw.choice(sorted(_KINDS))), str(draw.choice(COLOURS))
             if (kind, colour) not in placed:
                 placed.add((kind, colour))
-                self.place_at_random(_KINDS[kind](colour))
+                self.put_obj(_KINDS[kind](colour), *self.free_cell())
         for colour in self._robot_colours:
             cell = self.free_cell()
             self.parked[colour] = Robot(colour, cell, int(draw.integers(4)))
@@ -123,16 +120,9 @@ class House(RoomGrid):  # type: ignore[misc]
         """The cell before the acting robot."""
         return _ahead(self.position, int(self.agent_dir))
 
-    def act(self, step: Step) -> bool:
-        """Do one step; True when it changed something."""
-        before = self._state()
+    def act(self, step: Step) -> None:
+        """Do one step."""
         self.step(getattr(self.actions, step))
-        return self._state() != before
-
-    def _state(self) -> tuple[object, ...]:
-        cell = self.grid.get(*self.facing)
-        opened = cell.is_open if isinstance(cell, Door) else None
-        return self.position, int(self.agent_dir), id(self.carrying), id(cell), opened
 
     # -- places ----------------------------------------------------------------------------------------
 
@@ -171,10 +161,6 @@ class House(RoomGrid):  # type: ignore[misc]
 
     def _agent_cell(self) -> Cell | None:
         return None if self.agent_pos is None else self.position
-
-    def place_at_random(self, thing: WorldObj) -> None:
-        """Put an object on a free cell."""
-        self.put_obj(thing, *self.free_cell())
 
     # -- ways ------------------------------------------------------------------------------------------
 
