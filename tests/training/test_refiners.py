@@ -324,8 +324,8 @@ def test_strong_comes_before_weak(
             assert other in rows[strong:][-weak:]
         seen_strong |= set(drawn.pairs.tolist())
         seen_weak |= set(drawn.weak.tolist())
-    ranks = [rank for count in pool.of_query.counts for rank in range(count)]
-    first = pool.of_query.rows[[rank < strong for rank in ranks]]
+    ranks = [rank for count in pool.pairs.of_query.counts for rank in range(count)]
+    first = pool.pairs.of_query.rows[[rank < strong for rank in ranks]]
     assert seen_strong == set(first.tolist())
     assert seen_strong.isdisjoint(seen_weak)
 
@@ -615,5 +615,5 @@ def test_settings_are_the_papers(splits: tuple[Split, Split]) -> None:
     assert SPR_RELO.settings.model["labels"] == "spr"
     assert SPR_RELO_LARGE.settings.model["hidden_size"] == 768
     assert "hidden_size" not in SPR_RELO.settings.model
-    with pytest.raises(InvalidValue, match="both of one CLIP"):
+    with pytest.raises(InvalidValue, match="both of one image-text encoder"):
         SPR_CLIP.sized(replace(splits[0].sizes, query=DIM + 1))

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, cast
+from typing import cast
 
 import torch
 from torch import Tensor, nn
 
 from moviola.errors import InvalidValue
-from moviola.features import VideoFeatures
 from moviola.models.batches import Ranked
 from moviola.models.conquer import Conquer, Context
 from moviola.retrieval import Moments
-from moviola.retrieval.corpus import ANSWERS, PooledVideos, best_videos, encoded_corpus, ranked_moments
+from moviola.retrieval.corpus import ANSWERS, best_videos, encoded_corpus, ranked_moments
 from moviola.retrieval.video_scores import VideoScores
-from moviola.training.data import Sizes, Split
+from moviola.training.data import Split
 from moviola.training.loop import LoopConfig
 from moviola.training.recipe import AnswerSettings, Phase
-from moviola.training.recipes.ranking import RankerRecipe, adamw, feature_sizes, longest_candidate, streams
+from moviola.training.recipes.ranking import CandidateRecipe, adamw
 from moviola.training.settings import TrainingSettings
 from moviola.training.tasks.candidates import CandidateSampling, CandidateTask, hardest_videos
 from moviola.training.validation import judge
@@ -26,7 +25,7 @@ from moviola.training.validation import judge
 __all__ = ["CONQUER"]
 
 
-class ConquerRecipe(RankerRecipe):
+class ConquerRecipe(CandidateRecipe):
     """AdamW, batches of 16, three negatives, stopped after three evaluations without a better value.
 
     The first stage's scores must not be negative; see :func:`moviola.retrieval.stage1.video_scores`.
@@ -40,11 +39,6 @@ class ConquerRecipe(RankerRecipe):
         """The release's; epochs and the clipping of gradients are ours."""
         loop = LoopConfig(epochs=100, batch_size=16, optimizer=adamw(eps=1e-6), patience=3)
         return TrainingSettings(loops={"train": loop}, sampling=CandidateSampling())
-
-    def sized(self, sizes: Sizes) -> dict[str, Any]:
-        """The sizes of the features, and what follows from the length of clips and videos."""
-        limits = {"max_clips": sizes.longest, "longest_span": longest_candidate(sizes.clip_seconds)}
-        return feature_sizes(sizes) | limits
 
     def phases(
         self, model: nn.Module, train: Split, val: Split, settings: TrainingSettings
@@ -64,10 +58,6 @@ class ConquerRecipe(RankerRecipe):
             loop.batch_size,
         )
         yield Phase(task, loop)
-
-    def videos(self, model: Conquer, features: VideoFeatures) -> PooledVideos:
-        """Videos in the model's form."""
-        return PooledVideos(streams(model, features), model.config.max_clips)
 
     def moments(self, model: nn.Module, split: Split, how: AnswerSettings) -> Moments:
         """The best 100 moments of each query in the first stage's best videos."""

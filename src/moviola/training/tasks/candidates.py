@@ -47,7 +47,7 @@ class CandidateTask:
         hardest: (Q, K) int64, see :func:`hardest_videos`.
         negatives: number of them beside each pair's own video.
         loss: weighted terms of a batch on the model's device.
-        judge: evaluates the present model on val.
+        evaluate: measures of the present model on val.
         batch_size: pairs per batch.
 
     Raises:
@@ -61,7 +61,7 @@ class CandidateTask:
     hardest: Integers
     negatives: int
     loss: Callable[[Any], Mapping[str, Tensor]]
-    judge: Callable[[], Mapping[str, float]]
+    evaluate: Callable[[], Mapping[str, float]]
     batch_size: int = 16
 
     def __post_init__(self) -> None:
@@ -115,10 +115,6 @@ class CandidateTask:
     def losses(self, batch: CandidateBatch, epoch: int, generator: torch.Generator) -> Mapping[str, Tensor]:
         """The terms of :attr:`loss`."""
         return self.loss(batch.to(next(self.model.parameters()).device))
-
-    def evaluate(self) -> Mapping[str, float]:
-        """The result of :attr:`judge`."""
-        return self.judge()
 
 
 def hardest_videos(scores: VideoScores, pairs: Pairs, count: int) -> Integers:
