@@ -38,7 +38,7 @@ from moviola.features import Computed, FeatureFolder, Integers, convert
 from moviola.models.batches import PairBatch
 from moviola.models.clip_windows import LABELS, ClipWindows
 from moviola.models.pretrained import build
-from moviola.models.reloclnet import Windows
+from moviola.models.refining import Windows
 from moviola.retrieval import Proposals
 from moviola.retrieval.batches import padded, token_batch, window_batch
 from moviola.retrieval.corpus import PooledVideos

@@ -188,7 +188,7 @@ def rank_videos(model: nn.Module, videos: PooledVideos, queries: QueryFeatures) 
 
         def rank(some: slice, query: Tensor, mask: Tensor) -> Ranked:
             rows, scores = ranker.rank_videos(query.to(device), mask.to(device), context, keep=ANSWERS)
-            return Ranked(rows, torch.zeros_like(scores), torch.full_like(scores, torch.inf), scores)
+            return Ranked.whole_videos(rows, scores)
 
         return ranked_moments(rank, videos, queries)
 

@@ -77,7 +77,7 @@ class ConquerRecipe(CandidateRecipe):
 
         def rank(query: Tensor, mask: Tensor, context: Context, *, first_stage: Tensor) -> Ranked:
             rows, scores = network.rank_videos(query, mask, context, first_stage=first_stage, keep=ANSWERS)
-            return Ranked(rows, torch.zeros_like(scores), torch.full_like(scores, torch.inf), scores)
+            return Ranked.whole_videos(rows, scores)
 
         return self._ranked(model, split, rank)
 

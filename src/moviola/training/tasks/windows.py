@@ -21,7 +21,7 @@ from moviola.errors import InvalidValue
 from moviola.features import Integers, QueryFeatures, VideoFeatures
 from moviola.models.batches import PairBatch
 from moviola.models.clip_windows import LABELS, ClipWindows
-from moviola.models.reloclnet import Windows
+from moviola.models.refining import Windows
 from moviola.retrieval import Proposals
 from moviola.retrieval.batches import padded, window_batch
 from moviola.retrieval.encoded_windows import context_windows
@@ -330,14 +330,7 @@ class WindowTask:
             batch.pairs.to(device),
             hard_pool=sampling.hard_pool if epoch >= sampling.hard_negatives_from_epoch else None,
             generator=generator,
-            hard_negatives=_moved(batch.free, device),
-            weak_positives=_moved(batch.weak, device),
+            hard_negatives=batch.free and batch.free.to(device),
+            weak_positives=batch.weak and batch.weak.to(device),
         )
         return terms
-
-
-def _moved(windows: Windows | None, device: torch.device) -> Windows | None:
-    if windows is None:
-        return None
-    subtitles = None if windows.subtitles is None else windows.subtitles.to(device)
-    return Windows(windows.visual.to(device), windows.mask.to(device), subtitles)
