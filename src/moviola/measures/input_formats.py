@@ -179,12 +179,9 @@ def _json(path: Path, text: str, value: str) -> Table:
     return Table(rows, [[query for query, _ in places], *columns], queries=list(content))
 
 
-def _own_rows(rows: Rows, value: str) -> Table:
-    return Table(rows, rows.fields("query_id", "video_id", "start", "end", value))
-
-
 def _json_lines(path: Path, text: str, value: str) -> Table:
-    return _own_rows(listed_rows(path, text), value)
+    rows = listed_rows(path, text)
+    return Table(rows, rows.fields("query_id", "video_id", "start", "end", value))
 
 
 def _csv(path: Path, text: str, value: str) -> Table:
