@@ -52,15 +52,10 @@ class ReelParts(Protocol):
 class ReelRefiner(TrainedRefiner[ReelParts]):
     """Refines with Reel; encodings of videos are kept in the features' cache, in half precision."""
 
-    @property
-    def max_clips(self) -> int:
-        """No limit: Reel takes windows of any length."""
-        return 1 << 30
-
-    @property
-    def labels(self) -> str:
-        """The end is the last clip inside the moment."""
-        return "spr"
+    max_clips = 1 << 30
+    """No limit: Reel takes windows of any length."""
+    labels = "spr"
+    """The end is the last clip inside the moment."""
 
     @property
     def max_tokens(self) -> int:

@@ -36,6 +36,11 @@ class TrainedRefiner(ABC, Generic[Model]):
         suppress_above: likewise.
     """
 
+    in_encoder_space = False
+    """Scores have the model's own scale."""
+    longest_shot = None
+    """Models were trained on proposals of stage 2."""
+
     model: Model
     revision: str
     context: float = CONTEXT
@@ -46,15 +51,6 @@ class TrainedRefiner(ABC, Generic[Model]):
     def needs_tokens(self) -> bool:
         """Whether the model reads the query's tokens: True, except for models of whole sentences."""
         return True
-
-    @property
-    def in_encoder_space(self) -> bool:
-        """False: scores have the model's own scale."""
-        return False
-
-    @property
-    def longest_shot(self) -> None:
-        """None: models were trained on proposals of stage 2."""
 
     @property
     @abstractmethod

@@ -17,25 +17,14 @@ class UntrainedRefiner:
 
     __slots__ = ()
 
-    @property
-    def needs_tokens(self) -> bool:
-        """False: the query's vector is enough."""
-        return False
-
-    @property
-    def in_encoder_space(self) -> bool:
-        """True: scores are cosines."""
-        return True
-
-    @property
-    def calibration(self) -> None:
-        """None: no training, so no measurement."""
-        return None
-
-    @property
-    def suppress_above(self) -> float:
-        """1: every refined proposal stays."""
-        return 1.0
+    needs_tokens = False
+    """The query's vector is enough."""
+    in_encoder_space = True
+    """Scores are cosines."""
+    calibration = None
+    """No training, so no measurement."""
+    suppress_above = 1.0
+    """Every refined proposal stays."""
 
     def evidence(self, score: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
         """The cosines themselves, (n,)."""

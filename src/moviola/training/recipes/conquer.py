@@ -12,7 +12,7 @@ from moviola.errors import InvalidValue
 from moviola.models.batches import Ranked
 from moviola.models.conquer import Conquer, Context
 from moviola.retrieval import Moments
-from moviola.retrieval.corpus import ANSWERS, best_videos, encoded_corpus, ranked_moments
+from moviola.retrieval.corpus import ANSWERS, best_videos, rank_corpus
 from moviola.retrieval.video_scores import VideoScores
 from moviola.training.data import Split
 from moviola.training.loop import LoopConfig
@@ -83,16 +83,14 @@ class ConquerRecipe(CandidateRecipe):
 
     def _ranked(self, model: nn.Module, split: Split, rank: Callable[..., Ranked]) -> Moments:
         """``rank`` for some queries at a time, in all videos with their first-stage scores."""
-        network, scores = cast("Conquer", model), _first_stage(split)
-        videos, device = self.videos(network, split.features), next(model.parameters()).device
-        with torch.inference_mode():
-            context = encoded_corpus(model, videos)
+        scores = _first_stage(split)
 
-            def ranked(some: slice, query: Tensor, mask: Tensor) -> Ranked:
-                first_stage = torch.from_numpy(scores(some)).to(device)
-                return rank(query.to(device), mask.to(device), context, first_stage=first_stage)
+        def ranked(some: slice, query: Tensor, mask: Tensor, context: Context) -> Ranked:
+            first_stage = torch.from_numpy(scores(some)).to(query.device)
+            return rank(query, mask, context, first_stage=first_stage)
 
-            return ranked_moments(ranked, videos, self.queries(network, split.queries))
+        videos, queries = self.videos(model, split.features), self.queries(model, split.queries)
+        return rank_corpus(model, videos, queries, ranked)
 
 
 def _first_stage(split: Split) -> VideoScores:
