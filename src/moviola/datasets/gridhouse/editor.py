@@ -17,7 +17,7 @@ from moviola.datasets.gridhouse.edit import Card, Edit, Footage, Format, Opening
 from moviola.datasets.gridhouse.episode import Episode, GridMoment, simulate
 from moviola.datasets.gridhouse.motion import Point
 from moviola.datasets.gridhouse.vocabulary import pick
-from moviola.datasets.gridhouse.world import Cell
+from moviola.datasets.gridhouse.world import Cell, room_of
 
 __all__ = ["edited"]
 
@@ -279,8 +279,7 @@ def _view(kind: str, episode: Episode, start: float, end: float) -> View:
 
 def _middle(episode: Episode, cell: Cell) -> Point:
     """The middle of the room of a cell."""
-    rows, columns = episode.rooms
-    column, row = min(max((cell[0] - 1) // 5, 0), columns - 1), min(max((cell[1] - 1) // 5, 0), rows - 1)
+    column, row = room_of(cell, episode.rooms)
     return 5 * column + 2.5, 5 * row + 2.5
 
 

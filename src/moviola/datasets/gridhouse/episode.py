@@ -19,7 +19,7 @@ from minigrid.core.world_object import Door
 from numpy.random import Generator
 
 from moviola.datasets.gridhouse.vocabulary import ROBOTS, Action, Slots, Thing, caption
-from moviola.datasets.gridhouse.world import Cell, House, Step
+from moviola.datasets.gridhouse.world import Cell, House, Step, room_of
 from moviola.errors import InvalidValue
 
 __all__ = ["Beat", "Episode", "GridMoment", "Placed", "simulate"]
@@ -99,10 +99,8 @@ class Episode:
         return self.beats[max(0, bisect_right(self._starts, time) - 1)]
 
     def floor_at(self, cell: Cell) -> str:
-        """Floor colour of the room of a cell; a doorway belongs to the room on its left or above."""
-        column = min(max((cell[0] - 1) // 5, 0), self.rooms[1] - 1)
-        row = min(max((cell[1] - 1) // 5, 0), self.rooms[0] - 1)
-        return self.floors[column, row]
+        """Floor colour of the room of a cell, see :func:`~moviola.datasets.gridhouse.world.room_of`."""
+        return self.floors[room_of(cell, self.rooms)]
 
 
 def simulate(

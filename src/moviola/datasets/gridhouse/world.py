@@ -21,7 +21,7 @@ from numpy.random import Generator
 
 from moviola.datasets.gridhouse.vocabulary import COLOURS, FLOORS
 
-__all__ = ["DIRECTIONS", "Cell", "House", "Step"]
+__all__ = ["DIRECTIONS", "Cell", "House", "Step", "room_of"]
 
 Cell = tuple[int, int]
 Step = Literal["left", "right", "forward", "pickup", "drop", "toggle"]
@@ -140,10 +140,8 @@ class House(RoomGrid):  # type: ignore[misc]
                     yield (x, y), thing
 
     def floor_at(self, cell: Cell) -> str:
-        """Floor colour of the room that holds a cell; a doorway belongs to the room on its left or above."""
-        column = min((cell[0] - 1) // (self.room_size - 1), self.num_cols - 1)
-        row = min((cell[1] - 1) // (self.room_size - 1), self.num_rows - 1)
-        return self.floors[max(column, 0), max(row, 0)]
+        """Floor colour of the room that holds a cell, see :func:`room_of`."""
+        return self.floors[room_of(cell, (self.num_rows, self.num_cols))]
 
     def free_cell(self) -> Cell:
         """A random empty cell away from doors, so that no way is blocked."""
@@ -195,6 +193,17 @@ class House(RoomGrid):  # type: ignore[misc]
             yield (*ahead, heading), ["toggle", "forward"]
         yield (x, y, (heading - 1) % 4), ["left"]
         yield (x, y, (heading + 1) % 4), ["right"]
+
+
+def room_of(cell: Cell, rooms: tuple[int, int]) -> Cell:
+    """Column and row of the room that holds a cell; a doorway belongs to the room on its left or above.
+
+    Args:
+        cell: a cell of the house.
+        rooms: rows and columns of the house's rooms.
+    """
+    rows, columns = rooms
+    return min(max((cell[0] - 1) // 5, 0), columns - 1), min(max((cell[1] - 1) // 5, 0), rows - 1)
 
 
 def _ahead(cell: Cell, heading: int) -> Cell:

@@ -66,13 +66,10 @@ class AnswerTask:
         moments = pairs.moment[held]
         spans = np.stack([pairs.start[moments], pairs.end[moments]], axis=1) / self.features.clip_seconds
         tokens, token_mask = token_batch(self.queries, queries)
-        visual, mask, subtitles = video_batch(self.features, videos)
         return AnswerBatch(
-            query=tokens,
-            query_mask=token_mask,
-            visual=visual,
-            mask=mask,
-            subtitles=subtitles,
+            tokens,
+            token_mask,
+            *video_batch(self.features, videos),
             answer=torch.from_numpy(np.stack([rows, np.searchsorted(videos, video)], axis=1)),
             span=torch.from_numpy(spans.astype(np.float32)),
             similarity=torch.from_numpy(pairs.similarity[held]),

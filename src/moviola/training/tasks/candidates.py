@@ -90,15 +90,12 @@ class CandidateTask:
         own = pairs.video[moments]
         candidates = np.column_stack([own, self._drawn(query, draw)])
         videos, place = np.unique(candidates, return_inverse=True)
-        tokens, token_mask = token_batch(self.queries, query)
-        visual, mask, subtitles = self.videos.batch(videos)
         labels = self.videos.labels(own, pairs.start[moments], pairs.end[moments])
+        tokens, token_mask = token_batch(self.queries, query)
         return CandidateBatch(
-            query=tokens,
-            query_mask=token_mask,
-            visual=visual,
-            mask=mask,
-            subtitles=subtitles,
+            tokens,
+            token_mask,
+            *self.videos.batch(videos),
             candidates=torch.from_numpy(place.reshape(candidates.shape)),
             labels=torch.from_numpy(labels),
             similarity=torch.from_numpy(pairs.similarity[rows]),

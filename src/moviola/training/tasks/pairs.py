@@ -115,15 +115,12 @@ class PairTask:
         pairs = self.pairs
         queries, moments = pairs.query[rows], pairs.moment[rows]
         videos, place = np.unique(pairs.video[moments], return_inverse=True)
-        tokens, token_mask = token_batch(self.queries, queries)
-        visual, mask, subtitles = self.videos.batch(videos)
         labels = self.videos.labels(pairs.video[moments], pairs.start[moments], pairs.end[moments])
+        tokens, token_mask = token_batch(self.queries, queries)
         batch = PairBatch(
-            query=tokens,
-            query_mask=token_mask,
-            visual=visual,
-            mask=mask,
-            subtitles=subtitles,
+            tokens,
+            token_mask,
+            *self.videos.batch(videos),
             video=torch.from_numpy(place),
             labels=torch.from_numpy(labels),
             similarity=torch.from_numpy(pairs.similarity[rows]),

@@ -304,16 +304,14 @@ class WindowTask:
         _, start, end = self.examples.moments(rows)
         place = np.stack([video, windows.first, windows.stop])
         _, first, which = np.unique(place, axis=1, return_index=True, return_inverse=True)
-        shown = self._beside(video[first], windows.take(first))
-        asked = [self.refiner.query_rows(self.queries, query) for query in pairs.query[rows].tolist()]
-        query, query_mask = padded(asked)
+        query, query_mask = padded(
+            [self.refiner.query_rows(self.queries, place) for place in pairs.query[rows].tolist()]
+        )
         labels = windows.labels(start, end, LABELS[self.refiner.labels])
         return PairBatch(
-            query=query,
-            query_mask=query_mask,
-            visual=shown.visual,
-            mask=shown.mask,
-            subtitles=shown.subtitles,
+            query,
+            query_mask,
+            *self._read(video[first], windows.take(first)),
             video=torch.from_numpy(which.reshape(-1)),
             labels=torch.from_numpy(labels),
             similarity=torch.from_numpy(pairs.similarity[rows]),
@@ -321,7 +319,10 @@ class WindowTask:
         )
 
     def _beside(self, video: Integers, windows: ClipWindows) -> Windows:
-        return Windows(*window_batch(self.refiner.streams(self.examples.features), video, windows))
+        return Windows(*self._read(video, windows))
+
+    def _read(self, video: Integers, windows: ClipWindows) -> tuple[Tensor, Tensor, Tensor | None]:
+        return window_batch(self.refiner.streams(self.examples.features), video, windows)
 
     def losses(self, batch: WindowBatch, epoch: int, generator: torch.Generator) -> Mapping[str, Tensor]:
         """The terms of the model's loss."""
