@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -91,9 +91,9 @@ class CompiledModel(ABC):
     def _config(self) -> dict[str, Any]:
         return read_description(self.folder).config
 
-    def _setting(self, name: str, kind: Callable[[Any], Any]) -> Any:
+    def _number(self, name: str) -> int:
         try:
-            return kind(self._config[name])
+            return int(self._config[name])
         except (KeyError, TypeError, ValueError) as error:
             raise DataError(
                 f"{self.folder / 'config.json'}: {name} is missing or no number; save the model again"
@@ -137,7 +137,7 @@ class CompiledStage1(TrainedVectors, CompiledModel):
 
     def make(self) -> None:
         """Make the missing graphs."""
-        size = self._setting("hidden_size", int)
+        size = self._number("hidden_size")
         self.segments(np.eye(_SOME, size, dtype=np.float32), 1)
         self._part("queries")(np.eye(_SOME, size, dtype=np.float32))
 
@@ -154,12 +154,12 @@ class CompiledReel(CompiledModel):
     @property
     def max_tokens(self) -> int:
         """Maximum tokens of a query."""
-        return cast("int", self._setting("max_tokens", int))
+        return self._number("max_tokens")
 
     @property
     def reads_subtitles(self) -> bool:
         """Whether it has a stream of subtitles."""
-        return bool(self._setting("subtitle_size", int))
+        return bool(self._number("subtitle_size"))
 
     def encode_clips(self, visual: Floats, subtitles: Floats | None) -> Floats:
         """(L, 3, h) of a video's clips."""
@@ -187,10 +187,10 @@ class CompiledReel(CompiledModel):
         """Make the missing graphs."""
         draw = np.random.default_rng(0)
         names = ("visual_size", "subtitle_size") if self.reads_subtitles else ("visual_size",)
-        sizes = [self._setting(name, int) for name in names]
+        sizes = [self._number(name) for name in names]
         streams = [draw.normal(size=(_SOME, size)).astype(np.float32) for size in sizes]
         clips = self.encode_clips(streams[0], streams[1] if self.reads_subtitles else None)
-        tokens = draw.normal(size=(_SOME, self._setting("query_size", int))).astype(np.float32)
+        tokens = draw.normal(size=(_SOME, self._number("query_size"))).astype(np.float32)
         dots = np.einsum("rh,nrh->rn", self.encode_query(tokens), clips)[None]
         self.best_spans(dots, np.ones((1, _SOME), np.float32))
 
@@ -230,8 +230,8 @@ class CompiledWindows(CompiledModel):
         """Make the missing graphs."""
         draw, config = np.random.default_rng(0), self._config
         reads_tokens = "query_size" in config
-        size = self._setting("visual_size" if reads_tokens else "hidden_size", int)
-        heard = self._setting("subtitle_size", int) if reads_tokens else 0
+        size = self._number("visual_size" if reads_tokens else "hidden_size")
+        heard = self._number("subtitle_size") if reads_tokens else 0
         visual, subtitles = (draw.normal(size=(1, _SOME, each)).astype(np.float32) for each in (size, heard))
         mask = np.ones((1, _SOME), np.float32)
         kept = self.encode(visual, mask, subtitles if heard else None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -51,11 +51,8 @@ class FirstStage(ABC):
         """A score above 0 of each video for each query of a split."""
 
     def complete(self, split: Split, needs: frozenset[str]) -> Split:
-        """The split with the parts of :attr:`Recipe.needs`."""
-        makers: dict[str, Callable[[Split], Any]] = {
-            "proposals": self.proposals, "first_stage": self.first_stage,
-        }  # fmt: skip
-        found: dict[str, Any] = {part: makers[part](split) for part in needs}
+        """The split with the parts of :attr:`Recipe.needs`, whose names are those of the methods."""
+        found: dict[str, Any] = {part: getattr(self, part)(split) for part in needs}
         return replace(split, **found)
 
 

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from moviola.features import Integers, QueryFeatures, VideoFeatures, clips_by_video
 from moviola.retrieval.proposals import Proposals
-from moviola.retrieval.refiners.contract import CONTEXT, Refined
-from moviola.retrieval.refiners.untrained import UntrainedRefiner
+from moviola.retrieval.refiners.contract import CONTEXT, Refined, UntrainedRefiner
 from moviola.retrieval.segments import normalised
 
 __all__ = ["CurveRefiner", "clip_cosines", "cosines", "query_vector", "smoothed"]
