@@ -38,9 +38,9 @@ from moviola.features import Computed, FeatureFolder, Integers, convert
 from moviola.models.batches import PairBatch
 from moviola.models.clip_windows import LABELS, ClipWindows
 from moviola.models.pretrained import build
-from moviola.models.reloclnet import Windows
+from moviola.models.refining import Windows
 from moviola.retrieval import Proposals
-from moviola.retrieval.batches import token_batch, window_batch
+from moviola.retrieval.batches import padded, token_batch, window_batch
 from moviola.retrieval.corpus import PooledVideos
 from moviola.training.data import Split, batches_by_length
 from moviola.training.optimizers import OptimizerConfig, make_optimizer
@@ -143,7 +143,8 @@ class PlainWindows(WindowTask):
         pairs = self.examples.pairs
         _, start, end = self.examples.moments(rows)
         beside = self._beside(video, windows)
-        query, query_mask = self.refiner.query_batch(self.queries, pairs.query[rows])
+        asked = [self.refiner.query_rows(self.queries, query) for query in pairs.query[rows].tolist()]
+        query, query_mask = padded(asked)
         labels = windows.labels(start, end, LABELS[self.refiner.labels])
         return PairBatch(
             query=long(query, TOKENS),

@@ -35,13 +35,13 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from demo_scenes import Scene, scene_at, scene_caption
 from moviola.datasets.gridhouse.edit import Edit, Footage, film_moments
 from moviola.datasets.gridhouse.editor import edited
-from moviola.datasets.gridhouse.episode import GridMoment, Scene, simulate
+from moviola.datasets.gridhouse.episode import GridMoment, simulate
 from moviola.datasets.gridhouse.motion import looked_at
 from moviola.datasets.gridhouse.picture import Camera
 from moviola.datasets.gridhouse.projection import Projector
-from moviola.datasets.gridhouse.scenes import scene_caption
 from moviola.datasets.gridhouse.vocabulary import (
     ACTIONS,
     COLOURS,
@@ -152,7 +152,7 @@ def shoot(seed: int, edited_film: bool) -> tuple[NDArray[np.uint8], list[Note]]:
     else:
         episode = simulate(seed)
         frames, moments = reread(Camera(episode).frames(RATE), PLAIN_CRF), episode.moments
-        scenes = [episode.scene_at(position / RATE) for position in range(len(frames))]
+        scenes = [scene_at(episode, position / RATE) for position in range(len(frames))]
     kept, notes = [], []
     for position, scene in enumerate(scenes):
         at = position / RATE
@@ -189,7 +189,7 @@ def scene_seen(edit: Edit, number: int) -> Scene | None:
     half = (right - left) / 2 * min(1.0, edit.format.size[1] / edit.format.picture[0])  # a square is cut out
     if abs(x + 0.5 - (left + right) / 2) > half or not top <= y + 0.5 <= bottom:
         return None
-    return episode.scene_at(at)
+    return scene_at(episode, at)
 
 
 def shots(films: Sequence[tuple[int, bool]], workers: int, what: str) -> Shots:

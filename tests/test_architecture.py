@@ -105,7 +105,7 @@ HOME: dict[str, set[str]] = {
 BY_TORCH = (
     "devices.py", "compiled/runtime.py", "encoders/by_torch/", "encoders/tokens.py", "models/", "training/",
     "retrieval/batches.py", "retrieval/corpus.py",
-    "retrieval/refiners/reel_model.py", "retrieval/refiners/windowed.py", "retrieval/stage1.py",
+    "retrieval/refiners/by_torch.py", "retrieval/stage1.py",
 )  # fmt: skip
 LONGEST = 500
 LONGER: dict[str, str] = {

@@ -103,10 +103,7 @@ def _counted(answering: AnsweringModel, bench: Bench, job: Job, test: Split) -> 
 class MiddleClip(MeanPooling):
     """A segment is its middle clip: CLIP without training on one frame (SPR, appendix B.2)."""
 
-    @property
-    def recipe(self) -> str:
-        """The name of the vectors."""
-        return "middle frame"
+    recipe = "middle frame"
 
     def segments(self, clips: NDArray[np.float32], segment_clips: int) -> NDArray[np.float32]:
         """(ceil(n / T), d) float32, L2-normalised."""

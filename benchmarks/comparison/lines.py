@@ -22,7 +22,7 @@ from moviola.models.spr import SegmentRetriever
 from moviola.retrieval import Proposals
 from moviola.retrieval.video_scores import VideoScores
 from moviola.training.data import Split
-from moviola.training.first_stage import FirstStage, candidate_proposals
+from moviola.training.first_stage import Candidates, FirstStage
 
 __all__ = ["Line", "WithLines", "lines_of", "nearest_lines", "with_lines"]
 
@@ -61,7 +61,7 @@ class WithLines(FirstStage):
 
     def proposals(self, split: Split) -> Proposals:
         """The proposals of each query and, behind them, its lines, best first each."""
-        parts = self.before.proposals(split), candidate_proposals(nearest_lines(split, self.lines), split)
+        parts = self.before.proposals(split), Candidates(nearest_lines(split, self.lines)).proposals(split)
         names = ("query", "video", "start", "end", "score")
         columns = [np.concatenate([getattr(part, name) for part in parts]) for name in names]
         order = np.argsort(columns[0], kind="stable")

@@ -32,13 +32,8 @@ from numpy.typing import NDArray
 from moviola.datasets.annotations import Annotations
 from moviola.datasets.building.consensus import LEVELS, Rating, agreement, consensus
 from moviola.datasets.building.embeddings import TextEncoder, embed, unit_rows
-from moviola.datasets.building.pseudo import (
-    BATCH,
-    Candidates,
-    candidates,
-    needs_second_batch,
-    pseudo_training_set,
-)
+from moviola.datasets.building.nearest import nearest
+from moviola.datasets.building.pseudo import BATCH, needs_second_batch, pseudo_training_set
 from moviola.datasets.building.splits import draw_queries
 from moviola.datasets.building.steps import Rewritten, caption_changes, rewrite_captions
 from moviola.datasets.readers import read_annotations
@@ -138,7 +133,7 @@ def built(found: Annotations, name: str, encoder: TextEncoder, work: Path) -> di
     }  # fmt: skip
     for split, queries in splits.items():
         asked = rows[[first_of[text] for text in queries.values()]]
-        result["splits"][split] = judged(candidates(asked, rows), rewritten)
+        result["splits"][split] = judged(*nearest(asked, rows, 2 * BATCH), rewritten)
     held_out = [text for queries in splits.values() for text in queries.values()]
     result["pseudo"] = {str(top): pseudo(rewritten, rows, top, held_out) for top in TOPS}
     return result
@@ -164,10 +159,12 @@ def rewriting(before: Annotations, outcome: Rewritten, journal: Path) -> dict[st
     }
 
 
-def judged(found: Candidates, moments: Annotations) -> dict[str, Any]:
-    """Candidates of a split, and what made raters make of them."""
-    used = np.unique(found.moment)
-    worth = worth_of(found.similarity.astype(np.float64))
+def judged(
+    positions: NDArray[np.int64], similarity: NDArray[np.float32], moments: Annotations
+) -> dict[str, Any]:
+    """Candidates of a split (q, k) with their similarities, and what made raters make of them."""
+    used = np.unique(positions)
+    worth = worth_of(similarity.astype(np.float64))
     noise = noise_of(worth)
     ratings = rate(worth, noise, np.random.default_rng(SEED))
     outcome, raters = consensus(ratings), agreement(ratings)
@@ -182,7 +179,7 @@ def judged(found: Candidates, moments: Annotations) -> dict[str, Any]:
         "moments": len(used),
         "videos": len(np.unique(moments.video[used])),
         "similarity_at_rank": {
-            str(rank): float(found.similarity[:, rank - 1].mean()) for rank in (1, 5, 10, 20, 40)
+            str(rank): float(similarity[:, rank - 1].mean()) for rank in (1, 5, 10, 20, 40)
         },
         "made_raters": {
             "noise": noise,

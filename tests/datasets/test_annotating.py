@@ -11,7 +11,6 @@ import pytest
 from moviola.datasets.annotations import Annotations, Collector
 from moviola.datasets.building.annotation_files import read_pairs, write_judgements, write_pairs
 from moviola.datasets.building.candidate_pairs import Pair, candidate_pairs, next_pairs
-from moviola.datasets.building.pseudo import Candidates
 from moviola.datasets.building.splits import draw_queries
 from moviola.datasets.readers import read_tvr, read_tvr_ranking, write_tvr
 from moviola.errors import DataError, InvalidValue
@@ -28,9 +27,7 @@ def moments(count: int, duration: float = 100.0) -> Annotations:
 def pairs(queries: int = 2, depth: int = 40) -> list[Pair]:
     order = np.tile(np.arange(depth), (queries, 1))
     similarity = np.tile(np.linspace(1, -0.5, depth, dtype=np.float32), (queries, 1))
-    return candidate_pairs(
-        {str(n): f"Query {n}?" for n in range(queries)}, moments(depth), Candidates(order, similarity)
-    )
+    return candidate_pairs({str(n): f"Query {n}?" for n in range(queries)}, moments(depth), order, similarity)
 
 
 def test_pairs_are_ranked_in_two_batches(tmp_path: Path) -> None:

@@ -17,7 +17,6 @@ from moviola.datasets.building.consensus import (
     agreement,
     consensus,
     exam,
-    exam_scores,
 )
 from moviola.errors import DataError, NotFound
 
@@ -68,8 +67,9 @@ def test_kappa_of_perfect_chance_and_no_agreement() -> None:
 
 
 def test_exam_distances_from_the_median() -> None:
-    scores = exam_scores([*rate("a", 1, 1, 3), *rate("b", 2, 2, 2)])
-    assert list(scores.items()) == [("w0", 0.0), ("w1", 0.0), ("w2", 1.0)]
+    raters = exam([*rate("a", 1, 1, 3), *rate("b", 2, 2, 2)]).raters
+    distances = [(worker, rater.distance) for worker, rater in raters.items()]
+    assert distances == [("w0", 0.0), ("w1", 0.0), ("w2", 1.0)]
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), levels), max_size=12))

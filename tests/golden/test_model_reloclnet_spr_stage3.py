@@ -15,7 +15,8 @@ from torch import Tensor
 from moviola.features import normalise_rows
 from moviola.models.batches import PairBatch
 from moviola.models.clip_windows import LABELS, ClipWindows, clip_windows, pool_clips
-from moviola.models.reloclnet import SPR_SMALL, Context, ReLoCLNet, ReLoCLNetConfig, Windows
+from moviola.models.refining import Windows
+from moviola.models.reloclnet import SPR_SMALL, Context, ReLoCLNet, ReLoCLNetConfig
 from moviola.models.spans import best_spans
 
 NAME = "model_reloclnet_spr_stage3"

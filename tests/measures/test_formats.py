@@ -210,30 +210,7 @@ json_values = st.recursive(
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(
-            st.sampled_from(
-                [
-                    "query_id",
-                    "video_id",
-                    "start",
-                    "end",
-                    "score",
-                    "qid",
-                    "vid",
-                    "desc_id",
-                    "video2idx",
-                    "VCMR",
-                    "pred_relevant_windows",
-                    "predictions",
-                    "relevant_moment",
-                    "video_name",
-                    "timestamp",
-                    "relevance",
-                    "relevant_windows",
-                    "ts",
-                    "vid_name",
-                    "1",
-                ]
-            ),
+            st.sampled_from(FIELDS),
             inner,
             max_size=6,
         )

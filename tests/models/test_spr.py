@@ -14,7 +14,7 @@ from torch import Tensor
 from moviola.errors import InvalidValue
 from moviola.models.batches import PairBatch
 from moviola.models.losses import CONTRASTIVE, frame_contrast, mil_nce, video_contrast
-from moviola.models.reloclnet import Windows
+from moviola.models.refining import Windows
 from moviola.models.spans import window_spans
 from moviola.models.spr import SegmentRetriever, SegmentRetrieverConfig, SprClip, SprClipConfig
 

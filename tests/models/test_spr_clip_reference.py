@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 from moviola.models.batches import PairBatch
-from moviola.models.reloclnet import Windows
+from moviola.models.refining import Windows
 from moviola.models.spr import SprClip, SprClipConfig
 
 Floats = NDArray[np.float64]

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from moviola.features import QueryFeatures
 from moviola.models.pretrained import from_pretrained
 from moviola.retrieval import CompiledStage1, Proposals, load_stage1
-from moviola.retrieval.compiled_models import CompiledReel, CompiledWindowRefiner, Graphs
-from moviola.retrieval.refiners.reel_model import TorchReel
+from moviola.retrieval.compiled_models import CompiledReel, CompiledWindows, Graphs
+from moviola.retrieval.refiners.by_torch import TorchReel
+from moviola.retrieval.refiners.windowed import WindowRefiner
 from moviola.retrieval.trained_refiners import load_compiled_refiner, load_refiner
 from moviola.search import Library
 
@@ -134,7 +135,7 @@ def test_refiners_of_windows(
     folder = trained(architecture, **settings)
     compiled = load_compiled_refiner(folder, "r", Graphs(library.folder / "cache" / "test"))
     by_torch = load_refiner(folder, "r")
-    assert isinstance(compiled, CompiledWindowRefiner)
+    assert isinstance(compiled, WindowRefiner) and isinstance(compiled.model, CompiledWindows)
     assert (compiled.max_clips, compiled.labels, compiled.max_tokens, compiled.needs_tokens) == (
         by_torch.max_clips, by_torch.labels, by_torch.max_tokens, by_torch.needs_tokens,
     )  # fmt: skip

@@ -21,7 +21,7 @@ from moviola.models.pretrained import build
 from moviola.models.spr import SegmentRetriever, SegmentRetrieverConfig, SprClip
 from moviola.retrieval import Proposals, refiner_of
 from moviola.retrieval.encoded_windows import EncodedWindows
-from moviola.retrieval.refiners.windowed import SprClipRefiner
+from moviola.retrieval.refiners.by_torch import window_refiner
 from moviola.training.data import Pairs, Split
 from moviola.training.recipe import AnswerSettings, Trained, train
 from moviola.training.recipes.refining import WindowRecipe
@@ -324,8 +324,8 @@ def test_strong_comes_before_weak(
             assert other in rows[strong:][-weak:]
         seen_strong |= set(drawn.pairs.tolist())
         seen_weak |= set(drawn.weak.tolist())
-    ranks = [rank for count in pool.of_query.counts for rank in range(count)]
-    first = pool.of_query.rows[[rank < strong for rank in ranks]]
+    ranks = [rank for count in pool.pairs.of_query.counts for rank in range(count)]
+    first = pool.pairs.of_query.rows[[rank < strong for rank in ranks]]
     assert seen_strong == set(first.tolist())
     assert seen_strong.isdisjoint(seen_weak)
 
@@ -428,7 +428,7 @@ def test_hard_pool_begins_with_its_epoch(splits: tuple[Split, Split]) -> None:
     batch = next(made.batches(0, np.random.default_rng(0)))
     late = replace(
         made,
-        refiner=SprClipRefiner(model, "toy"),  # type: ignore[arg-type]
+        refiner=window_refiner(model, "toy"),  # type: ignore[arg-type]
         examples=examples(splits[0], hard_negatives_from_epoch=2, hard_pool=7),
     )
     for epoch in range(4):
@@ -458,23 +458,21 @@ def test_stored_windows_change_nothing(splits: tuple[Split, Split], recipe: Wind
 
     def encode(visual: Floats, mask: Floats, subtitles: Floats | None) -> Floats:
         calls.append(len(visual))
-        tensors = [None if each is None else torch.from_numpy(each) for each in (visual, mask, subtitles)]
-        encoded: Floats = refiner.encode(*tensors).numpy()  # type: ignore[arg-type]
+        encoded: Floats = refiner.model.encode(visual, mask, subtitles)
         return encoded
 
     windows, asked = pool.beside(rows, 40), (split.features, pool.proposals.video[rows])
-    with torch.inference_mode():
-        kept = EncodedWindows(encode, batch=2)
-        first = kept(*asked, windows)
-        assert calls == [2, 2]
-        again = kept(*asked, windows)
-        assert calls == [2, 2]
-        forgetful = EncodedWindows(encode, most=0)
-        forgetful(*asked, windows)
-        other = pool.beside(np.array([2, 4]), 40)
-        forgetful(split.features, pool.proposals.video[[2, 4]], other)
-        anew = forgetful(*asked, windows)
-        assert calls == [2, 2, 4, 2, 4]
+    kept = EncodedWindows(encode, batch=2)
+    first = kept(*asked, windows)
+    assert calls == [2, 2]
+    again = kept(*asked, windows)
+    assert calls == [2, 2]
+    forgetful = EncodedWindows(encode, most=0)
+    forgetful(*asked, windows)
+    other = pool.beside(np.array([2, 4]), 40)
+    forgetful(split.features, pool.proposals.video[[2, 4]], other)
+    anew = forgetful(*asked, windows)
+    assert calls == [2, 2, 4, 2, 4]
     for stored, mask in (again, anew):
         np.testing.assert_allclose(stored, first[0], rtol=1e-4, atol=1e-5)
         np.testing.assert_array_equal(mask, first[1])
@@ -617,5 +615,5 @@ def test_settings_are_the_papers(splits: tuple[Split, Split]) -> None:
     assert SPR_RELO.settings.model["labels"] == "spr"
     assert SPR_RELO_LARGE.settings.model["hidden_size"] == 768
     assert "hidden_size" not in SPR_RELO.settings.model
-    with pytest.raises(InvalidValue, match="both of one CLIP"):
+    with pytest.raises(InvalidValue, match="both of one image-text encoder"):
         SPR_CLIP.sized(replace(splits[0].sizes, query=DIM + 1))

@@ -20,7 +20,7 @@ from moviola.retrieval import Hits, MeanPooling, Proposals, TrainedStage1
 from moviola.retrieval.segments import mean_pooled, normalised
 from moviola.retrieval.stage1 import EmbeddedSegments, video_scores
 from moviola.training.data import Pairs, Split
-from moviola.training.first_stage import TrainedFirstStage, candidate_proposals, candidate_scores
+from moviola.training.first_stage import Candidates, TrainedFirstStage
 from moviola.training.recipe import AnswerSettings, train
 from moviola.training.recipes.spr_stage1 import SPR_STAGE1
 from moviola.training.settings import read_settings
@@ -251,7 +251,7 @@ def test_candidates_are_spread_between_the_best_and_the_last(world: Any) -> None
     rows += [("unasked", names[0], 0.0, 1.0, 9.0), ("0", "elsewhere", 0.0, 1.0, 9.0)]
     for scale in (1.0, 100.0):
         scaled = [(*row[:4], row[4] * scale) for row in rows]
-        scores = candidate_scores(other_run(world, scaled), split)(slice(0, len(split.queries)))
+        scores = Candidates(other_run(world, scaled)).first_stage(split)(slice(0, len(split.queries)))
         assert scores.dtype == np.float32
         np.testing.assert_allclose(np.log(scores[0]), [0, 1, 0.5, -1], atol=1e-6)
         np.testing.assert_allclose(np.log(scores[1:]), [[1, -1, -1, -1]] * (len(scores) - 1), atol=1e-6)
@@ -263,7 +263,7 @@ def test_candidates_become_proposals_in_their_order(world: Any) -> None:
     rows = [(q, names[0], 0.0, 1.0, 3.0) for q in split.queries.query_ids]
     rows += [("0", names[1], 1.0, duration + 5, 2.0), ("0", names[1], duration + 1, duration + 2, 1.5)]
     rows += [("0", "elsewhere", 0.0, 1.0, 1.2), ("0", names[0], 2.0, 3.0, 1.0)]
-    found = candidate_proposals(other_run(world, rows), split)
+    found = Candidates(other_run(world, rows)).proposals(split)
     assert isinstance(found, Proposals)
     assert np.diff(found.offsets).tolist() == [3] + [1] * (len(split.queries) - 1)
     own = found.of(0)
@@ -275,4 +275,4 @@ def test_candidates_become_proposals_in_their_order(world: Any) -> None:
     with pytest.raises(
         InvalidValue, match="none for 5 of 6 queries among the 4 videos, the first is query '1'"
     ):
-        candidate_proposals(other_run(world, rows[:1]), split)
+        Candidates(other_run(world, rows[:1])).proposals(split)

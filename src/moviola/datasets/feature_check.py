@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-
 from moviola.datasets.annotations import Annotations, Flaw
 from moviola.errors import InvalidValue
 from moviola.features import FeatureFiles
 
 __all__ = ["check_features"]
-
-
-@dataclass(frozen=True, slots=True)
-class _Expected:
-    """Expected properties of features: seconds per row, and dimension (None: the most frequent one)."""
-
-    seconds: float
-    dim: int | None
 
 
 def check_features(
@@ -44,24 +33,17 @@ def check_features(
     shapes = {key: features.shape(key) for key in features.keys()}  # noqa: SIM118 - no mapping
     videos = dict(zip(found.videos, found.durations.tolist(), strict=True))
     dims = [shape[1] for shape in shapes.values()]
-    expected = _Expected(seconds, dim or (max(set(dims), key=dims.count) if dims else None))
+    expected = dim or (max(set(dims), key=dims.count) if dims else None)
     flaws = [Flaw("no features", video) for video in videos if video not in shapes]
-    for key, shape in shapes.items():
-        flaws += [Flaw(kind, key) for kind in _misfits(key, shape, videos, expected, slack)]
+    for key, (rows, width) in shapes.items():
+        if width != expected:
+            flaws.append(Flaw("other dimension", key))
+        if key not in videos:
+            flaws.append(Flaw("no such video", key))
+            continue
+        needed = videos[key] / seconds
+        if rows > needed + slack:
+            flaws.append(Flaw("longer than the video", key))
+        if rows < needed - slack:
+            flaws.append(Flaw("shorter than the video", key))
     return tuple(flaws)
-
-
-def _misfits(
-    key: str, shape: tuple[int, int], videos: Mapping[str, float], expected: _Expected, slack: int
-) -> Iterator[str]:
-    rows, dim = shape
-    if dim != expected.dim:
-        yield "other dimension"
-    if key not in videos:
-        yield "no such video"
-        return
-    needed = videos[key] / expected.seconds
-    if rows > needed + slack:
-        yield "longer than the video"
-    if rows < needed - slack:
-        yield "shorter than the video"

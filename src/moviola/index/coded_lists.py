@@ -1,4 +1,9 @@
-"""Lists of 4-bit codes: learning them, and finding the nearest vectors by their codes."""
+"""Lists of 4-bit codes: learning them, and finding the nearest vectors by their codes.
+
+faiss keeps the lists of its fast scan in memory, in blocks of 32 vectors. The blocks of a list, followed by
+the numbers of its vectors, have the layout of faiss's lists on disk, so they are mapped as such and scanned
+where they lie in a file.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +17,6 @@ from numpy.typing import NDArray
 
 from moviola.files.file_rows import Rows
 from moviola.index.contract import Ids
-from moviola.index.mapped_lists import map_lists, packed_lists
 from moviola.index.products import all_products
 
 __all__ = ["Candidates", "CodedLists", "Nearest", "learnt_lists"]
@@ -26,6 +30,8 @@ _ROWS_AT_ONCE = 1 << 14
 # faiss's scan implementation for one query and one list at a time. Its default is made for many queries at
 # once, and takes up to twice as long for one.
 _QUERY_BY_QUERY = 11
+# Vectors of a block, and bytes of a number of a vector.
+_BLOCK, _NUMBER_BYTES = 32, 8
 
 
 def learnt_lists(vectors: Rows) -> dict[str, tuple[NDArray[Any], str]]:
@@ -88,7 +94,7 @@ def _axes(sample: NDArray[np.float32]) -> NDArray[np.float32]:
 def _arrays(index: Any, centroids: NDArray[np.float32]) -> dict[str, tuple[NDArray[Any], str]]:
     import faiss
 
-    codes, table = packed_lists(index)
+    codes, table = _packed_lists(index)
     list_of = np.empty(index.ntotal, np.uint32)
     invlists = index.invlists
     for number in range(index.nlist):
@@ -101,6 +107,45 @@ def _arrays(index: Any, centroids: NDArray[np.float32]) -> dict[str, tuple[NDArr
         "table": (table, "<u8"),
         "codes": (codes, "u1"),
     }
+
+
+def _packed_lists(index: Any) -> tuple[NDArray[np.uint8], NDArray[np.uint64]]:
+    """The lists of a faiss fast-scan index one after the other.
+
+    Returns:
+        their bytes, and a table (lists, 3) of the size of each in vectors, the room it has (whole blocks) and
+        where it begins.
+    """
+    import faiss
+
+    lists = faiss.downcast_InvertedLists(index.invlists)
+    sizes = np.array([lists.list_size(number) for number in range(index.nlist)], np.uint64)
+    room = -(-sizes.astype(np.int64) // _BLOCK) * _BLOCK
+    lengths = room * (index.code_size + _NUMBER_BYTES)
+    begins = np.cumsum(lengths) - lengths
+    packed = np.zeros(int(lengths.sum()), np.uint8)
+    for number in np.flatnonzero(sizes).tolist():
+        begin, codes = begins[number], int(room[number]) * index.code_size
+        packed[begin : begin + codes] = faiss.rev_swig_ptr(lists.get_codes(number), codes)
+        numbers = faiss.rev_swig_ptr(lists.get_ids(number), int(sizes[number]))
+        packed[begin + codes : begin + codes + numbers.nbytes] = numbers.view(np.uint8)
+    return packed, np.stack([sizes, room, begins], axis=1).astype(np.uint64)
+
+
+def _map_lists(index: Any, path: Path, offset: int, table: NDArray[np.uint64]) -> None:
+    """Let a faiss index search lists in a file, which begin at ``offset`` and lie as in ``table``."""
+    import faiss
+
+    lists: Any = faiss.OnDiskInvertedLists()
+    lists.filename, lists.read_only = str(path), True
+    lists.nlist, lists.code_size, lists.totsize = len(table), index.code_size, path.stat().st_size
+    lists.lists.resize(len(table))
+    entries = np.ascontiguousarray(table + np.array([0, 0, offset], np.uint64))
+    faiss.memcpy(lists.lists.data(), faiss.swig_ptr(entries), entries.nbytes)
+    lists.do_mmap()
+    index.replace_invlists(lists, True)
+    lists.this.disown()
+    index.ntotal = int(table[:, 0].sum())
 
 
 def _index(centroids: NDArray[np.float32]) -> Any:
@@ -175,7 +220,7 @@ class CodedLists:
     Args:
         learnt: ``axes`` (dim, kept) float32, on which vectors are coded, ``centroids`` (lists, kept) float32,
             the middles, ``codebook``, what the codes stand for, and ``table``, where in ``codes`` each list
-            lies (:func:`moviola.index.mapped_lists.packed_lists`).
+            lies (:func:`_packed_lists`).
         path, offset: where ``codes`` begin.
     """
 
@@ -185,7 +230,7 @@ class CodedLists:
         self._axes, self._centroids = np.array(learnt["axes"].T, order="C"), np.array(learnt["centroids"])
         self._faiss = _index(self._centroids)
         faiss.copy_array_to_vector(np.array(learnt["codebook"]), self._faiss.pq.centroids)
-        map_lists(self._faiss, path, offset, np.asarray(learnt["table"]))
+        _map_lists(self._faiss, path, offset, np.asarray(learnt["table"]))
 
     def __len__(self) -> int:
         return len(self._centroids)
@@ -205,9 +250,9 @@ class CodedLists:
     def search(self, nearest: Nearest, count: int, allowed: NDArray[np.bool_] | None) -> Candidates:
         """The best vectors of some lists by the scores of their codes.
 
-        nearest: queries, with the lists that each probes.
+        Args:
+            nearest: queries, with the lists that each probes.
             count: number of vectors.
-            count: how many vectors.
             allowed: (n,) bool, the vectors to search; None: all.
 
         Returns:

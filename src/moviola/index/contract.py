@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from moviola.errors import InvalidValue
 from moviola.files.file_rows import Rows
 
-__all__ = ["ROWS_AT_ONCE", "Ids", "Index", "IndexStats", "first_line"]
+__all__ = ["ROWS_AT_ONCE", "Ids", "Index", "IndexStats"]
 
 Ids = NDArray[np.int64]
 
@@ -115,11 +115,14 @@ class Index(ABC):
         """
         ids = self._checked_all(ids, vectors)
         self.remove(self.ids())
+        self._add_all(ids, vectors)
+        self._sorted, self.added = None, np.union1d(self.added, ids)
+        self.origin = ""
+
+    def _add_all(self, ids: Ids, vectors: Rows) -> None:
         for begin in range(0, len(ids), ROWS_AT_ONCE):
             part = slice(begin, begin + ROWS_AT_ONCE)
             self._add(ids[part], np.ascontiguousarray(vectors[part], np.float32))
-        self._sorted, self.added = None, np.union1d(self.added, ids)
-        self.origin = ""
 
     def remove(self, ids: Ids) -> int:
         """Remove vectors by id, (n,) int64; unknown ids are ignored. Returns the number of removed ones."""
@@ -260,8 +263,3 @@ class Index(ABC):
     def _search(
         self, queries: NDArray[np.float32], depth: int, allowed: Ids | None
     ) -> tuple[NDArray[np.float32], Ids]: ...
-
-
-def first_line(error: Exception) -> str:
-    """First line of an error of faiss, without the place in its source."""
-    return str(error).strip().splitlines()[0]

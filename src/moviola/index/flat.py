@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.errors import SegmentIndexError
-from moviola.index.contract import Ids, Index, first_line
+from moviola.index.contract import Ids, Index
 from moviola.threads import one_faiss_thread
 
-__all__ = ["FlatIndex"]
+__all__ = ["FlatIndex", "read_faiss", "write_faiss"]
 
 # Files from this size on are mapped, and read into memory only before a change.
 _MAPPED_FROM_BYTES = 1 << 26
@@ -44,14 +44,7 @@ class FlatIndex(Index):
 
     def write(self, path: Path) -> None:
         """Write a faiss file; see :meth:`moviola.index.Index.write`."""
-        import faiss
-
-        try:
-            faiss.write_index(self._faiss, str(path))
-        except RuntimeError as error:
-            raise SegmentIndexError(
-                f"{path}: cannot be written ({first_line(error)}); is there room on the disk?"
-            ) from error
+        write_faiss(self._faiss, path)
 
     @classmethod
     def read(cls, path: Path) -> Self:
@@ -59,7 +52,9 @@ class FlatIndex(Index):
         import faiss
 
         large = path.stat().st_size >= _MAPPED_FROM_BYTES
-        stored = _read(path, faiss.IO_FLAG_MMAP_IFC if large else 0)
+        stored = read_faiss(path, faiss.IO_FLAG_MMAP_IFC if large else 0)
+        if not isinstance(stored, faiss.IndexIDMap2):
+            raise SegmentIndexError(f"{path}: holds a {type(stored).__name__}, not a flat index; rebuild it")
         index = cls(stored.d)
         index._faiss = stored
         index._mapped = large
@@ -100,13 +95,28 @@ class FlatIndex(Index):
         return scores, ids
 
 
-def _read(path: Path, flags: int) -> Any:
+def write_faiss(index: Any, path: Path) -> None:
+    """Write an index of faiss; errors as of :meth:`moviola.index.Index.write`."""
     import faiss
 
     try:
-        stored = faiss.read_index(str(path), flags)
+        faiss.write_index(index, str(path))
+    except RuntimeError as error:
+        raise SegmentIndexError(
+            f"{path}: cannot be written ({first_line(error)}); is there room on the disk?"
+        ) from error
+
+
+def read_faiss(path: Path, flags: int) -> Any:
+    """Read an index of faiss, of any type; errors as of :meth:`moviola.index.Index.read`."""
+    import faiss
+
+    try:
+        return faiss.read_index(str(path), flags)
     except RuntimeError as error:
         raise SegmentIndexError(f"{path}: damaged index file ({first_line(error)}); rebuild it") from error
-    if not isinstance(stored, faiss.IndexIDMap2):
-        raise SegmentIndexError(f"{path}: holds a {type(stored).__name__}, not a flat index; rebuild it")
-    return stored
+
+
+def first_line(error: Exception) -> str:
+    """First line of an error of faiss, without the place in its source."""
+    return str(error).strip().splitlines()[0]

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from moviola.errors import SegmentIndexError
 from moviola.files.file_rows import Rows
-from moviola.index.contract import Ids, IndexStats, first_line
-from moviola.index.flat import FlatIndex
+from moviola.index.contract import Ids, IndexStats
+from moviola.index.flat import FlatIndex, read_faiss, write_faiss
 from moviola.index.trained import TrainedIndex
 
 __all__ = ["IVFIndex", "IVFPQIndex"]
@@ -38,14 +38,10 @@ class IVFIndex(TrainedIndex):
     def stats(self) -> IndexStats:
         """Size, and the bytes that a search reads."""
         lists, code = (self._faiss.nlist, self._faiss.code_size) if self._faiss is not None else (0, 0)
-        return IndexStats(
-            len(self), len(self._recent), len(self._gone), lists, code, 0, dict(self.parameters)
-        )
+        return self._stats(lists, code)
 
     def write(self, path: Path) -> None:
         """Add and remove pending vectors in the lists, and write a faiss file."""
-        import faiss
-
         if self._faiss is None:
             self._recent.write(path)
             return
@@ -55,24 +51,14 @@ class IVFIndex(TrainedIndex):
             ids = self._recent.ids()
             self._faiss.add_with_ids(self._recent.vectors_of(ids), ids)
             self._recent, self._gone = FlatIndex(self.dim), self._gone[:0]
-        try:
-            faiss.write_index(self._faiss, str(path))
-        except RuntimeError as error:
-            raise SegmentIndexError(
-                f"{path}: cannot be written ({first_line(error)}); is there room on the disk?"
-            ) from error
+        write_faiss(self._faiss, path)
 
     @classmethod
     def read(cls, path: Path) -> Self:
         """Open a faiss file; its lists are mapped and read as needed."""
         import faiss
 
-        try:
-            stored = faiss.read_index(str(path), faiss.IO_FLAG_MMAP)
-        except RuntimeError as error:
-            raise SegmentIndexError(
-                f"{path}: damaged index file ({first_line(error)}); rebuild it"
-            ) from error
+        stored = read_faiss(path, faiss.IO_FLAG_MMAP)
         index = cls(stored.d)
         if isinstance(stored, faiss.IndexIDMap2):
             index._recent = FlatIndex.read(path)

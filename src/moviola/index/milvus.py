@@ -256,10 +256,7 @@ class MilvusIndex(TrainedIndex):
     def stats(self) -> IndexStats:
         """Size, and the bytes that a search reads on the server."""
         lists = 0 if self.ADDRESS.kind == "flat" else self.ADDRESS.lists
-        code = self._index_type()[1].get("m", 4 * self.dim)
-        return IndexStats(
-            len(self), len(self._recent), len(self._gone), lists, code, 0, dict(self.parameters)
-        )
+        return self._stats(lists, self._index_type()[1].get("m", 4 * self.dim))
 
     def _add(self, ids: Ids, vectors: NDArray[np.float32]) -> None:
         super()._add(ids, vectors)

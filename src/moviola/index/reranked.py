@@ -73,9 +73,7 @@ class RerankedIndex(TrainedIndex):
         """Size, and the bytes that a search reads."""
         main = self._main
         lists, code = (len(main.lists), main.lists.code_size) if main else (0, 0)
-        return IndexStats(
-            len(self), len(self._recent), len(self._gone), lists, code, 2 * self.dim, dict(self.parameters)
-        )
+        return self._stats(lists, code, 2 * self.dim)
 
     def write(self, path: Path) -> None:
         """Learn again from all vectors, if some came or went, and write the file."""

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.files.file_rows import Rows
-from moviola.index.contract import ROWS_AT_ONCE, Ids, Index
+from moviola.index.contract import Ids, Index, IndexStats
 from moviola.index.flat import FlatIndex
 
 __all__ = ["TrainedIndex"]
@@ -58,9 +58,13 @@ class TrainedIndex(Index):
             self._train(ids[order], vectors if in_order else vectors[order])
         else:
             self._forget()
-            for begin in range(0, len(ids), ROWS_AT_ONCE):
-                part = slice(begin, begin + ROWS_AT_ONCE)
-                self._add(ids[part], np.ascontiguousarray(vectors[part], np.float32))
+            self._add_all(ids, vectors)
+
+    def _stats(self, lists: int, scanned_bytes: int, ranked_bytes: int = 0) -> IndexStats:
+        added, removed = len(self._recent), len(self._gone)
+        return IndexStats(
+            len(self), added, removed, lists, scanned_bytes, ranked_bytes, dict(self.parameters)
+        )
 
     def vectors_of(self, ids: Ids) -> NDArray[np.float32]:
         """Vectors (n, dim) float32 added after the main part was made, as given."""

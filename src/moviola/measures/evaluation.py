@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -18,7 +19,6 @@ from moviola.measures.no_answer import (
     matched_iou,
     matched_iou_beyond,
     recall,
-    recall_beyond,
     rejection_f1_of,
 )
 from moviola.measures.presets import Preset, preset_of
@@ -199,7 +199,7 @@ VALUES: Mapping[str, Callable[[Joined, Measure], Floats]] = {
     "AP": _average_precision,
     "AxIoU": _axiou,
     "mR": recall,
-    "mR+": recall_beyond,
+    "mR+": partial(recall, beyond=1),
     "mIoU": matched_iou,
     "mIoU+": matched_iou_beyond,
     "G-mIoU": generalized_iou,

@@ -179,12 +179,9 @@ def _json(path: Path, text: str, value: str) -> Table:
     return Table(rows, [[query for query, _ in places], *columns], queries=list(content))
 
 
-def _own_rows(rows: Rows, value: str) -> Table:
-    return Table(rows, rows.fields("query_id", "video_id", "start", "end", value))
-
-
 def _json_lines(path: Path, text: str, value: str) -> Table:
-    return _own_rows(listed_rows(path, text), value)
+    rows = listed_rows(path, text)
+    return Table(rows, rows.fields("query_id", "video_id", "start", "end", value))
 
 
 def _csv(path: Path, text: str, value: str) -> Table:
@@ -326,8 +323,10 @@ def _tvr_submission(path: Path, text: str, value: str) -> Table:
     return Table(rows, columns, queries=queries, ranked=True, names={"query_id": "desc_id"})
 
 
-def _windows(path: Path, text: str, field: str, width: int) -> tuple[Rows, list[Any], list[Any], list[Any]]:
-    """Windows of a QVHighlights file: rows, then query and video of each, the windows, and all queries."""
+def _qvhighlights(path: Path, text: str, value: str) -> Table:
+    """Windows [start, end] of judgements, whose relevance is 1; or [start, end, score] of a run."""
+    judged = value == "relevance"
+    field, width = ("relevant_windows", 2) if judged else ("pred_relevant_windows", 3)
     outer = listed_rows(path, text)
     queries, videos, windows = outer.fields("qid", "vid", field)
     places = [i for i, found in enumerate(windows) for _ in (found if isinstance(found, list) else [None])]
@@ -337,24 +336,13 @@ def _windows(path: Path, text: str, field: str, width: int) -> tuple[Rows, list[
         _named(outer, i, name)
     for i, row in enumerate(flat):
         if not (isinstance(row, list) and len(row) == width):
-            wanted = "[start, end]" if width == 2 else "[start, end, score]"
+            wanted = "[start, end]" if judged else "[start, end, score]"
             raise rows.error(i, f"{field} holds {row!r}; it must be {wanted}")
-    return rows, [[queries[i] for i in places], [videos[i] for i in places]], flat, queries
-
-
-_QVH_NAMES = {"query_id": "qid", "video_id": "vid"}
-
-
-def _qvhighlights_truth(path: Path, text: str, value: str) -> Table:
-    rows, places, flat, queries = _windows(path, text, "relevant_windows", 2)
-    columns = [*places, [row[0] for row in flat], [row[1] for row in flat], [1] * len(flat)]
-    return Table(rows, columns, queries=queries, names=_QVH_NAMES)
-
-
-def _qvhighlights_run(path: Path, text: str, value: str) -> Table:
-    rows, places, flat, queries = _windows(path, text, "pred_relevant_windows", 3)
-    columns = [*places, *([row[at] for row in flat] for at in range(3))]
-    return Table(rows, columns, queries=queries, names=_QVH_NAMES)
+    columns = [[queries[i] for i in places], [videos[i] for i in places]]
+    columns += [[row[at] for row in flat] for at in range(width)]
+    if judged:
+        columns.append([1] * len(flat))
+    return Table(rows, columns, queries=queries, names={"query_id": "qid", "video_id": "vid"})
 
 
 def _trec(path: Path, text: str, value: str) -> Table:
@@ -383,7 +371,7 @@ QRELS_FORMATS: dict[str, Reader] = {
     "csv": _csv,
     "tvr_ranking": _tvr_ranking,
     "tvr": _tvr_truth,
-    "qvhighlights": _qvhighlights_truth,
+    "qvhighlights": _qvhighlights,
     "trec": _trec,
 }
 RUN_FORMATS: dict[str, Reader] = {
@@ -391,6 +379,6 @@ RUN_FORMATS: dict[str, Reader] = {
     "jsonl": _json_lines,
     "csv": _csv,
     "tvr": _tvr_submission,
-    "qvhighlights": _qvhighlights_run,
+    "qvhighlights": _qvhighlights,
     "trec": _trec,
 }

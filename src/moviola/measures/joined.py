@@ -7,9 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
-from moviola.measures.matching import FREE, match
+from moviola.measures.matching import FREE, Pairs, join, match, spread
 from moviola.measures.measure_names import Counting
-from moviola.measures.pairs import Pairs, join, spread
 from moviola.measures.presets import Preset
 from moviola.measures.qrels_and_run import Columns, Flags, Floats, Integers, Qrels, Run
 from moviola.temporal import overlap

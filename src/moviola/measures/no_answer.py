@@ -54,7 +54,6 @@ __all__ = [
     "matched_iou",
     "matched_iou_beyond",
     "recall",
-    "recall_beyond",
     "refused_share",
     "rejection_f1",
     "rejection_f1_of",
@@ -212,14 +211,18 @@ def accuracy(joined: Joined, measure: Measure) -> float:
     return float(right.mean()) if len(right) else 0.0
 
 
-def recall(joined: Joined, measure: Measure) -> Floats:
-    """mR@k: matches of all judged moments, mean over the thresholds."""
-    return _mean_recall(joined, measure, beyond=0)
-
-
-def recall_beyond(joined: Joined, measure: Measure) -> Floats:
-    """mR+@k: the same beyond the first moment of each."""
-    return _mean_recall(joined, measure, beyond=1)
+def recall(joined: Joined, measure: Measure, *, beyond: int = 0) -> Floats:
+    """mR@k: matches of all judged moments, mean over the thresholds; mR+@k ``beyond`` the first of each."""
+    whole = joined.relevant_truths - beyond
+    shares = []
+    for threshold in OVERLAPS:
+        taken = joined.taken(threshold, False)
+        hit = (taken != FREE) & (joined.rank <= measure.k)
+        hit[hit] = joined.relevance[taken[hit]] > 0
+        matches = np.bincount(joined.query[hit], minlength=joined.queries)
+        shares.append(_divided(np.maximum(0, matches - beyond), whole))
+    mean: Floats = np.mean(shares, axis=0)
+    return mean
 
 
 def matched_iou(joined: Joined, measure: Measure) -> Floats:
@@ -247,19 +250,6 @@ def _refused(joined: Joined, measure: Measure) -> Flags:
     level = -np.inf if measure.level is None else measure.level
     refused: Flags = (joined.answered == 0) | (joined.sureness <= level)
     return refused
-
-
-def _mean_recall(joined: Joined, measure: Measure, *, beyond: int) -> Floats:
-    whole = joined.relevant_truths - beyond
-    shares = []
-    for threshold in OVERLAPS:
-        taken = joined.taken(threshold, False)
-        hit = (taken != FREE) & (joined.rank <= measure.k)
-        hit[hit] = joined.relevance[taken[hit]] > 0
-        matches = np.bincount(joined.query[hit], minlength=joined.queries)
-        shares.append(_divided(np.maximum(0, matches - beyond), whole))
-    mean: Floats = np.mean(shares, axis=0)
-    return mean
 
 
 def _matched(joined: Joined, measure: Measure) -> tuple[Floats, Floats, Floats]:

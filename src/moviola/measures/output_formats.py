@@ -12,6 +12,7 @@ from moviola.errors import InvalidValue
 from moviola.files.writing import atomic_write
 from moviola.measures.qrels_and_run import Columns, Qrels, Run
 from moviola.measures.trec import documents, strict_scores
+from moviola.measures.tvr import submission_of
 
 __all__ = ["WRITERS", "format_of", "write_qrels", "write_run"]
 
@@ -102,15 +103,7 @@ def _word(query: str) -> str:
 def _tvr(moments: Columns, file: IO[str]) -> None:
     if not isinstance(moments, Run):
         raise InvalidValue("TVR's form of judgements has no relevance; write json")
-    codes = {name: i for i, name in enumerate(moments.video_ids)}
-    predictions = [
-        {
-            "desc_id": int(query) if query.isascii() and query.isdigit() else query,
-            "predictions": [[codes[row["video_id"]], row["start"], row["end"], row["score"]] for row in rows],
-        }
-        for query, rows in moments.rows().items()
-    ]
-    json.dump({"video2idx": codes, "VCMR": predictions}, file)
+    json.dump(submission_of(moments, "VCMR"), file)
 
 
 def _qvhighlights(moments: Columns, file: IO[str]) -> None:

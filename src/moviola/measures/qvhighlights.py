@@ -17,12 +17,12 @@ import numpy as np
 
 from moviola.errors import DataError
 from moviola.files.rows import json_rows, read_text
+from moviola.measures.no_answer import OVERLAPS
 from moviola.measures.qrels_and_run import Flags, Floats, query_name
 from moviola.temporal import overlap
 
 __all__ = ["average_precision", "highlight_precision", "qvhighlights", "read_qvhighlights"]
 
-OVERLAPS = tuple(round(0.5 + 0.05 * i, 2) for i in range(10))
 LENGTHS: dict[str, tuple[float, float]] = {
     "short": (0, 10),
     "middle": (10, 30),

@@ -8,7 +8,7 @@ time stamps (DiDeMo), then at least two of them must agree with the prediction.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,8 @@ from moviola.measures.qrels_and_run import Flags, Run, query_name
 from moviola.temporal import overlap
 
 __all__ = [
-    "OVERLAPS", "TOPS", "read_tvr_submission", "read_tvr_truth", "tvr_recall", "tvr_recall_of",
+    "OVERLAPS", "TOPS", "read_tvr_submission", "read_tvr_truth", "submission_of", "tvr_recall",
+    "tvr_recall_of",
 ]  # fmt: skip
 
 TASKS = ("VCMR", "SVMR", "VR")
@@ -214,17 +215,16 @@ def tvr_recall_of(
     except DataError:
         submission = {}
     if "video2idx" not in submission:
-        submission = _submission(read_run(run), rows, task)
+        submission = submission_of(read_run(run), task, (str(row["vid_name"]) for row in rows))
     return tvr_recall(submission, rows, tops=tops)
 
 
-def _submission(run: Run, truth: Sequence[Mapping[str, Any]], task: str) -> dict[str, Any]:
-    """A run as a submission; videos of the truth that it never names are included."""
-    names = dict.fromkeys([*run.video_ids, *(str(row["vid_name"]) for row in truth)])
-    codes = {name: place for place, name in enumerate(names)}
+def submission_of(run: Run, task: str, videos: Iterable[str] = ()) -> dict[str, Any]:
+    """A run as a submission of one task; its ``video2idx`` has the run's videos, and these besides."""
+    codes = {name: place for place, name in enumerate(dict.fromkeys([*run.video_ids, *videos]))}
     entries = [
         {
-            "desc_id": query,
+            "desc_id": int(query) if query.isascii() and query.isdigit() else query,
             "predictions": [[codes[m["video_id"]], m["start"], m["end"], m["score"]] for m in rows],
         }
         for query, rows in run.rows().items()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, replace
-from typing import Self
+from typing import Any, Self
 
 import torch
 from torch import Tensor
 
-__all__ = ["Batch", "CandidateBatch", "PairBatch", "Ranked", "rows_at_once"]
+__all__ = ["Batch", "CandidateBatch", "PairBatch", "Ranked", "Rows", "Tensors", "rows_at_once"]
 
 _LARGEST = 2**26
 """Numbers in the largest tensor of a ranking: 256 MiB of float32."""
@@ -20,7 +21,43 @@ def rows_at_once(numbers: int) -> int:
 
 
 @dataclass(frozen=True)
-class Batch:
+class Tensors:
+    """A value of tensors, or tuples of them; None for one that is not there."""
+
+    def to(self, device: torch.device | str) -> Self:
+        """The same on another device."""
+        return self._each(lambda tensor: tensor.to(device))
+
+    def _each(self, change: Callable[[Tensor], Tensor]) -> Self:
+        def changed(value: Any) -> Any:
+            if isinstance(value, tuple):
+                return tuple(map(changed, value))
+            return None if value is None else change(value)
+
+        return replace(self, **{field.name: changed(getattr(self, field.name)) for field in fields(self)})
+
+
+@dataclass(frozen=True)
+class Rows(Tensors):
+    """Encoded queries, videos or windows, one for each row of every tensor."""
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return len(getattr(self, fields(self)[0].name))
+
+    def select(self, rows: Tensor | slice) -> Self:
+        """Those at ``rows``, in that order, as often as they occur.
+
+        Args:
+            rows: int64, whose shape takes the place of the first dimension; or a slice, which copies nothing.
+        """
+        if isinstance(rows, slice):
+            return self._each(lambda tensor: tensor[rows])
+        return self._each(lambda tensor: tensor[rows.to(tensor.device)])
+
+
+@dataclass(frozen=True)
+class Batch(Tensors):
     """Common part of all batches: B queries and U different videos (or windows of videos).
 
     Attributes:
@@ -40,15 +77,6 @@ class Batch:
     def __len__(self) -> int:
         """Number of queries."""
         return len(self.query)
-
-    def to(self, device: torch.device | str) -> Self:
-        """The same batch on another device."""
-        tensors = {
-            field.name: value.to(device)
-            for field in fields(self)
-            if (value := getattr(self, field.name)) is not None
-        }
-        return replace(self, **tensors)
 
 
 @dataclass(frozen=True)
@@ -108,3 +136,15 @@ class Ranked:
     start: Tensor
     end: Tensor
     score: Tensor
+
+    @classmethod
+    def joined(cls, parts: Iterable[Ranked]) -> Ranked:
+        """Those of some queries after those of others."""
+        together = list(parts)
+        columns = ([getattr(part, field.name) for part in together] for field in fields(cls))
+        return cls(*map(torch.cat, columns))
+
+    @classmethod
+    def whole_videos(cls, rows: Tensor, scores: Tensor) -> Ranked:
+        """Videos, by row and score (Q, K) each, as moments that end when their videos do."""
+        return cls(rows, torch.zeros_like(scores), torch.full_like(scores, torch.inf), scores)

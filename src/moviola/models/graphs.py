@@ -120,8 +120,6 @@ def _converted(part: Part) -> Any:
 
 def _examples(shapes: Sequence[tuple[int | None, ...]]) -> list[Any]:
     """Arrays of such shapes; those of two axes are masks, or vectors for which ones do as well."""
-    draw, sides = (
-        np.random.default_rng(0),
-        [[_SOME if side is None else side for side in own] for own in shapes],
-    )
+    draw = np.random.default_rng(0)
+    sides = [[_SOME if side is None else side for side in own] for own in shapes]
     return [np.ones(own, np.float32) if len(own) == 2 else draw.random(own, np.float32) for own in sides]

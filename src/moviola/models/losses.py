@@ -9,8 +9,7 @@ The ranking loss in the batch is that of XML (Lei et al., ECCV 2020) and of ReLo
 The contrasts of frames and of videos are ReLoCLNet's (FCL and VCL).
 
 The contrastive family, :data:`CONTRASTIVE`, is that of SPR's first stage (Eq. 1), after MIL-NCE (Miech et
-al., CVPR 2020): how badly each row of logits finds its positives; :func:`both_directions` adds the columns'
-view.
+al., CVPR 2020): how badly each row of logits finds its positives.
 """
 
 from __future__ import annotations
@@ -27,7 +26,6 @@ from moviola.errors import InvalidValue
 __all__ = [
     "CONTRASTIVE",
     "PAIRWISE_LOSSES",
-    "both_directions",
     "draw_ranks",
     "frame_contrast",
     "hinge",
@@ -236,13 +234,6 @@ CONTRASTIVE: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "mil-ce": mil_ce,
     "info-nce": info_nce,
 }
-
-
-def both_directions(
-    loss: Callable[[Tensor, Tensor], Tensor], logits: Tensor, relevance: Tensor
-) -> tuple[Tensor, Tensor]:
-    """A contrastive loss of the rows (query to segment) and of the columns (segment to query)."""
-    return loss(logits, relevance), loss(logits.T, relevance.T)
 
 
 def _row_mean(logits: Tensor, weights: Tensor) -> Tensor:

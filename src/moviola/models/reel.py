@@ -24,7 +24,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from moviola.models.batches import Batch
+from moviola.models.batches import Batch, Rows
 from moviola.models.layers import (
     AttentionBlock,
     InputProjection,
@@ -94,15 +94,11 @@ class AnswerBatch(Batch):
 
 
 @dataclass(frozen=True)
-class ReelContext:
+class ReelContext(Rows):
     """Stored encodings of N videos or windows: ``clips`` (N, L, 3, h), ``mask`` (N, L), float32."""
 
     clips: Tensor
     mask: Tensor
-
-    def select(self, rows: Tensor) -> ReelContext:
-        """The videos at ``rows`` (M,) int64, in that order."""
-        return ReelContext(self.clips[rows], self.mask[rows])
 
 
 class _TimeBlock(nn.Module):

@@ -51,16 +51,10 @@ _TWO_STREAMS: dict[str, Callable[[State], object]] = {
     "subtitle_size": _size("sub_input_proj.LayerNorm.weight"),
     "query_size": _size("query_input_proj.LayerNorm.weight"),
     "hidden_size": _size("video_input_proj.net.1.weight"),
-}
-_RELOCLNET = _TWO_STREAMS | {
     "max_clips": _size("ctx_pos_embed.position_embeddings.weight"),
     "max_tokens": _size("query_pos_embed.position_embeddings.weight"),
 }
-_XML = _TWO_STREAMS | {
-    "max_clips": _size("ctx_pos_embed.position_embeddings.weight"),
-    "max_tokens": _size("query_pos_embed.position_embeddings.weight"),
-    "kernel": _size("merged_st_predictor.weight", 2),
-}
+_AS_PUBLISHED: dict[str, object] = {"reference_padding": True, "mask_silent": False}
 _VIDEO = "encoder.videoEncoder"
 _HEAD = "moment_localization_head.begin_score_modeling.clip_score_predictor"
 
@@ -78,10 +72,9 @@ RELEASES: dict[str, Release] = {
     "reloclnet-tvr-ranking": Release(
         "reloclnet",
         ("video_encoder3.self.query.weight", "query_encoder1.self.query.weight"),
-        _RELOCLNET,
+        _TWO_STREAMS,
         {
-            "reference_padding": True,
-            "mask_silent": False,
+            **_AS_PUBLISHED,
             "labels": "tvr_ranking",
             "shortest_span": 2,
             "longest_span": 16,
@@ -90,10 +83,9 @@ RELEASES: dict[str, Release] = {
     "spr-stage3": Release(
         "reloclnet",
         ("video_encoder3.self.query.weight", "query_encoder1.self.query.weight"),
-        _RELOCLNET,
+        _TWO_STREAMS,
         {
-            "reference_padding": True,
-            "mask_silent": False,
+            **_AS_PUBLISHED,
             "labels": "spr",
             "shortest_span": 1,
             "longest_span": 16,
@@ -105,8 +97,8 @@ RELEASES: dict[str, Release] = {
     "xml": Release(
         "xml",
         ("video_encoder2.self.query.weight", "modular_vector_mapping.weight"),
-        _XML,
-        {"reference_padding": True, "mask_silent": False, "release_end": True},
+        _TWO_STREAMS | {"kernel": _size("merged_st_predictor.weight", 2)},
+        {**_AS_PUBLISHED, "release_end": True},
     ),
     "conquer": Release(
         "conquer",
@@ -130,7 +122,7 @@ RELEASES: dict[str, Release] = {
                 "exclusive" if "video_scoring_head.video_score_predictor.0.weight" in state else "general"
             ),
         },
-        {"reference_padding": True, "mask_silent": False},
+        _AS_PUBLISHED,
     ),
 }
 """Released checkpoints that can be converted. The two lines of ReLoCLNet differ in labels and decoding."""

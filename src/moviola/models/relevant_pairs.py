@@ -25,7 +25,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from moviola.errors import InvalidValue
-from moviola.models.losses import draw_ranks, hinge, in_batch_ranking_loss, take_ranked
+from moviola.models.losses import draw_ranks, hinge, in_batch_ranking_loss, span_cross_entropy, take_ranked
 
 __all__ = [
     "BOUNDARY_SCORES",
@@ -150,8 +150,7 @@ def relevant_span_loss(
         relevance, confidence: see the module.
     """
     row, column = relevance.nonzero(as_tuple=True)
-    missed = F.cross_entropy(start[row, video[column]], labels[column, 0], reduction="none")
-    missed = missed + F.cross_entropy(end[row, video[column]], labels[column, 1], reduction="none")
+    missed = span_cross_entropy(start[row, video[column]], end[row, video[column]], labels[column])
     return (confidence[row, column] * missed).sum() / max(len(row), 1)
 
 

@@ -27,7 +27,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from moviola.errors import InvalidValue
-from moviola.models.batches import PairBatch, Ranked, rows_at_once
+from moviola.models.batches import PairBatch, Ranked, Rows, rows_at_once
 from moviola.models.clip_windows import LABELS
 from moviola.models.layers import (
     Attention,
@@ -50,10 +50,11 @@ from moviola.models.losses import (
     span_cross_entropy,
     video_contrast,
 )
-from moviola.models.spans import corpus_spans, top_scores, window_spans
+from moviola.models.refining import WindowModel, Windows
+from moviola.models.spans import corpus_spans, ranked_spans, top_scores
 from moviola.models.streams import TwoStreams
 
-__all__ = ["SPR_LARGE", "SPR_SMALL", "Context", "Queries", "ReLoCLNet", "ReLoCLNetConfig", "Windows"]
+__all__ = ["SPR_LARGE", "SPR_SMALL", "Context", "Queries", "ReLoCLNet", "ReLoCLNetConfig"]
 
 
 @dataclass(frozen=True)
@@ -137,7 +138,7 @@ SPR_LARGE = replace(SPR_SMALL, hidden_size=768)
 
 
 @dataclass(frozen=True)
-class Context:
+class Context(Rows):
     """V encoded videos or windows; knows no query, so it may be stored.
 
     Attributes:
@@ -148,17 +149,9 @@ class Context:
     mask: Tensor
     clips: tuple[Tensor, ...]
 
-    def __len__(self) -> int:
-        """Number of videos."""
-        return len(self.mask)
-
-    def select(self, rows: Tensor) -> Context:
-        """The videos at ``rows`` (N,) int64, in that order, as often as they occur."""
-        return Context(self.mask[rows], tuple(stream[rows] for stream in self.clips))
-
 
 @dataclass(frozen=True)
-class Queries:
+class Queries(Rows):
     """Q encoded queries.
 
     Attributes:
@@ -169,36 +162,12 @@ class Queries:
     vectors: Tensor
     weights: Tensor
 
-    def __len__(self) -> int:
-        """Number of queries."""
-        return len(self.vectors)
 
-    def select(self, rows: Tensor) -> Queries:
-        """The queries at ``rows`` (N,) int64, in that order, as often as they occur."""
-        return Queries(self.vectors[rows], self.weights[rows])
-
-
-@dataclass(frozen=True)
-class Windows:
-    """One more window for each pair of a batch, with the shapes of a batch of B videos."""
-
-    visual: Tensor
-    mask: Tensor
-    subtitles: Tensor | None
-
-
-class ReLoCLNet(TwoStreams):
+class ReLoCLNet(WindowModel, TwoStreams):
     """The model; parameters bear the names of the published checkpoints."""
 
     def __init__(self, config: ReLoCLNetConfig) -> None:
-        super().__init__(
-            config.visual_size,
-            config.subtitle_size,
-            reference_padding=config.reference_padding,
-            mask_silent=config.mask_silent,
-            stream_weights=config.stream_weights,
-        )
-        self.config = config
+        super().__init__(config)
         size, heads, dropout = config.hidden_size, config.heads, config.dropout
         self.query_pos_embed = LearnedPositions(config.max_tokens, size, dropout)
         self.query_input_proj = InputProjection(config.query_size, size, dropout)
@@ -304,26 +273,16 @@ class ReLoCLNet(TwoStreams):
             self._rank_chunk(queries.select(chunk), context, searched)
             for chunk in torch.split(rows, rows_at_once(each))
         ]
-        return Ranked(*(torch.cat(columns) for columns in zip(*parts, strict=True)))
+        return Ranked.joined(parts)
 
-    def rank_videos(
-        self, query: Tensor, query_mask: Tensor, context: Context, *, keep: int | None = None
-    ) -> tuple[Tensor, Tensor]:
-        """Videos (VR): rows (Q, T) int64 of the best, and exp(alpha s) (Q, T), falling.
-
-        Args are those of :meth:`rank`; T is ``keep`` (default ``top_videos``), or fewer in a smaller corpus.
-        """
-        queries = self.encode_query(query, query_mask)
+    def corpus_scores(self, queries: Queries, context: Context) -> Tensor:
+        """:meth:`video_scores`, some queries at a time."""
         videos, length = context.mask.shape
-        each = len(context.clips) * videos * length
-        scores = [
-            self.video_scores(queries.select(chunk), context)
-            for chunk in torch.split(torch.arange(len(queries), device=query.device), rows_at_once(each))
-        ]
-        best, rows = top_scores(torch.cat(scores), keep or self.config.top_videos)
-        return rows, (self.config.alpha * best).exp()
+        rows = torch.arange(len(queries), device=context.mask.device)
+        parts = torch.split(rows, rows_at_once(len(context.clips) * videos * length))
+        return torch.cat([self.video_scores(queries.select(part), context) for part in parts])
 
-    def _rank_chunk(self, queries: Queries, context: Context, searched: int) -> tuple[Tensor, ...]:
+    def _rank_chunk(self, queries: Queries, context: Context, searched: int) -> Ranked:
         config = self.config
         score, video = top_scores(self.video_scores(queries, context), searched)
         pairs = torch.arange(len(queries), device=video.device).repeat_interleave(searched)
@@ -336,35 +295,9 @@ class ReLoCLNet(TwoStreams):
             longest=config.longest_span,
             k=config.top_moments,
         )
-        none = place < 0
         stop = LABELS[config.labels].end_clip(spans.end)
-        return (
-            video.gather(1, place.clamp(min=0)).masked_fill(none, -1),
-            (spans.start * config.clip_seconds).masked_fill(none, 0),
-            (stop * config.clip_seconds).masked_fill(none, 0),
-            spans.score,
-        )
-
-    def refine(self, query: Tensor, query_mask: Tensor, context: Context) -> tuple[Tensor, Tensor, Tensor]:
-        """The best span of each window (SPR, section 3.3).
-
-        Args:
-            query: (N, Lq, query_size) float32, row i for window i; or (1, Lq, query_size) for all windows.
-            query_mask: (N, Lq) or (1, Lq) float32.
-            context: N windows.
-
-        Returns:
-            Scores (N,) float32, clips of start (N,) int64 and of end (N,) int64, in the convention of the
-            labels. A window with too few clips for the shortest span is returned whole.
-        """
-        config = self.config
-        queries = self.encode_query(query, query_mask)
-        start, end = self.span_logits(queries, context)
-        spans = window_spans(
-            start, end, context.mask, shortest=config.shortest_span, longest=config.longest_span
-        )
-        score = spans.score + config.alpha * self.pair_scores(queries, context)
-        return score.exp(), spans.start, spans.end
+        rows = video.gather(1, place.clamp(min=0)).masked_fill(place < 0, -1)
+        return ranked_spans(rows, spans, stop, config.clip_seconds)
 
     # ---- training ----------------------------------------------------------------------------------------
 
@@ -416,14 +349,7 @@ class ReLoCLNet(TwoStreams):
             generator=generator,
             pairwise=config.ranking_loss,
         )
-        return {
-            "frame": config.frame_weight * (weight * frame).mean(),
-            "video": config.video_weight * (weight * video).mean(),
-            "span": config.span_weight * (weight * span).mean(),
-            "context": config.context_weight * context,
-            "query": config.query_weight * query,
-            **terms,
-        }
+        return self.weighted(weight * frame, weight * video, weight * span, context, query) | terms
 
     def _contrasts(
         self, batch: PairBatch, queries: Queries, middle: Context, hard: Context | None

@@ -19,10 +19,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from moviola.errors import InvalidValue
+from moviola.models.batches import Ranked
 
 __all__ = [
-    "PRODUCT", "SUM", "Combination", "Spans", "best_spans", "corpus_spans", "sliding", "span_band",
-    "top_scores", "window_spans",
+    "PRODUCT", "SUM", "Combination", "Spans", "best_spans", "corpus_spans", "ranked_spans", "sliding",
+    "span_band", "top_scores", "window_spans",
 ]  # fmt: skip
 
 
@@ -186,6 +187,19 @@ def corpus_spans(
     score, cell = top_scores(scores.flatten(-3), k)
     spans = _spans(score, cell // width % length, cell % width + shortest, combine)
     return (cell // (length * width)).masked_fill(spans.start < 0, -1), spans
+
+
+def ranked_spans(video: Tensor, spans: Spans, stop: Tensor, clip_seconds: float) -> Ranked:
+    """Spans of :func:`corpus_spans` as moments; the time of a missing one is 0 to 0, and its score as it is.
+
+    Args:
+        video: (Q, K) int64, -1 where there is no further span.
+        spans: (Q, K).
+        stop: (Q, K) int64, the clip at whose start each span is over.
+        clip_seconds: length of a clip.
+    """
+    start, end = ((clip * clip_seconds).masked_fill(video < 0, 0) for clip in (spans.start, stop))
+    return Ranked(video, start, end, spans.score)
 
 
 def _spans(score: Tensor, start: Tensor, extent: Tensor, combine: Combination) -> Spans:

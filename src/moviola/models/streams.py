@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import cast
+from collections.abc import Callable
+from typing import Any, cast
 
 from torch import Tensor, nn
 
 from moviola.errors import InvalidValue
 from moviola.models.layers import LearnedPositions, ModularQuery, cross_attention_bias, self_attention_bias
+from moviola.models.spans import top_scores
 
 __all__ = ["STREAM_WEIGHTS", "TwoStreams"]
 
@@ -19,35 +21,30 @@ class TwoStreams(nn.Module):
     """A model with parts per stream (``video_encoder1``, ``sub_encoder1``) and one embedding of positions.
 
     Attributes:
+        config: the model's; of its settings this part reads ``visual_size``, ``subtitle_size``,
+            ``reference_padding``, ``mask_silent`` and ``stream_weights``, and for ranking ``alpha`` and
+            ``top_videos``.
         stream_sizes: size of the features of each stream that there is, pictures (``video``) before subtitles
             (``sub``).
         reference_padding: let padding matter as it does in the releases (:mod:`moviola.models.layers`).
         mask_silent: leave clips without a subtitle out of the stream of subtitles (likewise).
         endpoints: numbers at the end of a clip's features that say where the clip is, not what is in it.
-        stream_weights: a name in :data:`STREAM_WEIGHTS`.
     """
 
     ctx_pos_embed: LearnedPositions
     modular_vector_mapping: ModularQuery
+    encode_query: Callable[[Tensor, Tensor], Any]
 
-    def __init__(
-        self,
-        visual_size: int,
-        subtitle_size: int,
-        *,
-        reference_padding: bool,
-        mask_silent: bool,
-        stream_weights: str,
-        endpoints: int = 0,
-    ) -> None:
+    def __init__(self, config: Any, *, endpoints: int = 0) -> None:
         super().__init__()
-        if stream_weights not in STREAM_WEIGHTS:
+        if config.stream_weights not in STREAM_WEIGHTS:
             raise InvalidValue(
-                f"stream_weights {stream_weights!r}: unknown; choose {', '.join(STREAM_WEIGHTS)}"
+                f"stream_weights {config.stream_weights!r}: unknown; choose {', '.join(STREAM_WEIGHTS)}"
             )
-        self.mask_silent, self.stream_weights, self.endpoints = mask_silent, stream_weights, endpoints
-        self.stream_sizes = {"video": visual_size} | ({"sub": subtitle_size} if subtitle_size else {})
-        self.reference_padding = reference_padding
+        self.config, self.endpoints = config, endpoints
+        self.mask_silent, self.reference_padding = config.mask_silent, config.reference_padding
+        sizes = {"video": config.visual_size, "sub": config.subtitle_size}
+        self.stream_sizes: dict[str, int] = {stream: size for stream, size in sizes.items() if size}
 
     def part(self, stream: str, name: str, *inputs: Tensor) -> Tensor:
         """Result of a part of a stream."""
@@ -115,10 +112,25 @@ class TwoStreams(nn.Module):
 
     def weights_of(self, tokens: Tensor, mask: Tensor) -> Tensor:
         """Weight of each stream for a query, (Q, S), sum 1, from its tokens (Q, Lq, D) and their mask."""
-        if self.stream_weights == "query":
+        if self.config.stream_weights == "query":
             return self.modular_vector_mapping.stream_weights(tokens, mask)
         streams = len(self.stream_sizes)
         return tokens.new_full((len(tokens), streams), 1 / streams)
+
+    def rank_videos(
+        self, query: Tensor, query_mask: Tensor, context: Any, *, keep: int | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Videos (VR): rows (Q, T) int64 of the best, and exp(alpha s) (Q, T), falling.
+
+        Args are those of ``rank``; T is ``keep`` (default ``top_videos``), or fewer in a smaller corpus.
+        """
+        scores = self.corpus_scores(self.encode_query(query, query_mask), context)
+        best, rows = top_scores(scores, keep or self.config.top_videos)
+        return rows, (self.config.alpha * best).exp()
+
+    def corpus_scores(self, queries: Any, context: Any) -> Tensor:
+        """Scores s (Q, V) float32 of all videos for all queries, in parts that bound the memory."""
+        raise NotImplementedError
 
     def _first_block(self, stream: str, features: Tensor, mask: Tensor) -> Tensor:
         clips = self.ctx_pos_embed(self.part(stream, "input_proj", features))

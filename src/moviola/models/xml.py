@@ -27,7 +27,7 @@ import torch
 from torch import Tensor, nn
 
 from moviola.errors import InvalidValue
-from moviola.models.batches import PairBatch, Ranked, rows_at_once
+from moviola.models.batches import PairBatch, Ranked, Rows, rows_at_once
 from moviola.models.clip_windows import LABELS
 from moviola.models.layers import (
     Attention,
@@ -43,7 +43,7 @@ from moviola.models.layers import (
 )
 from moviola.models.losses import PAIRWISE_LOSSES, in_batch_ranking_loss, span_cross_entropy
 from moviola.models.relevant_pairs import RelevantPairsConfig, relevant_pair_losses
-from moviola.models.spans import Spans, corpus_spans, top_scores
+from moviola.models.spans import corpus_spans, ranked_spans, top_scores
 from moviola.models.streams import TwoStreams
 
 __all__ = ["XML", "XMLConfig", "XMLContext", "XMLQueries", "with_endpoints"]
@@ -122,7 +122,7 @@ class XMLConfig:
 
 
 @dataclass(frozen=True)
-class XMLContext:
+class XMLContext(Rows):
     """V encoded videos, free of any query.
 
     Attributes:
@@ -136,17 +136,9 @@ class XMLContext:
     localisation: Tensor
     mask: Tensor
 
-    def __len__(self) -> int:
-        """Number of videos."""
-        return len(self.mask)
-
-    def select(self, rows: Tensor | slice) -> XMLContext:
-        """The videos of some rows (int64, or a slice, which copies nothing)."""
-        return XMLContext(self.retrieval[rows], self.localisation[rows], self.mask[rows])
-
 
 @dataclass(frozen=True)
-class XMLQueries:
+class XMLQueries(Rows):
     """Q encoded queries.
 
     Attributes:
@@ -159,28 +151,12 @@ class XMLQueries:
     localisation: Tensor
     weights: Tensor
 
-    def __len__(self) -> int:
-        """Number of queries."""
-        return len(self.retrieval)
-
-    def select(self, rows: Tensor | slice) -> XMLQueries:
-        """The queries of some rows."""
-        return XMLQueries(self.retrieval[rows], self.localisation[rows], self.weights[rows])
-
 
 class XML(TwoStreams):
     """Encodes, trains and ranks as section 4 of TVR says; keys of the state dict are those of the release."""
 
     def __init__(self, config: XMLConfig) -> None:
-        super().__init__(
-            config.visual_size,
-            config.subtitle_size,
-            reference_padding=config.reference_padding,
-            mask_silent=config.mask_silent,
-            stream_weights=config.stream_weights,
-            endpoints=ENDPOINTS,
-        )
-        self.config = config
+        super().__init__(config, endpoints=ENDPOINTS)
         size, heads, dropout = config.hidden_size, config.heads, config.dropout
         self.query_pos_embed = LearnedPositions(config.max_tokens, size, dropout)
         self.ctx_pos_embed = LearnedPositions(config.max_clips, size, dropout)
@@ -345,7 +321,7 @@ class XML(TwoStreams):
             missing moment is 0 to 0 and its score -inf.
         """
         queries = self.encode_query(query, query_mask)
-        best, rows = top_scores(self._score_corpus(queries, context), self.config.top_videos)
+        best, rows = top_scores(self.corpus_scores(queries, context), self.config.top_videos)
         return self._rank_in(queries, context, rows, (self.config.alpha * best).exp())
 
     def rank_within(self, query: Tensor, query_mask: Tensor, context: XMLContext, video: Tensor) -> Ranked:
@@ -356,18 +332,7 @@ class XML(TwoStreams):
         queries = self.encode_query(query, query_mask)
         return self._rank_in(queries, context, video[:, None], torch.ones_like(video[:, None]).float())
 
-    def rank_videos(
-        self, query: Tensor, query_mask: Tensor, context: XMLContext, *, keep: int | None = None
-    ) -> tuple[Tensor, Tensor]:
-        """Videos (VR): rows (Q, T) int64 of the best, and exp(alpha s) (Q, T), falling.
-
-        Args are those of :meth:`rank`; T is ``keep`` (default ``top_videos``), or fewer in a smaller corpus.
-        """
-        scores = self._score_corpus(self.encode_query(query, query_mask), context)
-        best, rows = top_scores(scores, keep or self.config.top_videos)
-        return rows, (self.config.alpha * best).exp()
-
-    def _score_corpus(self, queries: XMLQueries, context: XMLContext) -> Tensor:
+    def corpus_scores(self, queries: XMLQueries, context: XMLContext) -> Tensor:
         """:meth:`video_scores`, some videos at a time."""
         _, streams, length, size = context.retrieval.shape
         block = rows_at_once(length * max(len(queries), streams * size))
@@ -393,15 +358,9 @@ class XML(TwoStreams):
                 longest=config.longest_span, k=config.top_moments,
             )  # fmt: skip
             numbers = rows[some].gather(1, place.clamp(min=0)).masked_fill(place < 0, -1)
-            parts.append(self._ranked(numbers, spans))
-        return Ranked(*(torch.cat(column) for column in zip(*parts, strict=True)))
-
-    def _ranked(self, video: Tensor, spans: Spans) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        stop = LABELS[self.config.labels].end_clip(spans.end) + int(self.config.release_end)
-        start, end = (
-            (clip * self.config.clip_seconds).masked_fill(video < 0, 0) for clip in (spans.start, stop)
-        )
-        return video, start, end, spans.score
+            stop = LABELS[config.labels].end_clip(spans.end) + int(config.release_end)
+            parts.append(ranked_spans(numbers, spans, stop, config.clip_seconds))
+        return Ranked.joined(parts)
 
 
 def _relevant(

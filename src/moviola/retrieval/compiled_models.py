@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,21 +20,19 @@ from numpy.typing import NDArray
 from moviola.compiled import Compiled, Source
 from moviola.devices import require_torch
 from moviola.errors import DataError
-from moviola.features import QueryFeatures, VideoFeatures
-from moviola.models.clip_windows import ClipWindows
+from moviola.features import QueryFeatures
 from moviola.models.description import read_description
 from moviola.models.graphs import convert_part, has_graphs, read_graph
-from moviola.retrieval.calibration import logarithm
-from moviola.retrieval.encoded_windows import EncodedWindows
 from moviola.retrieval.refiners.reel import ReelRefiner
-from moviola.retrieval.refiners.trained import Decoded, TrainedRefiner
+from moviola.retrieval.refiners.trained import Decoded
+from moviola.retrieval.refiners.windowed import WindowRefiner
 from moviola.retrieval.segments import normalised, whole_segments
 from moviola.retrieval.stage1 import TrainedVectors
 from moviola.threads import ONE, compute_threads
 
 __all__ = [
-    "CompiledModel", "CompiledReel", "CompiledStage1", "CompiledWindowRefiner", "CompiledWindows", "Graphs",
-    "compiled_reel", "compiled_windows",
+    "CompiledModel", "CompiledReel", "CompiledStage1", "CompiledWindows", "Graphs", "compiled_reel",
+    "compiled_windows",
 ]  # fmt: skip
 
 Floats = NDArray[np.float32]
@@ -51,9 +49,9 @@ _SOME = 3
 class Graphs:
     """Folders of compiled graphs.
 
-    folder: the first place to look.
+    Attributes:
+        folder: the first place to look.
         spare: second place for missing or damaged graphs, where they are also made; None: the first.
-        spare: where those are looked for, and made, that are not there or damaged; None: there.
     """
 
     folder: Path
@@ -75,10 +73,10 @@ class Graphs:
 class CompiledModel(ABC):
     """A model's folder, with the graphs of its parts.
 
-    folder: written by :func:`moviola.models.pretrained.save_pretrained`.
-        folder: what :func:`moviola.models.pretrained.save_pretrained` wrote.
+    Attributes:
+        folder: written by :func:`moviola.models.pretrained.save_pretrained`.
+        revision: changes with the model's weights and settings.
         graphs: folders of the graphs.
-        graphs: where they are.
     """
 
     folder: Path
@@ -93,13 +91,17 @@ class CompiledModel(ABC):
     def _config(self) -> dict[str, Any]:
         return read_description(self.folder).config
 
-    def _setting(self, name: str, kind: Callable[[Any], Any]) -> Any:
+    def _number(self, name: str) -> int:
         try:
-            return kind(self._config[name])
+            return int(self._config[name])
         except (KeyError, TypeError, ValueError) as error:
             raise DataError(
                 f"{self.folder / 'config.json'}: {name} is missing or no number; save the model again"
             ) from error
+
+    @cached_property
+    def _planned(self) -> dict[tuple[str, int], Compiled]:
+        return {}
 
     def _part(self, name: str, threads: int = ONE) -> Compiled:
         """A part of the model; see :func:`moviola.models.parts.parts_of`."""
@@ -112,7 +114,10 @@ class CompiledModel(ABC):
 
             return convert_part(from_pretrained(self.folder), name)
 
-        return self.graphs.compiled(Source(f"{self.revision} {name}", self.revision, build, threads))
+        if (name, threads) not in self._planned:
+            source = Source(f"{self.revision} {name}", self.revision, build, threads)
+            self._planned[name, threads] = self.graphs.compiled(source)
+        return self._planned[name, threads]
 
 
 @dataclass(frozen=True)
@@ -122,35 +127,19 @@ class CompiledStage1(TrainedVectors, CompiledModel):
     def segments(self, clips: Floats, segment_clips: int) -> Floats:
         """(ceil(n / T), d) float32, L2-normalised, of the n >= 1 clips (n, d) of a video."""
         whole = whole_segments(clips, segment_clips)
-        part = self._few_segments if len(whole) <= _FEW else self._many_segments
+        part = self._part("segments", ONE if len(whole) <= _FEW else compute_threads())
         parts = [part(whole[begin : begin + _BATCH])[0] for begin in range(0, len(whole), _BATCH)]
         return normalised(np.concatenate(parts))
 
     def queries(self, queries: QueryFeatures) -> Floats:
         """(Q, d) float32, L2-normalised."""
-        return normalised(self._queries(queries.vectors)[0])
+        return normalised(self._part("queries")(queries.vectors)[0])
 
     def make(self) -> None:
         """Make the missing graphs."""
-        size = self._size
+        size = self._number("hidden_size")
         self.segments(np.eye(_SOME, size, dtype=np.float32), 1)
-        self._queries(np.eye(_SOME, size, dtype=np.float32))
-
-    @property
-    def _size(self) -> int:
-        return cast("int", self._setting("hidden_size", int))
-
-    @cached_property
-    def _queries(self) -> Compiled:
-        return self._part("queries")
-
-    @cached_property
-    def _few_segments(self) -> Compiled:
-        return self._part("segments")
-
-    @cached_property
-    def _many_segments(self) -> Compiled:
-        return self._part("segments", compute_threads())
+        self._part("queries")(np.eye(_SOME, size, dtype=np.float32))
 
 
 def compiled_reel(folder: Path, revision: str, graphs: Graphs, **options: Any) -> ReelRefiner:
@@ -165,17 +154,17 @@ class CompiledReel(CompiledModel):
     @property
     def max_tokens(self) -> int:
         """Maximum tokens of a query."""
-        return cast("int", self._setting("max_tokens", int))
+        return self._number("max_tokens")
 
     @property
     def reads_subtitles(self) -> bool:
         """Whether it has a stream of subtitles."""
-        return bool(self._setting("subtitle_size", int))
+        return bool(self._number("subtitle_size"))
 
     def encode_clips(self, visual: Floats, subtitles: Floats | None) -> Floats:
         """(L, 3, h) of a video's clips."""
         streams = [visual[None]] if subtitles is None else [visual[None], subtitles[None]]
-        encoded: Floats = self._clips(*streams)[0][0]
+        encoded: Floats = self._part("clips")(*streams)[0][0]
         return encoded
 
     def encode_query(self, tokens: Floats) -> Floats:
@@ -183,7 +172,7 @@ class CompiledReel(CompiledModel):
         padded = np.zeros((1, self.max_tokens, tokens.shape[1]), np.float32)
         padded[0, : len(tokens)] = tokens
         mask = np.arange(self.max_tokens)[None] < len(tokens)
-        encoded: Floats = self._query(padded, mask.astype(np.float32))[0][0]
+        encoded: Floats = self._part("query")(padded, mask.astype(np.float32))[0][0]
         return encoded
 
     def best_spans(self, similarity: Floats, mask: Floats) -> Decoded:
@@ -191,60 +180,39 @@ class CompiledReel(CompiledModel):
         count, length = mask.shape
         windows, clips = -count % _WINDOWS, -length % _CLIPS
         wider = np.pad(similarity, ((0, windows), (0, 0), (0, clips)))
-        score, first, last = self._spans(wider, np.pad(mask, ((0, windows), (0, clips))))
+        score, first, last = self._part("spans")(wider, np.pad(mask, ((0, windows), (0, clips))))
         return score[:count], first[:count], last[:count]
 
     def make(self) -> None:
         """Make the missing graphs."""
-        draw, sizes = np.random.default_rng(0), self._sizes
+        draw = np.random.default_rng(0)
+        names = ("visual_size", "subtitle_size") if self.reads_subtitles else ("visual_size",)
+        sizes = [self._number(name) for name in names]
         streams = [draw.normal(size=(_SOME, size)).astype(np.float32) for size in sizes]
         clips = self.encode_clips(streams[0], streams[1] if self.reads_subtitles else None)
-        tokens = draw.normal(size=(_SOME, self._setting("query_size", int))).astype(np.float32)
+        tokens = draw.normal(size=(_SOME, self._number("query_size"))).astype(np.float32)
         dots = np.einsum("rh,nrh->rn", self.encode_query(tokens), clips)[None]
         self.best_spans(dots, np.ones((1, _SOME), np.float32))
 
-    @property
-    def _sizes(self) -> tuple[int, ...]:
-        """Numbers in a row of each stream."""
-        names = ("visual_size", "subtitle_size") if self.reads_subtitles else ("visual_size",)
-        return tuple(self._setting(name, int) for name in names)
 
-    @cached_property
-    def _clips(self) -> Compiled:
-        return self._part("clips")
-
-    @cached_property
-    def _query(self) -> Compiled:
-        return self._part("query")
-
-    @cached_property
-    def _spans(self) -> Compiled:
-        return self._part("spans")
-
-
-def compiled_windows(folder: Path, revision: str, graphs: Graphs, **options: Any) -> CompiledWindowRefiner:
-    """One of SPR's refiners that runs a model's graphs; for the rest see :class:`TrainedRefiner`."""
-    return CompiledWindowRefiner(CompiledWindows(folder, revision, graphs), revision, **options)
+def compiled_windows(folder: Path, revision: str, graphs: Graphs, **options: Any) -> WindowRefiner:
+    """One of SPR's refiners that runs a model's graphs; for the rest see :class:`WindowRefiner`."""
+    return WindowRefiner(CompiledWindows(folder, revision, graphs), revision, **options)
 
 
 @dataclass(frozen=True)
 class CompiledWindows(CompiledModel):
-    """The parts of one of SPR's refiners, SPR_CLIP or SPR_ReLo (SPR, section 3.3)."""
+    """The parts of one of SPR's refiners, :class:`moviola.retrieval.refiners.windowed.WindowParts`."""
 
     @property
     def settings(self) -> Mapping[str, Any]:
         """The model's."""
         return self._config
 
-    @property
-    def reads_tokens(self) -> bool:
-        """Whether a query is its tokens; else it is one vector, and windows are pictures alone."""
-        return "query_size" in self._config
-
     def encode(self, visual: Floats, mask: Floats, subtitles: Floats | None) -> Floats:
         """Encodings of N windows, (N, L, ...)."""
         streams = (visual, mask) if subtitles is None else (visual, mask, subtitles)
-        return cast("Floats", self._windows(*streams)[0])
+        return cast("Floats", self._part("windows")(*streams)[0])
 
     def best_spans(self, query: Floats, kept: Floats, mask: Floats) -> Decoded:
         """Scores, first and last clip of the best span of each window for a query (n, d)."""
@@ -253,7 +221,7 @@ class CompiledWindows(CompiledModel):
         clips = 0 if self._config.get("reference_padding") else -length % _CLIPS
         around = ((0, -count % _WINDOWS), (0, clips))
         wider = np.pad(kept, (*around, *((0, 0),) * (kept.ndim - 2)))
-        score, first, last = self._answers(
+        score, first, last = self._part("answers")(
             query[None], np.ones((1, len(query)), np.float32), wider, np.pad(mask, around)
         )
         return score[:count], first[:count], last[:count]
@@ -261,67 +229,11 @@ class CompiledWindows(CompiledModel):
     def make(self) -> None:
         """Make the missing graphs."""
         draw, config = np.random.default_rng(0), self._config
-        size = self._setting("visual_size" if self.reads_tokens else "hidden_size", int)
-        heard = self._setting("subtitle_size", int) if self.reads_tokens else 0
+        reads_tokens = "query_size" in config
+        size = self._number("visual_size" if reads_tokens else "hidden_size")
+        heard = self._number("subtitle_size") if reads_tokens else 0
         visual, subtitles = (draw.normal(size=(1, _SOME, each)).astype(np.float32) for each in (size, heard))
         mask = np.ones((1, _SOME), np.float32)
         kept = self.encode(visual, mask, subtitles if heard else None)
         query = draw.normal(size=(1, config.get("query_size", size))).astype(np.float32)
         self.best_spans(query, kept, mask)
-
-    @cached_property
-    def _windows(self) -> Compiled:
-        return self._part("windows")
-
-    @cached_property
-    def _answers(self) -> Compiled:
-        return self._part("answers")
-
-
-@dataclass(frozen=True)
-class CompiledWindowRefiner(TrainedRefiner[CompiledWindows]):
-    """SPR's refiners: windows are encoded once for all queries."""
-
-    @property
-    def needs_tokens(self) -> bool:
-        """Whether the model reads the query's tokens."""
-        return self.model.reads_tokens
-
-    @property
-    def max_tokens(self) -> int:
-        """Maximum tokens of a query that the model reads."""
-        return int(self.model.settings.get("max_tokens", super().max_tokens))
-
-    @property
-    def labels(self) -> str:
-        """Meaning of the model's end clips."""
-        return str(self.model.settings["labels"])
-
-    @property
-    def max_clips(self) -> int:
-        """Maximum clips of a window; a longer one is pooled."""
-        return int(self.model.settings["max_clips"])
-
-    def evidence(self, score: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
-        """The logarithms of scores (n,), which are products of probabilities and an exponential."""
-        return logarithm(score)
-
-    @cached_property
-    def _encoded(self) -> EncodedWindows:
-        leaks = self.model.settings.get("reference_padding")
-        return EncodedWindows(self.model.encode, fixed=self.max_clips if leaks else 0)
-
-    def decode(
-        self,
-        queries: QueryFeatures,
-        query: int,
-        features: VideoFeatures,
-        video: NDArray[np.int64],
-        windows: ClipWindows,
-    ) -> Decoded:
-        """Scores (N,) above 0, first and last clip (N,) of the best span of each window."""
-        if not self.model.settings.get("subtitle_size"):
-            features = features.without_subtitles()
-        kept, mask = self._encoded(features, video, windows)
-        rows = queries.tokens(query) if self.needs_tokens else queries.vectors[query : query + 1]
-        return self.model.best_spans(rows, kept, mask)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -26,7 +26,7 @@ from moviola.retrieval.video_scores import VideoScores, score_blocks
 
 __all__ = [
     "PooledVideos", "Ranking", "best_videos", "encoded_corpus", "rank_corpus", "rank_videos",
-    "ranked_moments", "whole_videos",
+    "whole_videos",
 ]  # fmt: skip
 
 END_INSIDE = LABELS["spr"]
@@ -92,25 +92,13 @@ class PooledVideos:
         return ends
 
 
-class _Encoder(Protocol):
-    def encode_context(self, visual: Tensor, mask: Tensor, subtitles: Tensor | None) -> Any: ...
-
-
-class _Ranker(_Encoder, Protocol):
-    def rank(self, query: Tensor, query_mask: Tensor, context: Any) -> Ranked: ...
-
-    def rank_videos(
-        self, query: Tensor, query_mask: Tensor, context: Any, *, keep: int
-    ) -> tuple[Tensor, Tensor]: ...
-
-
 def encoded_corpus(model: nn.Module, videos: PooledVideos, *, batch: int = 64) -> Any:
     """All videos as the model's own context; encoded in batches of alike length.
 
     A context is a dataclass of tensors whose first dimension is videos; clips are the last dimension of its
     ``mask`` and the last but one of all others.
     """
-    device, encoder = next(model.parameters()).device, cast("_Encoder", model)
+    device, encoder = next(model.parameters()).device, cast("Any", model)
     order = np.argsort(videos.counts, kind="stable")
     parts: list[tuple[Tensor, Any]] = []
     for begin in range(0, len(order), batch):
@@ -141,56 +129,63 @@ def _joined(name: str, parts: list[tuple[Tensor, Any]]) -> Any:
     return out
 
 
-Ranking = Callable[[slice, Tensor, Tensor], Ranked]
-"""Ranks some queries: their places, tokens (B, Lq, d) and mask (B, Lq)."""
+Ranking = Callable[[slice, Tensor, Tensor, Any], Ranked]
+"""Ranks some queries in a corpus: their places, tokens (B, Lq, d), mask (B, Lq), and the model's context."""
 
 
-def ranked_moments(
-    rank: Ranking, videos: PooledVideos, queries: QueryFeatures, *, chunk: int = 64, keep: int = ANSWERS
+def rank_corpus(
+    model: nn.Module,
+    videos: PooledVideos,
+    queries: QueryFeatures,
+    rank: Ranking | None = None,
+    *,
+    chunk: int = 64,
 ) -> Moments:
-    """Answers to all queries, cut at the videos' durations; at most ``keep`` per query, scores as ranked."""
+    """Answers of a model in evaluation mode to all queries, cut at the videos' durations.
+
+    Args:
+        model: ranks all videos.
+        videos: in its form.
+        queries: in its form.
+        rank: by default the model's own ``rank``; scores are given as it has them.
+        chunk: queries at a time.
+
+    Returns:
+        At most :data:`ANSWERS` moments per query.
+    """
+    device = next(model.parameters()).device
+    ranking = rank or (lambda some, *given: cast("Any", model).rank(*given))
     columns: list[tuple[NDArray[Any], ...]] = []
-    for first in range(0, len(queries), chunk):
-        some = slice(first, min(first + chunk, len(queries)))
-        tokens, mask = token_batch(queries, np.arange(some.start, some.stop))
-        ranking = rank(some, tokens, mask)
-        video, start, end, score = (
-            column[:, :keep].cpu().numpy()
-            for column in (ranking.video, ranking.start, ranking.end, ranking.score)
-        )
-        query = np.broadcast_to(np.arange(some.start, some.stop)[:, None], video.shape)
-        stretch, durations = videos.stretch[video], videos.features.durations[video]
-        start = start.astype(np.float64) * stretch
-        end = np.minimum(end.astype(np.float64) * stretch, durations)
-        there = (video >= 0) & (end > start)
-        columns.append(tuple(column[there] for column in (query, video, start, end, score)))
+    with torch.inference_mode():
+        context = encoded_corpus(model, videos)
+        for first in range(0, len(queries), chunk):
+            some = slice(first, min(first + chunk, len(queries)))
+            tokens, mask = token_batch(queries, np.arange(some.start, some.stop))
+            ranked = ranking(some, tokens.to(device), mask.to(device), context)
+            video, start, end, score = (
+                column[:, :ANSWERS].cpu().numpy()
+                for column in (ranked.video, ranked.start, ranked.end, ranked.score)
+            )
+            query = np.broadcast_to(np.arange(some.start, some.stop)[:, None], video.shape)
+            stretch, durations = videos.stretch[video], videos.features.durations[video]
+            start = start.astype(np.float64) * stretch
+            end = np.minimum(end.astype(np.float64) * stretch, durations)
+            there = (video >= 0) & (end > start)
+            columns.append(tuple(column[there] for column in (query, video, start, end, score)))
     query, video, start, end, score = (np.concatenate(column) for column in zip(*columns, strict=True))
     counts = np.bincount(query, minlength=len(queries))
     match = score.astype(np.float64)
     return Moments(np.concatenate([[0], np.cumsum(counts)]), video, start, end, match, match)
 
 
-def rank_corpus(model: nn.Module, videos: PooledVideos, queries: QueryFeatures) -> Moments:
-    """Answers of a model that ranks all videos, in evaluation mode."""
-    device, ranker = next(model.parameters()).device, cast("_Ranker", model)
-    with torch.inference_mode():
-        context = encoded_corpus(model, videos)
-        return ranked_moments(
-            lambda some, query, mask: ranker.rank(query.to(device), mask.to(device), context), videos, queries
-        )
-
-
 def rank_videos(model: nn.Module, videos: PooledVideos, queries: QueryFeatures) -> Moments:
     """The best :data:`ANSWERS` whole videos of each query (VR), as a model ranks them."""
-    device, ranker = next(model.parameters()).device, cast("_Ranker", model)
-    with torch.inference_mode():
-        context = encoded_corpus(model, videos)
 
-        def rank(some: slice, query: Tensor, mask: Tensor) -> Ranked:
-            rows, scores = ranker.rank_videos(query.to(device), mask.to(device), context, keep=ANSWERS)
-            return Ranked(rows, torch.zeros_like(scores), torch.full_like(scores, torch.inf), scores)
+    def rank(some: slice, query: Tensor, mask: Tensor, context: Any) -> Ranked:
+        rows, scores = cast("Any", model).rank_videos(query, mask, context, keep=ANSWERS)
+        return Ranked.whole_videos(rows, scores)
 
-        return ranked_moments(rank, videos, queries)
+    return rank_corpus(model, videos, queries, rank)
 
 
 def best_videos(

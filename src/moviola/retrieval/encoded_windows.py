@@ -1,4 +1,4 @@
-"""Windows of clips as batches, encoded once for all queries."""
+"""Windows of videos in whole clips: around proposals, as batches, and encoded once for all queries."""
 
 from __future__ import annotations
 
@@ -10,14 +10,41 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.features import EncodingCache, Integers, VideoFeatures
-from moviola.models.clip_windows import ClipWindows, pool_clips
+from moviola.models.clip_windows import ClipWindows, clip_windows, pool_clips
 
-__all__ = ["EncodedWindows", "padded_rows", "read_windows"]
+__all__ = ["EncodedWindows", "context_windows", "padded_rows", "read_windows"]
 
 Floats = NDArray[np.float32]
 
 # Maximum float32 numbers of encoded windows kept for one library or folder.
 _STORED = 1 << 27
+
+
+def context_windows(
+    features: VideoFeatures,
+    video: Integers,
+    start: NDArray[np.float64],
+    end: NDArray[np.float64],
+    *,
+    context: float,
+    max_clips: int,
+) -> ClipWindows:
+    """Stretches of videos with ``context`` seconds on both sides (tau_C; SPR, section 3.3), in whole clips.
+
+    Args:
+        features: the videos.
+        video: (N,) places of videos.
+        start, end: (N,) seconds.
+        context: in seconds, >= 0.
+        max_clips: maximum clips of a model; a longer window is pooled.
+    """
+    return clip_windows(
+        np.maximum(start - context, 0),
+        np.minimum(end + context, features.durations[video]),
+        features.counts[video],
+        clip_seconds=features.clip_seconds,
+        longest=max_clips,
+    )
 
 
 def padded_rows(arrays: Sequence[Floats], length: int = 0) -> tuple[Floats, Floats]:

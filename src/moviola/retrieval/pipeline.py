@@ -18,7 +18,7 @@ from moviola.index import BACKENDS, Index
 from moviola.retrieval.background import Background
 from moviola.retrieval.calibration import Chance, Scale
 from moviola.retrieval.cosines import Cosines
-from moviola.retrieval.proposals import Hits, Proposals, cut_at_shots, merged_apart, propose
+from moviola.retrieval.proposals import ByQuery, Hits, Proposals, cut_at_shots, merged_apart, propose
 from moviola.retrieval.refiners.contract import Refined, Refiner
 from moviola.retrieval.segments import segment_counts, segment_ids, segment_spans, unpack_ids
 from moviola.retrieval.stage1 import MeanPooling, Stage1
@@ -36,7 +36,7 @@ _BACKGROUND_VIDEOS, _BACKGROUND_WINDOWS = 64, 64
 
 
 @dataclass(frozen=True)
-class Moments:
+class Moments(ByQuery):
     """Answers to Q queries as columns, by query, best first.
 
     Attributes:
@@ -47,21 +47,11 @@ class Moments:
         score: (N,) float64 in [0, 1], see :mod:`moviola.retrieval.calibration`; rises with ``match``.
     """
 
-    offsets: Integers
     video: Integers
     start: NDArray[np.float64]
     end: NDArray[np.float64]
     match: NDArray[np.float64]
     score: NDArray[np.float64]
-
-    def rows(self, query: int) -> slice:
-        """The rows of a query."""
-        return slice(int(self.offsets[query]), int(self.offsets[query + 1]))
-
-    @property
-    def query(self) -> Integers:
-        """(N,) int64, the query of each row."""
-        return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
 
 
 @dataclass(frozen=True)
@@ -69,8 +59,8 @@ class Scope:
     """Parts of videos to search.
 
     Attributes:
+        videos: (n,) int64, places of videos.
         start, end: (n,) float64 seconds, the stretch of each video; segments that reach into it are searched.
-            at.
     """
 
     videos: Integers

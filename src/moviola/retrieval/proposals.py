@@ -14,7 +14,7 @@ from moviola.features import Integers, VideoFeatures
 from moviola.retrieval.segments import segment_spans
 from moviola.temporal import places_in_groups
 
-__all__ = ["Hits", "Proposals", "cut_at_shots", "merged_apart", "propose"]
+__all__ = ["ByQuery", "Hits", "Proposals", "cut_at_shots", "merged_apart", "propose"]
 
 # In a small library 200 segments are a large share, and merging them all makes long proposals: only the best
 # hits, one in a hundred segments, merge with each other; the rest merge among themselves. From 20,000
@@ -38,23 +38,14 @@ class Hits:
 
 
 @dataclass(frozen=True)
-class Proposals:
-    """Coarse moments of Q queries as columns, by query, best first.
+class ByQuery:
+    """Columns of N rows for Q queries, in the order of the queries.
 
     Attributes:
         offsets: (Q + 1,) int64; those of query q are rows ``offsets[q]`` to ``offsets[q + 1]``.
-        video: (N,) int64, places of videos.
-        start, end: (N,) float64 seconds.
-        score: (N,) float32, the similarity of the best hit.
-        rank: (N,) int64, its rank among the query's hits, from 1; ranks of absorbed hits are missing.
     """
 
     offsets: Integers
-    video: Integers
-    start: NDArray[np.float64]
-    end: NDArray[np.float64]
-    score: NDArray[np.float32]
-    rank: Integers
 
     def __len__(self) -> int:
         """Number of queries."""
@@ -68,6 +59,25 @@ class Proposals:
     def rows(self, query: int) -> slice:
         """The rows of a query."""
         return slice(int(self.offsets[query]), int(self.offsets[query + 1]))
+
+
+@dataclass(frozen=True)
+class Proposals(ByQuery):
+    """Coarse moments of Q queries as columns, by query, best first.
+
+    Attributes:
+        offsets: see :class:`ByQuery`.
+        video: (N,) int64, places of videos.
+        start, end: (N,) float64 seconds.
+        score: (N,) float32, the similarity of the best hit.
+        rank: (N,) int64, its rank among the query's hits, from 1; ranks of absorbed hits are missing.
+    """
+
+    video: Integers
+    start: NDArray[np.float64]
+    end: NDArray[np.float64]
+    score: NDArray[np.float32]
+    rank: Integers
 
     def of(self, query: int) -> Proposals:
         """The proposals of one query."""

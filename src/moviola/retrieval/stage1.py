@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from moviola.devices import require_torch
 from moviola.features import Integers, QueryFeatures, VideoFeatures
 from moviola.index import Index, backends_of
-from moviola.retrieval.segments import mean_pooled, normalised, pack_ids, whole_segments
+from moviola.retrieval.segments import mean_pooled, normalised, pack_ids, segment_counts, whole_segments
 from moviola.retrieval.video_scores import VideoScores
 
 if TYPE_CHECKING:
@@ -51,15 +51,9 @@ class Stage1(Protocol):
 class MeanPooling:
     """Without training: a segment is the mean of its clips, a query the encoder's vector."""
 
-    @property
-    def recipe(self) -> str:
-        """The recipe of the vectors."""
-        return "mean of normalised frames"
-
-    @property
-    def trained(self) -> bool:
-        """False: vectors are in the encoder's space."""
-        return False
+    recipe = "mean of normalised frames"
+    trained = False
+    """Vectors are in the encoder's space."""
 
     def segments(self, clips: NDArray[np.float32], segment_clips: int) -> NDArray[np.float32]:
         """(ceil(n / T), d) float32, L2-normalised; see :func:`moviola.retrieval.segments.mean_pooled`."""
@@ -77,17 +71,15 @@ class TrainedVectors:
         revision: changes with the model's weights and settings.
     """
 
+    trained = True
+    """Vectors are in the model's own space."""
+
     revision: str
 
     @property
     def recipe(self) -> str:
         """The recipe of the vectors, with the model's revision."""
         return trained_recipe(self.revision)
-
-    @property
-    def trained(self) -> bool:
-        """True: vectors are in the model's own space."""
-        return True
 
 
 @dataclass(frozen=True)
@@ -149,12 +141,17 @@ def segment_index(
         segment_clips: T, clips of a segment.
         backend: a name in :data:`moviola.index.BACKENDS`, or of a plug-in.
     """
-    vectors = [stage1.segments(features.read(video), segment_clips) for video in range(len(features))]
+    vectors = _embedded(stage1, features, segment_clips)
     ids = [pack_ids(key, len(own)) for key, own in zip(features.keys.tolist(), vectors, strict=True)]
     index = backends_of(backend)[backend](vectors[0].shape[1] if vectors else features.visual.dim)
     if vectors:
         index.add(np.concatenate(ids), np.concatenate(vectors))
     return index
+
+
+def _embedded(stage1: Stage1, features: VideoFeatures, segment_clips: int) -> list[NDArray[np.float32]]:
+    """The segments of each video."""
+    return [stage1.segments(features.read(video), segment_clips) for video in range(len(features))]
 
 
 @dataclass(frozen=True)
@@ -176,16 +173,12 @@ class EmbeddedSegments:
     @cached_property
     def vectors(self) -> NDArray[np.float32]:
         """(S, d) float32, L2-normalised, by video and position."""
-        own = [
-            self.stage1.segments(self.features.read(video), self.segment_clips)
-            for video in range(len(self.features))
-        ]
-        return np.concatenate(own)
+        return np.concatenate(_embedded(self.stage1, self.features, self.segment_clips))
 
     def best(self, queries: QueryFeatures) -> NDArray[np.float32]:
         """(Q, V) float32, each video's best cosine; segments are compared block by block."""
         vectors = self.stage1.queries(queries)
-        counts = -(-self.features.counts // self.segment_clips)
+        counts = segment_counts(self.features, self.segment_clips)
         begin = np.concatenate([[0], np.cumsum(counts)])
         best = np.empty((len(vectors), len(counts)), dtype=np.float32)
         for first, stop in _blocks(begin, self.cells // max(1, len(vectors))):

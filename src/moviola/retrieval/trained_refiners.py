@@ -18,9 +18,9 @@ from moviola.retrieval.refiners.contract import CONTEXT, Refiner
 __all__ = ["COMPILED", "REFINERS", "is_refiner", "load_compiled_refiner", "load_refiner", "refiner_of"]
 
 REFINERS: dict[str, tuple[str, str]] = {
-    "reel": ("moviola.retrieval.refiners.reel_model", "reel_refiner"),
-    "spr-clip": ("moviola.retrieval.refiners.windowed", "SprClipRefiner"),
-    "reloclnet": ("moviola.retrieval.refiners.windowed", "SprReloRefiner"),
+    "reel": ("moviola.retrieval.refiners.by_torch", "reel_refiner"),
+    "spr-clip": ("moviola.retrieval.refiners.by_torch", "window_refiner"),
+    "reloclnet": ("moviola.retrieval.refiners.by_torch", "window_refiner"),
 }
 """Module and function of what runs a trained refiner by torch, which is imported with it."""
 

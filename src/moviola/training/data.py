@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -25,7 +26,35 @@ from moviola.measures import Qrels
 from moviola.retrieval.proposals import Proposals
 from moviola.retrieval.video_scores import VideoScores
 
-__all__ = ["Pairs", "Sizes", "Split", "batches_by_length", "read_videos"]
+__all__ = ["Lists", "Pairs", "Sizes", "Split", "batches_by_length", "read_videos"]
+
+
+@dataclass(frozen=True)
+class Lists:
+    """N lists of rows in one array: list i is ``rows[begin[i] : begin[i + 1]]``."""
+
+    begin: Integers
+    rows: Integers
+
+    @classmethod
+    def of(cls, parts: Sequence[Integers]) -> Lists:
+        """From the lists themselves."""
+        counts = np.array([len(part) for part in parts], dtype=np.int64)
+        rows = np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
+        return cls(np.concatenate([[0], np.cumsum(counts)]), rows.astype(np.int64))
+
+    def rows_of(self, number: int) -> Integers:
+        """One list."""
+        return self.rows[self.begin[number] : self.begin[number + 1]]
+
+    @cached_property
+    def counts(self) -> Integers:
+        """(N,) int64, how long each list is."""
+        return np.diff(self.begin)
+
+    def draw(self, lists: Integers, draw: Generator) -> Integers:
+        """One row at random out of each of some lists, none of which may be empty."""
+        return self.rows[draw.integers(self.begin[lists], self.begin[lists + 1])]
 
 
 @dataclass(frozen=True)
@@ -143,6 +172,12 @@ class Pairs:
         )
 
     @cached_property
+    def of_query(self) -> Lists:
+        """The pairs of each query, as in the file: the best first."""
+        counts = np.bincount(self.query, minlength=len(self.query_ids))
+        return Lists(np.concatenate([[0], np.cumsum(counts)]), np.argsort(self.query, kind="stable"))
+
+    @cached_property
     def answers(self) -> sparse.csr_array:
         """(Q, M) bool, which moments answer which query."""
         ones = np.ones(len(self), dtype=bool)
@@ -207,6 +242,28 @@ class Sizes:
     query: int
     clip_seconds: float
     longest: int
+
+    def settings(self, more: int = 0) -> dict[str, Any]:
+        """Settings of a model that are the features' sizes; its clips have ``more`` numbers besides."""
+        return {
+            "visual_size": self.visual + more,
+            "subtitle_size": self.subtitle + more if self.subtitle else 0,
+            "query_size": self.query,
+            "clip_seconds": self.clip_seconds,
+        }
+
+    def of_one_space(self, model: str) -> int:
+        """Numbers in a row of clips and of queries, which a model compares as they are.
+
+        Raises:
+            InvalidValue: they differ.
+        """
+        if self.query != self.visual:
+            raise InvalidValue(
+                f"{model}: clips have {self.visual} features and queries {self.query}; give both of one "
+                "image-text encoder, such as a CLIP"
+            )
+        return self.visual
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Any
 
 from moviola.errors import InvalidValue
 
-__all__ = ["DATA_SETS", "DataSet", "settings_of_data_set"]
+__all__ = ["DATA_SETS", "DataSet", "clips_of_moments", "settings_of_data_set"]
 
 Tables = Mapping[str, Mapping[str, Any]]
 
@@ -72,8 +72,18 @@ def settings_of_data_set(name: str, recipe: str, clip_seconds: float) -> dict[st
     chosen = DATA_SETS[name]
     tables = {table: dict(values) for table, values in chosen.settings.get(recipe, {}).items()}
     if recipe in chosen.spans:
-        shortest, longest = chosen.spans[recipe]
-        first = max(0, round(shortest / clip_seconds) - 1)
-        stop = _ANY_LENGTH if longest == inf else max(first + 1, round(longest / clip_seconds))
-        tables["model"] = {"shortest_span": first, "longest_span": stop, **tables.get("model", {})}
+        limits = clips_of_moments(*chosen.spans[recipe], clip_seconds)
+        tables["model"] = {**limits, **tables.get("model", {})}
     return tables
+
+
+def clips_of_moments(shortest: float, longest: float, clip_seconds: float) -> dict[str, int]:
+    """Smallest distance of a moment's last clip from its first, and the first that is too large.
+
+    Args:
+        shortest, longest: of moments in seconds; the latter may be infinite.
+        clip_seconds: length of a clip.
+    """
+    first = max(0, round(shortest / clip_seconds) - 1)
+    stop = _ANY_LENGTH if longest == inf else max(first + 1, round(longest / clip_seconds))
+    return {"shortest_span": first, "longest_span": stop}

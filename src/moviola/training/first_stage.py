@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -25,8 +25,7 @@ from moviola.training.data import Split
 from moviola.training.recipe import Recipe
 
 __all__ = [
-    "Candidates", "FirstStage", "TrainedFirstStage", "candidate_proposals", "candidate_scores",
-    "open_first_stage",
+    "Candidates", "FirstStage", "TrainedFirstStage", "open_first_stage",
 ]  # fmt: skip
 
 
@@ -52,11 +51,8 @@ class FirstStage(ABC):
         """A score above 0 of each video for each query of a split."""
 
     def complete(self, split: Split, needs: frozenset[str]) -> Split:
-        """The split with the parts of :attr:`Recipe.needs`."""
-        makers: dict[str, Callable[[Split], Any]] = {
-            "proposals": self.proposals, "first_stage": self.first_stage,
-        }  # fmt: skip
-        found: dict[str, Any] = {part: makers[part](split) for part in needs}
+        """The split with the parts of :attr:`Recipe.needs`, whose names are those of the methods."""
+        found: dict[str, Any] = {part: getattr(self, part)(split) for part in needs}
         return replace(split, **found)
 
 
@@ -119,12 +115,72 @@ class Candidates(FirstStage):
         return self.origin
 
     def proposals(self, split: Split) -> Proposals:
-        """Its moments in their order, cut at the ends of their videos."""
-        return candidate_proposals(self.found, split)
+        """Another system's moments as proposals of each query of a split, in their order.
+
+        Moments of other videos, and those that start behind the end of theirs, are left out.
+
+        Raises:
+            InvalidValue: a query has none.
+        """
+        run = self.found
+        rows, query, video = _rows_of(run, split)
+        end = np.minimum(run.end[rows], split.features.durations[video])
+        return Proposals.of_columns(
+            query, video, run.start[rows], end, run.score[rows], queries=len(split.queries)
+        )
 
     def first_stage(self, split: Split) -> VideoScores:
-        """Its ranking of videos, spread over the same range for every query."""
-        return candidate_scores(self.found, split)
+        """Another system's ranking as a first stage for CONQUER, above 0.
+
+        A video scores as its best moment. As the scales of systems differ, and CONQUER multiplies by these
+        scores, a query's are spread over [0, 1] and become exp of that: e for its best video, 1 for the last
+        of its candidates. A video that is none has exp(-1), as far below the last one as the best is above
+        it.
+
+        Raises:
+            InvalidValue: a query has no candidate among the split's videos.
+        """
+        run = self.found
+        rows, query, video = _rows_of(run, split)
+        queries, videos = len(split.queries), len(split.features)
+        cells, place = np.unique(query * videos + video, return_inverse=True)
+        best, owner = np.full(len(cells), -np.inf), cells // videos
+        np.maximum.at(best, place, run.score[rows])
+        highest, lowest = np.full(queries, -np.inf), np.full(queries, np.inf)
+        np.maximum.at(highest, owner, best)
+        np.minimum.at(lowest, owner, best)
+        width = (highest - lowest)[owner]
+        spread = np.divide(best - lowest[owner], width, out=np.ones_like(best), where=width > 0)
+
+        def scores(some: slice) -> NDArray[np.float32]:
+            table = np.full((some.stop - some.start, videos), np.exp(-1), dtype=np.float32)
+            own = slice(*np.searchsorted(owner, [some.start, some.stop]))
+            table[owner[own] - some.start, cells[own] % videos] = np.exp(spread[own])
+            return table
+
+        return scores
+
+
+def _rows_of(run: Run, split: Split) -> tuple[Integers, Integers, Integers]:
+    """Rows of a run that are about a split: (n,) each, with the split's places of their query and video."""
+    features, query_row = split.features, {name: row for row, name in enumerate(split.queries.query_ids)}
+    query = _places(query_row, run.query_ids)[run.query]
+    video = _places(features.row_of, run.video_ids)[run.video]
+    there = (query >= 0) & (video >= 0) & (run.start < features.durations[video])
+    count = np.bincount(query[there], minlength=len(query_row))
+    if not count.all():
+        first = split.queries.query_ids[int(count.argmin())]
+        raise InvalidValue(
+            f"candidates: none for {int((count == 0).sum()):,} of {len(query_row):,} queries among the "
+            f"{len(features):,} videos, the first is query {first!r}; give a run that answers each"
+        )
+    rows = np.flatnonzero(there)
+    return rows, query[rows], video[rows]
+
+
+def _places(known: Mapping[str, int], names: tuple[str, ...]) -> Integers:
+    """The place of each name, -1 where it is not known."""
+    return np.array([known.get(name, -1) for name in names], dtype=np.int64)
 
 
 def open_first_stage(
@@ -181,73 +237,3 @@ def _open_stage1(folder: Path, facts: SourceFacts, segments: int, device: str) -
                 "on these features, or give a run of another system as --candidates"
             )
     return TrainedFirstStage(model, int(sampling_of(about, facts)["segment_clips"]), segments)
-
-
-# ---- another system's run --------------------------------------------------------------------------------
-
-
-def candidate_proposals(run: Run, split: Split) -> Proposals:
-    """Another system's moments as proposals of each query of a split, in their order.
-
-    Moments of other videos, and those that start behind the end of theirs, are left out.
-
-    Raises:
-        InvalidValue: a query has none.
-    """
-    rows, query, video = _candidates(run, split)
-    end = np.minimum(run.end[rows], split.features.durations[video])
-    return Proposals.of_columns(
-        query, video, run.start[rows], end, run.score[rows], queries=len(split.queries)
-    )
-
-
-def candidate_scores(run: Run, split: Split) -> VideoScores:
-    """Another system's ranking as a first stage for CONQUER, above 0.
-
-    A video scores as its best moment. As the scales of systems differ, and CONQUER multiplies by these
-    scores, a query's are spread over [0, 1] and become exp of that: e for its best video, 1 for the last of
-    its candidates. A video that is none has exp(-1), as far below the last one as the best is above it.
-
-    Raises:
-        InvalidValue: a query has no candidate among the split's videos.
-    """
-    rows, query, video = _candidates(run, split)
-    queries, videos = len(split.queries), len(split.features)
-    cells, place = np.unique(query * videos + video, return_inverse=True)
-    best, owner = np.full(len(cells), -np.inf), cells // videos
-    np.maximum.at(best, place, run.score[rows])
-    highest, lowest = np.full(queries, -np.inf), np.full(queries, np.inf)
-    np.maximum.at(highest, owner, best)
-    np.minimum.at(lowest, owner, best)
-    width = (highest - lowest)[owner]
-    spread = np.divide(best - lowest[owner], width, out=np.ones_like(best), where=width > 0)
-
-    def scores(some: slice) -> NDArray[np.float32]:
-        table = np.full((some.stop - some.start, videos), np.exp(-1), dtype=np.float32)
-        own = slice(*np.searchsorted(owner, [some.start, some.stop]))
-        table[owner[own] - some.start, cells[own] % videos] = np.exp(spread[own])
-        return table
-
-    return scores
-
-
-def _candidates(run: Run, split: Split) -> tuple[Integers, Integers, Integers]:
-    """Rows of a run that are about a split: (n,) each, with the split's places of their query and video."""
-    features, query_row = split.features, {name: row for row, name in enumerate(split.queries.query_ids)}
-    query = _places(query_row, run.query_ids)[run.query]
-    video = _places(features.row_of, run.video_ids)[run.video]
-    there = (query >= 0) & (video >= 0) & (run.start < features.durations[video])
-    count = np.bincount(query[there], minlength=len(query_row))
-    if not count.all():
-        first = split.queries.query_ids[int(count.argmin())]
-        raise InvalidValue(
-            f"candidates: none for {int((count == 0).sum()):,} of {len(query_row):,} queries among the "
-            f"{len(features):,} videos, the first is query {first!r}; give a run that answers each"
-        )
-    rows = np.flatnonzero(there)
-    return rows, query[rows], video[rows]
-
-
-def _places(known: Mapping[str, int], names: tuple[str, ...]) -> Integers:
-    """The place of each name, -1 where it is not known."""
-    return np.array([known.get(name, -1) for name in names], dtype=np.int64)

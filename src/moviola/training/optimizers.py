@@ -210,21 +210,17 @@ def _bert_adam(groups: Groups, config: OptimizerConfig, total_steps: int) -> Opt
     )
 
 
-def _clipping(config: OptimizerConfig, optimizer: Optimizer) -> Optimizer:
-    """Let the optimiser clip the gradients of all groups together before each of its steps."""
-    if math.isfinite(config.clip_norm):
-        optimizer.register_step_pre_hook(
-            lambda this, args, kwargs: _clip_together(this.param_groups, config.clip_norm)
-        )
-    return optimizer
-
-
-def _clip_together(groups: Groups, norm: float) -> None:
-    clip_grad_norm_([parameter for group in groups for parameter in group["params"]], norm)
-
-
 def _adamw(groups: Groups, config: OptimizerConfig, total_steps: int) -> Optimizer:
-    return _clipping(config, AdamW(groups, config.lr, config.betas, config.eps))
+    """AdamW that clips the gradients of all groups together before each of its steps."""
+    optimizer = AdamW(groups, config.lr, config.betas, config.eps)
+
+    def clip(this: Optimizer, args: object, kwargs: object) -> None:
+        own = [parameter for group in this.param_groups for parameter in group["params"]]
+        clip_grad_norm_(own, config.clip_norm)
+
+    if math.isfinite(config.clip_norm):
+        optimizer.register_step_pre_hook(clip)
+    return optimizer
 
 
 OPTIMIZERS: dict[str, Callable[[Groups, OptimizerConfig, int], Optimizer]] = {

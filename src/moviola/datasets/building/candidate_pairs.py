@@ -8,8 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from moviola.datasets.annotations import Annotations
-from moviola.datasets.building.pseudo import BATCH, Candidates, needs_second_batch
+from moviola.datasets.building.pseudo import BATCH, needs_second_batch
 
 __all__ = ["GUIDELINE", "Pair", "candidate_pairs", "next_pairs"]
 
@@ -44,12 +47,22 @@ class Pair:
         return (self.rank - 1) // BATCH + 1
 
 
-def candidate_pairs(queries: Mapping[str, str], moments: Annotations, found: Candidates) -> list[Pair]:
-    """Pairs of each query (id to text) with its candidates, in order; a pair is named ``QUERY:MOMENT``."""
+def candidate_pairs(
+    queries: Mapping[str, str],
+    moments: Annotations,
+    positions: NDArray[np.int64],
+    similarities: NDArray[np.float32],
+) -> list[Pair]:
+    """Pairs of each query with its candidates, in order; a pair is named ``QUERY:MOMENT``.
+
+    Args:
+        queries: q of them, id to text.
+        moments: the pool.
+        positions, similarities: (q, k) of the moments most similar to each query
+            (:func:`~moviola.datasets.building.nearest.nearest`).
+    """
     pairs = []
-    for (query_id, query), places, values in zip(
-        queries.items(), found.moment, found.similarity, strict=True
-    ):
+    for (query_id, query), places, values in zip(queries.items(), positions, similarities, strict=True):
         for rank, (place, value) in enumerate(zip(places.tolist(), values.tolist(), strict=True), start=1):
             video = int(moments.video[place])
             pairs.append(Pair(

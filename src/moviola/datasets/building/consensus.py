@@ -28,7 +28,6 @@ __all__ = [
     "agreement",
     "consensus",
     "exam",
-    "exam_scores",
 ]
 
 LEVELS = 5
@@ -217,11 +216,6 @@ def exam(answers: Iterable[Rating]) -> Exam:
         _mean(rater.out_of_consensus for rater in raters.values()),
         _mean(kappas.values()),
     )
-
-
-def exam_scores(answers: Iterable[Rating]) -> dict[str, float]:
-    """Mean distance of each rater from the median of all, best first; see :func:`exam`."""
-    return {worker: rater.distance for worker, rater in exam(answers).raters.items()}
 
 
 def _kappa_of(one: dict[str, int], other: dict[str, int]) -> float:

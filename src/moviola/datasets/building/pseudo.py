@@ -6,7 +6,6 @@ Both rest on sim(q, m.c), the cosine of sentence embeddings of a query and a mom
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,36 +15,10 @@ from moviola.datasets.annotations import Annotations
 from moviola.datasets.building.nearest import nearest
 from moviola.errors import InvalidValue
 
-__all__ = ["BATCH", "Candidates", "candidates", "needs_second_batch", "pseudo_training_set"]
+__all__ = ["BATCH", "needs_second_batch", "pseudo_training_set"]
 
 BATCH = 20
 """Candidates per batch; at most two batches per query."""
-
-
-@dataclass(frozen=True, eq=False)
-class Candidates:
-    """Moments that may answer a query, most similar first.
-
-    Attributes:
-        moment: (q, k) int64 positions of moments in the annotations.
-        similarity: (q, k) float32.
-    """
-
-    moment: NDArray[np.int64]
-    similarity: NDArray[np.float32]
-
-
-def candidates(
-    queries: NDArray[np.float32], captions: NDArray[np.float32], top: int = 2 * BATCH
-) -> Candidates:
-    """The ``top`` most similar moments of each query.
-
-    Args:
-        queries: (q, d) float32 sentence embeddings, L2-normalised.
-        captions: (m, d) float32 embeddings of the moments' captions, likewise.
-        top: number of moments.
-    """
-    return Candidates(*nearest(queries, captions, top))
 
 
 def needs_second_batch(relevance: Sequence[int], *, last: int = 5, threshold: float = 2.0) -> bool:
@@ -100,7 +73,7 @@ def pseudo_training_set(
     for place, text in enumerate(texts):
         if text not in banned:
             first_of.setdefault(text, place)
-    nearest_captions = candidates(vectors[list(first_of.values())], embeddings, top)
+    positions, similarities = nearest(vectors[list(first_of.values())], embeddings, top)
     return [
         {
             "query_id": number,
@@ -110,7 +83,7 @@ def pseudo_training_set(
             ],
         }
         for number, (query, row_moments, row_similarities) in enumerate(
-            zip(first_of, nearest_captions.moment, nearest_captions.similarity, strict=True)
+            zip(first_of, positions, similarities, strict=True)
         )
     ]
 

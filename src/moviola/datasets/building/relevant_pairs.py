@@ -20,7 +20,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.datasets.building.embeddings import TextEncoder, embed
 from moviola.datasets.building.phrases import Phrase
 from moviola.errors import DataError, InvalidValue, NotFound
 from moviola.files.writing import atomic_write
@@ -29,7 +28,6 @@ __all__ = [
     "PHI",
     "Parts",
     "RelevantPairs",
-    "encode_parts",
     "parts_of",
     "read_relevant_pairs",
     "relevant_pairs",
@@ -82,11 +80,6 @@ def parts_of(captions: Sequence[str], phi: str, phrases: Sequence[Sequence[Phras
     ]
     offsets = np.concatenate([[0], np.cumsum([len(group) for group in groups])]).astype(np.int64)
     return Parts(tuple(text for group in groups for text in group), offsets)
-
-
-def encode_parts(parts: Parts, encoder: TextEncoder) -> NDArray[np.float32]:
-    """Embeddings of all texts, (t, d) float32; the encoder's are L2-normalised."""
-    return embed(parts.texts, encoder)
 
 
 @dataclass(frozen=True, eq=False)

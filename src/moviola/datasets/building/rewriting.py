@@ -252,7 +252,7 @@ def rewrite(caption: str, lexicon: NameLexicon) -> str:
             text[last + 1] = text[last + 1].lstrip(".")
         if len(group) > 1 and not group[-1].possessive and _is_subject(tokens, first):
             _agree(text, tokens, last + 1)
-    return _tidied("".join(text), tokens[0].text)
+    return _tidied("".join(text))
 
 
 def _groups(mentions: list[_Mention], tokens: Sequence[_Token], times: Counter[str]) -> list[list[_Mention]]:
@@ -365,7 +365,7 @@ def _plural_verb(word: str) -> str:
     return word[:-1]
 
 
-def _tidied(text: str, first: str) -> str:
+def _tidied(text: str) -> str:
     text = re.sub(r"\s+([,.;:!?])", r"\1", re.sub(r"\s{2,}", " ", text)).strip()
     text = re.sub(r"\s+'s\b", "'s", text)
     sentences = re.sub(

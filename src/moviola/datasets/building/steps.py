@@ -24,10 +24,11 @@ from moviola.datasets.building.imprecise import (
     write_review,
 )
 from moviola.datasets.building.names_left import load_name_finder
+from moviola.datasets.building.nearest import nearest
 from moviola.datasets.building.person_names import learn_names
 from moviola.datasets.building.phrases import Phrase, chunker_with_spacy
-from moviola.datasets.building.pseudo import candidates, pseudo_training_set
-from moviola.datasets.building.relevant_pairs import RelevantPairs, encode_parts, parts_of, relevant_pairs
+from moviola.datasets.building.pseudo import pseudo_training_set
+from moviola.datasets.building.relevant_pairs import RelevantPairs, parts_of, relevant_pairs
 from moviola.errors import InvalidValue
 
 __all__ = [
@@ -154,7 +155,7 @@ def find_candidates(
 ) -> list[Pair]:
     """The ``top`` moments most similar to each query (id to text), to be judged (section 3.2)."""
     rows = unit_rows(embed([*queries.values(), *found.captions], encoder))
-    return candidate_pairs(queries, found, candidates(rows[: len(queries)], rows[len(queries) :], top))
+    return candidate_pairs(queries, found, *nearest(rows[: len(queries)], rows[len(queries) :], top))
 
 
 def find_relevant_pairs(
@@ -180,5 +181,4 @@ def find_relevant_pairs(
     nothing: list[list[Phrase]] = [[] for _ in captions]
     phrases = nothing if phi == "sent" else chunker_with_spacy()(captions)
     parts = parts_of(captions, phi, phrases)
-    sentences = encode_parts(parts_of(captions, "sent", nothing), encoder)
-    return relevant_pairs(sentences, encode_parts(parts, encoder), parts.offsets, theta)
+    return relevant_pairs(embed(captions, encoder), embed(parts.texts, encoder), parts.offsets, theta)

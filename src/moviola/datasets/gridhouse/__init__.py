@@ -15,10 +15,9 @@ if TYPE_CHECKING:
     from moviola.datasets.gridhouse.dataset import GridhouseReport, annotate, build
     from moviola.datasets.gridhouse.edit import Edit, film_moments
     from moviola.datasets.gridhouse.editor import edited
-    from moviola.datasets.gridhouse.episode import Episode, GridMoment, Scene, simulate
+    from moviola.datasets.gridhouse.episode import Episode, GridMoment, simulate
     from moviola.datasets.gridhouse.picture import Camera
     from moviola.datasets.gridhouse.projection import frames
-    from moviola.datasets.gridhouse.scenes import scene_caption
 
 __all__ = [
     "Camera",
@@ -26,7 +25,6 @@ __all__ = [
     "Episode",
     "GridMoment",
     "GridhouseReport",
-    "Scene",
     "Slots",
     "Thing",
     "annotate",
@@ -37,16 +35,14 @@ __all__ = [
     "frames",
     "imprecise",
     "relevance",
-    "scene_caption",
     "simulate",
 ]
 
 # These need minigrid (the extra `demo`); they are imported on first use.
 _LATE = {
     "Camera": "picture", "Edit": "edit", "Episode": "episode", "GridMoment": "episode",
-    "GridhouseReport": "dataset", "Scene": "episode", "annotate": "dataset", "build": "dataset",
-    "edited": "editor", "film_moments": "edit", "frames": "projection", "scene_caption": "scenes",
-    "simulate": "episode",
+    "GridhouseReport": "dataset", "annotate": "dataset", "build": "dataset", "edited": "editor",
+    "film_moments": "edit", "frames": "projection", "simulate": "episode",
 }  # fmt: skip
 
 

@@ -222,12 +222,9 @@ def _moments(edit: Edit, take: int, run: list[Shot]) -> Iterator[GridMoment]:
         for moment in edit.takes[take].episode.moments:
             if footage.start <= moment.event and moment.end <= footage.end:
                 way = next(part for part in parts if part[1].end > moment.start)
-                start, event, end = (
-                    shown(*place, time)
-                    for place, time in (
-                        (way, moment.start),
-                        ((shot, footage), moment.event),
-                        ((shot, footage), moment.end),
-                    )
+                yield replace(
+                    moment,
+                    start=shown(*way, moment.start),
+                    event=shown(shot, footage, moment.event),
+                    end=shown(shot, footage, moment.end),
                 )
-                yield replace(moment, start=start, event=event, end=end)

@@ -7,7 +7,6 @@ event is in the picture.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import pairwise
 from typing import TypeVar
 
@@ -17,7 +16,8 @@ from numpy.random import Generator
 from moviola.datasets.gridhouse.edit import Card, Edit, Footage, Format, Opening, Shot, Sign, Take, View
 from moviola.datasets.gridhouse.episode import Episode, GridMoment, simulate
 from moviola.datasets.gridhouse.motion import Point
-from moviola.datasets.gridhouse.world import Cell
+from moviola.datasets.gridhouse.vocabulary import pick
+from moviola.datasets.gridhouse.world import Cell, room_of
 
 __all__ = ["edited"]
 
@@ -84,7 +84,7 @@ def edited(seed: int, *, number: int, seconds: float | None = None, filler: bool
     """
     draw = np.random.default_rng([seed, 0x6564, number + 1])
     cutter = _Cutter(draw, _format(draw), _Studio(seed, number, draw))
-    cutter.card(" ".join(_pick(words, draw) for words in _TITLES))
+    cutter.card(" ".join(pick(words, draw) for words in _TITLES))
     length = float(draw.uniform(*_FILM)) if seconds is None else seconds
     while cutter.seconds < length:
         cutter.scene(length, filler=filler)
@@ -92,9 +92,9 @@ def edited(seed: int, *, number: int, seconds: float | None = None, filler: bool
 
 
 def _format(draw: Generator) -> Format:
-    rate, size = _weighted(_RATES, draw), _pick(tuple(_SIZES), draw)
+    rate, size = _weighted(_RATES, draw), pick(tuple(_SIZES), draw)
     noise = float(draw.uniform(2, 9)) if draw.random() < 0.5 else 0.0
-    return Format(rate, size, _pick(_SIZES[size], draw), round(noise, 3), int(draw.integers(*_CRF)))
+    return Format(rate, size, pick(_SIZES[size], draw), round(noise, 3), int(draw.integers(*_CRF)))
 
 
 class _Studio:
@@ -149,7 +149,7 @@ class _Cutter:
     def scene(self, length: float, *, filler: bool) -> None:
         """What a film of ``length`` seconds shows of a take or, to and fro, of two."""
         if len(self.shots) > 1 and self.draw.random() < _CARD:
-            self.card(_pick(_BETWEEN, self.draw))
+            self.card(pick(_BETWEEN, self.draw))
         if length >= _LONG_FILM and self.draw.random() < _EMPTY_SHARE:
             queues = [self.pieces(self.studio.shoot(_EMPTY_TAKE, filler=True))]
         else:
@@ -279,8 +279,7 @@ def _view(kind: str, episode: Episode, start: float, end: float) -> View:
 
 def _middle(episode: Episode, cell: Cell) -> Point:
     """The middle of the room of a cell."""
-    rows, columns = episode.rooms
-    column, row = min(max((cell[0] - 1) // 5, 0), columns - 1), min(max((cell[1] - 1) // 5, 0), rows - 1)
+    column, row = room_of(cell, episode.rooms)
     return 5 * column + 2.5, 5 * row + 2.5
 
 
@@ -295,10 +294,6 @@ def _outside_events(episode: Episode, time: float) -> float:
         if moment.event - _BEFORE < time < moment.end + _AFTER:
             time = moment.end + _AFTER
     return time
-
-
-def _pick(choices: Sequence[_Choice], draw: Generator) -> _Choice:
-    return choices[int(draw.integers(len(choices)))]
 
 
 def _weighted(shares: dict[_Choice, int], draw: Generator) -> _Choice:

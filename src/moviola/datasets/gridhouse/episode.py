@@ -19,10 +19,10 @@ from minigrid.core.world_object import Door
 from numpy.random import Generator
 
 from moviola.datasets.gridhouse.vocabulary import ROBOTS, Action, Slots, Thing, caption
-from moviola.datasets.gridhouse.world import Cell, House, Step
+from moviola.datasets.gridhouse.world import Cell, House, Step, room_of
 from moviola.errors import InvalidValue
 
-__all__ = ["Beat", "Episode", "GridMoment", "Placed", "Scene", "simulate"]
+__all__ = ["Beat", "Episode", "GridMoment", "Placed", "simulate"]
 
 Kind = Literal["left", "right", "forward", "pickup", "drop", "open", "close", "look", "wait", "swap"]
 
@@ -73,18 +73,6 @@ class GridMoment:
     caption: str
 
 
-@dataclass(frozen=True, slots=True)
-class Scene:
-    """What one frame shows. ``doing`` is filled from just before an event to the end of its moment."""
-
-    robot: str
-    room: str
-    carrying: Thing | None
-    facing: Thing | None
-    facing_open: bool
-    doing: Slots | None
-
-
 @dataclass(frozen=True)
 class Episode:
     """A film before it is drawn: deterministic by its seed."""
@@ -110,25 +98,9 @@ class Episode:
         """The beat that a time falls into; the last one for times behind the end."""
         return self.beats[max(0, bisect_right(self._starts, time) - 1)]
 
-    def scene_at(self, time: float) -> Scene:
-        """What a frame at a time shows."""
-        beat = self.beat_at(time)
-        before = {placed.cell: placed for placed in beat.placed}.get(beat.target)
-        doing = next((m.slots for m in self.moments if m.event - 0.2 <= time < m.end), None)
-        return Scene(
-            robot=beat.robot,
-            room=self.floor_at(beat.position),
-            carrying=beat.carrying,
-            facing=Thing(before.colour, before.type) if before else None,
-            facing_open=bool(before and before.open),
-            doing=doing,
-        )
-
     def floor_at(self, cell: Cell) -> str:
-        """Floor colour of the room of a cell; a doorway belongs to the room on its left or above."""
-        column = min(max((cell[0] - 1) // 5, 0), self.rooms[1] - 1)
-        row = min(max((cell[1] - 1) // 5, 0), self.rooms[0] - 1)
-        return self.floors[column, row]
+        """Floor colour of the room of a cell, see :func:`~moviola.datasets.gridhouse.world.room_of`."""
+        return self.floors[room_of(cell, self.rooms)]
 
 
 def simulate(

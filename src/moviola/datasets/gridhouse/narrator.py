@@ -14,6 +14,7 @@ import numpy as np
 from numpy.random import Generator
 
 from moviola.datasets.gridhouse.episode import GridMoment
+from moviola.datasets.gridhouse.vocabulary import pick
 from moviola.types import Cue
 
 __all__ = ["SpokenLine", "Tale", "converse", "narrate", "tale_query", "tale_relevance", "to_srt"]
@@ -72,11 +73,11 @@ def narrate(seed: int, number: int, duration: float) -> list[SpokenLine]:
     while time + _LINE[1] < duration:
         end = round(time + float(draw.uniform(*_LINE)), 3)
         tale = Tale(
-            who=_one(_WHO, draw),
-            deed=_one(_DEEDS, draw),
-            what=_one(_WHAT, draw),
-            where=_one(_WHERE, draw),
-            when=_one(_WHEN, draw),
+            who=pick(_WHO, draw),
+            deed=pick(_DEEDS, draw),
+            what=pick(_WHAT, draw),
+            where=pick(_WHERE, draw),
+            when=pick(_WHEN, draw),
         )
         text = f"The {tale.who} from {tale.where} {tale.deed} a {tale.what} {tale.when}."
         lines.append(SpokenLine(Cue(round(time, 3), end, text), tale))
@@ -90,7 +91,7 @@ def converse(seed: int, number: int, moments: Sequence[GridMoment], lines: Seque
     said = []
     for moment in moments:
         start = moment.start + 0.2
-        text = _one(_SAID, draw).format(moment.slots.thing.type)
+        text = pick(_SAID, draw).format(moment.slots.thing.type)
         cue = Cue(round(start, 3), round(start + float(draw.uniform(*_TALK)), 3), text)
         silent = all(line.cue.end <= cue.start or cue.end <= line.cue.start for line in lines)
         if draw.random() < _TALKS and silent and cue.end <= moment.event:
@@ -136,7 +137,3 @@ def _stamp(seconds: float) -> str:
     milliseconds = round(seconds * 1000)
     minutes, rest = divmod(milliseconds, 60_000)
     return f"{minutes // 60:02d}:{minutes % 60:02d}:{rest // 1000:02d},{rest % 1000:03d}"
-
-
-def _one(choices: tuple[str, ...], draw: Generator) -> str:
-    return choices[int(draw.integers(len(choices)))]

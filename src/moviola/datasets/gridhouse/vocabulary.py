@@ -27,7 +27,7 @@ from numpy.random import Generator
 
 __all__ = [
     "ACTIONS", "COLOURS", "FLOORS", "ROBOTS", "TYPES", "Action", "Slots", "Thing", "caption", "imprecise",
-    "plain", "relevance",
+    "pick", "plain", "relevance",
 ]  # fmt: skip
 
 _Choice = TypeVar("_Choice")
@@ -158,10 +158,10 @@ def plain(slots: Slots) -> str:
 
 
 def _sentence(slots: Slots, generator: Generator, article: Literal["a", "the"], *, imperative: bool) -> str:
-    third, order = _pick(_VERBS[slots.action], generator)
+    third, order = pick(_VERBS[slots.action], generator)
     words = (order if imperative else third).format(_named(slots.thing, article))
     if slots.second is not None:
-        words += " " + _pick(_BESIDE, generator).format(_named(slots.second, article))
+        words += " " + pick(_BESIDE, generator).format(_named(slots.second, article))
     if slots.room is not None:
         words += f" in the {slots.room} room"
     if imperative:
@@ -182,5 +182,6 @@ def _with_article(words: str) -> str:
     return f"an {words[2:]}" if words.startswith("a ") and words[2] in "aeiou" else words
 
 
-def _pick(choices: Sequence[_Choice], generator: Generator) -> _Choice:
+def pick(choices: Sequence[_Choice], generator: Generator) -> _Choice:
+    """One of some choices, all alike likely."""
     return choices[int(generator.integers(len(choices)))]

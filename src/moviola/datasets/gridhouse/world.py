@@ -21,7 +21,7 @@ from numpy.random import Generator
 
 from moviola.datasets.gridhouse.vocabulary import COLOURS, FLOORS
 
-__all__ = ["DIRECTIONS", "Cell", "House", "Step"]
+__all__ = ["DIRECTIONS", "Cell", "House", "Step", "room_of"]
 
 Cell = tuple[int, int]
 Step = Literal["left", "right", "forward", "pickup", "drop", "toggle"]
@@ -42,9 +42,6 @@ class Parked(WorldObj):  # type: ignore[misc]
     def __init__(self, colour: str) -> None:
         super().__init__("agent", "red")
         self.colour = colour
-
-    def can_overlap(self) -> bool:
-        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +89,7 @@ class House(RoomGrid):  # type: ignore[misc]
             kind, colour = str(draw.choice(sorted(_KINDS))), str(draw.choice(COLOURS))
             if (kind, colour) not in placed:
                 placed.add((kind, colour))
-                self.place_at_random(_KINDS[kind](colour))
+                self.put_obj(_KINDS[kind](colour), *self.free_cell())
         for colour in self._robot_colours:
             cell = self.free_cell()
             self.parked[colour] = Robot(colour, cell, int(draw.integers(4)))
@@ -123,16 +120,9 @@ class House(RoomGrid):  # type: ignore[misc]
         """The cell before the acting robot."""
         return _ahead(self.position, int(self.agent_dir))
 
-    def act(self, step: Step) -> bool:
-        """Do one step; True when it changed something."""
-        before = self._state()
+    def act(self, step: Step) -> None:
+        """Do one step."""
         self.step(getattr(self.actions, step))
-        return self._state() != before
-
-    def _state(self) -> tuple[object, ...]:
-        cell = self.grid.get(*self.facing)
-        opened = cell.is_open if isinstance(cell, Door) else None
-        return self.position, int(self.agent_dir), id(self.carrying), id(cell), opened
 
     # -- places ----------------------------------------------------------------------------------------
 
@@ -150,10 +140,8 @@ class House(RoomGrid):  # type: ignore[misc]
                     yield (x, y), thing
 
     def floor_at(self, cell: Cell) -> str:
-        """Floor colour of the room that holds a cell; a doorway belongs to the room on its left or above."""
-        column = min((cell[0] - 1) // (self.room_size - 1), self.num_cols - 1)
-        row = min((cell[1] - 1) // (self.room_size - 1), self.num_rows - 1)
-        return self.floors[max(column, 0), max(row, 0)]
+        """Floor colour of the room that holds a cell, see :func:`room_of`."""
+        return self.floors[room_of(cell, (self.num_rows, self.num_cols))]
 
     def free_cell(self) -> Cell:
         """A random empty cell away from doors, so that no way is blocked."""
@@ -171,10 +159,6 @@ class House(RoomGrid):  # type: ignore[misc]
 
     def _agent_cell(self) -> Cell | None:
         return None if self.agent_pos is None else self.position
-
-    def place_at_random(self, thing: WorldObj) -> None:
-        """Put an object on a free cell."""
-        self.put_obj(thing, *self.free_cell())
 
     # -- ways ------------------------------------------------------------------------------------------
 
@@ -209,6 +193,17 @@ class House(RoomGrid):  # type: ignore[misc]
             yield (*ahead, heading), ["toggle", "forward"]
         yield (x, y, (heading - 1) % 4), ["left"]
         yield (x, y, (heading + 1) % 4), ["right"]
+
+
+def room_of(cell: Cell, rooms: tuple[int, int]) -> Cell:
+    """Column and row of the room that holds a cell; a doorway belongs to the room on its left or above.
+
+    Args:
+        cell: a cell of the house.
+        rooms: rows and columns of the house's rooms.
+    """
+    rows, columns = rooms
+    return min(max((cell[0] - 1) // 5, 0), columns - 1), min(max((cell[1] - 1) // 5, 0), rows - 1)
 
 
 def _ahead(cell: Cell, heading: int) -> Cell:

@@ -18,10 +18,8 @@ def read_charades(path: Path, durations: Path | None = None) -> Annotations:
     In the original file ends reach beyond some videos; they stay as they are and are noted where durations
     (``durations_*.csv`` with ``id, length``) are given.
     """
-    collector = Collector("Charades-STA")
     known = known_durations(durations)
-    for name, duration in known.items():
-        collector.add_video(name, duration)
+    collector = Collector("Charades-STA", dict(known))
     if path.suffix == ".jsonl":
         for where, row in read_json_lines(path):
             video = text(row, "vid" if "vid" in row else "vid_name", where)

@@ -23,6 +23,7 @@ from typing import Any
 
 from moviola.datasets.annotations import Annotations
 from moviola.datasets.questions import Question, Questions, Seconds
+from moviola.datasets.readers.activitynet import entries_by_video
 from moviola.errors import DataError, InvalidValue
 from moviola.files.rows import number, read_json, read_json_lines, span, text
 
@@ -69,18 +70,9 @@ def _windows_form(path: Path) -> Iterator[Question]:
 
 
 def _timelens(path: Path) -> Iterator[Question]:
-    content = read_json(path)
-    if not isinstance(content, dict):
-        raise DataError(f"{path}: an object keyed by video is expected")
-    for video, entry in content.items():
-        where = f"{path}: {video}"
-        if not isinstance(entry, dict):
-            raise DataError(f"{where}: an object is expected, not {entry!r:.60}")
-        spans, queries = entry.get("spans"), entry.get("queries")
-        if not isinstance(spans, list) or not isinstance(queries, list) or len(spans) != len(queries):
-            raise DataError(f"{where}: spans and queries: two lists of one length are expected")
+    for where, video, entry in entries_by_video(path, "spans", "queries"):
         duration = number(entry.get("duration"), "duration", where)
-        for place, (pair, query) in enumerate(zip(spans, queries, strict=True), start=1):
+        for place, (pair, query) in enumerate(zip(entry["spans"], entry["queries"], strict=True), start=1):
             window = _ordered(pair, "spans", f"{where}, {place}")
             name = f"{video}.mp4>>>{query}>>>{pair}"
             yield Question(name, str(query), video, (window,), duration)

@@ -23,9 +23,7 @@ def read_tvr(path: Path, durations: Path | None = None) -> Annotations:
         path: the jsonl file.
         durations: ``tvr_video2dur_idx.json``, for videos without a moment in the file.
     """
-    collector = Collector("TVR")
-    for name, duration in known_durations(durations).items():
-        collector.add_video(name, duration)
+    collector = Collector("TVR", known_durations(durations))
     for where, row in read_json_lines(path):
         if "ts" not in row:
             raise DataError(f"{where}: the field 'ts' is missing (the public test split hides its answers)")

@@ -27,7 +27,7 @@ the one whose rankings the release carries.
 from __future__ import annotations
 
 from moviola.models.conquer.config import ConquerConfig
-from moviola.models.conquer.model import Conquer, Context, Queries, Scores
-from moviola.models.conquer.similarities import SIMILARITIES, Similarity
+from moviola.models.conquer.model import Conquer, Context, Scores
+from moviola.models.conquer.similarities import SIMILARITIES
 
-__all__ = ["SIMILARITIES", "Conquer", "ConquerConfig", "Context", "Queries", "Scores", "Similarity"]
+__all__ = ["SIMILARITIES", "Conquer", "ConquerConfig", "Context", "Scores"]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from moviola.errors import InvalidValue
-from moviola.models.batches import CandidateBatch, Ranked
+from moviola.models.batches import CandidateBatch, Ranked, Rows
 from moviola.models.clip_windows import LABELS
 from moviola.models.conquer.config import ConquerConfig
 from moviola.models.conquer.encoders import FusionWeights, QueryEncoder, VideoEncoder
@@ -20,14 +20,14 @@ from moviola.models.conquer.heads import ContextualProjection, MomentHead, Query
 from moviola.models.conquer.similarities import SIMILARITIES
 from moviola.models.layers import initialise
 from moviola.models.losses import span_cross_entropy
-from moviola.models.spans import SUM, corpus_spans, span_band, top_scores
+from moviola.models.spans import SUM, corpus_spans, ranked_spans, span_band, top_scores
 from moviola.temporal import suppress
 
 __all__ = ["Conquer", "Context", "Queries", "Scores"]
 
 
 @dataclass(frozen=True)
-class Context:
+class Context(Rows):
     """Encoded videos, whatever the query: rows are videos.
 
     Attributes:
@@ -40,21 +40,9 @@ class Context:
     subtitles: Tensor | None
     mask: Tensor
 
-    def select(self, rows: Tensor) -> Context:
-        """The videos of ``rows`` (...) int64; the first dimension V becomes ``rows``' dimensions."""
-        return self._each(lambda tensor: tensor[rows.to(tensor.device)])
-
-    def to(self, device: torch.device | str) -> Context:
-        """The same videos on another device."""
-        return self._each(lambda tensor: tensor.to(device))
-
-    def _each(self, change: Callable[[Tensor], Tensor]) -> Context:
-        subtitles = None if self.subtitles is None else change(self.subtitles)
-        return Context(change(self.visual), subtitles, change(self.mask))
-
 
 @dataclass(frozen=True)
-class Queries:
+class Queries(Rows):
     """Encoded queries.
 
     Attributes:
@@ -66,10 +54,6 @@ class Queries:
     tokens: Tensor
     mask: Tensor
     fusion: Tensor | None
-
-    def select(self, rows: Tensor) -> Queries:
-        """The queries of ``rows`` (N,) int64."""
-        return Queries(self.tokens[rows], self.mask[rows], None if self.fusion is None else self.fusion[rows])
 
 
 @dataclass(frozen=True)
@@ -225,7 +209,7 @@ class Conquer(nn.Module):
             spans = self.decode(scores, first_scores)
             video = candidates.gather(1, spans.video.clamp(min=0)).masked_fill(spans.video < 0, -1)
             parts.append(replace(spans, video=video))
-        return Ranked(*(torch.cat([getattr(part, field.name) for part in parts]) for field in fields(Ranked)))
+        return Ranked.joined(parts)
 
     @torch.no_grad()
     def rank_videos(
@@ -297,12 +281,9 @@ class Conquer(nn.Module):
             k=config.top_moments if config.nms is None else config.moments_before_nms,
             combine=SUM,
         )
-        ranked = Ranked(
-            video,
-            (spans.start * config.clip_seconds).masked_fill(video < 0, 0),
-            (LABELS["conquer"].end_clip(spans.end) * config.clip_seconds).masked_fill(video < 0, 0),
-            finish(spans.score).masked_fill(video < 0, -math.inf),
-        )
+        stop = LABELS["conquer"].end_clip(spans.end)
+        ranked = ranked_spans(video, spans, stop, config.clip_seconds)
+        ranked = replace(ranked, score=finish(ranked.score).masked_fill(video < 0, -math.inf))
         return ranked if config.nms is None else _suppress(ranked, config.nms, config.top_moments)
 
     def video_terms(self, scores: Scores, first_stage: Tensor) -> Tensor:

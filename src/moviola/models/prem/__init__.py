@@ -29,18 +29,15 @@ from __future__ import annotations
 
 from moviola.models.prem.config import PremConfig
 from moviola.models.prem.encoders import stream_mask
-from moviola.models.prem.localizer import Boundaries, PremLocalizer
-from moviola.models.prem.model import Prem, PremContext, PremQueries
+from moviola.models.prem.localizer import PremLocalizer
+from moviola.models.prem.model import Prem
 from moviola.models.prem.retriever import PremRetriever
 from moviola.models.prem.spans import relevant_spans, suppress_spans
 
 __all__ = [
-    "Boundaries",
     "Prem",
     "PremConfig",
-    "PremContext",
     "PremLocalizer",
-    "PremQueries",
     "PremRetriever",
     "relevant_spans",
     "stream_mask",

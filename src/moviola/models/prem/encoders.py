@@ -96,20 +96,19 @@ class _MeanPooling(nn.Module):
         self.streams = len(config.stream_sizes)
 
     def forward(self, tokens: Tensor, mask: Tensor) -> Tensor:
-        mean = (tokens * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
-        return mean[:, None].expand(-1, self.streams, -1)
+        return self.pooled(tokens, mask)[:, None].expand(-1, self.streams, -1)
+
+    def pooled(self, tokens: Tensor, mask: Tensor) -> Tensor:
+        """(Q, Lq, D) and (Q, Lq) bool to (Q, D)."""
+        return (tokens * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
 
 
-class _MaxPooling(nn.Module):
+class _MaxPooling(_MeanPooling):
     """The largest value of each feature over the tokens, for every stream."""
 
-    def __init__(self, config: PremConfig) -> None:
-        super().__init__()
-        self.streams = len(config.stream_sizes)
-
-    def forward(self, tokens: Tensor, mask: Tensor) -> Tensor:
-        largest = tokens.masked_fill(~mask[..., None], -torch.inf).amax(1)
-        return largest[:, None].expand(-1, self.streams, -1)
+    def pooled(self, tokens: Tensor, mask: Tensor) -> Tensor:
+        """As of the base."""
+        return tokens.masked_fill(~mask[..., None], -torch.inf).amax(1)
 
 
 POOLINGS: dict[str, Callable[[PremConfig], nn.Module]] = {

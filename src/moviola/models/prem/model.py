@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from moviola.models.batches import Ranked, rows_at_once
+from moviola.models.batches import Ranked, Rows, rows_at_once
 from moviola.models.prem.config import PremConfig
 from moviola.models.prem.encoders import stream_mask
 from moviola.models.prem.localizer import PremLocalizer
@@ -18,7 +18,7 @@ __all__ = ["Prem", "PremContext", "PremQueries"]
 
 
 @dataclass(frozen=True)
-class PremContext:
+class PremContext(Rows):
     """PREM's encodings of V videos, independent of the query: compute once, keep, :meth:`select` from.
 
     Attributes:
@@ -32,13 +32,9 @@ class PremContext:
     content: Tensor
     mask: Tensor
 
-    def select(self, rows: Tensor) -> PremContext:
-        """The videos in these rows, (R,) int64, in that order."""
-        return PremContext(self.units[rows], self.content[rows], self.mask[rows])
-
 
 @dataclass(frozen=True)
-class PremQueries:
+class PremQueries(Rows):
     """Encoded queries.
 
     Attributes:
@@ -52,10 +48,6 @@ class PremQueries:
     tokens: Tensor
     focus: Tensor
     mask: Tensor
-
-    def select(self, rows: Tensor) -> PremQueries:
-        """The queries in these rows, (R,) int64, in that order."""
-        return PremQueries(self.units[rows], self.tokens[rows], self.focus[rows], self.mask[rows])
 
 
 class Prem(nn.Module):

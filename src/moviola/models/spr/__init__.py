@@ -17,13 +17,5 @@ from __future__ import annotations
 
 from moviola.models.spr.clip import SprClip, SprClipConfig, SprClipContext
 from moviola.models.spr.retriever import SegmentRetriever, SegmentRetrieverConfig
-from moviola.models.spr.towers import TowerSizes
 
-__all__ = [
-    "SegmentRetriever",
-    "SegmentRetrieverConfig",
-    "SprClip",
-    "SprClipConfig",
-    "SprClipContext",
-    "TowerSizes",
-]
+__all__ = ["SegmentRetriever", "SegmentRetrieverConfig", "SprClip", "SprClipConfig", "SprClipContext"]

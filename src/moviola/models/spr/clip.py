@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from moviola.errors import InvalidValue
-from moviola.models.batches import PairBatch
+from moviola.models.batches import PairBatch, Rows
 from moviola.models.clip_windows import LABELS
 from moviola.models.layers import full_precision, masked_fill, span_logits
 from moviola.models.losses import (
@@ -20,8 +20,7 @@ from moviola.models.losses import (
     span_cross_entropy,
     video_contrast,
 )
-from moviola.models.reloclnet import Windows
-from moviola.models.spans import window_spans
+from moviola.models.refining import WindowModel, Windows
 from moviola.models.spr.retriever import SegmentRetriever
 from moviola.models.spr.towers import Towers, TowerSizes
 
@@ -78,7 +77,7 @@ class SprClipConfig(TowerSizes):
 
 
 @dataclass(frozen=True)
-class SprClipContext:
+class SprClipContext(Rows):
     """N encoded windows; knows no query, so it may be stored.
 
     Attributes:
@@ -89,16 +88,8 @@ class SprClipContext:
     frames: Tensor
     mask: Tensor
 
-    def __len__(self) -> int:
-        """Number of windows."""
-        return len(self.mask)
 
-    def select(self, rows: Tensor) -> SprClipContext:
-        """The windows at ``rows`` (M,) int64, in that order, as often as they occur."""
-        return SprClipContext(self.frames[rows], self.mask[rows])
-
-
-class SprClip(Towers):
+class SprClip(WindowModel, Towers):
     """SPR_CLIP: a finer span and a matching score for each window of frames (SPR, section 3.3).
 
     A query is one sentence vector: where a batch or a call has tokens (B, 1, d), there is just this one, and
@@ -183,30 +174,6 @@ class SprClip(Towers):
             span_logits(curve, context.mask, self.end_predictor),
         )
 
-    # ---- answers -----------------------------------------------------------------------------------------
-
-    def refine(
-        self, query: Tensor, query_mask: Tensor | None, context: SprClipContext
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """The best span of each window, p_start(m) p_end(n) exp(alpha phi).
-
-        Args:
-            query: (N, 1, d) float32, row i for window i; or (1, 1, d) for all windows; or without the 1.
-            query_mask: not looked at.
-            context: N windows, each with a frame.
-
-        Returns:
-            Scores (N,) float32, frames of start (N,) int64 and of end (N,) int64, in the convention of the
-            labels. A window with too few frames for the shortest span is returned whole.
-        """
-        config, queries = self.config, self.encode_query(query)
-        start, end = self.span_logits(queries, context)
-        spans = window_spans(
-            start, end, context.mask, shortest=config.shortest_span, longest=config.longest_span
-        )
-        score = spans.score + config.alpha * self.pair_scores(queries, context)
-        return score.exp(), spans.start, spans.end
-
     # ---- training ----------------------------------------------------------------------------------------
 
     def loss(
@@ -218,20 +185,7 @@ class SprClip(Towers):
         hard_negatives: Windows | None = None,
         weak_positives: Windows | None = None,
     ) -> dict[str, Tensor]:
-        """The weighted terms of the loss, whose sum is to be minimised.
-
-        Args:
-            batch: B pairs of a query (B, 1, d) and a window.
-            hard_pool: draw the ranking losses' negatives from that many hardest; None draws from the batch.
-            generator: source of randomness; None uses PyTorch's own.
-            hard_negatives: a window without any answer to each pair's query (HN); also one more negative of
-                the loss on windows.
-            weak_positives: a window that answers each pair's query less well than the pair's own.
-
-        Returns:
-            ``frame``, ``video``, ``span``, ``context``, ``query`` and, where their windows are given,
-            ``hard_negative`` and ``weak``; each a float32 scalar.
-        """
+        """The weighted terms of the loss; arguments as of :meth:`moviola.models.reloclnet.ReLoCLNet.loss`."""
         config, scale = self.config, self.pt_clip_logit_scale.exp()
         queries = self.encode_query(batch.query)
         windows = self.encode_context(batch.visual, batch.mask)
@@ -257,14 +211,7 @@ class SprClip(Towers):
         context, query = in_batch_ranking_loss(
             scores, batch.positives, margin=config.margin, pool=hard_pool, generator=generator
         )
-        return {
-            "frame": config.frame_weight * frame.mean(),
-            "video": config.video_weight * video.mean(),
-            "span": config.span_weight * span.mean(),
-            "context": config.context_weight * context,
-            "query": config.query_weight * query,
-            **terms,
-        }
+        return self.weighted(frame, video, span, context, query) | terms
 
     def _scores_in(self, queries: Tensor, windows: Windows) -> Tensor:
         """(B,) phi of query i with its own further window."""

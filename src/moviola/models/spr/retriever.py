@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from moviola.errors import InvalidValue
 from moviola.models.layers import full_precision
-from moviola.models.losses import CONTRASTIVE, both_directions
+from moviola.models.losses import CONTRASTIVE
 from moviola.models.spr.towers import Towers, TowerSizes
 
 __all__ = ["SegmentRetriever", "SegmentRetrieverConfig"]
@@ -82,5 +82,8 @@ class SegmentRetriever(Towers):
                 read the value, the others only whether it is above 0.
         """
         logits = self.similarity(self.encode_queries(queries), self.encode_segments(frames, mask))
-        to_segment, to_query = both_directions(CONTRASTIVE[self.config.loss], logits, relevance)
-        return {"query_to_segment": to_segment / 2, "segment_to_query": to_query / 2}
+        loss = CONTRASTIVE[self.config.loss]
+        return {
+            "query_to_segment": loss(logits, relevance) / 2,
+            "segment_to_query": loss(logits.T, relevance.T) / 2,
+        }

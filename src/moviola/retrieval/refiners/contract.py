@@ -12,7 +12,7 @@ from moviola.features import QueryFeatures, VideoFeatures
 from moviola.retrieval.calibration import Calibration
 from moviola.retrieval.proposals import Proposals
 
-__all__ = ["CONTEXT", "SAME_MOMENT", "Refined", "Refiner"]
+__all__ = ["CONTEXT", "SAME_MOMENT", "Refined", "Refiner", "UntrainedRefiner"]
 
 CONTEXT = 8.0
 """Context in seconds on both sides of a proposal (tau_C; SPR, section 4.6)."""
@@ -82,3 +82,25 @@ class Refiner(Protocol):
         Returns:
             a span and a score per proposal, in their order.
         """
+
+
+class UntrainedRefiner:
+    """The part of :class:`Refiner` that all of them share."""
+
+    __slots__ = ()
+
+    needs_tokens = False
+    """The query's vector is enough."""
+    in_encoder_space = True
+    """Scores are cosines."""
+    calibration = None
+    """No training, so no measurement."""
+    suppress_above = 1.0
+    """Every refined proposal stays."""
+
+    def evidence(self, score: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+        """The cosines themselves, (n,)."""
+        return np.asarray(score, dtype=np.float64)
+
+    def prepare(self, features: VideoFeatures, video: int) -> None:
+        """Nothing to precompute."""

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from moviola.features import Integers, QueryFeatures, VideoFeatures, clips_by_video
 from moviola.retrieval.proposals import Proposals
-from moviola.retrieval.refiners.contract import CONTEXT, Refined
-from moviola.retrieval.refiners.untrained import UntrainedRefiner
+from moviola.retrieval.refiners.contract import CONTEXT, Refined, UntrainedRefiner
 from moviola.retrieval.segments import normalised
 
 __all__ = ["CurveRefiner", "clip_cosines", "cosines", "query_vector", "smoothed"]
@@ -37,16 +36,15 @@ class CurveRefiner(UntrainedRefiner):
         coarse_share: in [0, 1].
     """
 
+    longest_shot = None
+    """The curve alone decides."""
+
     context: float = CONTEXT
     level: float = 0.5
     floor: float = 0.2
     before: float = 0.0
     after: float = 0.0
     coarse_share: float = 0.5
-
-    @property
-    def longest_shot(self) -> None:
-        """None: the curve alone decides."""
 
     def refine(
         self, queries: QueryFeatures, query: int, features: VideoFeatures, proposals: Proposals
@@ -131,9 +129,7 @@ def _smoothed_curves(
     curves: NDArray[np.float32] = clip_cosines(
         vector, features, where.ravel(), (begin[:, None] + place).ravel()
     )
-    around = np.pad(curves.reshape(place.shape), ((0, 0), (1, 1)), mode="edge")
-    smooth: NDArray[Any] = 0.25 * around[:, :-2] + 0.5 * around[:, 1:-1] + 0.25 * around[:, 2:]
-    return smooth
+    return smoothed(curves.reshape(place.shape))
 
 
 def _quantiles(curves: NDArray[np.float32], counts: Integers, share: float) -> NDArray[np.float32]:
@@ -183,7 +179,7 @@ def cosines(clips: NDArray[np.floating[Any]], vector: NDArray[np.float32]) -> ND
 
 
 def smoothed(curve: NDArray[np.float32]) -> NDArray[np.float32]:
-    """A binomial filter of width 3; the ends stand for what lies beyond them."""
-    around = np.pad(curve, 1, mode="edge")
-    smooth: NDArray[np.float32] = 0.25 * around[:-2] + 0.5 * around[1:-1] + 0.25 * around[2:]
+    """A binomial filter of width 3 over curves (..., L); the ends stand for what lies beyond them."""
+    around = np.pad(curve, [(0, 0)] * (curve.ndim - 1) + [(1, 1)], mode="edge")
+    smooth: NDArray[np.float32] = 0.25 * around[..., :-2] + 0.5 * around[..., 1:-1] + 0.25 * around[..., 2:]
     return smooth

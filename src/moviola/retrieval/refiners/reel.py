@@ -1,6 +1,6 @@
 """Reel as a refiner: every video is encoded once, without the query; see :mod:`moviola.models.reel`.
 
-It runs a :class:`ReelParts`: the model itself (:mod:`moviola.retrieval.refiners.reel_model`), or its compiled
+It runs a :class:`ReelParts`: the model itself (:mod:`moviola.retrieval.refiners.by_torch`), or its compiled
 graphs, which need no torch (:mod:`moviola.retrieval.compiled_models`).
 """
 
@@ -52,15 +52,10 @@ class ReelParts(Protocol):
 class ReelRefiner(TrainedRefiner[ReelParts]):
     """Refines with Reel; encodings of videos are kept in the features' cache, in half precision."""
 
-    @property
-    def max_clips(self) -> int:
-        """No limit: Reel takes windows of any length."""
-        return 1 << 30
-
-    @property
-    def labels(self) -> str:
-        """The end is the last clip inside the moment."""
-        return "spr"
+    max_clips = 1 << 30
+    """No limit: Reel takes windows of any length."""
+    labels = "spr"
+    """The end is the last clip inside the moment."""
 
     @property
     def max_tokens(self) -> int:

@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from moviola.features import Integers, QueryFeatures, VideoFeatures
 from moviola.retrieval.proposals import Proposals
-from moviola.retrieval.refiners.contract import Refined
+from moviola.retrieval.refiners.contract import Refined, UntrainedRefiner
 from moviola.retrieval.refiners.curve import CurveRefiner, clip_cosines, query_vector
-from moviola.retrieval.refiners.untrained import UntrainedRefiner
 from moviola.temporal import places_in_groups
 
 __all__ = ["ShotRefiner"]

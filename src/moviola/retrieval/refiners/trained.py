@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from moviola.features import MAX_TOKENS, QueryFeatures, VideoFeatures
 from moviola.models.clip_windows import LABELS, ClipWindows
 from moviola.retrieval.calibration import Calibration
+from moviola.retrieval.encoded_windows import context_windows
 from moviola.retrieval.proposals import Proposals
 from moviola.retrieval.refiners.contract import CONTEXT, SAME_MOMENT, Refined
-from moviola.retrieval.windows import proposal_windows
 
 __all__ = ["Decoded", "TrainedRefiner"]
 
@@ -36,6 +36,11 @@ class TrainedRefiner(ABC, Generic[Model]):
         suppress_above: likewise.
     """
 
+    in_encoder_space = False
+    """Scores have the model's own scale."""
+    longest_shot = None
+    """Models were trained on proposals of stage 2."""
+
     model: Model
     revision: str
     context: float = CONTEXT
@@ -46,15 +51,6 @@ class TrainedRefiner(ABC, Generic[Model]):
     def needs_tokens(self) -> bool:
         """Whether the model reads the query's tokens: True, except for models of whole sentences."""
         return True
-
-    @property
-    def in_encoder_space(self) -> bool:
-        """False: scores have the model's own scale."""
-        return False
-
-    @property
-    def longest_shot(self) -> None:
-        """None: models were trained on proposals of stage 2."""
 
     @property
     @abstractmethod
@@ -99,7 +95,10 @@ class TrainedRefiner(ABC, Generic[Model]):
         if not len(proposals.video):
             nothing = np.empty(0)
             return Refined(nothing, nothing, nothing)
-        windows = proposal_windows(features, proposals, context=self.context, max_clips=self.max_clips)
+        windows = context_windows(
+            features, proposals.video, proposals.start, proposals.end,
+            context=self.context, max_clips=self.max_clips,
+        )  # fmt: skip
         score, first, last = self.decode(
             queries.cut(self.max_tokens), query, features, proposals.video, windows
         )

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, cast
+from typing import cast
 
 import torch
 from torch import Tensor, nn
 
 from moviola.errors import InvalidValue
-from moviola.features import VideoFeatures
 from moviola.models.batches import Ranked
 from moviola.models.conquer import Conquer, Context
 from moviola.retrieval import Moments
-from moviola.retrieval.corpus import ANSWERS, PooledVideos, best_videos, encoded_corpus, ranked_moments
+from moviola.retrieval.corpus import ANSWERS, best_videos, rank_corpus
 from moviola.retrieval.video_scores import VideoScores
-from moviola.training.data import Sizes, Split
+from moviola.training.data import Split
 from moviola.training.loop import LoopConfig
 from moviola.training.recipe import AnswerSettings, Phase
-from moviola.training.recipes.ranking import RankerRecipe, adamw, feature_sizes, longest_candidate, streams
+from moviola.training.recipes.ranking import CandidateRecipe, adamw
 from moviola.training.settings import TrainingSettings
 from moviola.training.tasks.candidates import CandidateSampling, CandidateTask, hardest_videos
 from moviola.training.validation import judge
@@ -26,7 +25,7 @@ from moviola.training.validation import judge
 __all__ = ["CONQUER"]
 
 
-class ConquerRecipe(RankerRecipe):
+class ConquerRecipe(CandidateRecipe):
     """AdamW, batches of 16, three negatives, stopped after three evaluations without a better value.
 
     The first stage's scores must not be negative; see :func:`moviola.retrieval.stage1.video_scores`.
@@ -40,11 +39,6 @@ class ConquerRecipe(RankerRecipe):
         """The release's; epochs and the clipping of gradients are ours."""
         loop = LoopConfig(epochs=100, batch_size=16, optimizer=adamw(eps=1e-6), patience=3)
         return TrainingSettings(loops={"train": loop}, sampling=CandidateSampling())
-
-    def sized(self, sizes: Sizes) -> dict[str, Any]:
-        """The sizes of the features, and what follows from the length of clips and videos."""
-        limits = {"max_clips": sizes.longest, "longest_span": longest_candidate(sizes.clip_seconds)}
-        return feature_sizes(sizes) | limits
 
     def phases(
         self, model: nn.Module, train: Split, val: Split, settings: TrainingSettings
@@ -65,10 +59,6 @@ class ConquerRecipe(RankerRecipe):
         )
         yield Phase(task, loop)
 
-    def videos(self, model: Conquer, features: VideoFeatures) -> PooledVideos:
-        """Videos in the model's form."""
-        return PooledVideos(streams(model, features), model.config.max_clips)
-
     def moments(self, model: nn.Module, split: Split, how: AnswerSettings) -> Moments:
         """The best 100 moments of each query in the first stage's best videos."""
         self.require_unscored(how)
@@ -87,22 +77,20 @@ class ConquerRecipe(RankerRecipe):
 
         def rank(query: Tensor, mask: Tensor, context: Context, *, first_stage: Tensor) -> Ranked:
             rows, scores = network.rank_videos(query, mask, context, first_stage=first_stage, keep=ANSWERS)
-            return Ranked(rows, torch.zeros_like(scores), torch.full_like(scores, torch.inf), scores)
+            return Ranked.whole_videos(rows, scores)
 
         return self._ranked(model, split, rank)
 
     def _ranked(self, model: nn.Module, split: Split, rank: Callable[..., Ranked]) -> Moments:
         """``rank`` for some queries at a time, in all videos with their first-stage scores."""
-        network, scores = cast("Conquer", model), _first_stage(split)
-        videos, device = self.videos(network, split.features), next(model.parameters()).device
-        with torch.inference_mode():
-            context = encoded_corpus(model, videos)
+        scores = _first_stage(split)
 
-            def ranked(some: slice, query: Tensor, mask: Tensor) -> Ranked:
-                first_stage = torch.from_numpy(scores(some)).to(device)
-                return rank(query.to(device), mask.to(device), context, first_stage=first_stage)
+        def ranked(some: slice, query: Tensor, mask: Tensor, context: Context) -> Ranked:
+            first_stage = torch.from_numpy(scores(some)).to(query.device)
+            return rank(query, mask, context, first_stage=first_stage)
 
-            return ranked_moments(ranked, videos, self.queries(network, split.queries))
+        videos, queries = self.videos(model, split.features), self.queries(model, split.queries)
+        return rank_corpus(model, videos, queries, ranked)
 
 
 def _first_stage(split: Split) -> VideoScores:

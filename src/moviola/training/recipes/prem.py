@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from moviola.features import Integers, QueryFeatures, VideoFeatures
+from moviola.features import Integers, QueryFeatures
 from moviola.models.prem import Prem
 from moviola.retrieval.batches import token_batch
 from moviola.retrieval.corpus import PooledVideos, encoded_corpus
-from moviola.training.data import Pairs, Sizes, Split
+from moviola.training.data import Pairs, Split
 from moviola.training.loop import LoopConfig
 from moviola.training.recipe import Phase
-from moviola.training.recipes.ranking import RankerRecipe, adamw, feature_sizes, longest_candidate, streams
+from moviola.training.recipes.ranking import CandidateRecipe, adamw
 from moviola.training.settings import TrainingSettings
 from moviola.training.tasks.candidates import CandidateSampling, CandidateTask, hardest_videos
 from moviola.training.tasks.pairs import PairTask
@@ -26,7 +26,7 @@ from moviola.training.validation import judge, judge_videos
 __all__ = ["PREM"]
 
 
-class PremRecipe(RankerRecipe):
+class PremRecipe(CandidateRecipe):
     """The trained retriever names the negatives of the localizer."""
 
     architecture = "prem"
@@ -43,11 +43,6 @@ class PremRecipe(RankerRecipe):
         return TrainingSettings(
             loops={"retriever": retriever, "localizer": localizer}, sampling=CandidateSampling(negatives=4)
         )
-
-    def sized(self, sizes: Sizes) -> dict[str, Any]:
-        """The sizes of the features, and what follows from the length of clips and videos."""
-        limits = {"max_clips": sizes.longest, "longest_span": longest_candidate(sizes.clip_seconds)}
-        return feature_sizes(sizes) | limits
 
     def phases(
         self, model: nn.Module, train: Split, val: Split, settings: TrainingSettings
@@ -83,10 +78,6 @@ class PremRecipe(RankerRecipe):
             loop.batch_size,
         )
         yield Phase(candidates, loop)
-
-    def videos(self, model: Prem, features: VideoFeatures) -> PooledVideos:
-        """Videos in the model's form."""
-        return PooledVideos(streams(model, features), model.config.max_clips)
 
 
 PREM = PremRecipe()

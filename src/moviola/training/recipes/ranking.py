@@ -9,6 +9,7 @@ are in :mod:`moviola.training.data_sets`.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterable
 from typing import Any
 
 from torch import nn
@@ -18,16 +19,20 @@ from moviola.features import QueryFeatures, VideoFeatures
 from moviola.retrieval import Moments
 from moviola.retrieval.corpus import PooledVideos, rank_corpus, rank_videos
 from moviola.training.data import Sizes, Split
+from moviola.training.data_sets import clips_of_moments
 from moviola.training.optimizers import OptimizerConfig
-from moviola.training.recipe import AnswerSettings, Recipe
+from moviola.training.recipe import AnswerSettings, Phase, Recipe
+from moviola.training.settings import TrainingSettings
+from moviola.training.tasks.pairs import PairLoss, PairSampling, PairTask
+from moviola.training.validation import judge
 
-__all__ = ["RankerRecipe", "adamw", "feature_sizes", "longest_candidate", "span_limits", "streams"]
+__all__ = ["CandidateRecipe", "PairRecipe", "RankerRecipe", "adamw"]
 
-SHORTEST_SECONDS, LONGEST_SECONDS = 3.0, 22.5
-"""Length of a moment of XML and ReLoCLNet in TVR: 2 to 15 clips of 1.5 s."""
+MOMENT_SECONDS = 3.0, 22.5
+"""Shortest and longest moment of XML and ReLoCLNet in TVR: 2 to 15 clips of 1.5 s."""
 
 LONGEST_CANDIDATE_SECONDS = 36.0
-"""Maximum length of a moment of CONQUER and PREM in TVR: 24 clips of 1.5 s."""
+"""Longest moment of CONQUER and PREM in TVR: 24 clips of 1.5 s."""
 
 
 class RankerRecipe(Recipe):
@@ -60,31 +65,62 @@ class RankerRecipe(Recipe):
             )
 
 
-def streams(model: Any, features: VideoFeatures) -> VideoFeatures:
-    """The features with the streams that a model takes."""
-    return features if model.config.subtitle_size else features.without_subtitles()
+class PairRecipe(RankerRecipe):
+    """XML and ReLoCLNet, which learn from pairs of a query and a moment.
+
+    Attributes:
+        endpoints: whether two numbers are appended to a clip's features, its start and its end in the video.
+    """
+
+    endpoints: bool = False
+
+    def sized(self, sizes: Sizes) -> dict[str, Any]:
+        """The sizes of the features, and what follows from the length of clips and videos."""
+        limits = clips_of_moments(*MOMENT_SECONDS, sizes.clip_seconds)
+        return sizes.settings(more=2 * self.endpoints) | limits | {"max_clips": sizes.longest}
+
+    def loss(self, model: Any, train: Split, sampling: PairSampling) -> PairLoss:
+        """The weighted terms of a batch."""
+        return lambda step, epoch, generator: model.loss(
+            step.pairs, hard_pool=sampling.pool(epoch), generator=generator
+        )
+
+    def phases(
+        self, model: nn.Module, train: Split, val: Split, settings: TrainingSettings
+    ) -> Iterable[Phase]:
+        """One phase, on pairs."""
+        loop, sampling = settings.loops["train"], settings.sampling
+        task = PairTask(
+            model,
+            self.videos(model, train.features),
+            self.queries(model, train.queries),
+            train.pairs,
+            self.loss(model, train, sampling),
+            lambda: judge(self.run(model, val), val),
+            loop.batch_size,
+            sampling,
+        )
+        yield Phase(task, loop)
+
+    def videos(self, model: Any, features: VideoFeatures) -> PooledVideos:
+        """Videos in the model's form."""
+        config = model.config
+        own = features if config.subtitle_size else features.without_subtitles()
+        return PooledVideos(own, config.max_clips, endpoints=self.endpoints, fixed=config.reference_padding)
 
 
-def feature_sizes(sizes: Sizes, more: int = 0) -> dict[str, Any]:
-    """Settings that are the features' sizes; clips have ``more`` numbers besides."""
-    return {
-        "visual_size": sizes.visual + more,
-        "subtitle_size": sizes.subtitle + more if sizes.subtitle else 0,
-        "query_size": sizes.query,
-        "clip_seconds": sizes.clip_seconds,
-    }
+class CandidateRecipe(RankerRecipe):
+    """CONQUER and PREM, which look into the best videos of a first stage."""
 
+    def sized(self, sizes: Sizes) -> dict[str, Any]:
+        """The sizes of the features, and what follows from the length of clips and videos."""
+        longest = clips_of_moments(0.0, LONGEST_CANDIDATE_SECONDS, sizes.clip_seconds)["longest_span"]
+        return sizes.settings() | {"max_clips": sizes.longest, "longest_span": longest}
 
-def span_limits(clip_seconds: float) -> dict[str, int]:
-    """Smallest distance of a moment's last clip from its first, and the first that is too large."""
-    shortest = max(0, round(SHORTEST_SECONDS / clip_seconds) - 1)
-    longest = max(shortest + 1, round(LONGEST_SECONDS / clip_seconds))
-    return {"shortest_span": shortest, "longest_span": longest}
-
-
-def longest_candidate(clip_seconds: float) -> int:
-    """The first distance of a moment's last clip from its first that is too large."""
-    return max(1, round(LONGEST_CANDIDATE_SECONDS / clip_seconds))
+    def videos(self, model: Any, features: VideoFeatures) -> PooledVideos:
+        """Videos in the model's form."""
+        own = features if model.config.subtitle_size else features.without_subtitles()
+        return PooledVideos(own, model.config.max_clips)
 
 
 def adamw(eps: float) -> OptimizerConfig:

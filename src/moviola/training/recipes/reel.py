@@ -38,12 +38,7 @@ class ReelRecipe(RefinerRecipe):
 
     def sized(self, sizes: Sizes) -> dict[str, Any]:
         """The sizes of the features, and the length of a clip."""
-        return {
-            "visual_size": sizes.visual,
-            "subtitle_size": sizes.subtitle,
-            "query_size": sizes.query,
-            "clip_seconds": sizes.clip_seconds,
-        }
+        return sizes.settings()
 
     def phases(
         self, model: nn.Module, train: Split, val: Split, settings: TrainingSettings

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
@@ -10,7 +9,7 @@ from typing import Any, cast
 from torch import nn
 
 from moviola.retrieval import MeanPooling, Moments, Retrieval, refiner_of, segment_index
-from moviola.training.data import Sizes, Split
+from moviola.training.data import Split
 from moviola.training.loop import LoopConfig
 from moviola.training.optimizers import OptimizerConfig
 from moviola.training.recipe import AnswerSettings, Phase, Recipe
@@ -68,10 +67,6 @@ class WindowRecipe(RefinerRecipe):
     def config(self) -> Mapping[str, Any]:
         """Settings of the model that are not its architecture's defaults: none."""
         return {}
-
-    @abstractmethod
-    def sized(self, sizes: Sizes) -> dict[str, Any]:
-        """The settings of the model that follow from the features."""
 
     def phases(
         self, model: nn.Module, train: Split, val: Split, settings: TrainingSettings

@@ -7,7 +7,6 @@ from typing import Any, cast
 
 from torch import nn
 
-from moviola.errors import InvalidValue
 from moviola.models.spr import SegmentRetriever, SprClip
 from moviola.training.data import Sizes
 from moviola.training.recipes.refining import WindowRecipe
@@ -22,17 +21,8 @@ class SprClipRecipe(WindowRecipe):
     architecture = "spr-clip"
 
     def sized(self, sizes: Sizes) -> dict[str, Any]:
-        """The size of the features, and the length of a clip.
-
-        Raises:
-            InvalidValue: queries have another size than frames.
-        """
-        if sizes.query != sizes.visual:
-            raise InvalidValue(
-                f"{self.architecture}: frames have {sizes.visual} features and queries {sizes.query}; give "
-                "both of one CLIP"
-            )
-        return {"hidden_size": sizes.visual, "clip_seconds": sizes.clip_seconds}
+        """The size of the features (errors as of :meth:`Sizes.of_one_space`), and the length of a clip."""
+        return {"hidden_size": sizes.of_one_space(self.architecture), "clip_seconds": sizes.clip_seconds}
 
     def start_from(self, model: nn.Module, stage1: SegmentRetriever) -> None:
         """Copy the towers (SPR, section 3.3.2)."""

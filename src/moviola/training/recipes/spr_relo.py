@@ -33,12 +33,7 @@ class SprReloRecipe(WindowRecipe):
 
     def sized(self, sizes: Sizes) -> dict[str, Any]:
         """The sizes of the features, and the length of a clip."""
-        return {
-            "visual_size": sizes.visual,
-            "subtitle_size": sizes.subtitle,
-            "query_size": sizes.query,
-            "clip_seconds": sizes.clip_seconds,
-        }
+        return sizes.settings()
 
 
 SPR_RELO = SprReloRecipe("strong-weak", SPR_SMALL)

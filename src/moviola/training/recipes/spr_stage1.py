@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from moviola.errors import InvalidValue
 from moviola.models.spr import SegmentRetriever
 from moviola.retrieval import Moments, Retrieval, TrainedStage1, segment_index
 from moviola.retrieval.corpus import best_videos
@@ -47,17 +46,8 @@ class Stage1Recipe(Recipe):
         return TrainingSettings(loops={"train": loop}, sampling=SegmentSampling())
 
     def sized(self, sizes: Sizes) -> dict[str, Any]:
-        """The size of the features.
-
-        Raises:
-            InvalidValue: queries have another size than clips.
-        """
-        if sizes.query != sizes.visual:
-            raise InvalidValue(
-                f"{self.architecture}: clips have {sizes.visual} features and queries {sizes.query}; give "
-                "both of one image-text encoder"
-            )
-        return {"hidden_size": sizes.visual}
+        """The size of the features; errors as of :meth:`Sizes.of_one_space`."""
+        return {"hidden_size": sizes.of_one_space(self.architecture)}
 
     def phases(
         self, model: nn.Module, train: Split, val: Split, settings: TrainingSettings

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from moviola.datasets.building.relevant_pairs import RelevantPairs, read_relevant_pairs
 from moviola.errors import InvalidValue
-from moviola.features import VideoFeatures
 from moviola.models.xml import XML
-from moviola.retrieval.corpus import PooledVideos
-from moviola.training.data import Pairs, Sizes, Split
+from moviola.training.data import Pairs, Split
 from moviola.training.loop import LoopConfig
-from moviola.training.recipe import Phase
-from moviola.training.recipes.ranking import RankerRecipe, feature_sizes, span_limits, streams
+from moviola.training.recipes.ranking import PairRecipe
 from moviola.training.settings import TrainingSettings
-from moviola.training.tasks.pairs import PairSampling, PairStep, PairTask
-from moviola.training.validation import judge
+from moviola.training.tasks.pairs import PairLoss, PairSampling, PairStep
 
 __all__ = ["XML_RECIPE", "XmlSampling"]
 
@@ -40,10 +36,11 @@ class XmlSampling(PairSampling):
     relevant_pairs: str | None = None
 
 
-class XmlRecipe(RankerRecipe):
+class XmlRecipe(PairRecipe):
     """BertAdam, batches of 128; 4000, 200, 100 epochs for 1, 20, 40 moments per query."""
 
     architecture = "xml"
+    endpoints = True
 
     @property
     def settings(self) -> TrainingSettings:
@@ -51,20 +48,14 @@ class XmlRecipe(RankerRecipe):
         loop = LoopConfig(epochs=200, batch_size=128)
         return TrainingSettings({"labels": "spr"}, {"train": loop}, XmlSampling())
 
-    def sized(self, sizes: Sizes) -> dict[str, Any]:
-        """The sizes of the features with endpoints, and what follows from the length of clips and videos."""
-        return feature_sizes(sizes, more=2) | span_limits(sizes.clip_seconds) | {"max_clips": sizes.longest}
-
-    def phases(
-        self, model: nn.Module, train: Split, val: Split, settings: TrainingSettings
-    ) -> Iterable[Phase]:
-        """One phase, on pairs.
+    def loss(self, model: Any, train: Split, sampling: XmlSampling) -> PairLoss:  # type: ignore[override]
+        """The weighted terms of a batch.
 
         Raises:
             InvalidValue: the model learns from potentially relevant pairs and there are none, or they are of
                 other captions.
         """
-        xml, loop, sampling = cast("XML", model), settings.loops["train"], settings.sampling
+        xml = cast("XML", model)
         relevant = _relevant_pairs(xml, train.pairs, sampling)
 
         def loss(step: PairStep, epoch: int, generator: torch.Generator) -> Mapping[str, Tensor]:
@@ -75,24 +66,7 @@ class XmlRecipe(RankerRecipe):
                 **_relevance(relevant, train.pairs, step),
             )
 
-        task = PairTask(
-            model,
-            self.videos(xml, train.features),
-            self.queries(xml, train.queries),
-            train.pairs,
-            loss,
-            lambda: judge(self.run(model, val), val),
-            loop.batch_size,
-            sampling,
-        )
-        yield Phase(task, loop)
-
-    def videos(self, model: XML, features: VideoFeatures) -> PooledVideos:
-        """Videos in the model's form."""
-        config = model.config
-        return PooledVideos(
-            streams(model, features), config.max_clips, endpoints=True, fixed=config.reference_padding
-        )
+        return loss
 
 
 def _relevant_pairs(model: XML, pairs: Pairs, sampling: XmlSampling) -> RelevantPairs | None:

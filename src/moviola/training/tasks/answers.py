@@ -29,7 +29,7 @@ class AnswerTask:
     Attributes:
         model: the model.
         features, queries, pairs: training data.
-        judge: evaluates the present model on val.
+        evaluate: measures of the present model on val.
         batch_size: queries per batch.
     """
 
@@ -37,7 +37,7 @@ class AnswerTask:
     features: VideoFeatures
     queries: QueryFeatures
     pairs: Pairs
-    judge: Callable[[], Mapping[str, float]]
+    evaluate: Callable[[], Mapping[str, float]]
     batch_size: int = 64
 
     def batches_per_epoch(self) -> int:
@@ -48,13 +48,6 @@ class AnswerTask:
     def _query_rows(self) -> Integers:
         return np.unique(self.pairs.query)
 
-    @cached_property
-    def _by_query(self) -> tuple[Integers, Integers]:
-        """Pairs ordered by query, and where each query's pairs begin (Q + 1)."""
-        order = np.argsort(self.pairs.query, kind="stable")
-        counts = np.bincount(self.pairs.query, minlength=len(self.pairs.query_ids))
-        return order, np.concatenate([[0], np.cumsum(counts)])
-
     def batches(self, epoch: int, draw: Generator) -> Iterator[AnswerBatch]:
         """The batches of an epoch, in a new order."""
         order = draw.permutation(self._query_rows)
@@ -63,25 +56,20 @@ class AnswerTask:
 
     def batch(self, queries: Integers, draw: Generator) -> AnswerBatch:
         """The batch of some queries by place."""
-        order, begin = self._by_query
-        pairs = self.pairs
-        chosen = order[draw.integers(begin[queries], begin[queries + 1])]
-        videos = np.unique(pairs.video[pairs.moment[chosen]])
-        held = np.concatenate([order[begin[q] : begin[q + 1]] for q in queries])
-        rows = np.repeat(np.arange(len(queries)), begin[queries + 1] - begin[queries])
+        pairs, own = self.pairs, self.pairs.of_query
+        videos = np.unique(pairs.video[pairs.moment[own.draw(queries, draw)]])
+        held = np.concatenate([own.rows_of(query) for query in queries.tolist()])
+        rows = np.repeat(np.arange(len(queries)), own.counts[queries])
         video = pairs.video[pairs.moment[held]]
         there = np.isin(video, videos)
         held, rows, video = held[there], rows[there], video[there]
         moments = pairs.moment[held]
         spans = np.stack([pairs.start[moments], pairs.end[moments]], axis=1) / self.features.clip_seconds
         tokens, token_mask = token_batch(self.queries, queries)
-        visual, mask, subtitles = video_batch(self.features, videos)
         return AnswerBatch(
-            query=tokens,
-            query_mask=token_mask,
-            visual=visual,
-            mask=mask,
-            subtitles=subtitles,
+            tokens,
+            token_mask,
+            *video_batch(self.features, videos),
             answer=torch.from_numpy(np.stack([rows, np.searchsorted(videos, video)], axis=1)),
             span=torch.from_numpy(spans.astype(np.float32)),
             similarity=torch.from_numpy(pairs.similarity[held]),
@@ -90,7 +78,3 @@ class AnswerTask:
     def losses(self, batch: AnswerBatch, epoch: int, generator: torch.Generator) -> Mapping[str, Tensor]:
         """The list-wise loss of a batch."""
         return self.model.loss(batch.to(next(self.model.parameters()).device))
-
-    def evaluate(self) -> Mapping[str, float]:
-        """The result of :attr:`judge`."""
-        return self.judge()

@@ -47,7 +47,7 @@ class CandidateTask:
         hardest: (Q, K) int64, see :func:`hardest_videos`.
         negatives: number of them beside each pair's own video.
         loss: weighted terms of a batch on the model's device.
-        judge: evaluates the present model on val.
+        evaluate: measures of the present model on val.
         batch_size: pairs per batch.
 
     Raises:
@@ -61,7 +61,7 @@ class CandidateTask:
     hardest: Integers
     negatives: int
     loss: Callable[[Any], Mapping[str, Tensor]]
-    judge: Callable[[], Mapping[str, float]]
+    evaluate: Callable[[], Mapping[str, float]]
     batch_size: int = 16
 
     def __post_init__(self) -> None:
@@ -90,15 +90,12 @@ class CandidateTask:
         own = pairs.video[moments]
         candidates = np.column_stack([own, self._drawn(query, draw)])
         videos, place = np.unique(candidates, return_inverse=True)
-        tokens, token_mask = token_batch(self.queries, query)
-        visual, mask, subtitles = self.videos.batch(videos)
         labels = self.videos.labels(own, pairs.start[moments], pairs.end[moments])
+        tokens, token_mask = token_batch(self.queries, query)
         return CandidateBatch(
-            query=tokens,
-            query_mask=token_mask,
-            visual=visual,
-            mask=mask,
-            subtitles=subtitles,
+            tokens,
+            token_mask,
+            *self.videos.batch(videos),
             candidates=torch.from_numpy(place.reshape(candidates.shape)),
             labels=torch.from_numpy(labels),
             similarity=torch.from_numpy(pairs.similarity[rows]),
@@ -115,10 +112,6 @@ class CandidateTask:
     def losses(self, batch: CandidateBatch, epoch: int, generator: torch.Generator) -> Mapping[str, Tensor]:
         """The terms of :attr:`loss`."""
         return self.loss(batch.to(next(self.model.parameters()).device))
-
-    def evaluate(self) -> Mapping[str, float]:
-        """The result of :attr:`judge`."""
-        return self.judge()
 
 
 def hardest_videos(scores: VideoScores, pairs: Pairs, count: int) -> Integers:

@@ -85,7 +85,7 @@ class PairTask:
         queries: of the pairs.
         pairs: each is learned from once per epoch.
         loss: see :data:`PairLoss`; the batch is on the model's device.
-        judge: evaluates the present model on val.
+        evaluate: measures of the present model on val.
         batch_size: pairs per batch.
         sampling: pairs of an epoch.
     """
@@ -95,7 +95,7 @@ class PairTask:
     queries: QueryFeatures
     pairs: Pairs
     loss: PairLoss
-    judge: Callable[[], Mapping[str, float]]
+    evaluate: Callable[[], Mapping[str, float]]
     batch_size: int = 128
     sampling: PairSampling = PairSampling()
 
@@ -115,15 +115,12 @@ class PairTask:
         pairs = self.pairs
         queries, moments = pairs.query[rows], pairs.moment[rows]
         videos, place = np.unique(pairs.video[moments], return_inverse=True)
-        tokens, token_mask = token_batch(self.queries, queries)
-        visual, mask, subtitles = self.videos.batch(videos)
         labels = self.videos.labels(pairs.video[moments], pairs.start[moments], pairs.end[moments])
+        tokens, token_mask = token_batch(self.queries, queries)
         batch = PairBatch(
-            query=tokens,
-            query_mask=token_mask,
-            visual=visual,
-            mask=mask,
-            subtitles=subtitles,
+            tokens,
+            token_mask,
+            *self.videos.batch(videos),
             video=torch.from_numpy(place),
             labels=torch.from_numpy(labels),
             similarity=torch.from_numpy(pairs.similarity[rows]),
@@ -135,7 +132,3 @@ class PairTask:
         """The terms of :attr:`loss`."""
         device = next(self.model.parameters()).device
         return self.loss(replace(batch, pairs=batch.pairs.to(device)), epoch, generator)
-
-    def evaluate(self) -> Mapping[str, float]:
-        """The result of :attr:`judge`."""
-        return self.judge()

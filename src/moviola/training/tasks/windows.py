@@ -6,10 +6,10 @@ that the model will refine. A strategy chooses what else a pair is compared with
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -21,14 +21,14 @@ from moviola.errors import InvalidValue
 from moviola.features import Integers, QueryFeatures, VideoFeatures
 from moviola.models.batches import PairBatch
 from moviola.models.clip_windows import LABELS, ClipWindows
-from moviola.models.reloclnet import ReLoCLNet, Windows
-from moviola.models.spr import SprClip
+from moviola.models.refining import Windows
 from moviola.retrieval import Proposals
-from moviola.retrieval.batches import window_batch
+from moviola.retrieval.batches import padded, window_batch
+from moviola.retrieval.encoded_windows import context_windows
 from moviola.retrieval.refiners import CONTEXT
+from moviola.retrieval.refiners.by_torch import TorchWindows
 from moviola.retrieval.refiners.windowed import WindowRefiner
-from moviola.retrieval.windows import context_windows
-from moviola.training.data import Pairs, batches_by_length
+from moviola.training.data import Lists, Pairs, batches_by_length
 
 __all__ = ["STRATEGIES", "Drawn", "Examples", "WindowBatch", "WindowSampling", "WindowTask"]
 
@@ -74,30 +74,6 @@ class WindowSampling:
 
 
 @dataclass(frozen=True)
-class Lists:
-    """N lists of rows in one array: list i is ``rows[begin[i] : begin[i + 1]]``."""
-
-    begin: Integers
-    rows: Integers
-
-    @classmethod
-    def of(cls, parts: Sequence[Integers]) -> Lists:
-        """From the lists themselves."""
-        counts = np.array([len(part) for part in parts], dtype=np.int64)
-        rows = np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
-        return cls(np.concatenate([[0], np.cumsum(counts)]), rows.astype(np.int64))
-
-    @cached_property
-    def counts(self) -> Integers:
-        """(N,) int64, how long each list is."""
-        return np.diff(self.begin)
-
-    def draw(self, lists: Integers, draw: Generator) -> Integers:
-        """One row at random out of each of some lists, none of which may be empty."""
-        return self.rows[draw.integers(self.begin[lists], self.begin[lists + 1])]
-
-
-@dataclass(frozen=True)
 class Examples:
     """Pairs of a query and a moment with the query's coarse proposals.
 
@@ -111,12 +87,6 @@ class Examples:
     pairs: Pairs
     proposals: Proposals
     sampling: WindowSampling
-
-    @cached_property
-    def of_query(self) -> Lists:
-        """The pairs of each query, as in the file: the best first."""
-        counts = np.bincount(self.pairs.query, minlength=len(self.pairs.query_ids))
-        return Lists(np.concatenate([[0], np.cumsum(counts)]), np.argsort(self.pairs.query, kind="stable"))
 
     @cached_property
     def _compared(self) -> tuple[Lists, Lists]:
@@ -134,7 +104,7 @@ class Examples:
         for query in range(len(self.pairs.query_ids)):
             at, proposals = self.proposals.rows(query), self.proposals.of(query)
             own = np.arange(at.start, at.stop)
-            rows = self.of_query.rows[self.of_query.begin[query] : self.of_query.begin[query + 1]]
+            rows = self.pairs.of_query.rows_of(query)
             video, start, end = (x[:, None] for x in self.moments(rows))
             there = proposals.video == video
             holds = there & (proposals.start - slack <= start) & (proposals.end + slack >= end)
@@ -237,13 +207,12 @@ def strong_weak(examples: Examples, draw: Generator) -> Drawn:
     Strong are its first moments, weak the last of the others (HN w. N_s++, N_w+ in table 5). Queries without
     a weak one, or whose proposals all have an answer, are left out.
     """
-    counts, sampling = examples.of_query.counts, examples.sampling
-    query = np.flatnonzero((counts > sampling.strong) & (examples.free.counts > 0))
-    begin, stop = examples.of_query.begin[query], examples.of_query.begin[query + 1]
+    own, sampling = examples.pairs.of_query, examples.sampling
+    query = np.flatnonzero((own.counts > sampling.strong) & (examples.free.counts > 0))
+    begin, stop = own.begin[query], own.begin[query + 1]
     strong = draw.integers(begin, begin + sampling.strong)
     weak = draw.integers(np.maximum(begin + sampling.strong, stop - sampling.weak), stop)
-    rows = examples.of_query.rows
-    return Drawn(rows[strong], weak=rows[weak], free=examples.free.draw(query, draw))
+    return Drawn(own.rows[strong], weak=own.rows[weak], free=examples.free.draw(query, draw))
 
 
 STRATEGIES: dict[str, Callable[[Examples, Generator], Drawn]] = {
@@ -279,20 +248,21 @@ class WindowTask:
     Attributes:
         refiner: runs the model, also after training.
         examples, queries: training data.
-        judge: evaluates the present model on val.
+        evaluate: measures of the present model on val.
         batch_size: pairs per batch.
     """
 
-    refiner: WindowRefiner[SprClip] | WindowRefiner[ReLoCLNet]
+    refiner: WindowRefiner
     examples: Examples
     queries: QueryFeatures
-    judge: Callable[[], Mapping[str, float]]
+    evaluate: Callable[[], Mapping[str, float]]
     batch_size: int = 256
 
     @property
     def model(self) -> nn.Module:
         """The model."""
-        return self.refiner.model
+        network: nn.Module = cast("TorchWindows", self.refiner.model).network
+        return network
 
     def _drawn(self, draw: Generator) -> Drawn:
         return STRATEGIES[self.examples.sampling.strategy](self.examples, draw)
@@ -334,15 +304,14 @@ class WindowTask:
         _, start, end = self.examples.moments(rows)
         place = np.stack([video, windows.first, windows.stop])
         _, first, which = np.unique(place, axis=1, return_index=True, return_inverse=True)
-        shown = self._beside(video[first], windows.take(first))
-        query, query_mask = self.refiner.query_batch(self.queries, pairs.query[rows])
+        query, query_mask = padded(
+            [self.refiner.query_rows(self.queries, place) for place in pairs.query[rows].tolist()]
+        )
         labels = windows.labels(start, end, LABELS[self.refiner.labels])
         return PairBatch(
-            query=query,
-            query_mask=query_mask,
-            visual=shown.visual,
-            mask=shown.mask,
-            subtitles=shown.subtitles,
+            query,
+            query_mask,
+            *self._read(video[first], windows.take(first)),
             video=torch.from_numpy(which.reshape(-1)),
             labels=torch.from_numpy(labels),
             similarity=torch.from_numpy(pairs.similarity[rows]),
@@ -350,26 +319,19 @@ class WindowTask:
         )
 
     def _beside(self, video: Integers, windows: ClipWindows) -> Windows:
-        return Windows(*window_batch(self.refiner.streams(self.examples.features), video, windows))
+        return Windows(*self._read(video, windows))
+
+    def _read(self, video: Integers, windows: ClipWindows) -> tuple[Tensor, Tensor, Tensor | None]:
+        return window_batch(self.refiner.streams(self.examples.features), video, windows)
 
     def losses(self, batch: WindowBatch, epoch: int, generator: torch.Generator) -> Mapping[str, Tensor]:
         """The terms of the model's loss."""
-        device, sampling = self.refiner.device, self.examples.sampling
-        return cast("SprClip | ReLoCLNet", self.model).loss(
+        device, sampling = next(self.model.parameters()).device, self.examples.sampling
+        terms: Mapping[str, Tensor] = cast("Any", self.model).loss(
             batch.pairs.to(device),
             hard_pool=sampling.hard_pool if epoch >= sampling.hard_negatives_from_epoch else None,
             generator=generator,
-            hard_negatives=_moved(batch.free, device),
-            weak_positives=_moved(batch.weak, device),
+            hard_negatives=batch.free and batch.free.to(device),
+            weak_positives=batch.weak and batch.weak.to(device),
         )
-
-    def evaluate(self) -> Mapping[str, float]:
-        """The result of :attr:`judge`."""
-        return self.judge()
-
-
-def _moved(windows: Windows | None, device: torch.device) -> Windows | None:
-    if windows is None:
-        return None
-    subtitles = None if windows.subtitles is None else windows.subtitles.to(device)
-    return Windows(windows.visual.to(device), windows.mask.to(device), subtitles)
+        return terms

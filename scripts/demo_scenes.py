@@ -1,16 +1,43 @@
-"""Sentences about single frames: what an image-text encoder for gridhouse is trained on."""
+"""What single frames of gridhouse show, and sentences about them: what the demo's encoder is trained on."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from numpy.random import Generator
 
-from moviola.datasets.gridhouse.episode import Scene
-from moviola.datasets.gridhouse.vocabulary import Thing, caption, imprecise
-
-__all__ = ["scene_caption"]
+from moviola.datasets.gridhouse.episode import Episode
+from moviola.datasets.gridhouse.vocabulary import Slots, Thing, caption, imprecise
 
 # How often a frame of an event is described by the event rather than by how things stand.
 _DOING = 0.75
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What one frame shows. ``doing`` is filled from just before an event to the end of its moment."""
+
+    robot: str
+    room: str
+    carrying: Thing | None
+    facing: Thing | None
+    facing_open: bool
+    doing: Slots | None
+
+
+def scene_at(episode: Episode, time: float) -> Scene:
+    """What a frame at a time in seconds shows."""
+    beat = episode.beat_at(time)
+    before = {placed.cell: placed for placed in beat.placed}.get(beat.target)
+    doing = next((m.slots for m in episode.moments if m.event - 0.2 <= time < m.end), None)
+    return Scene(
+        robot=beat.robot,
+        room=episode.floor_at(beat.position),
+        carrying=beat.carrying,
+        facing=Thing(before.colour, before.type) if before else None,
+        facing_open=bool(before and before.open),
+        doing=doing,
+    )
 
 
 def scene_caption(scene: Scene, generator: Generator) -> str:

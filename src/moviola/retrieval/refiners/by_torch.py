@@ -1,0 +1,105 @@
+"""Trained refiners by torch, on any device."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from moviola.models.parts import Part, parts_of
+from moviola.models.reel import Reel
+from moviola.models.reloclnet import ReLoCLNet
+from moviola.models.spr import SprClip
+from moviola.retrieval.refiners.reel import ReelRefiner
+from moviola.retrieval.refiners.trained import Decoded
+from moviola.retrieval.refiners.windowed import WindowRefiner
+
+__all__ = ["TorchReel", "TorchWindows", "reel_refiner", "window_refiner"]
+
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class _TorchParts:
+    """A model in evaluation mode, run part by part (:mod:`moviola.models.parts`)."""
+
+    network: Any
+
+    @cached_property
+    def _parts(self) -> dict[str, Part]:
+        return parts_of(self.network)
+
+    def _run(self, name: str, *inputs: Floats | None) -> tuple[Any, ...]:
+        """The outputs of a part for those of its inputs that are there."""
+        device = next(self.network.parameters()).device
+        given = [torch.from_numpy(each).to(device) for each in inputs if each is not None]
+        with torch.inference_mode():
+            found = self._parts[name].module(*given)
+        outputs = found if isinstance(found, tuple) else (found,)
+        return tuple(each.cpu().numpy() for each in outputs)
+
+
+def reel_refiner(model: Reel, revision: str, **options: Any) -> ReelRefiner:
+    """A refiner that runs a model in evaluation mode; for the rest see :class:`ReelRefiner`."""
+    return ReelRefiner(TorchReel(model), revision, **options)
+
+
+class TorchReel(_TorchParts):
+    """A model as :class:`moviola.retrieval.refiners.reel.ReelParts`."""
+
+    @property
+    def max_tokens(self) -> int:
+        """Maximum tokens of a query."""
+        return int(self.network.config.max_tokens)
+
+    @property
+    def reads_subtitles(self) -> bool:
+        """Whether it has a stream of subtitles."""
+        return bool(self.network.config.subtitle_size)
+
+    def encode_clips(self, visual: Floats, subtitles: Floats | None) -> Floats:
+        """(L, 3, h) of a video's clips."""
+        encoded: Floats = self._run("clips", visual[None], None if subtitles is None else subtitles[None])[0][
+            0
+        ]
+        return encoded
+
+    def encode_query(self, tokens: Floats) -> Floats:
+        """(3, h) of a query's tokens."""
+        encoded: Floats = self._run("query", tokens[None], np.ones((1, len(tokens)), np.float32))[0][0]
+        return encoded
+
+    def best_spans(self, similarity: Floats, mask: Floats) -> Decoded:
+        """Logits, first and last clip of the best span of each window."""
+        score, first, last = self._run("spans", similarity, mask)
+        return score, first, last
+
+
+def window_refiner(model: SprClip | ReLoCLNet, revision: str, **options: Any) -> WindowRefiner:
+    """The same for one of SPR's refiners; see :class:`WindowRefiner`."""
+    return WindowRefiner(TorchWindows(model), revision, **options)
+
+
+class TorchWindows(_TorchParts):
+    """A model as :class:`moviola.retrieval.refiners.windowed.WindowParts`."""
+
+    @cached_property
+    def settings(self) -> Mapping[str, Any]:
+        """The model's."""
+        return asdict(self.network.config)
+
+    def encode(self, visual: Floats, mask: Floats, subtitles: Floats | None) -> Floats:
+        """Encodings of N windows, (N, L, ...)."""
+        encoded: Floats = self._run("windows", visual, mask, subtitles)[0]
+        return encoded
+
+    def best_spans(self, query: Floats, kept: Floats, mask: Floats) -> Decoded:
+        """Scores, first and last clip of the best span of each window for a query (n, d)."""
+        seen = np.ones((1, len(query)), np.float32)
+        score, first, last = self._run("answers", query[None], seen, kept, mask)
+        return score, first, last
