@@ -24,8 +24,7 @@ from moviola.encoders.checkpoints import CONSE, DEMO, DEMO_FOLDER, Checkpoint, f
 from moviola.encoders.contract import Match, check_frames
 from moviola.encoders.device_choice import DeviceChoice
 from moviola.encoders.graphs import clip_frames, clip_texts, siglip_frames, siglip_texts
-from moviola.encoders.text_batches import check_texts
-from moviola.encoders.texts import TextTower
+from moviola.encoders.texts import TextTower, check_texts
 from moviola.encoders.tokens import Tokenize, clip_tokenizer, siglip_tokenizer
 from moviola.encoders.towers import (
     ACTIVATIONS,
@@ -252,17 +251,7 @@ class ClipEncoder:
         )
 
     def encode_frames(self, images: NDArray[np.uint8]) -> NDArray[np.float32]:
-        """Features of frames, projected into the common space, not normalised.
-
-        Args:
-            images: (n, height, width, 3) uint8 RGB of this encoder's ``frame_size``, 0–255.
-
-        Returns:
-            (n, dim) float32.
-
-        Raises:
-            InvalidValue: another shape or dtype.
-        """
+        """As of :class:`~moviola.encoders.FrameTextEncoder`; in the common space, not normalised."""
         check_frames(images, self.frame_size, self.id)
         features = np.empty((len(images), self.dim), dtype=np.float32)
         step = self._choice.batch_size
@@ -271,17 +260,7 @@ class ClipEncoder:
         return features
 
     def encode_text(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Features of texts, projected into the common space, not normalised; too long texts are cut.
-
-        Args:
-            texts: n strings.
-
-        Returns:
-            (n, dim) float32.
-
-        Raises:
-            InvalidValue: not a list of strings.
-        """
+        """As of :class:`~moviola.encoders.FrameTextEncoder`; in the common space, not normalised."""
         rows = self._token_ids(texts)
         features = np.empty((len(rows), self.dim), dtype=np.float32)
         for chosen, states, ends in self._states(rows):
@@ -289,20 +268,11 @@ class ClipEncoder:
         return features
 
     def encode_tokens(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
-        """Features of every token of some texts, projected into the common space, not normalised.
+        """As of :class:`~moviola.encoders.FrameTextEncoder`; in the common space, not normalised.
 
-        The last row is the feature of the text: what :meth:`encode_text` gives, bit for bit where one text
-        is encoded, and to rounding (2e-5) where several are. CLIP's tokens end with the first
-        end-of-text token; SigLIP reads its padding too, so that padded positions are tokens like any other.
-
-        Args:
-            texts: n strings; too long ones are cut.
-
-        Returns:
-            n arrays (tokens, dim) float32, special tokens included.
-
-        Raises:
-            InvalidValue: not a list of strings.
+        The last row is what :meth:`encode_text` gives, bit for bit where one text is encoded, and to rounding
+        (2e-5) where several are. CLIP's tokens end with the first end-of-text token; SigLIP reads its padding
+        too, so that padded positions are tokens like any other.
         """
         rows = self._token_ids(texts)
         features: dict[int, NDArray[np.float32]] = {}

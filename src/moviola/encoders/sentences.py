@@ -21,8 +21,7 @@ from moviola.devices import require_torch
 from moviola.encoders.checkpoints import Checkpoint, find_checkpoint
 from moviola.encoders.device_choice import DeviceChoice
 from moviola.encoders.graphs import sentence_states
-from moviola.encoders.text_batches import FEW_TEXTS, check_texts
-from moviola.encoders.texts import TextTower
+from moviola.encoders.texts import FEW_TEXTS, TextTower, check_texts
 from moviola.encoders.tokens import Tokenize, plain_tokenizer
 from moviola.encoders.towers import ACTIVATIONS, bert_states
 from moviola.encoders.weights import Weights
@@ -142,13 +141,10 @@ class SentenceEncoder:
         """The transformer's last states of every token of some texts, and behind them the vector of the text.
 
         Args:
-            texts: n strings; too long ones are cut.
+            texts: as of :meth:`encode_text`; errors likewise.
 
         Returns:
             n arrays (tokens + 1, dim) float32, special tokens included.
-
-        Raises:
-            InvalidValue: not a list of strings.
         """
         texts = check_texts(texts)
         tokens: dict[int, NDArray[np.float32]] = {}
@@ -195,12 +191,7 @@ class SentenceEncoder:
         return bert_states(self._weights, self._config, ids, present)
 
     def _source(self, threads: int) -> Source:
-        return Source(
-            name=f"{self.id} texts",
-            revision=self.revision,
-            build=self._graph,
-            threads=threads,
-        )
+        return Source(f"{self.id} texts", self.revision, self._graph, threads)
 
     def _graph(self) -> Any:
         weights = self._own_weights()  # opened again, so that they are not kept in memory

@@ -9,7 +9,7 @@ through torch. All ways agree to rounding (2e-5), and an encoder never switches 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -18,17 +18,59 @@ from numpy.typing import NDArray
 
 from moviola.compiled import Compiled, Source, cache_folder
 from moviola.encoders.device_choice import DeviceChoice
-from moviola.encoders.text_batches import FEW_TEXTS, batches
+from moviola.errors import InvalidValue
 from moviola.threads import compute_threads, few_threads
 
 if TYPE_CHECKING:
     from torch import nn
 
-__all__ = ["TextTower"]
+__all__ = ["FEW_TEXTS", "TextTower", "check_texts"]
 
 Floats = NDArray[np.float32]
 Tower = Callable[[NDArray[np.int64], NDArray[np.bool_]], Floats]
 """(token ids (b, n), which of them are real (b, n)) -> states (b, n, d)."""
+
+FEW_TEXTS = 16
+"""Up to this many texts are encoded by the NumPy towers."""
+
+
+def check_texts(texts: Sequence[str]) -> list[str]:
+    """The texts as a list.
+
+    Raises:
+        InvalidValue: one string in place of a list, or something that is no string.
+    """
+    if isinstance(texts, str):
+        raise InvalidValue(f"texts {texts!r}: give a list of strings, for instance [{texts!r}]")
+    for position, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise InvalidValue(f"texts[{position}]: {type(text).__name__} {text!r} is no string")
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise InvalidValue(
+                f"texts[{position}] {text!r:.200}: not Unicode text ({error.reason}); correct it"
+            ) from error
+    return list(texts)
+
+
+def _batches(
+    rows: list[list[int]], size: int
+) -> Iterator[tuple[list[int], NDArray[np.int64], NDArray[np.bool_]]]:
+    """Token rows of any lengths, ``size`` of similar length together.
+
+    Yields:
+        The places of b rows, their ids (b, n), filled up with zeros, and which of these are real (b, n).
+    """
+    by_length = sorted(range(len(rows)), key=lambda place: len(rows[place]))
+    for start in range(0, len(rows), size):
+        chosen = by_length[start : start + size]
+        ids = np.zeros((len(chosen), max(len(rows[place]) for place in chosen)), dtype=np.int64)
+        present = np.zeros(ids.shape, dtype=bool)
+        for line, place in enumerate(chosen):
+            ids[line, : len(rows[place])] = rows[place]
+            present[line, : len(rows[place])] = True
+        yield chosen, ids, present
 
 
 class TextTower:
@@ -68,7 +110,7 @@ class TextTower:
         """
         few = len(rows) <= FEW_TEXTS and self._by_numpy is not None
         encode = self._few if few else self._many
-        for chosen, ids, present in batches(rows, FEW_TEXTS if few else self._choice.batch_size):
+        for chosen, ids, present in _batches(rows, FEW_TEXTS if few else self._choice.batch_size):
             yield chosen, ids, present, encode(ids, present)
 
     @cached_property
