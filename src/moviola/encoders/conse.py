@@ -216,7 +216,13 @@ class ConseEncoder:
     def _seen(self) -> Callable[[NDArray[np.uint8]], tuple[Floats, ...]]:
         """From frames to the layer before the classes (n, 1280), and the classes' probabilities (n, 1000)."""
         if self._choice.is_compiled:
-            return Compiled(cache_folder(), self._source())
+            source = Source(
+                name=f"{self.id} frames",
+                revision=self.revision,
+                build=lambda: classified_frames(_network_weights(), TEMPERATURE),
+                threads=compute_threads(),
+            )
+            return Compiled(cache_folder(), source)
         require_torch(f"{self.id} on {self.device} in {self.precision}")
         from moviola.encoders.by_torch.efficientnet import EfficientNetLite
         from moviola.encoders.by_torch.loading import PRECISIONS
@@ -225,14 +231,6 @@ class ConseEncoder:
         network = EfficientNetLite(_network_weights()).eval().requires_grad_(False)
         module = ClassifiedFrames(network, TEMPERATURE).to(self.device, PRECISIONS[self.precision])
         return lambda images: run(module, self.device, images)
-
-    def _source(self) -> Source:
-        return Source(
-            name=f"{self.id} frames",
-            revision=self.revision,
-            build=lambda: classified_frames(_network_weights(), TEMPERATURE),
-            threads=compute_threads(),
-        )
 
 
 def _network_weights() -> Weights:

@@ -10,7 +10,6 @@ from moviola.encoders.checkpoints import (
     DEMO,
     DEMO_FOLDER,
     Checkpoint,
-    hub_library,
     hub_snapshot,
     looks_like_hub_id,
 )
@@ -18,7 +17,7 @@ from moviola.encoders.clip import FAMILIES, family_of
 from moviola.encoders.conse import NETWORK_FOLDER
 from moviola.encoders.readers.whisper import is_whisper
 from moviola.encoders.sentences import MINILM, MINILM_FOLDER, read_chain
-from moviola.errors import InvalidValue, MissingDependency, MissingModel
+from moviola.errors import InvalidValue, MissingModel
 
 __all__ = ["FILES", "ModelInfo", "available_models", "pull_model"]
 
@@ -90,7 +89,10 @@ def pull_model(name: str) -> Path:
         raise InvalidValue(
             f"{name}: not a hub id; give organisation/model, for instance openai/clip-vit-base-patch32"
         )
-    hub = hub_library()
+    import huggingface_hub as hub
+    import huggingface_hub.constants
+    import huggingface_hub.errors
+
     if hub.constants.HF_HUB_OFFLINE:
         raise MissingModel(
             f"{name}: HF_HUB_OFFLINE is set, so nothing is fetched; unset it to allow the download"
@@ -125,11 +127,9 @@ def _refuse_unusable(folder: Path, name: str) -> None:
 
 def _cached_snapshots() -> list[tuple[str, Path]]:
     """Hub id and snapshot folder of every model in the hub's cache whose main branch is there."""
-    try:
-        hub = hub_library()
-    except MissingDependency:
-        return []
-    folders = Path(hub.constants.HF_HUB_CACHE).glob("models--*")
+    from huggingface_hub import constants
+
+    folders = Path(constants.HF_HUB_CACHE).glob("models--*")
     names = [folder.name.removeprefix("models--").replace("--", "/") for folder in folders]
     return [(name, folder) for name in names if (folder := hub_snapshot(name)) is not None]
 

@@ -11,20 +11,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from moviola.compiled import Compiled, Source, cache_folder
+from moviola.encoders.checkpoints import Checkpoint
 from moviola.encoders.device_choice import DeviceChoice
+from moviola.encoders.tokens import Tokenize
+from moviola.encoders.weights import Weights
 from moviola.errors import InvalidValue
 from moviola.threads import compute_threads, few_threads
 
 if TYPE_CHECKING:
     from torch import nn
 
-__all__ = ["FEW_TEXTS", "TextTower", "check_texts"]
+__all__ = ["FEW_TEXTS", "CheckpointEncoder", "check_texts"]
 
 Floats = NDArray[np.float32]
 Tower = Callable[[NDArray[np.int64], NDArray[np.bool_]], Floats]
@@ -73,63 +76,104 @@ def _batches(
         yield chosen, ids, present
 
 
-class TextTower:
-    """States of the tokens of texts.
+class CheckpointEncoder:
+    """An encoder of a checkpoint, whose texts go one of three ways through its tower.
 
     Args:
+        checkpoint: its files.
         choice: device and precision for many texts.
-        by_numpy: the tower in NumPy; None: it does not know this architecture.
-        source: what to compile, for a number of threads; None: torch computes.
-        build: the tower as a torch module, where ``choice`` says.
-        masked: whether the two take, besides ids, which of them are real.
+
+    Attributes:
+        id: name that libraries record.
+        revision: changes whenever the weights or settings change.
     """
 
-    def __init__(
-        self,
-        choice: DeviceChoice,
-        by_numpy: Tower | None,
-        source: Callable[[int], Source] | None,
-        build: Callable[[], nn.Module],
-        *,
-        masked: bool,
-    ) -> None:
-        self._choice = choice
-        self._by_numpy, self._source, self._build = by_numpy, source, build
-        self._inputs = 2 if masked else 1
+    _inputs: int
+    """What the compiled tower and torch's take: ids (1), and which of them are real (2)."""
 
-    def states(
-        self, rows: list[list[int]]
+    def __init__(self, checkpoint: Checkpoint, choice: DeviceChoice) -> None:
+        self._checkpoint, self._choice = checkpoint, choice
+        self.id, self.revision = checkpoint.id, checkpoint.revision
+
+    @property
+    def device(self) -> str:
+        """Device of frames and of many texts: ``"cpu"``, ``"cuda"``, ``"mps"``."""
+        return self._choice.device
+
+    # -- what architectures differ in ----------------------------------------------------------------------
+
+    def _read_weights(self) -> Weights | None:
+        """The weights; None where only torch can use them."""
+        raise NotImplementedError
+
+    @cached_property
+    def _tokenize(self) -> Tokenize:
+        raise NotImplementedError
+
+    def _by_numpy(self, ids: NDArray[np.int64], present: NDArray[np.bool_]) -> Floats:
+        """The tower in NumPy."""
+        raise NotImplementedError
+
+    def _graph(self) -> Any:
+        """The tower as a graph."""
+        raise NotImplementedError
+
+    def _module(self) -> nn.Module:
+        """The tower as a torch module."""
+        raise NotImplementedError
+
+    @property
+    def _has_numpy(self) -> bool:
+        """Whether NumPy knows the tower."""
+        return self._weights is not None
+
+    @property
+    def _is_compiled(self) -> bool:
+        """Whether graphs compute: on the CPU, for known weights and layers."""
+        return self._choice.is_compiled and self._weights is not None
+
+    # -- what they share -----------------------------------------------------------------------------------
+
+    @cached_property
+    def _weights(self) -> Weights | None:
+        return self._read_weights()
+
+    def _own_weights(self) -> Weights:
+        """The weights, opened again, so that a graph's are not kept in memory."""
+        weights = self._read_weights()
+        assert weights is not None
+        return weights
+
+    def _states(
+        self, texts: list[str]
     ) -> Iterator[tuple[list[int], NDArray[np.int64], NDArray[np.bool_], Floats]]:
-        """States of texts, those of similar length together.
-
-        Args:
-            rows: token ids of each text.
+        """States of the tokens of texts, those of similar length together.
 
         Yields:
             The places of b texts, their ids (b, n), which of these are real (b, n), their states (b, n, d).
         """
-        few = len(rows) <= FEW_TEXTS and self._by_numpy is not None
+        rows = self._tokenize(texts) if texts else []
+        few = len(rows) <= FEW_TEXTS and self._has_numpy
         encode = self._few if few else self._many
         for chosen, ids, present in _batches(rows, FEW_TEXTS if few else self._choice.batch_size):
             yield chosen, ids, present, encode(ids, present)
 
     @cached_property
     def _few(self) -> Tower:
-        if self._choice.is_resident and self._source is not None:
-            return self._compiled(self._source(few_threads()))
-        assert self._by_numpy is not None
-        return self._by_numpy
+        resident = self._choice.is_resident and self._is_compiled
+        return self._compiled(few_threads()) if resident else self._by_numpy
 
     @cached_property
     def _many(self) -> Tower:
-        if self._source is not None:
-            return self._compiled(self._source(compute_threads()))
-        module = self._build()
+        if self._is_compiled:
+            return self._compiled(compute_threads())
+        module = self._module()
         from moviola.encoders.by_torch.modules import run
 
-        module = module.to(self._choice.device)
-        return lambda ids, present: run(module, self._choice.device, *(ids, present)[: self._inputs])[0]
+        module = module.to(self.device)
+        return lambda ids, present: run(module, self.device, *(ids, present)[: self._inputs])[0]
 
-    def _compiled(self, source: Source) -> Tower:
+    def _compiled(self, threads: int) -> Tower:
+        source = Source(f"{self.id} texts", self.revision, self._graph, threads)
         compiled = Compiled(cache_folder(), source)
         return lambda ids, present: compiled(*(ids, present)[: self._inputs])[0]
