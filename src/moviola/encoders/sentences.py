@@ -189,10 +189,8 @@ def load_sentence_encoder(
     Args:
         name: ``"minilm"``, which the package carries, a folder in sentence-transformers' layout, or
             such a hub id that was pulled or cached before.
-        device: ``"auto"`` (cuda, mps, cpu), or one of them.
+        device, batch_size, resident: as of :func:`moviola.encoders.load_encoder`.
         precision: ``"auto"`` (half on a GPU, fp32 on the CPU), ``"fp32"``, ``"fp16"`` or ``"bf16"``.
-        batch_size: texts at once; by default suited to the device.
-        resident: see :func:`moviola.encoders.load_encoder`.
 
     Raises:
         MissingModel: not on this machine; the message says how to get it.
