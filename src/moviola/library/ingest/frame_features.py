@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -20,13 +19,12 @@ from moviola.errors import MediaError, printable
 from moviola.library.disk.catalogue import ShotRow
 from moviola.library.disk.fingerprints import Fingerprint, FingerprintMaker
 from moviola.library.ingest.ahead import Branch, side_by_side
+from moviola.library.ingest.plan import FoundFile
 from moviola.library.ingest.repeats import encode_changes
-from moviola.library.ingest.scan import FoundFile
 from moviola.media import (
     ShotFinder,
     SmallStills,
     embedded_subtitles,
-    find_transitions,
     joined,
     look_through,
     probe,
@@ -41,7 +39,7 @@ from moviola.types import Cue, FrameSize
 if TYPE_CHECKING:
     from moviola.media import FrameStream, Marks, MediaInfo, Transition
 
-__all__ = ["Encoded", "Refused", "encode_videos", "look_again", "read_cues"]
+__all__ = ["Encoded", "Refused", "encode_videos", "read_cues", "shot_rows"]
 
 _BATCH = 32
 
@@ -117,7 +115,7 @@ class _Underway:
             return self.refused
         end = self.closed
         assert end
-        shots = _shots(joined(self.marks), end.duration)
+        shots = shot_rows(joined(self.marks), end.duration)
         return Encoded(
             file, end.info, end.duration, end.broken_at, np.concatenate(self.rows), shots, self.repeats,
             end.stills, end.fingerprint,
@@ -233,28 +231,10 @@ def _batches(stream: FrameStream) -> Iterator[NDArray[np.uint8]]:
         yield np.stack(batch)
 
 
-def _shots(found: Sequence[Transition], duration: float) -> list[ShotRow]:
+def shot_rows(found: Sequence[Transition], duration: float) -> list[ShotRow]:
     """The shots of a video; the first begins at its start."""
     inside = [shot for shot in found if 0 < shot.time < duration]
     return [ShotRow(0.0, "start"), *(ShotRow(shot.time, shot.kind) for shot in inside)]
-
-
-def look_again(
-    path: Path, size: FrameSize, rate: float, duration: float
-) -> tuple[list[ShotRow], Fingerprint]:
-    """Shots and fingerprint of an encoded video, as :func:`encode_videos` would find them.
-
-    Args:
-        path: of the video.
-        size: of the encoded frames.
-        rate: of them, a second.
-        duration: of the video, in seconds.
-
-    Raises:
-        MediaError: the file cannot be read any more.
-    """
-    maker = FingerprintMaker()
-    return _shots(find_transitions(path, rate=rate, size=size, tiny=maker), duration), maker.made()
 
 
 def read_cues(file: FoundFile) -> tuple[list[Cue], list[str]]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from moviola.errors import UnreadableMedia, WorkersError
 from moviola.library.disk.encoders_in_use import LibraryEncoders
 from moviola.library.ingest.frame_features import Encoded, Refused, encode_videos, read_cues
-from moviola.library.ingest.scan import FoundFile
+from moviola.library.ingest.plan import FoundFile
 from moviola.library.ingest.workers import Lost, Workers, require_seen
 from moviola.types import Cue
 
