@@ -137,15 +137,13 @@ class VideoFeatures:
         """The same of the subtitles; None without them."""
         return None if self.subtitles is None else self._floats(self.subtitles.read(video)[first:stop])
 
-    def shot_edges(self, video: int) -> NDArray[np.float64]:
-        """(s + 1,) float64 rising seconds: the start of each shot of a video, and the end of the video.
-
-        One shot if they are unknown.
-        """
-        return self.shot_edges_of(np.array([video]))[1]
-
     def shot_edges_of(self, videos: Integers) -> tuple[Integers, NDArray[np.float64]]:
-        """The same of some videos (n,): offsets (n + 1,), and their edges one after another."""
+        """Where the shots of some videos (n,) begin and end; one shot if they are unknown.
+
+        Returns:
+            offsets (n + 1,) of the videos among (e,) float64 seconds, one video after another: the start of
+            each shot, rising, and the end of the video.
+        """
         known = self.shots(self.keys[videos].tolist()) if self.shots else [np.empty(0)] * len(videos)
         edges = [
             np.append(starts if len(starts) else 0.0, end)
