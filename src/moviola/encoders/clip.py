@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,9 +39,6 @@ from moviola.encoders.weights import Weights
 from moviola.errors import DataError, InvalidValue
 from moviola.threads import compute_threads
 from moviola.types import FrameSize
-
-if TYPE_CHECKING:
-    from torch import nn
 
 __all__ = ["FAMILIES", "ClipEncoder", "Family", "family_of", "open_clip", "read_frame_size"]
 
@@ -323,11 +320,11 @@ class ClipEncoder(CheckpointEncoder):
     def _graph(self) -> Any:
         return self._family.texts_graph(self._own_weights(), self._text_config)
 
-    def _module(self) -> nn.Module:
+    def _by_torch(self) -> Callable[..., Any]:
         model = self._load_model()
-        from moviola.encoders.by_torch.modules import ClipTokens
-
-        return ClipTokens(model, self._family.projection)
+        projection = model.get_submodule(self._family.projection)
+        # No mask: CLIP is causal up to the token that is read, SigLIP reads its padding.
+        return lambda ids: projection(model.text_model(input_ids=ids).last_hidden_state)
 
     def _load_model(self) -> Any:
         require_torch(f"{self.id} on {self.device} in {self.precision}")

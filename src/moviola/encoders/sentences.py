@@ -7,11 +7,11 @@ first token), and often a normalisation (Reimers and Gurevych 2019). Those three
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,9 +25,6 @@ from moviola.encoders.tokens import Tokenize, plain_tokenizer
 from moviola.encoders.towers import ACTIVATIONS, bert_states
 from moviola.encoders.weights import Weights
 from moviola.errors import DataError, InvalidValue
-
-if TYPE_CHECKING:
-    from torch import nn
 
 __all__ = [
     "MINILM",
@@ -167,13 +164,13 @@ class SentenceEncoder(CheckpointEncoder):
     def _graph(self) -> Any:
         return sentence_states(self._own_weights(), self._config)
 
-    def _module(self) -> nn.Module:
+    def _by_torch(self) -> Callable[..., Any]:
         require_torch(f"{self.id} ({self._config.get('model_type')}) on {self.device} in {self.precision}")
         from moviola.encoders.by_torch.loading import load_pretrained
-        from moviola.encoders.by_torch.modules import SentenceStates
 
         where = (self.device, self.precision)
-        return SentenceStates(load_pretrained("transformers", "AutoModel", self._checkpoint.folder, *where))
+        model = load_pretrained("transformers", "AutoModel", self._checkpoint.folder, *where)
+        return lambda ids, real: model(input_ids=ids, attention_mask=real.long()).last_hidden_state
 
 
 def load_sentence_encoder(

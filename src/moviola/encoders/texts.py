@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +23,6 @@ from moviola.encoders.tokens import Tokenize
 from moviola.encoders.weights import Weights
 from moviola.errors import InvalidValue
 from moviola.threads import compute_threads, few_threads
-
-if TYPE_CHECKING:
-    from torch import nn
 
 __all__ = ["FEW_TEXTS", "CheckpointEncoder", "check_texts"]
 
@@ -118,8 +115,8 @@ class CheckpointEncoder:
         """The tower as a graph."""
         raise NotImplementedError
 
-    def _module(self) -> nn.Module:
-        """The tower as a torch module."""
+    def _by_torch(self) -> Callable[..., Any]:
+        """The tower in torch, from tensors to one, on the device and in the precision that were chosen."""
         raise NotImplementedError
 
     @property
@@ -167,11 +164,10 @@ class CheckpointEncoder:
     def _many(self) -> Tower:
         if self._is_compiled:
             return self._compiled(compute_threads())
-        module = self._module()
+        tower = self._by_torch()
         from moviola.encoders.by_torch.modules import run
 
-        module = module.to(self.device)
-        return lambda ids, present: run(module, self.device, *(ids, present)[: self._inputs])[0]
+        return lambda ids, present: run(tower, self.device, *(ids, present)[: self._inputs])[0]
 
     def _compiled(self, threads: int) -> Tower:
         source = Source(f"{self.id} texts", self.revision, self._graph, threads)
