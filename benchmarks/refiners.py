@@ -34,7 +34,7 @@ from rich.console import Console
 from rich.table import Table
 from torch import nn
 
-from moviola.features import ComputedRows, FeatureFolder, KeyedShards, QueryFeatures, VideoFeatures
+from moviola.features import FeatureFolder, FeatureRows, KeyedShards, QueryFeatures, VideoFeatures
 from moviola.models.pretrained import build
 from moviola.retrieval import Proposals, refiner_of
 from moviola.retrieval.refiners import Refined
@@ -228,7 +228,7 @@ def made_up(count: int, draw: Generator) -> tuple[VideoFeatures, QueryFeatures]:
     counts = np.clip(draw.normal(CLIPS, CLIPS / 4, count), 16, 2 * CLIPS).astype(np.int64)
     rows = [draw.standard_normal((n, DIM), dtype=np.float32).astype(np.float16) for n in counts.tolist()]
     names = tuple(f"v{row:04d}" for row in range(count))
-    visual = ComputedRows(DIM, tuple(range(count)), rows.__getitem__)
+    visual = FeatureRows(DIM, tuple(range(count)), rows.__getitem__)
     features = VideoFeatures(names, counts.astype(np.float64), 1.0, counts, visual)
     tokens = [draw.standard_normal((int(draw.integers(6, 18)), DIM), dtype=np.float32) for _ in range(50)]
     texts = [f"query {row}" for row in range(50)]

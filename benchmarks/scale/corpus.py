@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.errors import InvalidValue
-from moviola.features import ComputedRows, FeatureFolder, Integers, KeyedShards, QueryFeatures, VideoFeatures
+from moviola.features import FeatureFolder, FeatureRows, Integers, KeyedShards, QueryFeatures, VideoFeatures
 from moviola.files.writing import draft_of
 from moviola.measures import Qrels, Run, evaluate
 from moviola.retrieval import Hits, MeanPooling, Proposals, propose
@@ -93,7 +93,7 @@ def made_corpus(work: Path, preset: Preset, size: int) -> Corpus:
         durations=(_SEGMENT_CLIPS * counts).astype(np.float64),
         clip_seconds=1.0,
         counts=_SEGMENT_CLIPS * counts,
-        visual=ComputedRows(preset.dim, tuple(range(videos)), frames),
+        visual=FeatureRows(preset.dim, tuple(range(videos)), frames),
     )
     ids = np.concatenate([pack_ids(video, count) for video, count in enumerate(counts.tolist())])
     how = f"made: random walks of {PER_VIDEO} segments in 64 dimensions, taken to {preset.dim} by a network"

@@ -18,7 +18,7 @@ from comparison.plan import PRESETS, WITH_LINES, Preset, jobs
 from comparison.run import run_pieces
 from comparison.world import World
 from moviola.errors import InvalidValue
-from moviola.features import ComputedRows, QueryFeatures, VideoFeatures, normalise_rows
+from moviola.features import FeatureRows, QueryFeatures, VideoFeatures, normalise_rows
 from moviola.retrieval import Proposals
 from moviola.retrieval.video_scores import VideoScores
 from moviola.training.data import Pairs, Split
@@ -59,8 +59,8 @@ def split() -> Split:
         np.stack([np.zeros(DIM, np.float32) if line is None else line for line in own])
         for own in SAID.values()
     ]
-    subtitles = ComputedRows(DIM, (0, 1), lambda key: rows[key].astype(np.float16))
-    visual = ComputedRows(DIM, (0, 1), lambda key: np.ones((CLIPS, DIM), np.float16))
+    subtitles = FeatureRows(DIM, (0, 1), lambda key: rows[key].astype(np.float16))
+    visual = FeatureRows(DIM, (0, 1), lambda key: np.ones((CLIPS, DIM), np.float16))
     durations = np.full(2, float(CLIPS))
     features = VideoFeatures(tuple(SAID), durations, 1.0, np.full(2, CLIPS), visual, subtitles)
     asked = [np.stack([EAST, NORTH]), np.stack([UP + 0.5 * NORTH, EAST])]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from comparison import streams
 from comparison.streams import export_two_streams, principal_axes
 from moviola.errors import InvalidValue
-from moviola.features import ComputedRows, FeatureFolder, QueryFeatures, SourceFacts, VideoFeatures
+from moviola.features import FeatureFolder, FeatureRows, QueryFeatures, SourceFacts, VideoFeatures
 
 CLIPS, DIM, SAID = 5, 4, 9
 DRAW = np.random.default_rng(3)
@@ -37,8 +37,8 @@ class Source:
         self.lines = store.lines
 
     def videos(self) -> VideoFeatures:
-        visual = ComputedRows(DIM, (0, 1), lambda key: PICTURES[key])
-        said = ComputedRows(SAID, (0, 1), lambda key: self.lines[key]) if self.lines is not None else None
+        visual = FeatureRows(DIM, (0, 1), lambda key: PICTURES[key])
+        said = FeatureRows(SAID, (0, 1), lambda key: self.lines[key]) if self.lines is not None else None
         durations = np.full(2, float(CLIPS))
         return VideoFeatures(("a", "b"), durations, 1.0, np.full(2, CLIPS), visual, said)
 

@@ -15,7 +15,7 @@ from scipy.special import erf
 
 from moviola.encoders import FrameTextEncoder, PictureEncoder, load_encoder, picture_dim
 from moviola.encoders.loading import BUILTIN
-from moviola.encoders.text_batches import FEW_TEXTS
+from moviola.encoders.texts import FEW_TEXTS
 from moviola.encoders.towers import ACTIVATIONS
 from moviola.errors import InvalidValue
 from moviola.retrieval import CurveRefiner

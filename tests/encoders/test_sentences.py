@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from moviola import devices
 from moviola.compiled.module import least_cosine
 from moviola.encoders import load_sentence_encoder
-from moviola.encoders.text_batches import FEW_TEXTS
+from moviola.encoders.texts import FEW_TEXTS
 from moviola.errors import DataError, InvalidValue, MissingDependency
 
 TEXTS = ["a red robot picks up the key", "zebra", "", "the box " * 20]

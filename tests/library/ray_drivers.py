@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 from moviola.errors import MoviolaError, UnreadableMedia
 from moviola.library import IngestProgress
 from moviola.library.ingest import video_encoder as encoding
-from moviola.library.ingest.scan import FoundFile
+from moviola.library.ingest.plan import FoundFile
 from moviola.library.ingest.workers import Workers
 from moviola.search import Library
 

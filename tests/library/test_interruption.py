@@ -79,6 +79,7 @@ def test_interrupted_work_goes_on(tmp_path: Path, film: Callable[..., Path], how
 READING_CHILD = """
 import os, signal, sys
 from types import SimpleNamespace
+from moviola.features import FeatureShards
 from moviola.library.ingest import reading
 from moviola.library.ingest import speech as spoken
 from moviola.library.ingest import screen_text as written
@@ -100,7 +101,7 @@ def append(*arguments):
         os.kill(os.getpid(), signal.SIGKILL)
     return extent
 
-appended, reading.append_cues = reading.append_cues, append
+appended, FeatureShards.append = FeatureShards.append, append
 named = lambda name, **_: SimpleNamespace(id=name, revision="1")
 reading.load_text_reader, reading.load_speech_reader = lambda name: named("seer"), named
 written.read_text = lambda *_: read("text", [Cue(1, 3, "THE HARBOUR", "text", 0.9)])

@@ -62,7 +62,7 @@ def as_built_before(library: Library) -> Path:
 def test_shots_are_found_while_indexing(indexed: Library) -> None:
     assert shots_of(indexed) == SHOTS
     features = Viewer(indexed.store).view().features
-    np.testing.assert_allclose(features.shot_edges(0), [0.0, 3.4, 6.0, 12.0])
+    np.testing.assert_allclose(features.shot_edges_of(np.array([0]))[1], [0.0, 3.4, 6.0, 12.0])
 
 
 def test_a_film_that_cannot_be_read_again_for_its_shots_is_refused_alone(

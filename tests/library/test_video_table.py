@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from moviola.features import Extent
 from moviola.library import LibraryStore, VideoRow
-from moviola.library.disk.video_table import Extents, VideoTable, read_video_table, write_video_table
+from moviola.library.disk.video_table import VideoTable, read_video_table, write_video_table
 
 numbers = st.integers(0, 2**62)
 extents = st.none() | st.builds(
@@ -41,7 +41,7 @@ def test_a_table_holds_the_rows_that_went_in(rows: list[VideoRow]) -> None:
         table[0]
     seen = [row for row in sorted(rows, key=lambda row: row.row) if row.frames]
     assert list(table.ids(table.with_frames)) == [row.video_id for row in seen]
-    assert list(Extents(table.frames[table.with_frames])) == [row.frames for row in seen]
+    assert list(table.extents(table.with_frames)) == [row.frames for row in seen]
 
 
 def row(number: int) -> VideoRow:

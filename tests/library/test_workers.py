@@ -23,7 +23,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from moviola.encoders.readers import TextLine
 from moviola.errors import EncoderMismatch, InvalidValue, MissingDependency, UnreadableMedia, WorkersError
-from moviola.library import IngestReport
+from moviola.library import IngestProgress, IngestReport
 from moviola.library.ingest import reading, workers
 from moviola.library.ingest.frame_features import Refused
 from moviola.library.ingest.reading import Readers, ReadingRun, VideoReader
@@ -298,14 +298,14 @@ def test_a_video_that_cannot_be_read_does_not_stop_the_others(
     library: Library, films: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reading, "load_text_reader", lambda name: Seer())
-    steps: list[tuple[Any, ...]] = []
-    run = ReadingRun(library.store, IngestReport(), lambda *step: steps.append(step), Beside())  # type: ignore[arg-type]
+    steps: list[IngestProgress] = []
+    run = ReadingRun(library.store, IngestReport(), steps.append, Beside())  # type: ignore[arg-type]
     (films / "b.mp4").write_bytes(bytes((films / "b.mp4").stat().st_size))
     run.read({"a", "b", "d", "deep/c"}, Readers(Seer(), None, ["text"]))
     assert run.report.read["text"] == ["d", "deep/c"]
     assert run.report.reading_problems["a"] == "text: its worker died"
     assert run.report.reading_problems["b"].startswith("text: ")
-    assert [step[:4] for step in steps] == [
+    assert [(step.step, step.done, step.total, step.video_id) for step in steps] == [
         ("text", done, 4, video_id) for done, video_id in enumerate(["a", "b", "d", "deep/c"])
     ]
 

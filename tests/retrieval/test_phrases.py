@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moviola.encoders.text_batches import FEW_TEXTS
+from moviola.encoders.texts import FEW_TEXTS
 from moviola.retrieval.phrases import FUNCTION_WORDS, phrases_of
 
 

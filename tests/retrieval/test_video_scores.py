@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from moviola.features import ComputedRows, QueryFeatures, VideoFeatures
+from moviola.features import FeatureRows, QueryFeatures, VideoFeatures
 from moviola.retrieval.corpus import best_videos
 from moviola.retrieval.stage1 import EmbeddedSegments, video_scores
 from moviola.retrieval.video_scores import score_blocks
@@ -39,7 +39,7 @@ class Watched:
 def features_of(counts: list[int], draw: np.random.Generator) -> VideoFeatures:
     rows = [draw.integers(-3, 4, (count, DIM)).astype(np.float16) for count in counts]
     names = tuple(f"v{place}" for place in range(len(counts)))
-    visual = ComputedRows(DIM, tuple(range(len(counts))), rows.__getitem__)
+    visual = FeatureRows(DIM, tuple(range(len(counts))), rows.__getitem__)
     return VideoFeatures(names, np.array(counts, float), 1.0, np.array(counts), visual, unit=False)
 
 

@@ -109,7 +109,7 @@ def one_shot(refiner: ShotRefiner, world: World, query: int, row: int) -> tuple[
     """The same by the words of :class:`ShotRefiner`."""
     features, proposals = world.features, world.proposals.of(query)
     video, seconds = int(proposals.video[row]), features.clip_seconds
-    edges = features.shot_edges(video)
+    edges = features.shot_edges_of(np.array([video]))[1]
     if len(edges) == 2:
         return one_curve(refiner.curve, world, query, row)
     middle = (proposals.start[row] + proposals.end[row]) / 2
@@ -134,7 +134,7 @@ def cut_one_by_one(world: World, longest: float) -> list[tuple[int, int, float, 
         proposals.score.tolist(), proposals.rank.tolist(), strict=True,
     )  # fmt: skip
     for query, video, start, end, score, rank in rows:
-        edges = world.features.shot_edges(video).tolist()
+        edges = world.features.shot_edges_of(np.array([video]))[1].tolist()
         if len(edges) == 2:
             found.append((query, video, start, end, score, rank))
             continue

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from moviola.errors import InvalidValue
-from moviola.features import Computed, QueryFeatures, StoredRows, VideoFeatures, convert
+from moviola.features import Computed, FeatureRows, QueryFeatures, VideoFeatures, convert
 from moviola.models.clip_windows import LABELS, pool_clips
 from moviola.models.pretrained import build
 from moviola.models.spr import SegmentRetriever, SegmentRetrieverConfig, SprClip
@@ -103,9 +103,9 @@ def proposals_of(rows: list[tuple[int, int, float, float]], queries: int) -> Pro
     return Proposals.of_columns(query, video, start, end, np.ones(len(rows)), queries=queries)
 
 
-def _stored(arrays: Mapping[str, NDArray[np.float32]], folder: Path) -> StoredRows:
+def _stored(arrays: Mapping[str, NDArray[np.float32]], folder: Path) -> FeatureRows:
     shards = convert(Computed(tuple(arrays), arrays.__getitem__), folder)
-    return StoredRows(shards.shards, tuple(shards.extent(name) for name in arrays))
+    return FeatureRows.stored(shards.shards, tuple(shards.extent(name) for name in arrays))
 
 
 def _proposal(span: tuple[str, float, float, int], draw: np.random.Generator) -> tuple[str, float, float]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from moviola.errors import DataError, MissingDependency, MissingModel
+from moviola.errors import DataError, MissingModel
 
 __all__ = [
     "CONSE",
@@ -22,7 +22,6 @@ __all__ = [
     "Checkpoint",
     "find_checkpoint",
     "fingerprint",
-    "hub_library",
     "hub_snapshot",
     "looks_like_hub_id",
     "packaged_revision",
@@ -118,25 +117,10 @@ def find_checkpoint(name: str, *, builtin: Mapping[str, Path], instead: str) -> 
 
 def hub_snapshot(name: str) -> Path | None:
     """The cached snapshot of the hub's main branch, named by its commit; None if absent or unfinished."""
-    config = hub_library().try_to_load_from_cache(name, "config.json")
+    from huggingface_hub import try_to_load_from_cache
+
+    config = try_to_load_from_cache(name, "config.json")
     return Path(config).parent if isinstance(config, str) and not _lacks(Path(config).parent) else None
-
-
-def hub_library() -> Any:
-    """The module ``huggingface_hub``.
-
-    Raises:
-        MissingDependency: it is not installed.
-    """
-    try:
-        import huggingface_hub
-        import huggingface_hub.constants
-        import huggingface_hub.errors
-    except ImportError as error:
-        raise MissingDependency(
-            "models from the hub need the package huggingface_hub; pip install huggingface_hub"
-        ) from error
-    return huggingface_hub
 
 
 def _lacks(folder: Path) -> str:

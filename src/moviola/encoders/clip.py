@@ -9,11 +9,11 @@ are only normalised. transformers' image processors are not used: they need torc
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +24,7 @@ from moviola.encoders.checkpoints import CONSE, DEMO, DEMO_FOLDER, Checkpoint, f
 from moviola.encoders.contract import Match, check_frames
 from moviola.encoders.device_choice import DeviceChoice
 from moviola.encoders.graphs import clip_frames, clip_texts, siglip_frames, siglip_texts
-from moviola.encoders.text_batches import check_texts
-from moviola.encoders.texts import TextTower
+from moviola.encoders.texts import CheckpointEncoder, check_texts
 from moviola.encoders.tokens import Tokenize, clip_tokenizer, siglip_tokenizer
 from moviola.encoders.towers import (
     ACTIVATIONS,
@@ -40,9 +39,6 @@ from moviola.encoders.weights import Weights
 from moviola.errors import DataError, InvalidValue
 from moviola.threads import compute_threads
 from moviola.types import FrameSize
-
-if TYPE_CHECKING:
-    from torch import nn
 
 __all__ = ["FAMILIES", "ClipEncoder", "Family", "family_of", "open_clip", "read_frame_size"]
 
@@ -153,7 +149,7 @@ _WIDE = 512
 _RESAMPLE = {1: "lanczos", 2: "bilinear", 3: "bicubic"}
 
 
-class ClipEncoder:
+class ClipEncoder(CheckpointEncoder):
     """A frozen encoder of frames and texts; made by :func:`moviola.encoders.load_encoder`.
 
     Attributes:
@@ -167,11 +163,11 @@ class ClipEncoder:
     """
 
     picture_match = Match(slope=20.0, line=0.8)
+    _inputs = 1
 
     def __init__(self, checkpoint: Checkpoint, choice: DeviceChoice) -> None:
+        super().__init__(checkpoint, choice)
         config = checkpoint.json("config.json")
-        self._checkpoint = checkpoint
-        self._choice = choice
         self._family = family_of(checkpoint)
         self._text_config = {**self._family.text_defaults, **(config.get("text_config") or {})}
         self._vision_config = {**self._family.vision_defaults, **(config.get("vision_config") or {})}
@@ -182,8 +178,6 @@ class ClipEncoder:
             **self._family.preprocessor_defaults,
             **{key: value for key, value in preprocessor.items() if value is not None},
         }
-        self.id = checkpoint.id
-        self.revision = checkpoint.revision
         self.frame_size = read_frame_size(self._preprocessor, str(checkpoint.folder))
         self.curve: dict[str, float] = checkpoint.json("moviola.json").get("curve", {})
         self._config = config
@@ -196,11 +190,6 @@ class ClipEncoder:
 
     def __repr__(self) -> str:
         return f"ClipEncoder({self.id!r}, revision={self.revision!r}, dim={self.dim})"
-
-    @property
-    def device(self) -> str:
-        """Device of frames and of many texts: ``"cpu"``, ``"cuda"``, ``"mps"``."""
-        return self._choice.device
 
     @property
     def precision(self) -> str:
@@ -252,17 +241,7 @@ class ClipEncoder:
         )
 
     def encode_frames(self, images: NDArray[np.uint8]) -> NDArray[np.float32]:
-        """Features of frames, projected into the common space, not normalised.
-
-        Args:
-            images: (n, height, width, 3) uint8 RGB of this encoder's ``frame_size``, 0–255.
-
-        Returns:
-            (n, dim) float32.
-
-        Raises:
-            InvalidValue: another shape or dtype.
-        """
+        """As of :class:`~moviola.encoders.FrameTextEncoder`; in the common space, not normalised."""
         check_frames(images, self.frame_size, self.id)
         features = np.empty((len(images), self.dim), dtype=np.float32)
         step = self._choice.batch_size
@@ -271,70 +250,45 @@ class ClipEncoder:
         return features
 
     def encode_text(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Features of texts, projected into the common space, not normalised; too long texts are cut.
-
-        Args:
-            texts: n strings.
-
-        Returns:
-            (n, dim) float32.
-
-        Raises:
-            InvalidValue: not a list of strings.
-        """
-        rows = self._token_ids(texts)
-        features = np.empty((len(rows), self.dim), dtype=np.float32)
-        for chosen, states, ends in self._states(rows):
-            features[chosen] = states[np.arange(len(states)), ends]
+        """As of :class:`~moviola.encoders.FrameTextEncoder`; in the common space, not normalised."""
+        texts = check_texts(texts)
+        features = np.empty((len(texts), self.dim), dtype=np.float32)
+        for chosen, ids, _, states in self._states(texts):
+            features[chosen] = states[np.arange(len(states)), self._ends(ids)]
         return features
 
     def encode_tokens(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
-        """Features of every token of some texts, projected into the common space, not normalised.
+        """As of :class:`~moviola.encoders.FrameTextEncoder`; in the common space, not normalised.
 
-        The last row is the feature of the text: what :meth:`encode_text` gives, bit for bit where one text
-        is encoded, and to rounding (2e-5) where several are. CLIP's tokens end with the first
-        end-of-text token; SigLIP reads its padding too, so that padded positions are tokens like any other.
-
-        Args:
-            texts: n strings; too long ones are cut.
-
-        Returns:
-            n arrays (tokens, dim) float32, special tokens included.
-
-        Raises:
-            InvalidValue: not a list of strings.
+        The last row is what :meth:`encode_text` gives, bit for bit where one text is encoded, and to rounding
+        (2e-5) where several are. CLIP's tokens end with the first end-of-text token; SigLIP reads its padding
+        too, so that padded positions are tokens like any other.
         """
-        rows = self._token_ids(texts)
-        features: dict[int, NDArray[np.float32]] = {}
-        for chosen, states, ends in self._states(rows):
-            for place, own, end in zip(chosen, states, ends, strict=True):
-                features[place] = own[: end + 1].copy()
-        return [features[place] for place in range(len(rows))]
-
-    def _token_ids(self, texts: Sequence[str]) -> list[list[int]]:
         texts = check_texts(texts)
-        return self._tokenize(texts) if texts else []
+        features: dict[int, NDArray[np.float32]] = {}
+        for chosen, ids, _, states in self._states(texts):
+            for place, own, end in zip(chosen, states, self._ends(ids), strict=True):
+                features[place] = own[: end + 1].copy()
+        return [features[place] for place in range(len(texts))]
 
-    def _states(
-        self, rows: list[list[int]]
-    ) -> Iterator[tuple[list[int], NDArray[np.float32], NDArray[np.int64]]]:
-        """The places of b texts, states (b, n, d) of their tokens, and which of these are the texts' (b,)."""
-        for chosen, ids, _, states in self._text_tower.states(rows):
-            yield chosen, states, self._family.ends(self._text_config, ids)
+    def _ends(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Which of the tokens (b, n) stand for their texts, (b,)."""
+        return self._family.ends(self._text_config, ids)
 
     @cached_property
     def _tokenize(self) -> Tokenize:
         return self._family.tokenizer(self._checkpoint, self._text_config)
 
-    @cached_property
-    def _weights(self) -> Weights | None:
+    def _read_weights(self) -> Weights | None:
         return Weights.of(self._checkpoint.folder)
 
     @property
+    def _has_numpy(self) -> bool:
+        return self._weights is not None and self._text_config["hidden_act"] in ACTIVATIONS
+
+    @property
     def _is_compiled(self) -> bool:
-        """Whether graphs compute: on the CPU, for known weights and layers."""
-        acts = {config["hidden_act"] for config in (self._text_config, self._vision_config)}
-        return self._choice.is_compiled and self._weights is not None and acts <= ACTIVATIONS.keys()
+        return super()._is_compiled and self._has_numpy and self._vision_config["hidden_act"] in ACTIVATIONS
 
     @cached_property
     def _encode_frames(self) -> Callable[[NDArray[np.uint8]], NDArray[np.float32]]:
@@ -359,40 +313,18 @@ class ClipEncoder:
             precision="int8" if self.precision == "int8" else "fp32",
         )
 
-    @cached_property
-    def _text_tower(self) -> TextTower:
-        known = self._weights is not None and self._text_config["hidden_act"] in ACTIVATIONS
-        return TextTower(
-            self._choice,
-            self._tokens_by_numpy if known else None,
-            self._tokens_source if self._is_compiled else None,
-            self._tokens_module,
-            masked=False,
-        )
-
-    def _tokens_by_numpy(self, ids: NDArray[np.int64], _: NDArray[np.bool_]) -> NDArray[np.float32]:
+    def _by_numpy(self, ids: NDArray[np.int64], present: NDArray[np.bool_]) -> NDArray[np.float32]:
         assert self._weights is not None
         return self._family.tower(self._weights, self._text_config, ids)
 
-    def _tokens_module(self) -> nn.Module:
+    def _graph(self) -> Any:
+        return self._family.texts_graph(self._own_weights(), self._text_config)
+
+    def _by_torch(self) -> Callable[..., Any]:
         model = self._load_model()
-        from moviola.encoders.by_torch.modules import ClipTokens
-
-        return ClipTokens(model, self._family.projection)
-
-    def _tokens_source(self, threads: int) -> Source:
-        return Source(
-            name=f"{self.id} texts",
-            revision=self.revision,
-            build=lambda: self._family.texts_graph(self._own_weights(), self._text_config),
-            threads=threads,
-        )
-
-    def _own_weights(self) -> Weights:
-        """The weights, opened again, so that the graph's are not kept in memory."""
-        weights = Weights.of(self._checkpoint.folder)
-        assert weights is not None
-        return weights
+        projection = model.get_submodule(self._family.projection)
+        # No mask: CLIP is causal up to the token that is read, SigLIP reads its padding.
+        return lambda ids: projection(model.text_model(input_ids=ids).last_hidden_state)
 
     def _load_model(self) -> Any:
         require_torch(f"{self.id} on {self.device} in {self.precision}")

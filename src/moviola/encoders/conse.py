@@ -167,16 +167,9 @@ class ConseEncoder:
         return self._choice.precision
 
     def encode_frames(self, images: NDArray[np.uint8]) -> Floats:
-        """Features of frames, of length 1.
-
-        Args:
-            images: (n, height, width, 3) uint8 RGB of this encoder's ``frame_size``, 0–255.
-
-        Returns:
-            (n, dim) float32.
+        """As of :class:`~moviola.encoders.FrameTextEncoder`, of length 1.
 
         Raises:
-            InvalidValue: another shape or dtype.
             DataError: the weights cannot be read.
         """
         check_frames(images, self.frame_size, self.id)
@@ -188,14 +181,7 @@ class ConseEncoder:
         return CHANNELS // FOLDED
 
     def encode_pictures(self, images: NDArray[np.uint8]) -> tuple[Floats, Floats]:
-        """Features of frames, and those by which pictures are compared with each other, all of length 1.
-
-        Args:
-            images: see :meth:`encode_frames`; errors likewise.
-
-        Returns:
-            (n, dim) and (n, picture_dim) float32.
-        """
+        """As of :class:`~moviola.encoders.PictureEncoder`; both features have length 1."""
         check_frames(images, self.frame_size, self.id)
         features = np.empty((len(images), self.dim), dtype=np.float32)
         pictures = np.empty((len(images), self.picture_dim), dtype=np.float32)
@@ -210,30 +196,13 @@ class ConseEncoder:
         return features, pictures
 
     def encode_text(self, texts: Sequence[str]) -> Floats:
-        """Features of texts, of length 1; too long texts are cut.
-
-        Args:
-            texts: n strings.
-
-        Returns:
-            (n, dim) float32.
-
-        Raises:
-            InvalidValue: not a list of strings.
-        """
+        """As of :class:`~moviola.encoders.FrameTextEncoder`, of length 1."""
         return self._centred(self.sentences.encode_text(texts))
 
     def encode_tokens(self, texts: Sequence[str]) -> list[Floats]:
-        """Features of every token of some texts, of length 1, and behind them the feature of the text.
+        """As of :class:`~moviola.encoders.FrameTextEncoder`, of length 1.
 
-        Args:
-            texts: n strings; too long ones are cut.
-
-        Returns:
-            n arrays (tokens + 1, dim) float32, special tokens included.
-
-        Raises:
-            InvalidValue: not a list of strings.
+        Each text has (tokens + 1, dim): its own feature comes behind those of its tokens.
         """
         return [
             self._centred(np.concatenate([_unit(rows[:-1]), rows[-1:]]))
@@ -247,7 +216,13 @@ class ConseEncoder:
     def _seen(self) -> Callable[[NDArray[np.uint8]], tuple[Floats, ...]]:
         """From frames to the layer before the classes (n, 1280), and the classes' probabilities (n, 1000)."""
         if self._choice.is_compiled:
-            return Compiled(cache_folder(), self._source())
+            source = Source(
+                name=f"{self.id} frames",
+                revision=self.revision,
+                build=lambda: classified_frames(_network_weights(), TEMPERATURE),
+                threads=compute_threads(),
+            )
+            return Compiled(cache_folder(), source)
         require_torch(f"{self.id} on {self.device} in {self.precision}")
         from moviola.encoders.by_torch.efficientnet import EfficientNetLite
         from moviola.encoders.by_torch.loading import PRECISIONS
@@ -256,14 +231,6 @@ class ConseEncoder:
         network = EfficientNetLite(_network_weights()).eval().requires_grad_(False)
         module = ClassifiedFrames(network, TEMPERATURE).to(self.device, PRECISIONS[self.precision])
         return lambda images: run(module, self.device, images)
-
-    def _source(self) -> Source:
-        return Source(
-            name=f"{self.id} frames",
-            revision=self.revision,
-            build=lambda: classified_frames(_network_weights(), TEMPERATURE),
-            threads=compute_threads(),
-        )
 
 
 def _network_weights() -> Weights:

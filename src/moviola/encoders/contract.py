@@ -133,7 +133,7 @@ class PictureEncoder(FrameTextEncoder, Protocol):
     def encode_pictures(self, images: NDArray[np.uint8]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Both features of frames, made together.
 
-        images: see :meth:`FrameTextEncoder.encode_frames`.
+        Args:
             images: as of :meth:`FrameTextEncoder.encode_frames`.
 
         Returns:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +10,6 @@ from moviola.encoders.checkpoints import (
     DEMO,
     DEMO_FOLDER,
     Checkpoint,
-    hub_library,
     hub_snapshot,
     looks_like_hub_id,
 )
@@ -19,7 +17,7 @@ from moviola.encoders.clip import FAMILIES, family_of
 from moviola.encoders.conse import NETWORK_FOLDER
 from moviola.encoders.readers.whisper import is_whisper
 from moviola.encoders.sentences import MINILM, MINILM_FOLDER, read_chain
-from moviola.errors import InvalidValue, MissingDependency, MissingModel
+from moviola.errors import InvalidValue, MissingModel
 
 __all__ = ["FILES", "ModelInfo", "available_models", "pull_model"]
 
@@ -63,20 +61,15 @@ class ModelInfo:
 
 def available_models() -> list[ModelInfo]:
     """All models that load without a network: packaged ones first, then the hub's cache by name."""
-    carried = [
-        (DEMO, "clip", DEMO_FOLDER),
-        (CONSE, "conse", NETWORK_FOLDER),
-        (MINILM, "sentences", MINILM_FOLDER),
+    found = [
+        (DEMO, "clip", "built-in", DEMO_FOLDER),
+        (CONSE, "conse", "built-in", NETWORK_FOLDER),
+        (MINILM, "sentences", "built-in", MINILM_FOLDER),
     ]
-    models = [ModelInfo(name, kind, "built-in", _size(folder), str(folder)) for name, kind, folder in carried]
     for name, folder in sorted(_cached_snapshots()):
-        if (folder / "modules.json").is_file():
-            models.append(ModelInfo(name, "sentences", "hub cache", _size(folder), str(folder)))
-        elif _model_type(folder) in FAMILIES:
-            models.append(ModelInfo(name, "clip", "hub cache", _size(folder), str(folder)))
-        elif is_whisper(Checkpoint(name, folder, folder.name)):
-            models.append(ModelInfo(name, "speech", "hub cache", _size(folder), str(folder)))
-    return models
+        if kind := _kind(Checkpoint(name, folder, folder.name)):
+            found.append((name, kind, "hub cache", folder))
+    return [ModelInfo(name, kind, source, _size(folder), str(folder)) for name, kind, source, folder in found]
 
 
 def pull_model(name: str) -> Path:
@@ -96,7 +89,10 @@ def pull_model(name: str) -> Path:
         raise InvalidValue(
             f"{name}: not a hub id; give organisation/model, for instance openai/clip-vit-base-patch32"
         )
-    hub = hub_library()
+    import huggingface_hub as hub
+    import huggingface_hub.constants
+    import huggingface_hub.errors
+
     if hub.constants.HF_HUB_OFFLINE:
         raise MissingModel(
             f"{name}: HF_HUB_OFFLINE is set, so nothing is fetched; unset it to allow the download"
@@ -131,20 +127,20 @@ def _refuse_unusable(folder: Path, name: str) -> None:
 
 def _cached_snapshots() -> list[tuple[str, Path]]:
     """Hub id and snapshot folder of every model in the hub's cache whose main branch is there."""
-    try:
-        hub = hub_library()
-    except MissingDependency:
-        return []
-    folders = Path(hub.constants.HF_HUB_CACHE).glob("models--*")
+    from huggingface_hub import constants
+
+    folders = Path(constants.HF_HUB_CACHE).glob("models--*")
     names = [folder.name.removeprefix("models--").replace("--", "/") for folder in folders]
     return [(name, folder) for name in names if (folder := hub_snapshot(name)) is not None]
 
 
-def _model_type(folder: Path) -> str:
-    try:
-        return str(json.loads((folder / "config.json").read_text(encoding="utf-8")).get("model_type"))
-    except (OSError, ValueError, AttributeError, RecursionError):
-        return ""
+def _kind(checkpoint: Checkpoint) -> str:
+    """What a cached checkpoint is, by its small files; empty if nothing that runs here."""
+    if (checkpoint.folder / "modules.json").is_file():
+        return "sentences"
+    if checkpoint.json("config.json").get("model_type") in FAMILIES:
+        return "clip"
+    return "speech" if is_whisper(checkpoint) else ""
 
 
 def _size(folder: Path) -> int:

@@ -7,29 +7,24 @@ first token), and often a normalisation (Reimers and Gurevych 2019). Those three
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.compiled import Source
 from moviola.devices import require_torch
 from moviola.encoders.checkpoints import Checkpoint, find_checkpoint
 from moviola.encoders.device_choice import DeviceChoice
 from moviola.encoders.graphs import sentence_states
-from moviola.encoders.text_batches import FEW_TEXTS, check_texts
-from moviola.encoders.texts import TextTower
+from moviola.encoders.texts import FEW_TEXTS, CheckpointEncoder, check_texts
 from moviola.encoders.tokens import Tokenize, plain_tokenizer
 from moviola.encoders.towers import ACTIVATIONS, bert_states
 from moviola.encoders.weights import Weights
 from moviola.errors import DataError, InvalidValue
-
-if TYPE_CHECKING:
-    from torch import nn
 
 __all__ = [
     "MINILM",
@@ -77,7 +72,7 @@ class Chain:
         return np.asarray(pooled, dtype=np.float32)
 
 
-class SentenceEncoder:
+class SentenceEncoder(CheckpointEncoder):
     """A frozen encoder of texts; made by :func:`load_sentence_encoder`.
 
     Attributes:
@@ -87,16 +82,15 @@ class SentenceEncoder:
         normalised: whether vectors have length 1, so that a dot product is the cosine.
     """
 
+    _inputs = 2
+
     def __init__(self, checkpoint: Checkpoint, choice: DeviceChoice) -> None:
+        super().__init__(checkpoint, choice)
         config = checkpoint.json("config.json")
-        self._checkpoint = checkpoint
-        self._choice = choice
         self._config = {**_BERT_DEFAULTS, **config}
         self._chain = read_chain(checkpoint)
         limit = checkpoint.json("sentence_bert_config.json").get("max_seq_length")
         self._longest = int(limit or config.get("max_position_embeddings", 512))
-        self.id = checkpoint.id
-        self.revision = checkpoint.revision
         self.dim = int(config["hidden_size"])
         self.normalised = self._chain.normalise
         # Vectors of the last few texts: a search compares a query with pictures, cues and names.
@@ -104,11 +98,6 @@ class SentenceEncoder:
 
     def __repr__(self) -> str:
         return f"SentenceEncoder({self.id!r}, revision={self.revision!r}, dim={self.dim})"
-
-    @property
-    def device(self) -> str:
-        """Device of many texts: ``"cpu"``, ``"cuda"``, ``"mps"``."""
-        return self._choice.device
 
     @property
     def precision(self) -> str:
@@ -132,7 +121,7 @@ class SentenceEncoder:
         if last is not None and last[0] == texts:
             return last[1].copy()
         vectors = np.empty((len(texts), self.dim), dtype=np.float32)
-        for chosen, _, present, states in self._tower.states(self._token_ids(texts)):
+        for chosen, _, present, states in self._states(texts):
             vectors[chosen] = self._chain(states, present)
         if len(texts) <= FEW_TEXTS:
             self._last = texts, vectors.copy()
@@ -142,17 +131,14 @@ class SentenceEncoder:
         """The transformer's last states of every token of some texts, and behind them the vector of the text.
 
         Args:
-            texts: n strings; too long ones are cut.
+            texts: as of :meth:`encode_text`; errors likewise.
 
         Returns:
             n arrays (tokens + 1, dim) float32, special tokens included.
-
-        Raises:
-            InvalidValue: not a list of strings.
         """
         texts = check_texts(texts)
         tokens: dict[int, NDArray[np.float32]] = {}
-        for chosen, _, present, states in self._tower.states(self._token_ids(texts)):
+        for chosen, _, present, states in self._states(texts):
             vectors = self._chain(states, present)
             for place, own, real, vector in zip(chosen, states, present, vectors, strict=True):
                 tokens[place] = np.concatenate([own[real], vector[None]])
@@ -162,26 +148,7 @@ class SentenceEncoder:
     def _tokenize(self) -> Tokenize:
         return plain_tokenizer(self._checkpoint, self._longest)
 
-    def _token_ids(self, texts: list[str]) -> list[list[int]]:
-        return self._tokenize(texts) if texts else []
-
-    @cached_property
-    def _tower(self) -> TextTower:
-        known = self._weights is not None
-        return TextTower(
-            self._choice,
-            self._by_numpy if known else None,
-            self._source if known and self._choice.is_compiled else None,
-            self._build,
-            masked=True,
-        )
-
-    @cached_property
-    def _weights(self) -> Weights | None:
-        return self._own_weights()
-
-    def _own_weights(self) -> Weights | None:
-        """The weights if the architecture is known, else None."""
+    def _read_weights(self) -> Weights | None:
         plain = (
             self._config.get("model_type") in _PREFIXES
             and self._config["hidden_act"] in ACTIVATIONS
@@ -194,26 +161,16 @@ class SentenceEncoder:
         assert self._weights is not None
         return bert_states(self._weights, self._config, ids, present)
 
-    def _source(self, threads: int) -> Source:
-        return Source(
-            name=f"{self.id} texts",
-            revision=self.revision,
-            build=self._graph,
-            threads=threads,
-        )
-
     def _graph(self) -> Any:
-        weights = self._own_weights()  # opened again, so that they are not kept in memory
-        assert weights is not None
-        return sentence_states(weights, self._config)
+        return sentence_states(self._own_weights(), self._config)
 
-    def _build(self) -> nn.Module:
+    def _by_torch(self) -> Callable[..., Any]:
         require_torch(f"{self.id} ({self._config.get('model_type')}) on {self.device} in {self.precision}")
         from moviola.encoders.by_torch.loading import load_pretrained
-        from moviola.encoders.by_torch.modules import SentenceStates
 
         where = (self.device, self.precision)
-        return SentenceStates(load_pretrained("transformers", "AutoModel", self._checkpoint.folder, *where))
+        model = load_pretrained("transformers", "AutoModel", self._checkpoint.folder, *where)
+        return lambda ids, real: model(input_ids=ids, attention_mask=real.long()).last_hidden_state
 
 
 def load_sentence_encoder(
@@ -229,10 +186,8 @@ def load_sentence_encoder(
     Args:
         name: ``"minilm"``, which the package carries, a folder in sentence-transformers' layout, or
             such a hub id that was pulled or cached before.
-        device: ``"auto"`` (cuda, mps, cpu), or one of them.
+        device, batch_size, resident: as of :func:`moviola.encoders.load_encoder`.
         precision: ``"auto"`` (half on a GPU, fp32 on the CPU), ``"fp32"``, ``"fp16"`` or ``"bf16"``.
-        batch_size: texts at once; by default suited to the device.
-        resident: see :func:`moviola.encoders.load_encoder`.
 
     Raises:
         MissingModel: not on this machine; the message says how to get it.

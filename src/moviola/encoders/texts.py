@@ -9,85 +9,169 @@ through torch. All ways agree to rounding (2e-5), and an encoder never switches 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from moviola.compiled import Compiled, Source, cache_folder
+from moviola.encoders.checkpoints import Checkpoint
 from moviola.encoders.device_choice import DeviceChoice
-from moviola.encoders.text_batches import FEW_TEXTS, batches
+from moviola.encoders.tokens import Tokenize
+from moviola.encoders.weights import Weights
+from moviola.errors import InvalidValue
 from moviola.threads import compute_threads, few_threads
 
-if TYPE_CHECKING:
-    from torch import nn
-
-__all__ = ["TextTower"]
+__all__ = ["FEW_TEXTS", "CheckpointEncoder", "check_texts"]
 
 Floats = NDArray[np.float32]
 Tower = Callable[[NDArray[np.int64], NDArray[np.bool_]], Floats]
 """(token ids (b, n), which of them are real (b, n)) -> states (b, n, d)."""
 
+FEW_TEXTS = 16
+"""Up to this many texts are encoded by the NumPy towers."""
 
-class TextTower:
-    """States of the tokens of texts.
+
+def check_texts(texts: Sequence[str]) -> list[str]:
+    """The texts as a list.
+
+    Raises:
+        InvalidValue: one string in place of a list, or something that is no string.
+    """
+    if isinstance(texts, str):
+        raise InvalidValue(f"texts {texts!r}: give a list of strings, for instance [{texts!r}]")
+    for position, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise InvalidValue(f"texts[{position}]: {type(text).__name__} {text!r} is no string")
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise InvalidValue(
+                f"texts[{position}] {text!r:.200}: not Unicode text ({error.reason}); correct it"
+            ) from error
+    return list(texts)
+
+
+def _batches(
+    rows: list[list[int]], size: int
+) -> Iterator[tuple[list[int], NDArray[np.int64], NDArray[np.bool_]]]:
+    """Token rows of any lengths, at most ``size`` of similar length together: none is over twice as long.
+
+    Yields:
+        The places of b rows, their ids (b, n), filled up with zeros, and which of these are real (b, n).
+    """
+    by_length = sorted(range(len(rows)), key=lambda place: len(rows[place]))
+    while by_length:
+        longest = 2 * len(rows[by_length[0]])
+        chosen = [place for place in by_length[:size] if len(rows[place]) <= longest]
+        by_length = by_length[len(chosen) :]
+        ids = np.zeros((len(chosen), len(rows[chosen[-1]])), dtype=np.int64)
+        present = np.zeros(ids.shape, dtype=bool)
+        for line, place in enumerate(chosen):
+            ids[line, : len(rows[place])] = rows[place]
+            present[line, : len(rows[place])] = True
+        yield chosen, ids, present
+
+
+class CheckpointEncoder:
+    """An encoder of a checkpoint, whose texts go one of three ways through its tower.
 
     Args:
+        checkpoint: its files.
         choice: device and precision for many texts.
-        by_numpy: the tower in NumPy; None: it does not know this architecture.
-        source: what to compile, for a number of threads; None: torch computes.
-        build: the tower as a torch module, where ``choice`` says.
-        masked: whether the two take, besides ids, which of them are real.
+
+    Attributes:
+        id: name that libraries record.
+        revision: changes whenever the weights or settings change.
     """
 
-    def __init__(
-        self,
-        choice: DeviceChoice,
-        by_numpy: Tower | None,
-        source: Callable[[int], Source] | None,
-        build: Callable[[], nn.Module],
-        *,
-        masked: bool,
-    ) -> None:
-        self._choice = choice
-        self._by_numpy, self._source, self._build = by_numpy, source, build
-        self._inputs = 2 if masked else 1
+    _inputs: int
+    """What the compiled tower and torch's take: ids (1), and which of them are real (2)."""
 
-    def states(
-        self, rows: list[list[int]]
+    def __init__(self, checkpoint: Checkpoint, choice: DeviceChoice) -> None:
+        self._checkpoint, self._choice = checkpoint, choice
+        self.id, self.revision = checkpoint.id, checkpoint.revision
+
+    @property
+    def device(self) -> str:
+        """Device of frames and of many texts: ``"cpu"``, ``"cuda"``, ``"mps"``."""
+        return self._choice.device
+
+    # -- what architectures differ in ----------------------------------------------------------------------
+
+    def _read_weights(self) -> Weights | None:
+        """The weights; None where only torch can use them."""
+        raise NotImplementedError
+
+    @cached_property
+    def _tokenize(self) -> Tokenize:
+        raise NotImplementedError
+
+    def _by_numpy(self, ids: NDArray[np.int64], present: NDArray[np.bool_]) -> Floats:
+        """The tower in NumPy."""
+        raise NotImplementedError
+
+    def _graph(self) -> Any:
+        """The tower as a graph."""
+        raise NotImplementedError
+
+    def _by_torch(self) -> Callable[..., Any]:
+        """The tower in torch, from tensors to one, on the device and in the precision that were chosen."""
+        raise NotImplementedError
+
+    @property
+    def _has_numpy(self) -> bool:
+        """Whether NumPy knows the tower."""
+        return self._weights is not None
+
+    @property
+    def _is_compiled(self) -> bool:
+        """Whether graphs compute: on the CPU, for known weights and layers."""
+        return self._choice.is_compiled and self._weights is not None
+
+    # -- what they share -----------------------------------------------------------------------------------
+
+    @cached_property
+    def _weights(self) -> Weights | None:
+        return self._read_weights()
+
+    def _own_weights(self) -> Weights:
+        """The weights, opened again, so that a graph's are not kept in memory."""
+        weights = self._read_weights()
+        assert weights is not None
+        return weights
+
+    def _states(
+        self, texts: list[str]
     ) -> Iterator[tuple[list[int], NDArray[np.int64], NDArray[np.bool_], Floats]]:
-        """States of texts, those of similar length together.
-
-        Args:
-            rows: token ids of each text.
+        """States of the tokens of texts, those of similar length together.
 
         Yields:
             The places of b texts, their ids (b, n), which of these are real (b, n), their states (b, n, d).
         """
-        few = len(rows) <= FEW_TEXTS and self._by_numpy is not None
+        rows = self._tokenize(texts) if texts else []
+        few = len(rows) <= FEW_TEXTS and self._has_numpy
         encode = self._few if few else self._many
-        for chosen, ids, present in batches(rows, FEW_TEXTS if few else self._choice.batch_size):
+        for chosen, ids, present in _batches(rows, FEW_TEXTS if few else self._choice.batch_size):
             yield chosen, ids, present, encode(ids, present)
 
     @cached_property
     def _few(self) -> Tower:
-        if self._choice.is_resident and self._source is not None:
-            return self._compiled(self._source(few_threads()))
-        assert self._by_numpy is not None
-        return self._by_numpy
+        resident = self._choice.is_resident and self._is_compiled
+        return self._compiled(few_threads()) if resident else self._by_numpy
 
     @cached_property
     def _many(self) -> Tower:
-        if self._source is not None:
-            return self._compiled(self._source(compute_threads()))
-        module = self._build()
+        if self._is_compiled:
+            return self._compiled(compute_threads())
+        tower = self._by_torch()
         from moviola.encoders.by_torch.modules import run
 
-        module = module.to(self._choice.device)
-        return lambda ids, present: run(module, self._choice.device, *(ids, present)[: self._inputs])[0]
+        return lambda ids, present: run(tower, self.device, *(ids, present)[: self._inputs])[0]
 
-    def _compiled(self, source: Source) -> Tower:
+    def _compiled(self, threads: int) -> Tower:
+        source = Source(f"{self.id} texts", self.revision, self._graph, threads)
         compiled = Compiled(cache_folder(), source)
         return lambda ids, present: compiled(*(ids, present)[: self._inputs])[0]

@@ -14,18 +14,16 @@ from moviola.features.queries import MAX_TOKENS, QueryFeatures
 from moviola.features.shards import Extent, FeatureShards, KeyedShards
 from moviola.features.source import FeatureSource, SourceFacts
 from moviola.features.videos import (
-    ComputedRows,
     FeatureRows,
     Integers,
-    StoredRows,
     VideoFeatures,
     clips_by_video,
     normalise_rows,
 )
 
 __all__ = [
-    "MAX_TOKENS", "Computed", "ComputedRows", "EncodingCache", "Extent", "FeatureFiles",
-    "FeatureFolder", "FeatureRows", "FeatureShards", "FeatureSource", "Integers", "KeyedShards",
-    "MemoryCache", "QueryFeatures", "SourceFacts", "StoredRows", "VideoFeatures", "clips_by_video",
-    "convert", "describe_folder", "normalise_rows", "open_features", "require_new_folder",
+    "MAX_TOKENS", "Computed", "EncodingCache", "Extent", "FeatureFiles", "FeatureFolder", "FeatureRows",
+    "FeatureShards", "FeatureSource", "Integers", "KeyedShards", "MemoryCache", "QueryFeatures",
+    "SourceFacts", "VideoFeatures", "clips_by_video", "convert", "describe_folder", "normalise_rows",
+    "open_features", "require_new_folder",
 ]  # fmt: skip

@@ -14,7 +14,7 @@ from moviola.errors import DataError, InvalidValue, NotFound
 from moviola.features.queries import QueryFeatures
 from moviola.features.shards import KeyedShards
 from moviola.features.source import SourceFacts
-from moviola.features.videos import StoredRows, VideoFeatures
+from moviola.features.videos import FeatureRows, VideoFeatures
 from moviola.files.rows import read_json
 from moviola.files.writing import write_json
 
@@ -66,16 +66,17 @@ class FeatureFolder:
                     "moviola, or write the folder again"
                 )
             durations = {name: float(seconds) for name, seconds in about["durations"].items()}
-            visual, queries = (KeyedShards(folder / part).dim for part in ("visual", "queries"))
+            parts = ["visual", "queries", *(["subtitles"] if (folder / "subtitles").is_dir() else [])]
+            dims = {part: KeyedShards(folder / part).dim for part in parts}
             facts = SourceFacts(
                 encoder=str(about["encoder"]),
                 encoder_revision=str(about["encoder_revision"]),
                 clip_seconds=float(about["clip_seconds"]),
                 segment_clips=int(about["segment_clips"]),
                 unit=bool(about.get("unit", True)),
-                visual_dim=visual,
-                subtitle_dim=_subtitles(folder).dim if _has_subtitles(folder) else 0,
-                query_dim=queries,
+                visual_dim=dims["visual"],
+                subtitle_dim=dims.get("subtitles", 0),
+                query_dim=dims["queries"],
             )
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             if isinstance(error, DataError):
@@ -92,7 +93,7 @@ class FeatureFolder:
             raise DataError(
                 f"{self.folder}: lists {first!r}, but has no features of it; write the folder again"
             )
-        subtitles = _subtitles(self.folder) if self.facts.subtitle_dim else None
+        subtitles = KeyedShards(self.folder / "subtitles") if self.facts.subtitle_dim else None
         return VideoFeatures(
             video_ids=tuple(names),
             durations=np.array([self.durations[name] for name in names]),
@@ -132,16 +133,8 @@ class FeatureFolder:
         return QueryFeatures(tuple(query_ids), tuple(texts), rows, unit=self.facts.unit)
 
 
-def _has_subtitles(folder: Path) -> bool:
-    return (folder / "subtitles").is_dir()
-
-
-def _subtitles(folder: Path) -> KeyedShards:
-    return KeyedShards(folder / "subtitles")
-
-
-def _stored(shards: KeyedShards, names: Sequence[str]) -> StoredRows:
-    return StoredRows(shards.shards, tuple(shards.extent(name) for name in names))
+def _stored(shards: KeyedShards, names: Sequence[str]) -> FeatureRows:
+    return FeatureRows.stored(shards.shards, tuple(shards.extent(name) for name in names))
 
 
 def require_new_folder(folder: Path) -> None:

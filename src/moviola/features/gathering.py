@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -196,16 +196,13 @@ def _odd_lengths(counts: Mapping[str, int], seconds: Mapping[str, float], clip_s
 
 
 def _require_queries(files: PublishedFiles, keys: Sequence[str], key: str) -> None:
-    """Raise unless all queries have features, and vectors that can be appended to them."""
+    """Raise unless all queries have features, and vectors that can be appended to their tokens."""
     files.queries.require(keys, f"queries (by {key})")
     if files.query_vectors is not None:
         files.query_vectors.require(keys, f"queries (by {key})")
-        _require_one_row(files.query_vectors, files.queries, keys)
-
-
-def _require_one_row(vectors: Published, queries: Published, keys: Iterable[str]) -> None:
-    """Raise :class:`DataError` if a vector cannot be appended to its query's tokens."""
-    for key in keys:
-        shape, dim = vectors.features.shape(key), queries.features.shape(key)[1]
-        if shape != (1, dim):
-            raise DataError(f"{vectors.path}: {key}: shape {shape}; one row of {dim} is expected")
+        for query in keys:
+            shape, dim = files.query_vectors.features.shape(query), files.queries.features.shape(query)[1]
+            if shape != (1, dim):
+                raise DataError(
+                    f"{files.query_vectors.path}: {query}: shape {shape}; one row of {dim} is expected"
+                )

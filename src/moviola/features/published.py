@@ -159,12 +159,8 @@ def _npy(path: Path) -> NDArray[Any]:
 
 
 def _safetensors_file(path: Path) -> Any:
-    try:
-        from safetensors import SafetensorError, safe_open
-    except ImportError as error:
-        raise MissingDependency(
-            f"{path}: needs the package safetensors; pip install 'moviola[features]'"
-        ) from error
+    from safetensors import SafetensorError, safe_open
+
     try:
         return safe_open(str(path), framework="numpy")
     except (SafetensorError, OSError) as error:
@@ -210,7 +206,7 @@ def open_features(path: Path) -> FeatureFiles:
     Raises:
         NotFound: no such file or folder.
         DataError: damaged, or of no known form.
-        MissingDependency: h5py or safetensors is needed.
+        MissingDependency: h5py is needed.
     """
     if path.is_dir():
         if (path / "shards.json").exists():

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +18,7 @@ from moviola.errors import NotFound
 from moviola.features.cache import EncodingCache, MemoryCache
 from moviola.features.shards import Extent, FeatureShards
 
-__all__ = [
-    "ComputedRows", "FeatureRows", "Integers", "StoredRows", "VideoFeatures", "clips_by_video",
-    "normalise_rows",
-]  # fmt: skip
+__all__ = ["FeatureRows", "Integers", "VideoFeatures", "clips_by_video", "normalise_rows"]
 
 Integers = NDArray[np.int64]
 
@@ -50,61 +47,33 @@ def normalise_rows(features: NDArray[np.float32]) -> NDArray[np.float32]:
     return normalised
 
 
-class FeatureRows(Protocol):
-    """One kind of features of some videos."""
-
-    @property
-    def dim(self) -> int:
-        """Numbers in a row."""
-
-    def read(self, video: int) -> NDArray[np.float16]:
-        """(n, dim) float16, all rows of a video, by its place among the videos."""
-
-    def select(self, videos: Sequence[int]) -> FeatureRows:
-        """The same of some of the videos, in the order given."""
-
-
 @dataclass(frozen=True)
-class StoredRows:
-    """Rows in shards: the extent of each video, and the used columns."""
-
-    shards: FeatureShards
-    extents: Sequence[Extent]
-    columns: slice = field(default_factory=lambda: slice(None))
-
-    @property
-    def dim(self) -> int:
-        """Numbers in a row."""
-        return len(range(*self.columns.indices(self.shards.dim)))
-
-    def read(self, video: int) -> NDArray[np.float16]:
-        """(n, dim) float16, a view of the memory map."""
-        return self.shards.checked(self.extents[video])[:, self.columns]
-
-    def select(self, videos: Sequence[int]) -> StoredRows:
-        """The same of some of the videos, in the order given."""
-        return replace(self, extents=tuple(self.extents[video] for video in videos))
-
-
-@dataclass(frozen=True)
-class ComputedRows:
-    """Rows computed on access: ``make`` returns (n, dim) float16 of a key.
+class FeatureRows:
+    """One kind of features of some videos, read or computed on access.
 
     Attributes:
         dim: numbers in a row.
-        keys: arguments of ``make`` for each video, (V,) int64 or as numbers.
-        make: the function.
+        keys: argument of ``make`` for each video: its number, or the place of its rows.
+        make: returns (n, dim) float16 of a key.
     """
 
     dim: int
-    keys: Sequence[int] | Integers
-    make: Callable[[int], NDArray[np.float16]]
+    keys: Sequence[Any] | Integers
+    make: Callable[[Any], NDArray[np.float16]]
+
+    @classmethod
+    def stored(
+        cls, shards: FeatureShards, extents: Sequence[Extent], columns: slice = slice(None)
+    ) -> FeatureRows:
+        """Rows in shards, as views of the memory map: the extent of each video, and the used columns."""
+        dim = len(range(*columns.indices(shards.dim)))
+        return cls(dim, extents, lambda extent: shards.checked(extent)[:, columns])
 
     def read(self, video: int) -> NDArray[np.float16]:
-        """(n, dim) float16."""
-        return self.make(int(self.keys[video]))
+        """(n, dim) float16, all rows of a video, by its place among the videos."""
+        return self.make(self.keys[video])
 
-    def select(self, videos: Sequence[int]) -> ComputedRows:
+    def select(self, videos: Sequence[int]) -> FeatureRows:
         """The same of some of the videos, in the order given."""
         return replace(self, keys=tuple(self.keys[video] for video in videos))
 
@@ -168,15 +137,13 @@ class VideoFeatures:
         """The same of the subtitles; None without them."""
         return None if self.subtitles is None else self._floats(self.subtitles.read(video)[first:stop])
 
-    def shot_edges(self, video: int) -> NDArray[np.float64]:
-        """(s + 1,) float64 rising seconds: the start of each shot of a video, and the end of the video.
-
-        One shot if they are unknown.
-        """
-        return self.shot_edges_of(np.array([video]))[1]
-
     def shot_edges_of(self, videos: Integers) -> tuple[Integers, NDArray[np.float64]]:
-        """The same of some videos (n,): offsets (n + 1,), and their edges one after another."""
+        """Where the shots of some videos (n,) begin and end; one shot if they are unknown.
+
+        Returns:
+            offsets (n + 1,) of the videos among (e,) float64 seconds, one video after another: the start of
+            each shot, rising, and the end of the video.
+        """
         known = self.shots(self.keys[videos].tolist()) if self.shots else [np.empty(0)] * len(videos)
         edges = [
             np.append(starts if len(starts) else 0.0, end)

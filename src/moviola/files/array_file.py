@@ -18,9 +18,12 @@ from numpy.typing import NDArray
 
 from moviola.errors import DataError, SegmentIndexError
 from moviola.files.file_rows import Rows
-from moviola.files.sealed import opened_sealed
+from moviola.files.sealed import opened_sealed, sealed_draft_of
 
-__all__ = ["MAGIC", "MappedArray", "map_arrays", "map_sealed_arrays", "write_arrays"]
+__all__ = [
+    "MAGIC", "MappedArray", "map_arrays", "map_sealed_arrays", "write_arrays",
+    "write_sealed_arrays",
+]  # fmt: skip
 
 MAGIC = b"moviola\x01"
 _PAGE = 4096
@@ -57,16 +60,25 @@ class MappedArray:
     offset: int
 
 
-def map_sealed_arrays(path: Path, names: Iterable[str]) -> dict[str, MappedArray]:
-    """As :func:`map_arrays`, of a file that was sealed (:mod:`moviola.files.sealed`) and is compared with its
-    digest.
+def write_sealed_arrays(path: Path, arrays: Mapping[str, tuple[Rows, str]]) -> None:
+    """As :func:`write_arrays`, in one step and sealed (:mod:`moviola.files.sealed`).
+
+    Raises:
+        InvalidValue: it cannot be written.
+    """
+    with sealed_draft_of(path) as draft:
+        write_arrays(draft, arrays)
+
+
+def map_sealed_arrays(path: Path, names: Iterable[str]) -> dict[str, NDArray[Any]]:
+    """Some of the arrays of a sealed file, which is compared with its digest, by name.
 
     Raises:
         DataError: the file is missing or damaged.
     """
     try:
         with opened_sealed(path) as file:
-            return map_arrays(file, names)
+            return {name: array.values for name, array in map_arrays(file, names).items()}
     except SegmentIndexError as error:
         raise DataError(
             f"{path}: of another form than this version writes; delete it, it is made again"

@@ -72,20 +72,11 @@ class FileRows:
             if len(rows_read):
                 self._fill(rows_read, [(0, rows_read.nbytes, begin * rows_read[0].nbytes)])
             return rows_read
-        if (np.diff(rows) > 0).all():
-            return self.read(rows)
-        order = np.argsort(rows)
         rows_read = np.empty((len(rows), self.shape[1]), self.dtype)
-        rows_read[order] = self.read(rows[order])
-        return rows_read
-
-    def read(self, rows: NDArray[np.int64]) -> NDArray[Any]:
-        """Some rows (m,), rising, none twice, as (m, dim).
-
-        Raises:
-            SegmentIndexError: the file has become shorter.
-        """
-        rows_read = np.empty((len(rows), self.shape[1]), self.dtype)
+        if (np.diff(rows) < 0).any():
+            order = np.argsort(rows)
+            rows_read[order] = self[rows[order]]
+            return rows_read
         for part, block in self.blocks(rows, _ROWS_AT_ONCE):
             rows_read[part] = block
         return rows_read

@@ -78,19 +78,17 @@ def _still_problems(store: LibraryStore) -> Iterator[Problem]:
 def _video_problems(store: LibraryStore, video: VideoRow) -> Iterator[Problem]:
     index = command(store.folder, "index", _root_of(store, video.path))
     again = (command(store.folder, "repair"), index)
+    damage = []
     if video.frames is not None and not store.frame_features.intact(video.frames):
-        yield Problem(video.video_id, "frame features are damaged; index the video again", True, again)
+        damage.append("frame features are damaged; index the video again")
     if video.cues is not None and not store.cue_features.intact(video.cues):
-        yield Problem(video.video_id, "subtitle features are damaged; index the video again", True, again)
+        damage.append("subtitle features are damaged; index the video again")
     stored = len(store.catalogue.cues(video.row))
     if video.cues is not None and video.cues.count != stored:
-        yield Problem(
-            video.video_id, f"{stored} cues but {video.cues.count} features; index again", True, again
-        )
+        damage.append(f"{stored} cues but {video.cues.count} features; index again")
     if not _follow_each_other(store.catalogue.shots(video.row), video.duration):
-        yield Problem(
-            video.video_id, "its shots do not follow each other; index the video again", True, again
-        )
+        damage.append("its shots do not follow each other; index the video again")
+    yield from (Problem(video.video_id, message, True, again) for message in damage)
     source = present_path(video, store.catalogue.copies_of(video.row))
     if source is None:
         yield Problem(

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Mapping, Sequence
+from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from moviola.errors import LibraryError
 from moviola.features import (
     Computed,
     FeatureFolder,
+    FeatureRows,
     FeatureSource,
     QueryFeatures,
     SourceFacts,
@@ -117,22 +119,17 @@ def export_features(store: LibraryStore, texts: Sequence[str], out: Path) -> Fea
     source = LibrarySource(store)
     features, different = source.videos(), list(dict.fromkeys(texts))
     queries = source.queries(different, different)
-    place, text_row = features.row_of, {text: row for row, text in enumerate(different)}
-    convert(
-        Computed(
-            tuple(features.video_ids),
-            lambda key: features.visual.read(place[key]).astype(np.float32),
-        ),
-        out / "visual",
-    )
+    text_row = {text: row for row, text in enumerate(different)}
+    for name, rows in (("visual", features.visual), ("subtitles", features.subtitles)):
+        if rows is not None:
+            convert(Computed(tuple(features.video_ids), partial(_rows, rows, features.row_of)), out / name)
     convert(
         Computed(tuple(different), lambda text: queries.rows[text_row[text]].astype(np.float32)),
         out / "queries",
     )
-    if (subtitles := features.subtitles) is not None:
-        convert(
-            Computed(tuple(features.video_ids), lambda key: subtitles.read(place[key]).astype(np.float32)),
-            out / "subtitles",
-        )
     durations = dict(zip(features.video_ids, features.durations.tolist(), strict=True))
     return describe_folder(out, source.facts, durations)
+
+
+def _rows(rows: FeatureRows, place: Mapping[str, int], key: str) -> NDArray[np.float32]:
+    return rows.read(place[key]).astype(np.float32)

@@ -20,8 +20,7 @@ from typing import Literal
 import numpy as np
 
 from moviola.errors import DataError
-from moviola.files.array_file import map_sealed_arrays, write_arrays
-from moviola.files.sealed import sealed_draft_of
+from moviola.files.array_file import map_sealed_arrays, write_sealed_arrays
 from moviola.library.derived.indexes import current_index, piece_vectors
 from moviola.library.disk.fingerprints import aligned
 from moviola.library.disk.store import LibraryStore
@@ -236,7 +235,7 @@ def _read(folder: Path) -> tuple[set[int], list[_Pair]]:
         arrays = map_sealed_arrays(folder / COPIES_FILE, _COLUMNS)
     except DataError:
         return set(), []
-    compared, rows, spans, certainty = (arrays[name].values for name in _COLUMNS)
+    compared, rows, spans, certainty = (arrays[name] for name in _COLUMNS)
     pairs = [
         _Pair((one, other), (Span(*own), Span(*its)), sure)
         for (one, other), (own, its), sure in zip(
@@ -254,5 +253,5 @@ def _write(folder: Path, rows: list[int], pairs: list[_Pair]) -> None:
         "spans": np.array(spans, np.float64).reshape(-1, 2, 2),
         "certainty": np.array([pair.certainty for pair in pairs], np.float64),
     }
-    with sealed_draft_of(folder / COPIES_FILE) as draft:
-        write_arrays(draft, {name: (columns[name], dtype) for name, dtype in _COLUMNS.items()})
+    arrays = {name: (columns[name], dtype) for name, dtype in _COLUMNS.items()}
+    write_sealed_arrays(folder / COPIES_FILE, arrays)

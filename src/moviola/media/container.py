@@ -7,7 +7,7 @@ import io
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
@@ -76,16 +76,12 @@ _MAX_BOXES = 100_000
 _OPTIONS = {"protocol_whitelist": "file"}
 
 
-def walk_files(folder: Path, on_error: Callable[[OSError], None] | None = None) -> Iterator[Path]:
+def walk_files(folder: Path) -> Iterator[Path]:
     """All files below a folder but hidden ones and those in hidden folders, in no order.
 
-    Links to folders are not followed.
-
-    Args:
-        folder: the folder to search.
-        on_error: called with the error of each folder that cannot be read; None: such folders are skipped.
+    Links to folders are not followed, and folders that cannot be read are skipped.
     """
-    for directory, folders, names in os.walk(folder, onerror=on_error):
+    for directory, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
         yield from (Path(directory) / name for name in names if not name.startswith("."))
 

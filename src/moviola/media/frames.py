@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import numpy as np
@@ -86,10 +85,8 @@ def sample_frames(
         NoVideoStream: sound or text only.
         InvalidValue: a rate out of range.
     """
-    scaler: Callable[[Fraction], Scaler] = partial(InputScaler, size)
-    if stills is not None:
-        scaler = stills.beside(scaler)
-    return FrameStream(path, grid=Grid.regular(rate), scaler=scaler, watcher=watcher)
+    scaler = partial(InputScaler, size)
+    return FrameStream(path, grid=Grid.regular(rate), scaler=scaler, watcher=watcher, stills=stills)
 
 
 def sample_stills(path: Path, times: Sequence[float], *, longest_side: int) -> FrameStream:
@@ -127,11 +124,13 @@ class FrameStream:
         grid: Grid,
         scaler: Callable[[Fraction], Scaler],
         watcher: Watcher | None = None,
+        stills: SmallStills | None = None,
     ) -> None:
         self._path = Path(path)
         self._grid = grid
         self._scaler = scaler
         self._watcher = watcher
+        self._stills = stills
         self._files = ExitStack()
         self._decoded_before = 0
         self._source = self._open()
@@ -140,9 +139,7 @@ class FrameStream:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __iter__(self) -> Iterator[SampledFrame]:
@@ -194,7 +191,8 @@ class FrameStream:
                     self._path, f"longer than {LONGEST_VIDEO // 3600} hours, or its time stamps are damaged"
                 )
             if last is None or picture.since != last.since:
-                scale = scale or self._scaler(pixel_aspect(self._source.stream))
+                aspect = pixel_aspect(self._source.stream)
+                scale = scale or self._scaler(aspect)
                 try:
                     image = scale(picture.frame)
                 except DAMAGE as error:
@@ -202,6 +200,8 @@ class FrameStream:
             last, since = picture, self._source.seconds(picture.since)
             if self._watcher:
                 self._watcher.sampled(time, since, picture.frame)
+            if self._stills:
+                self._stills.sampled(time, picture.frame, aspect)
             yield SampledFrame(time, since, image)
         if last is None:
             raise UnreadableMedia(self._path, "no picture can be decoded")

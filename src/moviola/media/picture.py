@@ -115,50 +115,57 @@ def displayed_size(frame: VideoFrame, orientation: Orientation, aspect: Fraction
     return (height, width) if orientation.transpose else (width, height)
 
 
-class _Orientations:
-    """The orientations of successive pictures, read again only when the rotation changes.
-
-    Reading it ties a picture into a cycle that only the garbage collector frees, a few megabytes each.
-    """
-
-    def __init__(self) -> None:
-        self._rotation: int | None = None
-        self._orientation = Orientation()
-
-    def of(self, frame: VideoFrame) -> Orientation:
-        if frame.rotation != self._rotation:
-            self._rotation, self._orientation = frame.rotation, Orientation.of(frame)
-        return self._orientation
-
-
 class _Scaler:
-    """Scales and turns pictures; one swscale context is used for all of them.
+    """Scales and turns the pictures of a stream for display; one swscale context is used for all of them.
 
     Args:
+        aspect: width of a stored pixel over its height.
         interpolation: of the scaling.
         whole: deinterlace, for people; encoders see both fields, which scaling mixes.
     """
 
-    def __init__(self, interpolation: Interpolation, *, whole: bool = True) -> None:
+    def __init__(
+        self, aspect: Fraction, interpolation: Interpolation = Interpolation.BICUBIC, *, whole: bool = True
+    ) -> None:
+        self._aspect = aspect
         self._reformatter = VideoReformatter()
         self._interpolation = interpolation
         self._whole = whole
+        self._rotation: int | None = None
+        self._orientation = Orientation()
         self._coded: tuple[int, int] | None = None
         self._tone: Tone | None = None
         self._mapper: ToneMapper | None = None
 
-    def scale(
-        self,
-        frame: VideoFrame,
-        orientation: Orientation,
-        width: int,
-        height: int,
-        colours: Colorspace | None = None,
+    def __call__(self, frame: VideoFrame) -> NDArray[np.uint8]:
+        """Scale one picture; returns (height, width, 3) uint8 RGB."""
+        return np.ascontiguousarray(self._scaled(frame, *self._size(frame)))
+
+    def _size(self, frame: VideoFrame) -> tuple[int, int]:
+        """Width and height to which a picture is scaled."""
+        raise NotImplementedError
+
+    def _turned(self, frame: VideoFrame) -> Orientation:
+        """The orientation of a picture, read again only when the rotation changes.
+
+        Reading it ties a picture into a cycle that only the garbage collector frees, a few megabytes each.
+        """
+        if frame.rotation != self._rotation:
+            self._rotation, self._orientation = frame.rotation, Orientation.of(frame)
+        return self._orientation
+
+    def _shown_size(self, frame: VideoFrame) -> tuple[int, int]:
+        """:func:`displayed_size` of a picture of the stream."""
+        return displayed_size(frame, self._turned(frame), self._aspect)
+
+    def _scaled(
+        self, frame: VideoFrame, width: int, height: int, colours: Colorspace | None = None
     ) -> NDArray[np.uint8]:
         """The picture turned for display at ``width`` x ``height``: (height, width, 3) uint8 RGB, a view.
 
         ``colours`` is the colour matrix to read; None: that of the picture, else BT.601.
         """
+        orientation = self._turned(frame)
         if orientation.transpose:
             width, height = height, width
         if self._whole and frame.interlaced_frame:
@@ -195,94 +202,75 @@ class _Scaler:
         return mapper(deep)
 
 
-class InputScaler:
+class InputScaler(_Scaler):
     """Scales pictures of a stream to an encoder's input size (:class:`~moviola.types.FrameSize`)."""
 
     def __init__(self, size: FrameSize, aspect: Fraction) -> None:
-        self._size = size
-        self._aspect = aspect
-        self._orientations = _Orientations()
-        self._scaler = _Scaler(_INTERPOLATION[size.interpolation], whole=False)
+        super().__init__(aspect, _INTERPOLATION[size.interpolation], whole=False)
+        self._target = size
 
     def __call__(self, frame: VideoFrame) -> NDArray[np.uint8]:
-        """Scale one picture; returns (height, width, 3) uint8 RGB."""
-        size = self._size
-        orientation = self._orientations.of(frame)
+        """Scale and crop one picture; returns (height, width, 3) uint8 RGB."""
+        size = self._target
         width, height = size.width, size.height
         if size.fit == "crop":
             # The longer side is rounded down, as the CLIP image processor of transformers does.
-            shown_width, shown_height = displayed_size(frame, orientation, self._aspect)
+            shown_width, shown_height = self._shown_size(frame)
             short = min(shown_width, shown_height)
             width = size.shortest_edge * shown_width // short
             height = size.shortest_edge * shown_height // short
-        image = self._scaler.scale(frame, orientation, width, height)
+        image = self._scaled(frame, width, height)
         top, left = (height - size.height) // 2, (width - size.width) // 2
         return np.ascontiguousarray(image[top : top + size.height, left : left + size.width])
 
 
-class WidthScaler:
+class WidthScaler(_Scaler):
     """Scales pictures of a stream to a displayed width; the height follows from the aspect ratio."""
 
     def __init__(self, width: int, aspect: Fraction) -> None:
+        super().__init__(aspect)
         self._width = width
-        self._aspect = aspect
-        self._orientations = _Orientations()
-        self._scaler = _Scaler(Interpolation.BICUBIC)
 
-    def __call__(self, frame: VideoFrame) -> NDArray[np.uint8]:
-        """Scale one picture; returns (height, width, 3) uint8 RGB."""
-        orientation = self._orientations.of(frame)
-        shown_width, shown_height = displayed_size(frame, orientation, self._aspect)
-        height = max(1, round(self._width * shown_height / shown_width))
-        return np.ascontiguousarray(self._scaler.scale(frame, orientation, self._width, height))
+    def _size(self, frame: VideoFrame) -> tuple[int, int]:
+        shown_width, shown_height = self._shown_size(frame)
+        return self._width, max(1, round(self._width * shown_height / shown_width))
 
 
-class SideScaler:
+class SideScaler(_Scaler):
     """Scales pictures of a stream down to a longest displayed side; smaller ones keep their size."""
 
     def __init__(self, longest: int, aspect: Fraction) -> None:
+        super().__init__(aspect)
         self._longest = longest
-        self._aspect = aspect
-        self._orientations = _Orientations()
-        self._scaler = _Scaler(Interpolation.BICUBIC)
 
-    def __call__(self, frame: VideoFrame) -> NDArray[np.uint8]:
-        """Scale one picture; returns (height, width, 3) uint8 RGB."""
-        orientation = self._orientations.of(frame)
-        sides = displayed_size(frame, orientation, self._aspect)
-        share = min(1.0, self._longest / max(sides))
-        width, height = (max(1, round(side * share)) for side in sides)
-        return np.ascontiguousarray(self._scaler.scale(frame, orientation, width, height))
+    def _size(self, frame: VideoFrame) -> tuple[int, int]:
+        width, height = self._shown_size(frame)
+        share = min(1.0, self._longest / max(width, height))
+        return max(1, round(width * share)), max(1, round(height * share))
 
 
-class DisplayScaler:
-    """Turns and scales pictures of a stream for display, all to the size of the first with even sides."""
+class DisplayScaler(_Scaler):
+    """Scales pictures of a stream for display, all to the size of the first with even sides."""
 
     def __init__(self, first: VideoFrame, aspect: Fraction) -> None:
-        self._orientations = _Orientations()
-        width, height = displayed_size(first, self._orientations.of(first), aspect)
+        super().__init__(aspect)
+        width, height = self._shown_size(first)
         self.width, self.height = max(2, width - width % 2), max(2, height - height % 2)
-        self._scaler = _Scaler(Interpolation.BICUBIC)
 
-    def __call__(self, frame: VideoFrame) -> NDArray[np.uint8]:
-        """Scale one picture; returns (height, width, 3) uint8 RGB."""
-        image = self._scaler.scale(frame, self._orientations.of(frame), self.width, self.height)
-        return np.ascontiguousarray(image)
+    def _size(self, frame: VideoFrame) -> tuple[int, int]:
+        return self.width, self.height
 
 
-class LetterboxScaler:
-    """Turns and scales pictures of a stream into one size, with black bars where the shape is another."""
+class LetterboxScaler(_Scaler):
+    """Scales pictures of a stream into one size, with black bars where the shape is another."""
 
     def __init__(self, width: int, height: int, aspect: Fraction) -> None:
+        super().__init__(aspect)
         self._width, self._height = width, height
-        self._aspect = aspect
-        self._orientations = _Orientations()
-        self._scaler = _Scaler(Interpolation.BICUBIC)
 
     def __call__(self, frame: VideoFrame) -> NDArray[np.uint8]:
         """Scale one picture; returns (height, width, 3) uint8 RGB."""
-        orientation = self._orientations.of(frame)
-        shown_width, shown_height = displayed_size(frame, orientation, self._aspect)
+        shown_width, shown_height = self._shown_size(frame)
         scale = min(Fraction(self._width, shown_width), Fraction(self._height, shown_height))
         width = min(self._width, max(1, round(shown_width * scale)))
         height = min(self._height, max(1, round(shown_height * scale)))
@@ -291,6 +279,5 @@ class LetterboxScaler:
         # As players do: BT.709 where a picture of high definition does not say otherwise.
         silent = frame.colorspace == UNSPECIFIED_COLOURS and frame.height >= _HIGH_DEFINITION
         colours = Colorspace.ITU709 if silent else None
-        scaled = self._scaler.scale(frame, orientation, width, height, colours)
-        canvas[top : top + height, left : left + width] = scaled
+        canvas[top : top + height, left : left + width] = self._scaled(frame, width, height, colours)
         return canvas

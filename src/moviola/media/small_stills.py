@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
 from io import BytesIO
 
@@ -19,8 +18,6 @@ SMALL_WIDTH = 160
 """Pixels. As WebP of this quality a still of film takes 1.4 kB on average, and 1 ms."""
 _QUALITY, _EFFORT = 50, 2
 
-_Scaler = Callable[[VideoFrame], NDArray[np.uint8]]
-
 
 class SmallStills:
     """Keeps the picture on screen at some of the sampled frames.
@@ -35,29 +32,14 @@ class SmallStills:
     def __init__(self, every: int) -> None:
         self.stills: list[tuple[float, bytes]] = []
         self._every, self._count = every, 0
-        self._frame: VideoFrame | None = None
-        self._small: WidthScaler | None = None
+        self._scale: WidthScaler | None = None
 
-    def beside(self, scaler: Callable[[Fraction], _Scaler]) -> Callable[[Fraction], _Scaler]:
-        """A scaler for :class:`moviola.media.FrameStream` that remembers its last input."""
-
-        def opened(aspect: Fraction) -> _Scaler:
-            scale, self._small = scaler(aspect), WidthScaler(SMALL_WIDTH, aspect)
-
-            def noted(frame: VideoFrame) -> NDArray[np.uint8]:
-                self._frame = frame
-                return scale(frame)
-
-            return noted
-
-        return opened
-
-    def note(self, time: float) -> None:
-        """The next sampled frame, at ``time`` seconds, shows the last scaled picture."""
+    def sampled(self, time: float, frame: VideoFrame, aspect: Fraction) -> None:
+        """The next sampled frame, at ``time`` seconds, shows a picture, with pixels of an ``aspect``."""
         if self._count % self._every == self._every // 2 or self._count == 0:
-            assert self._frame is not None and self._small is not None
+            self._scale = self._scale or WidthScaler(SMALL_WIDTH, aspect)
             buffer = BytesIO()
-            image = Image.fromarray(self._small(self._frame))
+            image = Image.fromarray(self._scale(frame))
             image.save(buffer, "WEBP", quality=_QUALITY, method=_EFFORT)
             self.stills.append((time, buffer.getvalue()))
         self._count += 1

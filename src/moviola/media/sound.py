@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from moviola.errors import InvalidValue
 from moviola.media.container import DAMAGE, open_container, video_stream
 from moviola.media.frames import LONGEST_VIDEO
-from moviola.media.recordings import SoundTimes
-from moviola.media.source import joints_of
+from moviola.media.source import SoundTimes, joints_of
 from moviola.media.tracks import chosen_track
 
 __all__ = ["read_sound"]

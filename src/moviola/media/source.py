@@ -1,11 +1,19 @@
-"""A video stream as packets with corrected time stamps, and a record of damage met on the way."""
+"""A video stream as packets with corrected time stamps, and a record of damage met on the way.
+
+Transport and program streams can be concatenated (``cat a.vob b.vob``): time stamps then run back in the
+middle of the file. Pictures show where; sound, whose packets are a little before or behind, is shifted by the
+same amount (:class:`SoundTimes`).
+"""
 
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +25,10 @@ from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
 from moviola.media.container import DAMAGE, open_video, promised_duration
-from moviola.media.recordings import BACKWARD, Joint, SoundTimes, is_joined
 from moviola.media.torn import is_torn
 from moviola.threads import DECODING
 
-__all__ = ["Source", "joints_of"]
+__all__ = ["Joint", "SoundTimes", "Source", "joints_of"]
 
 # A picture shown longer than this has a damaged time stamp.
 _LONGEST_STILL = 3600
@@ -39,10 +46,49 @@ _SHORTFALL = 1.0
 _HOLE = 0.5
 # Reading continues after an error while packets keep coming, up to this many errors in a row.
 _ERRORS_IN_A_ROW = 8
-
+# Seconds: time stamps that run back by more begin a new recording.
+_BACKWARD = Fraction(1, 2)
+# Places of a file where its time stamps are read. Of recordings that are longer than the distance of two
+# places, at least one shows that time runs back.
+_PLACES = 48
 
 # Formats that record the place and the time of every picture.
 _INDEXED = {"mov,mp4,m4a,3gp,3g2,mj2", "matroska,webm"}
+# Formats that can be concatenated; the others have one index, or clusters with times of their own.
+_JOINABLE = {"mpegts", "mpeg"}
+
+
+@dataclass(frozen=True, slots=True)
+class Joint:
+    """The end of a recording and the beginning of the next.
+
+    Attributes:
+        before, after: the last time stamp of one and the first of the other, in seconds, as they are stored.
+        offset: seconds added to the time stamps from there on.
+    """
+
+    before: Fraction
+    after: Fraction
+    offset: Fraction
+
+
+class SoundTimes:
+    """Shifts the time stamps of sound by as much as those of the pictures beside it."""
+
+    def __init__(self, joints: Sequence[Joint]) -> None:
+        self._left = deque(joints)
+        self._offset = Fraction(0)
+        self._last: Fraction | None = None
+
+    def moved(self, stamp: Fraction) -> Fraction:
+        """Shift of a time stamp in seconds; to be called in file order."""
+        if self._left and self._last is not None:
+            joint = self._left[0]
+            jump, whole = stamp - self._last, joint.after - joint.before
+            if abs(jump - whole) < abs(jump):
+                self._offset = self._left.popleft().offset
+        self._last = stamp
+        return self._offset
 
 
 class Source:
@@ -109,7 +155,7 @@ class Source:
         time stamps, the first ones after a seek may have wrong ones, which later ones correct. Where
         recordings are joined, a time stamp is ambiguous.
         """
-        if self.numbered or self.zero is None or is_joined(self.container):
+        if self.numbered or self.zero is None or _is_joined(self.container):
             return (math.inf,)
         return (0.0, 10.0, math.inf) if self.indexed else (10.0, math.inf)
 
@@ -221,7 +267,7 @@ class Source:
             too_late = jump > _LONGEST_STILL or (
                 jump > _LONG_STILL and self.seconds(stamp + self._offset) > self._promised + _LONG_STILL
             )
-            if (jump < -BACKWARD and not self._edited) or too_late:
+            if (jump < -_BACKWARD and not self._edited) or too_late:
                 if jump > 0:
                     self.note_damage(self._last)
                 before = (self._last - self._offset) * self.tick
@@ -262,11 +308,19 @@ def joints_of(container: av.container.InputContainer) -> Sequence[Joint]:
     Args:
         container: the open file, which stays as it is.
     """
-    if not is_joined(container):
-        return ()
+    return _joints(*_file(container)) if _is_joined(container) else ()
+
+
+def _is_joined(container: av.container.InputContainer) -> bool:
+    """Whether the time stamps of an open file run back somewhere, judged by some places of it."""
+    return container.format.name in _JOINABLE and _runs_back(*_file(container))
+
+
+def _file(container: av.container.InputContainer) -> tuple[Path, int, int]:
+    """Path, size and modification time of an open file."""
     path = Path(container.name)
     status = path.stat()
-    return _joints(path, status.st_size, status.st_mtime_ns)
+    return path, status.st_size, status.st_mtime_ns
 
 
 @lru_cache(maxsize=64)
@@ -276,3 +330,20 @@ def _joints(path: Path, _size: int, _changed: int) -> Sequence[Joint]:
         for _ in source.packets():
             pass
         return tuple(source.joints)
+
+
+@lru_cache(maxsize=256)
+def _runs_back(path: Path, size: int, _changed: int) -> bool:
+    stamps: list[Fraction] = []
+    with open_video(path) as (container, stream):
+        assert stream.time_base is not None
+        for place in range(_PLACES):
+            try:
+                container.seek(size * place // _PLACES, unsupported_byte_offset=True)
+                for packet in container.demux(stream):
+                    if packet.dts is not None:
+                        stamps.append(packet.dts * Fraction(stream.time_base))
+                        break
+            except DAMAGE:
+                continue
+    return any(later < earlier - _BACKWARD for earlier, later in pairwise(stamps))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Generator, Iterator
+from contextlib import closing, suppress
 from fractions import Fraction
 from pathlib import Path
 
@@ -50,10 +50,11 @@ def frame_at(path: Path, time: float, width: int) -> NDArray[np.uint8]:
     """
     if width < 1:
         raise InvalidValue(f"width {width}: give at least 1 pixel")
-    with _picture_at(path, time) as (source, picture):
-        scale = WidthScaler(width, pixel_aspect(source.stream))
+    grid = Grid.single(time)
+    with closing(pictures_from(path, grid.first, grid.step, 1)) as pictures:
+        source, picture = next(pictures)
         try:
-            return scale(picture.frame)
+            return WidthScaler(width, pixel_aspect(source.stream))(picture.frame)
         except DAMAGE as error:
             raise UnreadableMedia(path, str(error)) from error
 
@@ -123,7 +124,7 @@ def _factor(image: Image.Image) -> int:
 
 def pictures_from(
     path: Path, first: Fraction, step: Fraction, count: int
-) -> Iterator[tuple[Source, Picture]]:
+) -> Generator[tuple[Source, Picture], None, None]:
     """Pictures on screen at ``count`` times from ``first`` on, ``step`` seconds apart, decoding from there.
 
     After the end of the video this is its last picture.
@@ -152,24 +153,6 @@ def pictures_from(
             for picture in _read(source, grid, *ways[attempt]):
                 yield source, picture
                 done += 1
-        attempt += 1
-
-
-@contextmanager
-def _picture_at(path: Path, time: float) -> Iterator[tuple[Source, Picture]]:
-    """The picture on screen at ``time`` and the open source that it came from."""
-    grid = Grid.single(time)
-    attempt = 0
-    while True:
-        with open_video(path) as (container, stream):
-            source = Source(container, stream)
-            ways = _ways(source)
-            if attempt == len(ways):
-                raise UnreadableMedia(path, "no picture can be decoded")
-            picture = next(_read(source, grid, *ways[attempt]), None)
-            if picture is not None:
-                yield source, picture
-                return
         attempt += 1
 
 

@@ -102,7 +102,7 @@ def transitions(times: Floats, pictures: Pictures) -> list[Transition | Slope]:
         pictures: (n, 18, 32, 3) uint8 RGB.
     """
     cut = cuts(times, pictures)
-    return _marks(times, cut, slopes(times, pictures, cut))
+    return _marks(times, pictures, cut, _lines(times, pictures, cut))
 
 
 def transitions_of_some(
@@ -126,18 +126,23 @@ def transitions_of_some(
     hints = _lines(times, pictures, cut, shortest=_SHORTEST_HINT, doubt=_DOUBT)
     if _may_hide_cuts(times, pictures, missing) or not all(_meets_any(hint, lines) for hint in hints):
         return None
-    return _marks(times, cut, _slopes(times, pictures, lines))
+    return _marks(times, pictures, cut, lines)
 
 
 def _meets_any(stretch: tuple[int, int], others: Iterable[tuple[int, int]]) -> bool:
     return any(stretch[0] < last and first < stretch[1] for first, last in others)
 
 
-def _marks(times: Floats, places: Sequence[int], found: Sequence[Slope]) -> list[Transition | Slope]:
+def _marks(
+    times: Floats, pictures: Pictures, places: Sequence[int], lines: Sequence[tuple[int, int]]
+) -> list[Transition | Slope]:
+    """Cuts at some places and slopes along some lines, in order of time."""
+    seconds = times.tolist()
     marks: list[Transition | Slope] = [
-        Transition("cut", float(times[place]), float(times[place])) for place in places
+        *(Transition("cut", seconds[place], seconds[place]) for place in places),
+        *(Slope(seconds[p], seconds[q], _blank(pictures[p]), _blank(pictures[q])) for p, q in lines),
     ]
-    return sorted([*marks, *found], key=lambda mark: mark.start)
+    return sorted(marks, key=lambda mark: mark.start)
 
 
 def joined_fades(marks: Iterable[Transition | Slope]) -> list[Transition]:
@@ -272,20 +277,6 @@ def _without_flashes(
 # ---- dissolves -------------------------------------------------------------------------------------------
 
 
-def slopes(times: Floats, pictures: Pictures, cut_places: Sequence[int]) -> list[Slope]:
-    """Stretches in which pictures go in a straight line from one to another, with no cut inside.
-
-    Of overlapping stretches the one that goes farthest and straightest is returned.
-    """
-    return _slopes(times, pictures, _lines(times, pictures, cut_places))
-
-
-def _slopes(times: Floats, pictures: Pictures, lines: Sequence[tuple[int, int]]) -> list[Slope]:
-    return [
-        Slope(float(times[p]), float(times[q]), _blank(pictures[p]), _blank(pictures[q])) for p, q in lines
-    ]
-
-
 def _lines(
     times: Floats,
     pictures: Pictures,
@@ -294,7 +285,13 @@ def _lines(
     shortest: int = _SHORTEST_DISSOLVE,
     doubt: float = 1.0,
 ) -> list[tuple[int, int]]:
-    """First and last picture of each slope with at least ``least`` steps, in order."""
+    """Stretches in which pictures go in a straight line from one to another, with no cut inside.
+
+    Of overlapping stretches the one that goes farthest and straightest is returned.
+
+    Returns:
+        first and last picture of each, at least ``shortest`` steps apart, in order.
+    """
     count = len(pictures)
     flat = pictures.reshape(count, -1).astype(np.float32)
     usual = float(np.median(np.diff(times))) if count > 1 else 1.0

@@ -82,7 +82,7 @@ class Alerts:
     def _check(self, name: str) -> int:
         kept, searchable = self._library.kept, self._library.store.searchable()
         newest = max(searchable, default=0)
-        seen = kept.alerted_to(name)
+        seen = kept.alerted().get(name)
         if seen is None:
             kept.alert_to(name, newest)
             return 0

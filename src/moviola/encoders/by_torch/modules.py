@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-__all__ = ["ClassifiedFrames", "ClipFrames", "ClipTokens", "SentenceStates", "run"]
+__all__ = ["ClassifiedFrames", "ClipFrames", "run"]
 
 
 class ClipFrames(nn.Module):
@@ -35,33 +35,6 @@ class ClipFrames(nn.Module):
         output = self.model.get_image_features(pixel_values=pixels.to(self.model.dtype))
         features: Tensor = getattr(output, "pooler_output", output)
         return features
-
-
-class ClipTokens(nn.Module):
-    """States (b, n, d) of token ids (b, n) in the common space; ``projection`` is a layer of the model's."""
-
-    def __init__(self, model: Any, projection: str) -> None:
-        super().__init__()
-        self.text_model = model.text_model
-        self.projection = model.get_submodule(projection)
-
-    def forward(self, ids: Tensor) -> Tensor:
-        """Ids to states. No mask: CLIP is causal up to the token that is read, SigLIP reads its padding."""
-        states: Tensor = self.projection(self.text_model(input_ids=ids).last_hidden_state)
-        return states
-
-
-class SentenceStates(nn.Module):
-    """Last states (b, n, d) of token ids (b, n), of which some are real (b, n)."""
-
-    def __init__(self, model: Any) -> None:
-        super().__init__()
-        self.model = model
-
-    def forward(self, ids: Tensor, present: Tensor) -> Tensor:
-        """Ids to states."""
-        states: Tensor = self.model(input_ids=ids, attention_mask=present.long()).last_hidden_state
-        return states
 
 
 class ClassifiedFrames(nn.Module):

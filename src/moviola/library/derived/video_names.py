@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 
 from moviola.errors import DataError
 from moviola.features import Integers
-from moviola.files.array_file import map_sealed_arrays, write_arrays
-from moviola.files.sealed import sealed_draft_of
+from moviola.files.array_file import map_sealed_arrays, write_sealed_arrays
 from moviola.library.disk.catalogue import VideoRow
 from moviola.library.disk.store import LibraryStore
 from moviola.retrieval.phrases import FUNCTION_WORDS
@@ -210,17 +209,15 @@ def publish_names(store: LibraryStore, *, encode: bool = True) -> None:
     }
     arrays["generation"] = np.array([generation]), "<i8"
     arrays["recipe"] = np.frombuffer(_recipe(store).encode(), np.uint8), "u1"
-    with sealed_draft_of(_path(store)) as draft:
-        write_arrays(draft, arrays)
+    write_sealed_arrays(_path(store), arrays)
 
 
 def _read(store: LibraryStore) -> tuple[NameTable, int] | None:
     """The published vectors of the library's sentence encoder, and their generation."""
     try:
-        arrays = map_sealed_arrays(_path(store), ["generation", "recipe", *_COLUMNS])
+        columns = map_sealed_arrays(_path(store), ["generation", "recipe", *_COLUMNS])
     except DataError:
         return None
-    columns = {name: array.values for name, array in arrays.items()}
     generation, recipe = int(columns.pop("generation")[0]), columns.pop("recipe").tobytes().decode()
     return (NameTable(**columns), generation) if recipe == _recipe(store) else None
 

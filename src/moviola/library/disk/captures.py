@@ -13,7 +13,7 @@ from typing import Literal
 
 from moviola.errors import LibraryError
 from moviola.library.disk.database import REMEDY, Database
-from moviola.library.disk.video_row import VideoRow
+from moviola.library.disk.schema import VideoRow
 from moviola.types import Capture
 
 __all__ = ["Captures", "Taken", "taken_of"]
@@ -48,24 +48,21 @@ class Taken:
         return said.isoformat(timespec="seconds")
 
 
+_CAPTURES = "SELECT video, taken, source, latitude, longitude, make, model FROM captures"
+
+
 class Captures(Database):
     """The ``captures`` table of a catalogue."""
 
     def captures(self) -> dict[int, Capture]:
         """Capture data by row number, of the videos whose files were read."""
-        if not self._has("captures"):
-            return {}
-        rows = self._rows("SELECT video, taken, source, latitude, longitude, make, model FROM captures")
+        rows = self._rows_of("captures", _CAPTURES)
         return {row: self._capture(row, *values) for row, *values in rows}
 
     def capture(self, row: int) -> Capture:
         """Capture data of one video; empty where its file was not read."""
-        if not self._has("captures"):
-            return Capture()
-        rows = self._rows(
-            "SELECT taken, source, latitude, longitude, make, model FROM captures WHERE video = ?", (row,)
-        )
-        return self._capture(row, *rows[0]) if rows else Capture()
+        rows = self._rows_of("captures", f"{_CAPTURES} WHERE video = ?", (row,))
+        return self._capture(*rows[0]) if rows else Capture()
 
     def put_captures(self, captures: Mapping[int, Capture]) -> None:
         """Store capture data by row number."""

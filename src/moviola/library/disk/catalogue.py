@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from moviola.errors import LibraryError, NotFound
 from moviola.features import Extent
@@ -23,8 +23,7 @@ from moviola.library.disk.cue_details import details_of, recognised_cue
 from moviola.library.disk.database import REMEDY, Database, named
 from moviola.library.disk.places import Places
 from moviola.library.disk.removed import RemovedVideos
-from moviola.library.disk.schema import ADDED, COLUMNS, OF_LIBRARY, SCHEMA, VIDEO_TYPES
-from moviola.library.disk.video_row import VideoRow
+from moviola.library.disk.schema import ADDED, COLUMNS, OF_LIBRARY, SCHEMA, VIDEO_TYPES, VideoRow
 from moviola.types import CUE_KINDS, Cue, CueKind
 
 __all__ = ["CATALOGUE_FILE", "Catalogue", "CueRow", "Job", "Reading", "ShotRow", "VideoRow"]
@@ -235,8 +234,7 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
     def read_again(self, row: int) -> None:
         """Have subtitles and text in pictures read when a file is indexed the next time."""
         self._rows("UPDATE videos SET sidecars = '?' WHERE row = ?", (row,))
-        if self._has("readings"):
-            self._rows("DELETE FROM readings WHERE video = ? AND kind = 'text'", (row,))
+        self._rows_of("readings", "DELETE FROM readings WHERE video = ? AND kind = 'text'", (row,))
 
     def relocate(self, row: int, frames: Extent | None, cues: Extent | None) -> None:
         """Store the new places of a video's features (compaction)."""
@@ -259,10 +257,10 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
     def cues(self, row: int) -> list[Cue]:
         """The cues of a video, in the order in which their text features lie."""
         rows = self._rows("SELECT start, stop, text FROM cues WHERE video = ? ORDER BY number", (row,))
-        details: dict[int, tuple[Any, Any]] = {}
-        if self._has("recognised"):
-            stored = self._rows("SELECT number, kind, details FROM recognised WHERE video = ?", (row,))
-            details = {number: (kind, text) for number, kind, text in stored}
+        recognised = self._rows_of(
+            "recognised", "SELECT number, kind, details FROM recognised WHERE video = ?", (row,)
+        )
+        details = {number: about for number, *about in recognised}
         return [self._cue(*cue, *details.get(number, ())) for number, cue in enumerate(rows)]
 
     def _put_cues(self, row: int, cues: Sequence[Cue]) -> None:
@@ -289,9 +287,9 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
 
     def readings(self, row: int) -> dict[CueKind, Reading]:
         """Readings of a video, by the kind of their cues."""
-        if not self._has("readings"):
-            return {}
-        rows = self._rows("SELECT kind, reader, revision, language FROM readings WHERE video = ?", (row,))
+        rows = self._rows_of(
+            "readings", "SELECT kind, reader, revision, language FROM readings WHERE video = ?", (row,)
+        )
         return {kind: Reading(kind, *rest) for kind, *rest in rows}
 
     def set_shots(self, row: int, shots: Sequence[ShotRow]) -> None:
@@ -308,9 +306,8 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
 
     def shots_of(self, videos: Collection[int]) -> dict[int, list[ShotRow]]:
         """The shots of some videos by row number, where they were searched for."""
-        if not self._has("shots"):
-            return {}
-        rows = self._rows(
+        rows = self._rows_of(
+            "shots",
             f"SELECT video, start, opening FROM shots WHERE video IN ({_MEMBERS}) ORDER BY video, number",
             (json.dumps([*videos]),),
         )
@@ -323,23 +320,19 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
 
     def videos_with_shots(self) -> set[int]:
         """Row numbers of the videos whose shots were searched for."""
-        if not self._has("shots"):
-            return set()
-        return {row for (row,) in self._rows("SELECT DISTINCT video FROM shots")}
+        return {row for (row,) in self._rows_of("shots", "SELECT DISTINCT video FROM shots")}
 
     def repeats(self, row: int | None = None) -> int:
         """Number of frames of a video, or of all, that share the features of an earlier one; see
         :mod:`moviola.library.ingest.repeats`."""
-        if not self._has("repeats"):
-            return 0
         where, values = ("", ()) if row is None else (" WHERE video = ?", (row,))
-        return int(self._rows(f"SELECT coalesce(sum(frames), 0) FROM repeats{where}", values)[0][0])
+        rows = self._rows_of("repeats", f"SELECT coalesce(sum(frames), 0) FROM repeats{where}", values)
+        return int(rows[0][0]) if rows else 0
 
     def cue_counts(self) -> dict[CueKind, int]:
         """Number of cues in the library by kind."""
         counts: dict[CueKind, int] = dict.fromkeys(CUE_KINDS, 0)
-        if self._has("recognised"):
-            counts |= dict(self._rows("SELECT kind, count(*) FROM recognised GROUP BY kind"))
+        counts |= dict(self._rows_of("recognised", "SELECT kind, count(*) FROM recognised GROUP BY kind"))
         total = int(self._rows("SELECT count(*) FROM cues")[0][0])
         return counts | {"subtitle": total - sum(counts.values())}
 
@@ -347,22 +340,21 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
         """Number of videos that have cues of a kind, by kind."""
         counts: dict[CueKind, int] = dict.fromkeys(CUE_KINDS, 0)
         recognised: dict[int, int] = {}
-        if self._has("recognised"):
-            for kind, video, cues in self._rows(
-                "SELECT kind, video, count(*) FROM recognised GROUP BY kind, video"
-            ):
-                counts[kind] += 1
-                recognised[video] = recognised.get(video, 0) + cues
+        for kind, video, cues in self._rows_of(
+            "recognised", "SELECT kind, video, count(*) FROM recognised GROUP BY kind, video"
+        ):
+            counts[kind] += 1
+            recognised[video] = recognised.get(video, 0) + cues
         rows = self._rows("SELECT video, count(*) FROM cues GROUP BY video")
         counts["subtitle"] = sum(cues > recognised.get(video, 0) for video, cues in rows)
         return counts
 
     def recognised_cues(self, kinds: Collection[CueKind]) -> list[tuple[int, int]]:
         """Row numbers of videos and numbers of cues in them, for all cues of some kinds but subtitles."""
-        if not self._has("recognised"):
-            return []
-        return self._rows(
-            f"SELECT video, number FROM recognised WHERE kind IN ({_MEMBERS})", (json.dumps([*kinds]),)
+        return self._rows_of(
+            "recognised",
+            f"SELECT video, number FROM recognised WHERE kind IN ({_MEMBERS})",
+            (json.dumps([*kinds]),),
         )
 
     def match_cues(
@@ -401,17 +393,20 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
         """Number of cues that contain a word (stemmed)."""
         return int(self._rows("SELECT count(*) FROM cues WHERE cues MATCH ?", (_expression([word]),))[0][0])
 
-    def begin_job(self, kind: str, total: int) -> int:
-        """Record that a job begins; it stays ``running`` if the process is killed."""
-        return self._insert("INSERT INTO jobs (kind, total) VALUES (?, ?)", (kind, total))
+    @contextmanager
+    def job(self, kind: str, total: int) -> Iterator[Callable[[], object]]:
+        """Record a job, which stays ``running`` if the process is killed.
 
-    def advance_job(self, job: int) -> None:
-        """Count one more item as done."""
-        self._rows("UPDATE jobs SET done = done + 1 WHERE job = ?", (job,))
-
-    def end_job(self, job: int, state: Literal["done", "interrupted"]) -> None:
-        """Record how a job ended: complete or interrupted."""
-        self._rows("UPDATE jobs SET state = ?, ended = CURRENT_TIMESTAMP WHERE job = ?", (state, job))
+        Yields:
+            a function that counts one more item as done.
+        """
+        job = self._insert("INSERT INTO jobs (kind, total) VALUES (?, ?)", (kind, total))
+        state = "interrupted"
+        try:
+            yield lambda: self._rows("UPDATE jobs SET done = done + 1 WHERE job = ?", (job,))
+            state = "done"
+        finally:
+            self._rows("UPDATE jobs SET state = ?, ended = CURRENT_TIMESTAMP WHERE job = ?", (state, job))
 
     def last_job(self) -> Job | None:
         """The latest job."""
@@ -466,10 +461,7 @@ def _extent_columns(kind: str, extent: Extent | None) -> dict[str, int | None]:
 
 
 def _columns(video: VideoRow) -> dict[str, object]:
-    plain = (
-        "video_id", "path", "size", "mtime_ns", "hash", "sidecars",
-        "state", "error", "duration", "width", "height", "codec",
-    )  # fmt: skip
+    plain = COLUMNS["videos"].split(", ")[1 : len(VIDEO_TYPES)]  # all but the row and the extents
     return {
         **{name: getattr(video, name) for name in plain},
         **_extent_columns("frame", video.frames),

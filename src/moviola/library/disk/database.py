@@ -12,7 +12,7 @@ from weakref import WeakSet
 
 from moviola.errors import InvalidValue, LibraryError, LibraryLocked
 
-__all__ = ["REMEDY", "Database", "named"]
+__all__ = ["REMEDY", "Database", "LateDatabase", "named"]
 
 REMEDY = "restore a copy or index into a new library"
 """Remedy for a damaged catalogue."""
@@ -142,6 +142,10 @@ class Database:
         """Whether a table of a later version is there."""
         return bool(self._rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table,)))
 
+    def _rows_of(self, table: str, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """:meth:`_rows` of a statement on a table of a later version; none where it is not there."""
+        return self._rows(statement, values) if self._has(table) else []
+
     def close(self) -> None:
         """Close the connections of all threads; the object cannot be used afterwards."""
         with self._opening:
@@ -166,6 +170,67 @@ class Database:
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             return str(error)
         return "" if answer == "ok" else answer
+
+
+class LateDatabase(Database):
+    """A SQLite file that the first write makes; without it there is nothing to read.
+
+    Args:
+        path: the file.
+        read_only: never write.
+
+    Attributes:
+        script: makes the tables that are missing.
+        tables: all tables; a file without the first one counts as missing.
+        format: version of the tables, kept in the file.
+    """
+
+    script: str
+    tables: tuple[str, ...]
+    format = 0
+
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+        self.path, self._read_only, self._there = path, read_only, False
+        self._first = threading.Lock()  # who opens it takes the connections of all threads away
+
+    def _is_there(self, table: str = "") -> bool:
+        """Whether there is something to read, in a table; another process may have made the file since."""
+        with self._first:
+            self._open_if_made()
+        return self._there and (not table or self._has(table))
+
+    def _open_if_made(self) -> None:
+        if not self._there and self.path.is_file():
+            self._open_file()
+
+    def _open_file(self) -> None:
+        super().__init__(self.path, read_only=self._read_only)
+        ((version,),) = self._rows("PRAGMA user_version")
+        if version > self.format:
+            raise LibraryError(
+                f"{self.path}: format {version}, but this moviola reads {self.format}; update moviola"
+            )
+        self._there = self._has(self.tables[0])
+
+    def _make(self) -> None:
+        """Make the file and the tables that are missing, before a write."""
+        with self._first:
+            self._open_if_made()
+            if self._there and all(map(self._has, self.tables)):
+                return
+            with (
+                named(self.path, self.holds, self.remedy),
+                closing(sqlite3.connect(self.path, isolation_level=None)) as db,
+            ):
+                db.execute("PRAGMA journal_mode = WAL")
+                db.executescript(f"{self.script}; PRAGMA user_version = {self.format}")
+            if not self._there:
+                self._open_file()
+
+    def close(self) -> None:
+        """Close all connections."""
+        if self._there:
+            super().close()
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from moviola.library.disk.database import Database
-from moviola.library.disk.video_row import VideoRow
+from moviola.library.disk.schema import VideoRow
 
 __all__ = [
     "Copy",
@@ -56,14 +56,15 @@ class Copy:
     mtime_ns: int
 
 
+_COPIES = "SELECT video, path, size, mtime_ns FROM copies"
+
+
 class Places(Database):
     """The ``roots`` and ``copies`` tables of a catalogue."""
 
     def roots(self) -> list[Root]:
         """The indexed folders, by path."""
-        if not self._has("roots"):
-            return []
-        rows = self._rows("SELECT path, volume, patterns, defaults FROM roots ORDER BY path")
+        rows = self._rows_of("roots", "SELECT path, volume, patterns, defaults FROM roots ORDER BY path")
         return [
             Root(path, volume, tuple(json.loads(patterns)), bool(defaults))
             for path, volume, patterns, defaults in rows
@@ -82,19 +83,11 @@ class Places(Database):
 
     def copies(self) -> list[Copy]:
         """All further paths of videos, by path."""
-        if not self._has("copies"):
-            return []
-        return [
-            Copy(*row) for row in self._rows("SELECT video, path, size, mtime_ns FROM copies ORDER BY path")
-        ]
+        return [Copy(*row) for row in self._rows_of("copies", f"{_COPIES} ORDER BY path")]
 
     def copies_of(self, row: int) -> list[Copy]:
         """The further paths of one video, by path."""
-        if not self._has("copies"):
-            return []
-        rows = self._rows(
-            "SELECT video, path, size, mtime_ns FROM copies WHERE video = ? ORDER BY path", (row,)
-        )
+        rows = self._rows_of("copies", f"{_COPIES} WHERE video = ? ORDER BY path", (row,))
         return [Copy(*row) for row in rows]
 
     def put_copy(self, copy: Copy) -> None:

@@ -37,10 +37,8 @@ class RemovedVideos(Database):
 
     def removed(self) -> list[RemovedVideo]:
         """Videos removed since the last compaction, newest first."""
-        if not self._has("removed"):
-            return []
-        rows = self._rows(
-            "SELECT row, video_id, path, hash, since FROM removed ORDER BY since DESC, row DESC"
+        rows = self._rows_of(
+            "removed", "SELECT row, video_id, path, hash, since FROM removed ORDER BY since DESC, row DESC"
         )
         return [RemovedVideo(*row) for row in rows]
 
@@ -64,7 +62,7 @@ class RemovedVideos(Database):
         Raises:
             NotFound: nothing with that row number was removed.
         """
-        rows = self._rows("SELECT content FROM removed WHERE row = ?", (row,)) if self._has("removed") else []
+        rows = self._rows_of("removed", "SELECT content FROM removed WHERE row = ?", (row,))
         if not rows:
             raise NotFound(f"row {row}: not among the removed videos; `moviola library removed` shows them")
         content: dict[str, list[dict[str, Any]]] = json.loads(rows[0][0])

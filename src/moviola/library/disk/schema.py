@@ -1,8 +1,13 @@
-"""The tables of ``catalogue.sqlite``."""
+"""The tables of ``catalogue.sqlite``, and a row of its videos."""
 
 from __future__ import annotations
 
-__all__ = ["ADDED", "COLUMNS", "OF_LIBRARY", "SCHEMA", "VIDEO_TYPES"]
+from dataclasses import dataclass
+from typing import Literal
+
+from moviola.features import Extent
+
+__all__ = ["ADDED", "COLUMNS", "OF_LIBRARY", "SCHEMA", "VIDEO_TYPES", "State", "VideoRow"]
 
 ADDED = {
     "shots": """
@@ -111,3 +116,26 @@ COLUMNS = {
 
 VIDEO_TYPES = (int, str, str, int, int, str, str, str, str, float, int, int, str)
 """What the columns of a video before the extents hold."""
+
+State = Literal["ready", "partial", "refused"]
+
+
+@dataclass(frozen=True, slots=True)
+class VideoRow:
+    """A video of a library; ``row`` is 0 before it is stored."""
+
+    row: int
+    video_id: str
+    path: str
+    size: int
+    mtime_ns: int
+    hash: str
+    sidecars: str
+    state: State
+    error: str = ""
+    duration: float = 0.0
+    width: int = 0
+    height: int = 0
+    codec: str = ""
+    frames: Extent | None = None
+    cues: Extent | None = None

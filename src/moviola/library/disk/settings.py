@@ -11,7 +11,7 @@ from moviola.errors import DataError, EncoderMismatch, InvalidValue, LibraryErro
 from moviola.files.toml import read_toml, write_toml
 from moviola.index import AUTO, MilvusAddress, backends_of, name_of
 
-__all__ = ["FORMAT_VERSION", "SETTINGS_FILE", "Settings"]
+__all__ = ["FORMAT_VERSION", "SETTINGS_FILE", "Settings", "complaint"]
 
 FORMAT_VERSION = 3
 """Goes up with each change that the versions before cannot read; see :mod:`moviola.library.disk.upgrade`."""
@@ -113,7 +113,7 @@ class Settings(BaseModel):
         try:
             return cls.model_validate(values)
         except ValidationError as error:
-            raise InvalidValue(_first_complaint(error)) from error
+            raise InvalidValue(complaint(error, "settings")) from error
 
     @classmethod
     def read(cls, folder: Path) -> Settings:
@@ -135,7 +135,7 @@ class Settings(BaseModel):
         except DataError as error:
             raise LibraryError(f"{error}; restore it from a copy") from error
         except ValidationError as error:
-            raise LibraryError(f"{path}: {_first_complaint(error)}; restore it from a copy") from error
+            raise LibraryError(f"{path}: {complaint(error, 'settings')}; restore it from a copy") from error
 
     def require_same(self, folder: Path, wanted: Mapping[str, object]) -> None:
         """Refuse values that differ from the settings.
@@ -152,7 +152,8 @@ class Settings(BaseModel):
                 )
 
 
-def _first_complaint(error: ValidationError) -> str:
+def complaint(error: ValidationError, whole: str = "") -> str:
+    """The first thing that is wrong with a value, after its place, or ``whole`` where it has none."""
     first = error.errors()[0]
-    field = ".".join(str(part) for part in first["loc"]) or "settings"
-    return f"{field}: {first['msg'].removeprefix('Value error, ')}"
+    place = ".".join(map(str, first["loc"])) or whole
+    return f"{place + ': ' if place else ''}{first['msg'].removeprefix('Value error, ')}"

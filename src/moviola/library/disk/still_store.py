@@ -9,15 +9,13 @@ from the one before, compressed.
 from __future__ import annotations
 
 import json
-import sqlite3
 import zlib
 from collections.abc import Collection, Sequence
-from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 
-from moviola.library.disk.database import Database, named
+from moviola.library.disk.database import LateDatabase
 from moviola.library.disk.fingerprints import SIDE, Fingerprint
 
 __all__ = ["STILLS_FILE", "StillStore"]
@@ -36,7 +34,7 @@ DROP TABLE IF EXISTS fingerprints;
 _FINGERPRINTS = "timed_fingerprints"  # others, without times, were kept before
 
 
-class StillStore(Database):
+class StillStore(LateDatabase):
     """The small stills of a library.
 
     Args:
@@ -45,16 +43,10 @@ class StillStore(Database):
     """
 
     holds, remedy = "collection of stills", "delete it; answers stay the same"
+    script, tables = _TABLES, ("stills", _FINGERPRINTS)
 
     def __init__(self, folder: Path, *, read_only: bool = False) -> None:
-        self._folder, self._writes, self._there = folder, not read_only, False
-        self.path = folder / STILLS_FILE  # opened when first needed
-
-    def _open_file(self) -> bool:
-        if not self._there and self.path.is_file():
-            super().__init__(self.path, read_only=not self._writes)
-            self._there = self._has("stills")
-        return self._there
+        super().__init__(folder / STILLS_FILE, read_only=read_only)
 
     def put(
         self, content: str, stills: Sequence[tuple[float, bytes]], fingerprint: Fingerprint | None
@@ -62,14 +54,7 @@ class StillStore(Database):
         """Store stills of some content, by its hash (seconds, and WebP bytes), and its fingerprint."""
         if not stills and fingerprint is None:
             return
-        if not (self._open_file() and self._has(_FINGERPRINTS)):
-            with (
-                named(self.path, self.holds, self.remedy),
-                closing(sqlite3.connect(self.path, isolation_level=None)) as db,
-            ):
-                db.execute("PRAGMA journal_mode = WAL")
-                db.executescript(_TABLES)
-            self._open_file()
+        self._make()
         with self._changing():
             self._insert_all(
                 "INSERT OR REPLACE INTO stills (content, time, picture) VALUES (?, ?, ?)",
@@ -83,24 +68,24 @@ class StillStore(Database):
 
     def fingerprint(self, content: str) -> Fingerprint | None:
         """The fingerprint of some content; None where none is kept, or it is damaged."""
-        if not (self._open_file() and self._has(_FINGERPRINTS)):
+        if not self._is_there(_FINGERPRINTS):
             return None
         found = self._rows(f"SELECT times, frames FROM {_FINGERPRINTS} WHERE content = ?", (content,))
         return _unpacked(*found[0]) if found else None
 
     def with_fingerprint(self) -> set[str]:
         """The contents of which a fingerprint is kept."""
-        if not (self._open_file() and self._has(_FINGERPRINTS)):
+        if not self._is_there(_FINGERPRINTS):
             return set()
         return {content for (content,) in self._rows(f"SELECT content FROM {_FINGERPRINTS}")}
 
     def problem(self) -> str:
         """Findings of SQLite's own check; empty if there are none, or no stills."""
-        return self.integrity_problem() if self._open_file() else ""
+        return self.integrity_problem() if self._is_there() else ""
 
     def nearest(self, content: str, time: float) -> bytes | None:
         """The still of some content that is nearest in time; None where there is none."""
-        if not self._open_file():
+        if not self._is_there():
             return None
         rows = self._rows(
             "SELECT picture FROM stills WHERE content = ? ORDER BY abs(time - ?) LIMIT 1", (content, time)
@@ -109,8 +94,8 @@ class StillStore(Database):
 
     def keep_only(self, contents: Collection[str]) -> None:
         """Delete the stills and fingerprints of all other content."""
-        if self._open_file():
-            for table in ("stills", _FINGERPRINTS):
+        if self._is_there():
+            for table in self.tables:
                 if self._has(table):
                     self._rows(
                         f"DELETE FROM {table} WHERE content NOT IN (SELECT value FROM json_each(?))",
@@ -124,11 +109,6 @@ class StillStore(Database):
         self._there = False
         for suffix in ("", "-wal", "-shm"):
             self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
-
-    def close(self) -> None:
-        """Close all connections."""
-        if self._there:
-            super().close()
 
 
 def _packed(fingerprint: Fingerprint) -> tuple[bytes, bytes]:

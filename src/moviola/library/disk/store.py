@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.errors import InvalidValue, LibraryError, NotFound, printable
-from moviola.features import ComputedRows, FeatureShards, StoredRows, VideoFeatures
+from moviola.features import FeatureRows, FeatureShards, VideoFeatures
 from moviola.features.shards import halves
 from moviola.library.disk.catalogue import CATALOGUE_FILE, Catalogue, VideoRow
 from moviola.library.disk.disk_cache import DiskCache
@@ -24,7 +24,7 @@ from moviola.library.disk.models_in_use import ModelsInUse
 from moviola.library.disk.settings import FORMAT_VERSION, SETTINGS_FILE, Settings
 from moviola.library.disk.still_store import StillStore
 from moviola.library.disk.upgrade import upgraded
-from moviola.library.disk.video_table import Extents, VideoTable, read_video_table, write_video_table
+from moviola.library.disk.video_table import VideoTable, read_video_table, write_video_table
 from moviola.retrieval.segments import normalised
 from moviola.types import Video
 
@@ -223,18 +223,18 @@ class LibraryStore:
             pictures: append the features of likeness to those for texts, in one row.
         """
         seen = videos.with_frames
-        rows, extents = videos.rows[seen], videos.frames[seen]
-        subtitles = ComputedRows(
+        rows = videos.rows[seen]
+        subtitles = FeatureRows(
             self.settings.sentence_dim, rows, lambda row: self._subtitle_rows(videos[row])
         )
         return VideoFeatures(
             video_ids=videos.ids(seen),
             durations=videos.durations[seen],
             clip_seconds=1 / self.settings.frame_rate,
-            counts=extents[:, 2],
-            visual=StoredRows(
+            counts=videos.frames[seen, 2],
+            visual=FeatureRows.stored(
                 self.frame_features,
-                Extents(extents),
+                videos.extents(seen),
                 slice(None if pictures else self.settings.encoder_dim),
             ),
             subtitles=subtitles if self.settings.sentence_dim else None,

@@ -8,22 +8,21 @@ catalogue itself is read. A query reads only the rows that it needs, whatever th
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Self, overload
+from typing import Any, Self, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from moviola.errors import DataError
 from moviola.features import Extent, Integers
-from moviola.files.array_file import map_sealed_arrays, write_arrays
-from moviola.files.sealed import sealed_draft_of
+from moviola.files.array_file import map_sealed_arrays, write_sealed_arrays
 from moviola.library.disk.catalogue import VideoRow
 
-__all__ = ["Extents", "VideoTable", "read_video_table", "write_video_table"]
+__all__ = ["VideoTable", "read_video_table", "write_video_table"]
 
 # Stored types of the arrays in the file.
 _COLUMNS = {
@@ -31,6 +30,28 @@ _COLUMNS = {
     "ends": "<i8",
 }  # fmt: skip
 _ABSENT = (-1, 0, 0, 0)
+
+
+Made = TypeVar("Made")
+
+
+@dataclass(frozen=True, eq=False)
+class _MadeOfRows(Sequence[Made]):
+    """What a function makes of each of some rows (n, ...), made when read."""
+
+    rows: NDArray[Any]
+    make: Callable[[Any], Made]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @overload
+    def __getitem__(self, place: int) -> Made: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Made]: ...
+    def __getitem__(self, place: int | slice) -> Made | Sequence[Made]:
+        rows = self.rows[place]
+        return replace(self, rows=rows) if isinstance(place, slice) else self.make(rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,55 +131,19 @@ class VideoTable(Mapping[int, VideoRow]):
 
     def ids(self, places: Integers) -> Sequence[str]:
         """Ids of the videos at some places (n,)."""
-        return _Ids(self, places)
+        return _MadeOfRows(places, lambda place: self._at(int(place)).video_id)
 
-
-@dataclass(frozen=True, eq=False)
-class _Ids(Sequence[str]):
-    """Ids of videos, each decoded when read."""
-
-    table: VideoTable
-    places: Integers
-
-    def __len__(self) -> int:
-        return len(self.places)
-
-    @overload
-    def __getitem__(self, place: int) -> str: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[str]: ...
-    def __getitem__(self, place: int | slice) -> str | Sequence[str]:
-        if isinstance(place, slice):
-            return _Ids(self.table, self.places[place])
-        return self.table._at(int(self.places[place])).video_id
-
-
-@dataclass(frozen=True, eq=False)
-class Extents(Sequence[Extent]):
-    """Rows (V, 4) of :attr:`VideoTable.frames` or ``cues``, none missing, as extents."""
-
-    places: Integers
-
-    def __len__(self) -> int:
-        return len(self.places)
-
-    @overload
-    def __getitem__(self, place: int) -> Extent: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[Extent]: ...
-    def __getitem__(self, place: int | slice) -> Extent | Sequence[Extent]:
-        return (
-            Extents(self.places[place]) if isinstance(place, slice) else Extent(*self.places[place].tolist())
-        )
+    def extents(self, places: Integers) -> Sequence[Extent]:
+        """Where the frames of the videos at some places (n,) are stored; none without frames."""
+        return _MadeOfRows(self.frames[places], lambda row: Extent(*row.tolist()))
 
 
 def read_video_table(path: Path, generation: int) -> VideoTable | None:
     """The mapped file; None where it is missing, incomplete or of another generation."""
     try:
-        arrays = map_sealed_arrays(path, ["generation", *_COLUMNS])
+        columns = map_sealed_arrays(path, ["generation", *_COLUMNS])
     except DataError:
         return None
-    columns = {name: array.values for name, array in arrays.items()}
     return VideoTable(**columns) if columns.pop("generation").tolist() == [generation] else None
 
 
@@ -169,8 +154,7 @@ def write_video_table(path: Path, generation: int, table: VideoTable) -> None:
         InvalidValue: it cannot be written.
     """
     arrays = {name: (getattr(table, name), dtype) for name, dtype in _COLUMNS.items()}
-    with sealed_draft_of(path) as draft:
-        write_arrays(draft, {"generation": (np.array([generation]), "<i8"), **arrays})
+    write_sealed_arrays(path, {"generation": (np.array([generation]), "<i8"), **arrays})
 
 
 def _places(extents: Sequence[Extent | None]) -> Integers:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from moviola.errors import InvalidValue, LibraryError, NotFound
 from moviola.features import Extent
-from moviola.library.disk.places import Copy, Root, held_by, is_below, volume_of
-
-if TYPE_CHECKING:
-    from moviola.library.disk.removed import RemovedVideo
-    from moviola.library.disk.store import LibraryStore
-    from moviola.library.ingest.report import IngestReport
-    from moviola.library.ingest.scan import FoundFile, Plan
+from moviola.library.disk.places import Copy, held_by, is_below, volume_of
+from moviola.library.disk.removed import RemovedVideo
+from moviola.library.disk.store import LibraryStore
+from moviola.library.ingest.plan import Plan, only_renamed
+from moviola.library.ingest.report import IngestReport
 
 __all__ = ["follow", "forget_root", "move_root", "note_copies", "restore"]
 
@@ -24,8 +23,6 @@ def follow(store: LibraryStore, plan: Plan, report: IngestReport) -> None:
 
     Removed videos that come back with damaged features are planned as new.
     """
-    from moviola.library.ingest.scan import only_renamed
-
     catalogue = store.catalogue
     changed = (plan.moved, plan.overwritten, plan.kept_paths, plan.lost_copies, plan.restored)
     roots = [root for root in plan.roots if root not in set(catalogue.roots())]
@@ -72,12 +69,8 @@ def note_copies(store: LibraryStore, plan: Plan, report: IngestReport) -> None:
         rows = {video.video_id: video.row for video in catalogue.videos() if video.state != "refused"}
         for video_id, found in plan.copies:
             if video_id in rows:
-                catalogue.put_copy(_copy(rows[video_id], found))
+                catalogue.put_copy(Copy(rows[video_id], str(found.path), found.size, found.mtime_ns))
                 report.copies.setdefault(video_id, []).append(str(found.path))
-
-
-def _copy(row: int, found: FoundFile) -> Copy:
-    return Copy(row, str(found.path), found.size, found.mtime_ns)
 
 
 def restore(store: LibraryStore, video_ids: Iterable[str]) -> list[str]:
@@ -142,8 +135,7 @@ def move_root(store: LibraryStore, old: Path, new: Path, *, check: bool = True) 
         moved = catalogue.move_paths(before, after)
         for root in catalogue.roots():
             if is_below(root.path, after) and Path(root.path).is_dir():
-                volume = volume_of(Path(root.path))
-                catalogue.put_root(Root(root.path, volume, root.patterns, root.defaults))
+                catalogue.put_root(replace(root, volume=volume_of(Path(root.path))))
     return moved
 
 

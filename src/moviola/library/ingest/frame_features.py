@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -20,13 +19,12 @@ from moviola.errors import MediaError, printable
 from moviola.library.disk.catalogue import ShotRow
 from moviola.library.disk.fingerprints import Fingerprint, FingerprintMaker
 from moviola.library.ingest.ahead import Branch, side_by_side
+from moviola.library.ingest.plan import FoundFile
 from moviola.library.ingest.repeats import encode_changes
-from moviola.library.ingest.scan import FoundFile
 from moviola.media import (
     ShotFinder,
     SmallStills,
     embedded_subtitles,
-    find_transitions,
     joined,
     look_through,
     probe,
@@ -41,7 +39,7 @@ from moviola.types import Cue, FrameSize
 if TYPE_CHECKING:
     from moviola.media import FrameStream, Marks, MediaInfo, Transition
 
-__all__ = ["Encoded", "Refused", "encode_video", "encode_videos", "look_again", "read_cues"]
+__all__ = ["Encoded", "Refused", "encode_videos", "read_cues", "shot_rows"]
 
 _BATCH = 32
 
@@ -74,12 +72,6 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True)
-class _Opened:
-    file: FoundFile
-    info: MediaInfo
-
-
-@dataclass(frozen=True, slots=True)
 class _Pictures:
     images: NDArray[np.uint8]
 
@@ -93,13 +85,14 @@ class _Looked:
 
 @dataclass(frozen=True, slots=True)
 class _Closed:
+    info: MediaInfo
     duration: float
     broken_at: float | None
     stills: Sequence[tuple[float, bytes]]
     fingerprint: Fingerprint
 
 
-_Step = _Opened | _Pictures | _Looked | _Closed | Refused
+_Step = _Pictures | _Looked | _Closed | Refused
 _AnyStep = TypeVar("_AnyStep")
 
 
@@ -107,7 +100,6 @@ _AnyStep = TypeVar("_AnyStep")
 class _Underway:
     """The parts of a video that are ready so far."""
 
-    opened: _Opened | None = None
     rows: list[NDArray[np.float32]] = field(default_factory=list)
     repeats: int = 0
     marks: Marks = field(default_factory=list)
@@ -118,15 +110,15 @@ class _Underway:
         self.rows.append(rows)
         self.repeats += repeats
 
-    def done(self) -> Encoded | Refused:
+    def done(self, file: FoundFile) -> Encoded | Refused:
         if self.refused:
             return self.refused
-        assert self.opened and self.closed
-        duration = self.closed.duration
-        shots = _shots(joined(self.marks), duration)
+        end = self.closed
+        assert end
+        shots = shot_rows(joined(self.marks), end.duration)
         return Encoded(
-            self.opened.file, self.opened.info, duration, self.closed.broken_at, np.concatenate(self.rows),
-            shots, self.repeats, self.closed.stills, self.closed.fingerprint,
+            file, end.info, end.duration, end.broken_at, np.concatenate(self.rows), shots, self.repeats,
+            end.stills, end.fingerprint,
         )  # fmt: skip
 
 
@@ -153,18 +145,16 @@ def encode_videos(
     """
     if size is None:
         for file in files:
-            yield _probed(file)
+            yield from _refused_if_unreadable(file, _probed(file))
         return
     underway: dict[int, _Underway] = {}
     done: dict[int, Encoded | Refused] = {}
     following = 0  # the next file to return
-    each = (_steps(file, size, rate, stills_every) for file in files)
+    each = (_refused_if_unreadable(file, _decode(file, size, rate, stills_every)) for file in files)
     with closing(side_by_side(each, compute_threads())) as steps:
         for number, step in steps:
             video = underway.setdefault(number, _Underway())
             match step:
-                case _Opened():
-                    video.opened = step
                 case _Pictures(images):
                     video.add(*((encode(images), 0) if every_frame else encode_changes(images, encode)))
                     on_frames(files[number], sum(map(len, video.rows)) / rate)
@@ -175,59 +165,29 @@ def encode_videos(
                 case Refused():
                     video.refused = step
                 case None:
-                    done[number] = underway.pop(number).done()
+                    done[number] = underway.pop(number).done(files[number])
             while following in done:
                 yield done.pop(following)
                 following += 1
 
 
-def encode_video(
-    file: FoundFile,
-    size: FrameSize | None,
-    encode: Callable[[NDArray[np.uint8]], NDArray[np.float32]],
-    rate: float,
-    on_frames: Callable[[FoundFile, float], None] = lambda *_: None,
-    *,
-    every_frame: bool = False,
-    stills_every: int | None = None,
-) -> Encoded | Refused:
-    """Decode and encode one file; arguments as of :func:`encode_videos`.
-
-    It needs no library, so another process, or another machine, can run it.
-    """
-    (outcome,) = encode_videos(
-        [file], size, encode, rate, on_frames, every_frame=every_frame, stills_every=stills_every
-    )
-    return outcome
-
-
-def _probed(file: FoundFile) -> Encoded | Refused:
+def _probed(file: FoundFile) -> Iterator[Encoded]:
     """Probe a file without a visual encoder: it must be a video, and its duration known."""
-    try:
-        info = probe(file.path)
-        if info.duration:
-            return Encoded(file, info, info.duration, None, None)
-        tiny = FrameSize(16, 16, fit="stretch")
-        with sample_frames(file.path, rate=1.0, size=tiny) as stream:
-            for _ in stream:
-                pass
-        return Encoded(file, info, stream.duration, stream.broken_at, None)
-    except MediaError as error:
-        return Refused(file, error.reason)
-    except OSError as error:
-        return Refused(file, f"cannot be read ({error.strerror})")
-
-
-def _steps(
-    file: FoundFile, size: FrameSize, rate: float, stills_every: int | None
-) -> Iterator[_Step | Branch[_Step]]:
-    return _refused_if_unreadable(file, _decode(file, size, rate, stills_every))
+    info = probe(file.path)
+    if info.duration:
+        yield Encoded(file, info, info.duration, None, None)
+        return
+    tiny = FrameSize(16, 16, fit="stretch")
+    with sample_frames(file.path, rate=1.0, size=tiny) as stream:
+        for _ in stream:
+            pass
+    yield Encoded(file, info, stream.duration, stream.broken_at, None)
 
 
 def _decode(
     file: FoundFile, size: FrameSize, rate: float, stills_every: int | None
 ) -> Iterator[_Step | Branch[_Step]]:
-    yield _Opened(file, probe(file.path))
+    info = probe(file.path)
     maker, small = FingerprintMaker(), None if stills_every is None else SmallStills(stills_every)
     finder = ShotFinder(rate, maker)
 
@@ -235,14 +195,14 @@ def _decode(
         return Branch(_refused_if_unreadable(file, _look(file, stretches)))
 
     with sample_frames(file.path, rate=rate, size=size, watcher=finder.pictures, stills=small) as stream:
-        for images in _batches(stream, small):
+        for images in _batches(stream):
             yield _Pictures(images)
             if stretches := finder.add(shrunk(images)):
                 yield look(stretches)
     yield look(finder.rest())
     yield _Looked(finder.marks)
     stills = small.stills if small else ()
-    yield _Closed(stream.duration, stream.broken_at, stills, maker.made())
+    yield _Closed(info, stream.duration, stream.broken_at, stills, maker.made())
 
 
 def _look(file: FoundFile, stretches: Sequence[tuple[float, float]]) -> Iterator[_Step]:
@@ -259,12 +219,10 @@ def _refused_if_unreadable(file: FoundFile, steps: Iterator[_AnyStep]) -> Iterat
         yield Refused(file, f"cannot be read ({error.strerror})")
 
 
-def _batches(stream: FrameStream, small: SmallStills | None) -> Iterator[NDArray[np.uint8]]:
-    """All frames in blocks, (n, height, width, 3); small stills are kept on the way."""
+def _batches(stream: FrameStream) -> Iterator[NDArray[np.uint8]]:
+    """All frames in blocks, (n, height, width, 3)."""
     batch = []
     for frame in stream:
-        if small is not None:
-            small.note(frame.time)
         batch.append(frame.image)
         if len(batch) == _BATCH:
             yield np.stack(batch)
@@ -273,28 +231,10 @@ def _batches(stream: FrameStream, small: SmallStills | None) -> Iterator[NDArray
         yield np.stack(batch)
 
 
-def _shots(found: Sequence[Transition], duration: float) -> list[ShotRow]:
+def shot_rows(found: Sequence[Transition], duration: float) -> list[ShotRow]:
     """The shots of a video; the first begins at its start."""
     inside = [shot for shot in found if 0 < shot.time < duration]
     return [ShotRow(0.0, "start"), *(ShotRow(shot.time, shot.kind) for shot in inside)]
-
-
-def look_again(
-    path: Path, size: FrameSize, rate: float, duration: float
-) -> tuple[list[ShotRow], Fingerprint]:
-    """Shots and fingerprint of an encoded video, as :func:`encode_videos` would find them.
-
-    Args:
-        path: of the video.
-        size: of the encoded frames.
-        rate: of them, a second.
-        duration: of the video, in seconds.
-
-    Raises:
-        MediaError: the file cannot be read any more.
-    """
-    maker = FingerprintMaker()
-    return _shots(find_transitions(path, rate=rate, size=size, tiny=maker), duration), maker.made()
 
 
 def read_cues(file: FoundFile) -> tuple[list[Cue], list[str]]:

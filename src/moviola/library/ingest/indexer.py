@@ -19,18 +19,15 @@ from moviola.library.disk.catalogue import VideoRow
 from moviola.library.disk.models_in_use import NONE, ROLES, check_fits, copy_into, discard_others, source_of
 from moviola.library.disk.settings import Settings
 from moviola.library.disk.store import LibraryStore
-from moviola.library.ingest.capturing import note_captures
+from moviola.library.ingest.completing import look_again_where_needed, note_captures
 from moviola.library.ingest.following import follow, forget_root, move_root, note_copies, restore
-from moviola.library.ingest.looking_again import look_again_where_needed
-from moviola.library.ingest.reading import Readers, ReadingRun, replace_subtitles
+from moviola.library.ingest.plan import FoundFile, Plan, only_renamed
+from moviola.library.ingest.reading import Listening, Readers, ReadingRun, replace_subtitles
 from moviola.library.ingest.report import IngestProgress, IngestReport
-from moviola.library.ingest.sound_tracks import Listening
 from moviola.library.ingest.workers import Workers
-from moviola.types import Cue, CueKind
 
 if TYPE_CHECKING:
     from moviola.library.ingest.frame_features import Refused
-    from moviola.library.ingest.scan import FoundFile, Plan
     from moviola.library.ingest.video_encoder import EncodedVideo
 
 __all__ = ["Indexer"]
@@ -127,19 +124,22 @@ class Indexer:
             NotFound: a source does not exist.
             LibraryLocked: another process is writing.
         """
-        from moviola.library.ingest.scan import Held, make_plan
+        from moviola.library.ingest.scan import make_plan
 
         if not sources:
             raise InvalidValue("nothing to index: name at least one video file or folder")
         listening = Listening.chosen(speech_track, speech_language)
         readers = Readers.chosen(ocr, ocr_reader, speech, self._store.encoders.device, listening)
         chosen = nullcontext() if workers is None else Workers(workers)
+        progress = progress or (lambda _: None)
         with self._store.writing(), chosen as pool:
             catalogue = self._store.catalogue
             plan = make_plan(
                 [Path(source) for source in sources],
                 catalogue.videos(),
-                Held(catalogue.roots(), catalogue.copies(), catalogue.removed()),
+                roots=catalogue.roots(),
+                copies=catalogue.copies(),
+                removed=catalogue.removed(),
                 exclude=exclude,
                 default_excludes=default_excludes,
                 settled=settled,
@@ -154,16 +154,13 @@ class Indexer:
                 report.updated.append(video.video_id)
             every = self._store.settings.frames_per_segment if stills else None
             options = {"every_frame": every_frame, "stills_every": every}
-            self._encode(plan, report, options, pool, progress or (lambda _: None))
+            self._encode(plan, report, options, pool, progress)
             note_copies(self._store, plan, report)
-            moved = [video.video_id for video, _ in (*plan.moved, *plan.subtitles)]
-            kept = [*report.unchanged, *moved]
-            look_again_where_needed(self._store, kept, report, progress or (lambda _: None))
-            note_captures(
-                self._store,
-                [*kept, *report.added, *report.updated, *report.restored],
-            )
-            self._read(plan, readers, report, pool, progress or (lambda _: None))
+            kept = {*report.unchanged, *(video.video_id for video, _ in (*plan.moved, *plan.subtitles))}
+            look_again_where_needed(self._store, kept, report, progress)
+            named = {*kept, *report.added, *report.updated, *report.restored}
+            note_captures(self._store, named)
+            ReadingRun(self._store, report, progress, pool).read(named, readers)
             self.publish()
         return report
 
@@ -182,8 +179,7 @@ class Indexer:
         with self._store.writing():
             videos = [self._store.catalogue.video(video_id) for video_id in dict.fromkeys(video_ids)]
             self._drop(videos, for_good=for_good)
-            publish_indexes(self._store)
-            publish_names(self._store, encode=False)
+            self._publish_changes()
         return [video.video_id for video in videos]
 
     def _drop(self, videos: Iterable[VideoRow], *, for_good: bool = False) -> None:
@@ -206,8 +202,7 @@ class Indexer:
         """
         with self._store.writing():
             restored = restore(self._store, video_ids)
-            publish_indexes(self._store)
-            publish_names(self._store, encode=False)
+            self._publish_changes()
         return restored
 
     def forget_root(self, root: str | PathLike[str]) -> list[str]:
@@ -220,9 +215,13 @@ class Indexer:
         """
         with self._store.writing():
             removed = forget_root(self._store, Path(root))
-            publish_indexes(self._store)
-            publish_names(self._store, encode=False)
+            self._publish_changes()
         return removed
+
+    def _publish_changes(self) -> None:
+        """Bring indexes and names up to date with videos that came or went, without encoding."""
+        publish_indexes(self._store)
+        publish_names(self._store, encode=False)
 
     def move(self, old: str | PathLike[str], new: str | PathLike[str], *, check: bool = True) -> int:
         """Replace the path of a folder; nothing is read or encoded.
@@ -264,8 +263,6 @@ class Indexer:
 
     def _reread_moved(self, plan: Plan, report: IngestReport) -> None:
         """Read the subtitles of videos that moved, where these differ."""
-        from moviola.library.ingest.scan import only_renamed
-
         for video, found in plan.moved:
             if video.sidecars != found.sidecars and not only_renamed(video, found):
                 there = replace(video, path=str(found.path), size=found.size, mtime_ns=found.mtime_ns)
@@ -291,14 +288,13 @@ class Indexer:
         if not files:
             return
         changed = {found.video_id for found in plan.changed}
-        catalogue = self._store.catalogue
         encoder = VideoEncoder(self._store.encoders, self._store.settings.frame_rate, **options)
-        job, done, state = catalogue.begin_job("index", len(files)), 0, "interrupted"
+        done = 0
 
         def on_frames(found: FoundFile, seconds: float) -> None:
             progress(IngestProgress(done, len(files), found.video_id, seconds))
 
-        try:
+        with self._store.catalogue.job("index", len(files)) as advance:
             for found, outcome in zip(files, encoder.many(files, on_frames, workers), strict=True):
                 if isinstance(outcome, EncodedVideo):
                     self._commit(outcome, report)
@@ -307,11 +303,8 @@ class Indexer:
                 else:
                     self._commit_refusal(outcome, report)
                 done += 1
-                catalogue.advance_job(job)
+                advance()
                 progress(IngestProgress(done, len(files), found.video_id, 0.0))
-            state = "done"
-        finally:
-            catalogue.end_job(job, state)  # type: ignore[arg-type]
 
     def _commit(self, video: EncodedVideo, report: IngestReport) -> None:
         store, encoded, file = self._store, video.pictures, video.pictures.file
@@ -329,11 +322,9 @@ class Indexer:
             report.repeats += encoded.repeats
         if video.sentences is not None:
             cues = store.cue_features.append(video.sentences, store.catalogue.feature_end("cues"))
-        row = VideoRow(
-            row=0, video_id=file.video_id, path=str(file.path), size=file.size, mtime_ns=file.mtime_ns,
-            hash=file.hash, sidecars=file.sidecars, state="partial" if error else "ready", error=error,
-            duration=encoded.duration, width=encoded.info.width, height=encoded.info.height,
-            codec=encoded.info.video_codec, frames=frames, cues=cues,
+        row = file.row(
+            "partial" if error else "ready", error=error, duration=encoded.duration, width=encoded.info.width,
+            height=encoded.info.height, codec=encoded.info.video_codec, frames=frames, cues=cues,
         )  # fmt: skip
         store.stills.put(file.hash, encoded.stills, encoded.fingerprint)
         with store.catalogue.transaction():
@@ -343,44 +334,22 @@ class Indexer:
         file = refused.file
         self._store.require_in_place()
         report.refused[file.video_id] = f"{file.path.name}: {refused.reason}; skipped"
-        video = VideoRow(
-            row=0, video_id=file.video_id, path=str(file.path), size=file.size, mtime_ns=file.mtime_ns,
-            hash=file.hash, sidecars=file.sidecars, state="refused", error=refused.reason,
-        )  # fmt: skip
         with self._store.catalogue.transaction():
-            self._store.catalogue.put(video, [])
+            self._store.catalogue.put(file.row("refused", error=refused.reason), [])
 
     # -- subtitles -------------------------------------------------------------------------------------
 
-    def _read_cues(self, found: FoundFile, report: IngestReport) -> Sequence[Cue]:
+    def _reread_subtitles(self, video: VideoRow, found: FoundFile, report: IngestReport) -> None:
+        """Read the subtitles again; the pictures and their features stay."""
         from moviola.library.ingest.frame_features import read_cues
 
         cues, problems = read_cues(found)
         if problems:
             report.subtitle_problems[found.video_id] = "; ".join(problems)
-        return cues
-
-    def _reread_subtitles(self, video: VideoRow, found: FoundFile, report: IngestReport) -> None:
-        """Read the subtitles again; the pictures and their features stay."""
         fresh = replace(video, size=found.size, mtime_ns=found.mtime_ns, sidecars=found.sidecars)
-        replace_subtitles(self._store, video, fresh, self._read_cues(found, report))
+        replace_subtitles(self._store, video, fresh, cues)
 
-    # -- text in pictures, speech ----------------------------------------------------------------------
-
-    def _read(
-        self, plan: Plan, readers: Readers, report: IngestReport, workers: Workers | None, progress: Progress
-    ) -> None:
-        """Run the readers over the named videos."""
-
-        def on_video(step: CueKind, done: int, total: int, video_id: str, seconds: float) -> None:
-            progress(IngestProgress(done, total, video_id, seconds, step))
-
-        kept = (*plan.unchanged, *(video for video, _ in (*plan.moved, *plan.subtitles)))
-        named = {video.video_id for video in kept} | {*report.added, *report.updated, *report.restored}
-        ReadingRun(self._store, report, on_video, workers).read(named, readers)
-
-    # -- models, and what is derived from videos and models
-    # ---------------------------------------------------
+    # -- models, and what is derived from videos and models ---------------------------------------------
 
     def use(
         self,

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
+from moviola.errors import printable
 from moviola.library.disk.places import Copy, Root
 from moviola.library.disk.removed import RemovedVideo
-from moviola.library.disk.video_row import VideoRow
+from moviola.library.disk.schema import State, VideoRow
 
-__all__ = ["FoundFile", "Held", "Plan"]
+__all__ = ["FoundFile", "Plan", "only_renamed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,20 +25,10 @@ class FoundFile:
     hash: str
     sidecars: str
 
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """What a library holds besides its videos, as far as a scan needs it.
-
-    Attributes:
-        roots: indexed folders.
-        copies: further paths of videos.
-        removed: removed videos that can be restored.
-    """
-
-    roots: Sequence[Root] = ()
-    copies: Sequence[Copy] = ()
-    removed: Sequence[RemovedVideo] = ()
+    def row(self, state: State, **known: Any) -> VideoRow:
+        """The file as a video that is to be stored; ``known`` are further fields."""
+        own = {**asdict(self), "path": str(self.path)}
+        return VideoRow(row=0, state=state, **own, **known)
 
 
 @dataclass(slots=True)
@@ -85,3 +76,12 @@ class Plan:
     refused: dict[str, str] = field(default_factory=dict)
     ignored: list[Path] = field(default_factory=list)
     excluded: list[str] = field(default_factory=list)
+
+
+def only_renamed(video: VideoRow, found: FoundFile) -> bool:
+    """Whether the subtitle files beside a video are those from before, but for the name that all share."""
+
+    def endings(path: Path, signature: str) -> list[str]:
+        return [part.removeprefix(printable(path.stem)) for part in signature.split("|")]
+
+    return endings(Path(video.path), video.sidecars) == endings(found.path, found.sidecars)

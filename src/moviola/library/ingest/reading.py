@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Self, cast
 
 import numpy as np
 
@@ -22,18 +22,16 @@ from moviola.encoders.readers import (
     load_speech_reader,
     load_text_reader,
 )
-from moviola.errors import EncoderMismatch, MediaError, UnreadableMedia
-from moviola.features import Extent
+from moviola.errors import EncoderMismatch, InvalidValue, MediaError, UnreadableMedia
 from moviola.library.disk.catalogue import Reading, VideoRow
-from moviola.library.ingest.report import IngestReport
-from moviola.library.ingest.sound_tracks import AS_PLAYED, Listening
+from moviola.library.ingest.report import IngestProgress, IngestReport
 from moviola.library.ingest.workers import Lost, Workers, require_seen
 from moviola.types import Cue, CueKind, Span
 
 if TYPE_CHECKING:
     from moviola.library.disk.store import LibraryStore
 
-__all__ = ["LEGIBLE", "Readers", "ReadingRun", "append_cues", "replace_subtitles"]
+__all__ = ["LEGIBLE", "Listening", "Readers", "ReadingRun", "replace_subtitles"]
 
 NONE = "none"
 
@@ -45,8 +43,47 @@ In smaller ones words are rarely legible, and small drawings look like letters.
 
 Reader = TextReader | SpeechReader
 
-OnVideo = Callable[[CueKind, int, int, str, float], None]
-"""Called with the kind of cues, videos done, videos in all, a video's id and its seconds done."""
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """Options of reading speech.
+
+    Attributes:
+        track: ``"default"``: the track that players choose; ``"all"``; else a number from 1 on, or a
+            language.
+        language: spoken language (ISO 639-1); None: detected.
+    """
+
+    track: str = "default"
+    language: str | None = None
+
+    @classmethod
+    def chosen(cls, track: str | None, language: str | None) -> Self:
+        """From options of the command line.
+
+        Raises:
+            InvalidValue: an impossible track or language.
+        """
+        from moviola.media import language_of, require_track_choice
+
+        if track not in (None, "default", "all"):
+            track = str(require_track_choice(str(track)))
+        if language is not None and not (spoken := language_of(language)):
+            raise InvalidValue(f"speech language {language!r}: give an ISO 639 code, such as de")
+        return cls(track or "default", spoken if language is not None else None)
+
+    def noted(self, revision: str) -> str:
+        """A reader's revision as a library records it, followed by these options."""
+        chosen = {"track": self.track if self.track != "default" else "", "language": self.language}
+        return "; ".join([revision, *(f"{name} {value}" for name, value in chosen.items() if value)])
+
+    def same(self, noted: str) -> bool:
+        """Whether a recorded reading was made with these options."""
+        return self.noted("").partition(";")[2] == noted.partition(";")[2]
+
+
+AS_PLAYED = Listening()
+"""The track that players choose, in any language."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,13 +140,13 @@ class ReadingRun:
     Attributes:
         store: the library.
         report: filled with what was read, and with problems.
-        on_video: called as work goes on; with workers, when a video is done.
+        progress: called as work goes on; with workers, when a video is done.
         workers: processes that read; None: this one.
     """
 
     store: LibraryStore
     report: IngestReport
-    on_video: OnVideo
+    progress: Callable[[IngestProgress], None]
     workers: Workers | None = None
 
     def read(self, videos: Collection[str], readers: Readers) -> None:
@@ -156,9 +193,8 @@ class ReadingRun:
         catalogue = self.store.catalogue
         goes_through = VideoReader(kind, reader, self.store.encoders.device, listening)
         revision = listening.noted(reader.revision) if kind == "speech" else reader.revision
-        job, state = catalogue.begin_job(f"read {kind}", len(videos)), "interrupted"
         read = self._here if self.workers is None else self._elsewhere
-        try:
+        with catalogue.job(f"read {kind}", len(videos)) as advance:
             for video, found in zip(videos, read(goes_through, videos), strict=True):
                 if isinstance(found, MediaError):
                     self.report.reading_problems[video.video_id] = f"{kind}: {found.reason}"
@@ -167,23 +203,23 @@ class ReadingRun:
                     reading = Reading(kind, reader.id, revision, language)
                     _commit(self.store, video, cues, reading)
                     self.report.read[kind].append(video.video_id)
-                catalogue.advance_job(job)
-            state = "done"
-        finally:
-            catalogue.end_job(job, state)  # type: ignore[arg-type]
+                advance()
 
     def _here(self, reader: VideoReader, videos: Sequence[VideoRow]) -> Iterator[Found | MediaError]:
         for done, video in enumerate(videos):
-            on_seconds = partial(self.on_video, reader.kind, done, len(videos), video.video_id)
-            on_seconds(0.0)
-            yield reader.read(self._to_read(video), on_seconds)
+            start = IngestProgress(done, len(videos), video.video_id, 0.0, reader.kind)
+            self.progress(start)
+            yield reader.read(self._to_read(video), partial(self._read_on, start))
+
+    def _read_on(self, start: IngestProgress, seconds: float) -> None:
+        self.progress(replace(start, seconds=seconds))
 
     def _elsewhere(self, reader: VideoReader, videos: Sequence[VideoRow]) -> Iterator[Found | MediaError]:
         assert self.workers is not None
         self.workers.require(reader.require_able, [(Path(video.path), video.size) for video in videos])
         results = self.workers.map(reader.read, map(self._to_read, videos), gpu=reader.on_gpu)
         for done, (video, found) in enumerate(zip(videos, results, strict=True)):
-            self.on_video(reader.kind, done, len(videos), video.video_id, video.duration)
+            self.progress(IngestProgress(done, len(videos), video.video_id, video.duration, reader.kind))
             yield UnreadableMedia(video.path, found.reason) if isinstance(found, Lost) else found
 
     def _to_read(self, video: VideoRow) -> _ToRead:
@@ -308,25 +344,15 @@ def replace_subtitles(
 def _put(
     store: LibraryStore, video: VideoRow, cues: Sequence[Cue], fresh: VideoRow, readings: Iterable[Reading]
 ) -> None:
-    extent = append_cues(store, cues, video)
+    """Store a video with other cues; texts that it had before are not encoded again."""
+    store.require_in_place()
+    known = {}
+    if video.cues is not None:
+        had = store.catalogue.cues(video.row)
+        vectors = np.asarray(store.cue_features.read(video.cues), np.float32)
+        known = {cue.text: vector for cue, vector in zip(had, vectors, strict=True)}
+    rows = store.encoders.sentence_rows(cues, known)
+    extent = None if rows is None else store.cue_features.append(rows, store.catalogue.feature_end("cues"))
     shots, repeats = store.catalogue.shots(video.row), store.catalogue.repeats(video.row)
     with store.catalogue.transaction():
         store.catalogue.put(replace(fresh, cues=extent), cues, shots, readings, repeats)
-
-
-def append_cues(store: LibraryStore, cues: Sequence[Cue], before: VideoRow | None = None) -> Extent | None:
-    """Store the sentence vectors of cues; nothing without a sentence encoder or cues.
-
-    Args:
-        store: the library.
-        cues: of one video.
-        before: the video as it was; known texts are not encoded again.
-    """
-    store.require_in_place()
-    known = {}
-    if before is not None and before.cues is not None:
-        had = store.catalogue.cues(before.row)
-        vectors = np.asarray(store.cue_features.read(before.cues), np.float32)
-        known = {cue.text: vector for cue, vector in zip(had, vectors, strict=True)}
-    rows = store.encoders.sentence_rows(cues, known)
-    return None if rows is None else store.cue_features.append(rows, store.catalogue.feature_end("cues"))

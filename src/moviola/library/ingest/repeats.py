@@ -20,6 +20,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from moviola.compiled.module import least_cosine
+
 __all__ = ["FIELD", "LEAST_COSINE", "PROBED_COSINE", "SAME", "SURE", "encode_changes"]
 
 FIELD = 4
@@ -59,7 +61,7 @@ def encode_changes(images: Frames, encode: Callable[[Frames], Rows]) -> tuple[Ro
     some = encode(images[encoded])
     rows = np.empty((len(images), some.shape[1]), np.float32)
     rows[encoded] = some
-    if _least_cosine(rows[probes], rows[stand_ins[probes]]) >= PROBED_COSINE:
+    if least_cosine([rows[probes]], [rows[stand_ins[probes]]]) >= PROBED_COSINE:
         rows[copied] = rows[stand_ins[copied]]
         return rows, len(copied)
     if len(copied):
@@ -97,12 +99,3 @@ def _compared(means: Rows) -> tuple[Places, NDArray[np.float64]]:
         else:
             current = place
     return stand_ins, differences
-
-
-def _least_cosine(rows: Rows, others: Rows) -> float:
-    """The lowest cosine between corresponding rows (n, d), at least one; two rows of zeros are alike."""
-    ours, theirs = rows.astype(np.float64), others.astype(np.float64)
-    lengths = np.linalg.norm(ours, axis=1) * np.linalg.norm(theirs, axis=1)
-    alike = ~ours.any(axis=1) & ~theirs.any(axis=1)
-    cosines = np.einsum("nd,nd->n", ours, theirs) / np.where(lengths > 0, lengths, 1.0)
-    return float(np.where(alike, 1.0, cosines).min())

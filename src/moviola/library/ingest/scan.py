@@ -14,11 +14,12 @@ from pathlib import Path
 from moviola.errors import MediaError, NotFound, UnreadableMedia, printable
 from moviola.library.disk.catalogue import VideoRow
 from moviola.library.disk.places import Copy, Root, held_by, is_below, root_of, volume_of, why_away
+from moviola.library.disk.removed import RemovedVideo
 from moviola.library.ingest.ignore_patterns import LeavingOut
-from moviola.library.ingest.plan import FoundFile, Held, Plan
+from moviola.library.ingest.plan import FoundFile, Plan
 from moviola.media import SUBTITLE_SUFFIXES, VIDEO_SUFFIXES, regular_file, sidecars
 
-__all__ = ["FoundFile", "Held", "Plan", "make_plan", "only_renamed"]
+__all__ = ["make_plan"]
 
 _CHUNK = 256 * 1024
 _CHUNKS = 4
@@ -27,8 +28,10 @@ _CHUNKS = 4
 def make_plan(
     sources: Sequence[Path],
     known: Iterable[VideoRow],
-    held: Held | None = None,
     *,
+    roots: Iterable[Root] = (),
+    copies: Iterable[Copy] = (),
+    removed: Sequence[RemovedVideo] = (),
     exclude: Sequence[str] | None = None,
     default_excludes: bool | None = None,
     settled: Callable[[Path, os.stat_result], bool] | None = None,
@@ -37,15 +40,15 @@ def make_plan(
 
     A file is unchanged while its path, size, modification time and sidecars are; otherwise its content
     decides: known content at a new path was moved if the old path is gone, and is a copy if not. The hash
-        reads only
-    pieces of a file, so copies are compared byte by byte, and a file that was incomplete (``partial``) counts
-    as changed in any case. Refused files are tried again. Nothing is removed here. Files of a folder that are
-    no videos by their suffix are ``ignored``; a file that is named itself is always tried.
+    reads only pieces of a file, so copies are compared byte by byte, and a file that was incomplete
+    (``partial``) counts as changed in any case. Refused files are tried again. Nothing is removed here. Files
+    of a folder that are no videos by their suffix are ``ignored``; a file that is named itself is always
+    tried.
 
     Args:
         sources: files and folders.
         known: videos of the library.
-        held: what else the library holds.
+        roots, copies, removed: the library's folders, further paths of its videos, and what can be restored.
         exclude: patterns for the folders, replacing earlier ones; None: the earlier ones.
         default_excludes: whether the defaults apply, likewise.
         settled: whether a new or changed file is complete, by its path and status; None: all are.
@@ -54,7 +57,7 @@ def make_plan(
         NotFound: a source does not exist, and the library has nothing of it.
         InvalidValue: a pattern that cannot be read.
     """
-    planner = _Planner(known, held or Held(), settled)
+    planner = _Planner(known, roots, copies, removed, settled)
     folders = []
     for source in sources:
         root = _resolved(source)
@@ -112,7 +115,12 @@ class _Planner:
     """Examines one file after another, then sorts them into a plan."""
 
     def __init__(
-        self, known: Iterable[VideoRow], held: Held, settled: Callable[[Path, os.stat_result], bool] | None
+        self,
+        known: Iterable[VideoRow],
+        roots: Iterable[Root],
+        copies: Iterable[Copy],
+        removed: Sequence[RemovedVideo],
+        settled: Callable[[Path, os.stat_result], bool] | None,
     ) -> None:
         self.plan = Plan()
         self._by_path = {video.path: video for video in known}
@@ -120,9 +128,9 @@ class _Planner:
         self._by_row = {video.row: video for video in videos}
         self._by_hash = {video.hash: video for video in videos if video.state != "refused"}
         self._taken = {video.video_id for video in videos}
-        self._copies = {copy.path: copy for copy in held.copies if copy.video in self._by_row}
-        self._removed = {video.hash: video for video in reversed(held.removed)}
-        self._roots = {root.path: root for root in held.roots}
+        self._copies = {copy.path: copy for copy in copies if copy.video in self._by_row}
+        self._removed = {video.hash: video for video in reversed(removed)}
+        self._roots = {root.path: root for root in roots}
         self._settled = settled
         self._seen: dict[str, _Seen | None] = {}
         self._away = cache(self._why_away)
@@ -216,7 +224,11 @@ class _Planner:
             names = self._names_with_subtitles(path.parent)
             beside = _signature(sidecars(path, names)) if names else ""
             now = (status.st_size, status.st_mtime_ns)
-            if known and known.state != "refused" and (*now, beside) == (*_state(known), known.sidecars):
+            if (
+                known
+                and known.state != "refused"
+                and (*now, beside) == (known.size, known.mtime_ns, known.sidecars)
+            ):
                 self.plan.unchanged.append(known)
                 self._seen[text] = _Seen(path, name, status, beside, known.hash, known, None)
                 return
@@ -287,16 +299,16 @@ class _Planner:
         self, one: _Seen, moving: Container[int], places: Mapping[int, Path], pending: dict[str, FoundFile]
     ) -> None:
         """Content that no video has at this path: a copy, a removed one, changed, or new."""
-        origin = self._by_hash.get(one.hash)
-        first = pending.get(one.hash)
-        if origin is not None and _same_bytes(places.get(origin.row, Path(origin.path)), one.path):
-            self._overwrites(one, moving)
-            self.plan.copies.append((origin.video_id, one.found(origin.video_id)))
-            return
-        if first is not None and _same_bytes(first.path, one.path):
-            self._overwrites(one, moving)
-            self.plan.copies.append((first.video_id, one.found(first.video_id)))
-            return
+        alike = []
+        if origin := self._by_hash.get(one.hash):
+            alike.append((origin.video_id, places.get(origin.row, Path(origin.path))))
+        if first := pending.get(one.hash):
+            alike.append((first.video_id, first.path))
+        for video_id, path in alike:
+            if _same_bytes(path, one.path):
+                self._overwrites(one, moving)
+                self.plan.copies.append((video_id, one.found(video_id)))
+                return
         if one.known is not None and one.known.row not in moving:
             self.plan.changed.append(found := one.found(one.known.video_id))
         elif removed := self._removed.pop(one.hash, None):
@@ -373,10 +385,6 @@ class _Planner:
         return video_id
 
 
-def _state(video: VideoRow) -> tuple[int, int]:
-    return video.size, video.mtime_ns
-
-
 def _is_same(video: VideoRow, one: _Seen) -> bool:
     """Whether a file still has the content in the catalogue."""
     return video.hash == one.hash and video.state != "refused"
@@ -444,15 +452,6 @@ def _signature(paths: Iterable[Path]) -> str:
         else:
             parts.append(f"{printable(path.name)}:{status.st_size}:{status.st_mtime_ns}")
     return "|".join(parts)
-
-
-def only_renamed(video: VideoRow, found: FoundFile) -> bool:
-    """Whether the subtitle files beside a video are those from before, but for the name that all share."""
-
-    def endings(path: Path, signature: str) -> list[str]:
-        return [part.removeprefix(printable(path.stem)) for part in signature.split("|")]
-
-    return endings(Path(video.path), video.sidecars) == endings(found.path, found.sidecars)
 
 
 def content_hash(path: Path, size: int) -> str:

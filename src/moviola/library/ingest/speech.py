@@ -32,7 +32,7 @@ def read_speech(
         duration: of the pictures in seconds; later sound is ignored.
         reader: the reader of speech.
         on_seconds: called with the number of seconds of sound that are read.
-        track: see :class:`~moviola.library.ingest.sound_tracks.Listening`.
+        track: see :class:`~moviola.library.ingest.reading.Listening`.
 
     Raises:
         MediaError: the file cannot be read any more, or it has no such track.

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from moviola.errors import UnreadableMedia, WorkersError
 from moviola.library.disk.encoders_in_use import LibraryEncoders
-from moviola.library.ingest.frame_features import Encoded, Refused, encode_video, encode_videos, read_cues
-from moviola.library.ingest.scan import FoundFile
+from moviola.library.ingest.frame_features import Encoded, Refused, encode_videos, read_cues
+from moviola.library.ingest.plan import FoundFile
 from moviola.library.ingest.workers import Lost, Workers, require_seen
-from moviola.types import Cue, FrameSize
+from moviola.types import Cue
 
 __all__ = ["EncodedVideo", "VideoEncoder"]
 
@@ -72,10 +72,15 @@ class VideoEncoder:
         """
         if workers is not None:
             yield from self._elsewhere(files, on_frames, workers)
-            return
+        else:
+            yield from self._here(files, on_frames)
+
+    def _here(
+        self, files: Sequence[FoundFile], on_frames: Callable[[FoundFile, float], None]
+    ) -> Iterator[EncodedVideo | Refused]:
         outcomes = encode_videos(
             files,
-            self._size(),
+            self.encoders.visual.frame_size if self.encoders.visual else None,
             self.encoders.rows,
             self.rate,
             on_frames,
@@ -107,15 +112,8 @@ class VideoEncoder:
             require_seen([(file.path, file.size)])
         except UnreadableMedia as error:
             return Refused(file, f"node {platform.node()}: {error.reason}")
-        outcome = encode_video(
-            file,
-            self._size(),
-            self.encoders.rows,
-            self.rate,
-            every_frame=self.every_frame,
-            stills_every=self.stills_every,
-        )
-        return outcome if isinstance(outcome, Refused) else self._with_subtitles(outcome)
+        (outcome,) = self._here([file], lambda *_: None)
+        return outcome
 
     def require_able(self, files: Sequence[FoundFile], wanted: str) -> None:
         """Fail where this machine cannot do the work.
@@ -134,9 +132,6 @@ class VideoEncoder:
             raise WorkersError(f"has moviola {here}, the library's machine {wanted}; install the same")
         require_seen((file.path, file.size) for file in files)
         _ = self.encoders.visual, self.encoders.sentences  # loads them
-
-    def _size(self) -> FrameSize | None:
-        return self.encoders.visual.frame_size if self.encoders.visual else None
 
     def _with_subtitles(self, pictures: Encoded) -> EncodedVideo:
         cues, problems = read_cues(pictures.file)

@@ -12,10 +12,8 @@ In JSON lines, which :meth:`Kept.export` writes and :meth:`Kept.take` reads, an 
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
-from datetime import UTC, datetime
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -23,23 +21,20 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from moviola.errors import DataError, LibraryError, NotFound, OutOfDate
-from moviola.library.disk.database import Database, named
+from moviola.library.disk.database import LateDatabase
 from moviola.library.kept.values import Entry, Kind, Mark, checked_kind, complaint, entry_of
 
 __all__ = ["KEPT_FILE", "Kept"]
 
 KEPT_FILE = "kept.sqlite"
-KEPT_FORMAT = 1
 
-_TABLE = """
+_TABLES = """
 CREATE TABLE IF NOT EXISTS entries (
     kind TEXT NOT NULL, name TEXT NOT NULL, version INTEGER NOT NULL, changed TEXT NOT NULL,
     value TEXT NOT NULL, PRIMARY KEY (kind, name)
-) WITHOUT ROWID
-"""
-# What saved searches have reported: up to which row of the catalogue, which contents to all receivers, and
-# which to one of them while another has not had it.
-_ALERTS = """
+) WITHOUT ROWID;
+-- What saved searches have reported: up to which row of the catalogue, which contents to all receivers, and
+-- which to one of them while another has not had it.
 CREATE TABLE IF NOT EXISTS alerts (name TEXT PRIMARY KEY, row INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS reported (name TEXT NOT NULL, content TEXT NOT NULL, PRIMARY KEY (name, content))
 WITHOUT ROWID;
@@ -49,7 +44,7 @@ CREATE TABLE IF NOT EXISTS reported_to (
 """
 
 
-class Kept(Database):
+class Kept(LateDatabase):
     """The entries of a library; for any number of threads and processes.
 
     Args:
@@ -60,56 +55,25 @@ class Kept(Database):
     """
 
     holds, remedy = "collection of what people keep", "restore a copy, or delete it to start an empty one"
+    script, tables, format = _TABLES, ("entries", "alerts", "reported", "reported_to"), 1
 
     def __init__(self, folder: Path) -> None:
-        self._folder, self._there = folder, False
+        super().__init__(folder / KEPT_FILE)
         # SQLite lets threads that wait for each other look again and again, and gives up after five seconds.
-        self._first, self._turn = Lock(), Lock()
-        path = folder / KEPT_FILE
-        if path.is_file():
-            self._open_file()
-        else:  # no entry yet: the first one makes the file
-            self.path = path
-
-    def _open_file(self) -> None:
-        super().__init__(self._folder / KEPT_FILE)
-        ((version,),) = self._rows("PRAGMA user_version")
-        if version > KEPT_FORMAT:
-            raise LibraryError(
-                f"{self.path}: format {version}, but this moviola reads {KEPT_FORMAT}; update moviola"
-            )
-        self._there = self._has("entries")
-
-    def _make(self) -> None:
-        with (
-            named(self.path, self.holds, self.remedy),
-            closing(sqlite3.connect(self.path, isolation_level=None)) as db,
-        ):
-            db.execute("PRAGMA journal_mode = WAL")
-            db.execute(_TABLE)
-            db.execute(f"PRAGMA user_version = {KEPT_FORMAT}")
+        self._turn = Lock()
+        self._is_there()
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        with self._first:  # who opens it takes the connections of all threads away
-            if not self._there:
-                self._make()
-                self._open_file()
+        self._make()
         with self._turn, self._changing():
-            for table in _ALERTS.split(";"):
-                self._rows(table)
             yield
-
-    def close(self) -> None:
-        """Close all connections."""
-        if self._there:
-            super().close()
 
     # -- reading -----------------------------------------------------------------------------------------
 
     def entries(self, kind: Kind | None = None) -> list[Entry]:
         """All entries, or those of one kind, by kind and name."""
-        if not self._current():
+        if not self._is_there():
             return []
         where, values = ("", ()) if kind is None else (" WHERE kind = ?", (checked_kind(kind),))
         rows = self._rows(
@@ -124,7 +88,7 @@ class Kept(Database):
             NotFound: no entry of that name.
         """
         rows = []
-        if self._current():
+        if self._is_there():
             rows = self._rows(
                 "SELECT kind, name, version, changed, value FROM entries WHERE kind = ? AND name = ?",
                 (checked_kind(kind), name),
@@ -135,7 +99,7 @@ class Kept(Database):
 
     def tagged(self) -> dict[str, frozenset[str]]:
         """Ids of the videos that bear a tag, as a whole or on a moment, by tag."""
-        if not self._current():
+        if not self._is_there():
             return {}
         rows = self._rows(
             "SELECT tag.value, json_extract(entries.value, '$.video_id') "
@@ -145,13 +109,6 @@ class Kept(Database):
         for tag, video_id in rows:
             videos.setdefault(tag, set()).add(video_id)
         return {tag: frozenset(videos[tag]) for tag in sorted(videos)}
-
-    def _current(self) -> bool:
-        """Whether there are entries; another process may have made the file since."""
-        with self._first:
-            if not self._there and (self._folder / KEPT_FILE).is_file():
-                self._open_file()
-        return self._there
 
     def _entry(self, kind: Any, name: Any, version: Any, changed: Any, value: Any) -> Entry:
         try:
@@ -180,7 +137,7 @@ class Kept(Database):
         with self._writing():
             before = self._version(kind, name)
             _require_version(kind, name, before, version)
-            return self._store(made, before + 1)
+            return self._store(made.at(before + 1))
 
     def delete(self, kind: Kind, name: str, version: int | None = None) -> None:
         """Delete an entry.
@@ -227,7 +184,7 @@ class Kept(Database):
             }  # fmt: skip
             made = entry_of("mark", mark.name, value)
             if tags or value["rating"]:
-                return self._store(made, version + 1)
+                return self._store(made.at(version + 1))
             self._rows("DELETE FROM entries WHERE kind = 'mark' AND name = ?", (mark.name,))
             return None
 
@@ -235,31 +192,18 @@ class Kept(Database):
         rows = self._rows("SELECT version FROM entries WHERE kind = ? AND name = ?", (kind, name))
         return int(rows[0][0]) if rows else 0
 
-    def _store(self, entry: Entry, version: int) -> Entry:
-        changed = datetime.now(UTC).isoformat(timespec="seconds")
+    def _store(self, entry: Entry) -> Entry:
         self._rows(
             "INSERT OR REPLACE INTO entries (kind, name, version, changed, value) VALUES (?, ?, ?, ?, ?)",
-            (entry.kind, entry.name, version, changed, entry.value.model_dump_json()),
+            (entry.kind, entry.name, entry.version, entry.changed, entry.value.model_dump_json()),
         )
-        return entry.model_copy(update={"version": version, "changed": changed})
+        return entry
 
     # -- alerts ------------------------------------------------------------------------------------------
 
-    def alerted_to(self, name: str) -> int | None:
-        """The row of the catalogue up to which a search was checked for what is new; None before the first
-        time."""
-        if not (self._current() and self._has("alerts")):
-            return None
-        found = self._rows("SELECT row FROM alerts WHERE name = ?", (name,))
-        return int(found[0][0]) if found else None
-
     def alerted(self) -> dict[str, int]:
         """The rows of the catalogue up to which searches were checked for what is new, by name."""
-        return (
-            dict(self._rows("SELECT name, row FROM alerts"))
-            if self._current() and self._has("alerts")
-            else {}
-        )
+        return dict(self._rows("SELECT name, row FROM alerts")) if self._is_there("alerts") else {}
 
     def alert_to(self, name: str, row: int) -> None:
         """A search was checked up to a row."""
@@ -329,12 +273,7 @@ class Kept(Database):
                 before = known.get((entry.kind, entry.name))
                 if before is None or entry.changed > before.changed:
                     version = max(entry.version, before.version + 1 if before else 1)
-                    self._rows(
-                        "INSERT OR REPLACE INTO entries (kind, name, version, changed, value) "
-                        "VALUES (?, ?, ?, ?, ?)",
-                        (entry.kind, entry.name, version, entry.changed, entry.value.model_dump_json()),
-                    )
-                    taken.append(entry.model_copy(update={"version": version}))
+                    taken.append(self._store(entry.model_copy(update={"version": version})))
         return taken
 
 

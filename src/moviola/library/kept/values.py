@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from moviola.errors import InvalidValue
+from moviola.library.disk.settings import complaint
 
 __all__ = [
     "KINDS", "Collection", "Entry", "KeptMoment", "Kind", "Mark", "Name", "SavedSearch", "checked_kind",
@@ -136,6 +138,11 @@ class Entry(_Value):
     changed: str = Field(default="", examples=["2024-05-01T18:30:00+00:00"])
     value: SavedSearch | Collection | Mark
 
+    def at(self, version: int) -> Self:
+        """The entry as a version that is made now."""
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        return self.model_copy(update={"version": version, "changed": now})
+
     @model_validator(mode="before")
     @classmethod
     def _of_its_kind(cls, values: Any) -> Any:
@@ -181,10 +188,3 @@ def checked_kind(kind: Kind) -> Kind:
     if kind not in KINDS:
         raise InvalidValue(f"kind {kind!r}: choose {', '.join(KINDS)}")
     return kind
-
-
-def complaint(error: ValidationError) -> str:
-    """The first thing that is wrong with a value, with its place."""
-    first = error.errors()[0]
-    place = ".".join(map(str, first["loc"]))
-    return f"{place + ': ' if place else ''}{first['msg'].removeprefix('Value error, ')}"

@@ -1,0 +1,92 @@
+"""What is known of videos besides their features: when, where and with what they were taken; and shots and
+fingerprints of those that were indexed before these were kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from pathlib import Path
+
+from moviola.errors import MediaError
+from moviola.library.disk.fingerprints import FingerprintMaker
+from moviola.library.disk.store import LibraryStore
+from moviola.library.ingest.report import IngestProgress, IngestReport
+
+__all__ = ["look_again_where_needed", "note_captures"]
+
+# Files whose capture data are read between two commits.
+_AT_ONCE = 200
+
+
+def note_captures(store: LibraryStore, video_ids: Collection[str]) -> None:
+    """Read capture data from files that lack it; no picture is decoded.
+
+    Files that cannot be read now are tried again the next time.
+    """
+    from moviola.media import read_capture
+
+    catalogue = store.catalogue
+    known = catalogue.captures().keys()
+    waiting = [v for v in catalogue.videos() if v.video_id in video_ids and v.row not in known]
+    waiting = [video for video in waiting if video.state != "refused"]
+    for start in range(0, len(waiting), _AT_ONCE):
+        captures = {}
+        for video in waiting[start : start + _AT_ONCE]:
+            try:
+                captures[video.row] = read_capture(Path(video.path))
+            except (MediaError, OSError):
+                continue
+        if captures:
+            with catalogue.transaction():
+                catalogue.put_captures(captures)
+
+
+def look_again_where_needed(
+    store: LibraryStore,
+    video_ids: Collection[str],
+    report: IngestReport,
+    progress: Callable[[IngestProgress], None],
+) -> None:
+    """Decode the videos that have no shots or no fingerprint yet, and encode nothing.
+
+    Each is committed when it is done. A file that cannot be read now is tried again the next time.
+
+    Args:
+        store: the library, under its write lock.
+        video_ids: of the videos to look at.
+        report: gets what was found, and what could not be read.
+        progress: called when a video is done.
+    """
+    from moviola.library.ingest.frame_features import shot_rows
+    from moviola.media import find_transitions
+
+    encoder = store.encoders.visual
+    if encoder is None:
+        return
+    shots, prints = store.catalogue.videos_with_shots(), store.stills.with_fingerprint()
+    lacking = [
+        video
+        for video in store.catalogue.videos()
+        if video.video_id in video_ids
+        and video.frames
+        and (video.row not in shots or video.hash not in prints)
+    ]
+    for done, video in enumerate(lacking, 1):
+        maker = FingerprintMaker()
+        try:
+            found = find_transitions(
+                Path(video.path), rate=store.settings.frame_rate, size=encoder.frame_size, tiny=maker
+            )
+        except MediaError as error:
+            if video.row not in shots:
+                report.partial[video.video_id] = f"shots: {error.reason}"
+            continue
+        store.require_in_place()
+        store.stills.put(video.hash, (), maker.made())
+        if video.row not in shots:
+            with store.catalogue.transaction():
+                store.catalogue.set_shots(video.row, shot_rows(found, video.duration))
+            report.shots_found.append(video.video_id)
+        else:
+            report.fingerprinted.append(video.video_id)
+        progress(IngestProgress(done, len(lacking), video.video_id, 0.0))
