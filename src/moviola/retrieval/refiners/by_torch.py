@@ -64,9 +64,8 @@ class TorchReel(_TorchParts):
 
     def encode_clips(self, visual: Floats, subtitles: Floats | None) -> Floats:
         """(L, 3, h) of a video's clips."""
-        encoded: Floats = self._run("clips", visual[None], None if subtitles is None else subtitles[None])[0][
-            0
-        ]
+        given = None if subtitles is None else subtitles[None]
+        encoded: Floats = self._run("clips", visual[None], given)[0][0]
         return encoded
 
     def encode_query(self, tokens: Floats) -> Floats:
