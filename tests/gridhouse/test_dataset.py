@@ -129,6 +129,17 @@ def test_other_settings_are_not_mixed_in(world: Path) -> None:
         make(world, videos=0)
 
 
+@pytest.mark.parametrize(
+    "counts",
+    [{"videos": 10**320}, {"long_videos": 10**320}, {"filler": 999_999, "edited_videos": 1}],
+    ids=["videos", "long", "together"],
+)
+def test_too_many_films_are_refused_before_anything_is_made(tmp_path: Path, counts: dict[str, int]) -> None:
+    with pytest.raises(InvalidValue, match="more than 1,000,000 films"):
+        make(tmp_path / "many", **counts)
+    assert not (tmp_path / "many").exists()
+
+
 class Letters:
     """A sentence encoder that counts letters."""
 

@@ -42,6 +42,8 @@ SLOTS = "slots"
 _FEWEST, _MOST = 5 / 1055, 80 / 1055
 # Queries per film: 400 for test and 200 for val at most.
 _TEST_QUERIES, _VAL_QUERIES = (2.0, 400), (1.0, 200)
+# Films of one data set, of all kinds together.
+_MOST_FILMS = 1_000_000
 # Shares of queries about narrated and of seen and narrated moments (TVR: 9 % t, 17 % vt).
 _ASK_NARRATED, _ASK_BOTH = 0.3, 0.5
 
@@ -148,7 +150,8 @@ def build(
         progress: called with films done and films in all.
 
     Raises:
-        InvalidValue: a count below its least value, or the folder holds films of other settings.
+        InvalidValue: a count below its least value, more than a million films, or the folder holds films of
+            other settings.
         MissingModel: no such sentence encoder is on the machine.
     """
     if videos < 1 or workers < 1 or min(long_videos, filler, edited_videos) < 0 or seed < 0:
@@ -157,6 +160,8 @@ def build(
             f"edited_videos={edited_videos}, seed={seed}: at least one video and one worker, the others not "
             "negative"
         )
+    if videos + long_videos + filler + edited_videos > _MOST_FILMS:
+        raise InvalidValue(f"{folder}: more than {_MOST_FILMS:,} films; make several data sets")
     settings = {
         "videos": videos, "seed": seed, "subtitles": subtitles, "long": long_videos, "hour": hour,
         "filler": filler,
