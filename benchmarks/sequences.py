@@ -4,7 +4,7 @@
 
 Films of `moviola gridhouse`, searched with the demo's models. A query names two events that follow each other
 in one film within 30 seconds, each by an imprecise text that fits other events too. With fewer retrieved
-segments a small library behaves like a large one: 15 of 1,600 segments are what 200 are of 21,000. Columns:
+segments a small library behaves like a large one: 15 of 1,688 segments are what 200 are of 22,500. Columns:
 the share of queries with an answer, with a chain that holds the end of the first event and the start of the
 second among the first 20, and the mean reciprocal rank of that; processor time. Printed as JSON, and written
 to `benchmarks/sequences.json`.
