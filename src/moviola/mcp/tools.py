@@ -325,8 +325,8 @@ def _answer(answer: BaseModel, pictures: list[ImageContent] | None = None) -> Ca
 
 
 def _found(moment: Moment, path: str) -> FoundMoment:
-    told = {"path": path, "why": ", ".join(map(str, moment.why)), "folded": len(moment.folded)}
-    return FoundMoment.model_validate(moment_row(moment) | told)
+    more = {"path": path, "why": ", ".join(map(str, moment.why)), "folded": len(moment.folded)}
+    return FoundMoment.model_validate(moment_row(moment) | more)
 
 
 def _sheet(

@@ -101,10 +101,10 @@ def _reloclnet_parts(model: ReLoCLNet) -> dict[str, Part]:
 
     heard: tuple[Shape, ...] = ((None, None, config.subtitle_size),) if config.subtitle_size else ()
     kept = (None, None, 1 + len(heard), config.hidden_size)
-    asked = ((1, None, config.query_size), (1, None))
+    query = ((1, None, config.query_size), (1, None))
     return {
         "windows": Part(_Step(model, windows), ((None, None, config.visual_size), (None, None), *heard)),
-        "answers": Part(_Step(model, answers), (*asked, kept, (None, None))),
+        "answers": Part(_Step(model, answers), (*query, kept, (None, None))),
     }
 
 
