@@ -32,8 +32,12 @@ class Bench:
         return World.cut(self.out / "worlds" / cut.films, cut.times * self.preset.queries, cut.similarity)
 
     def prepare(self, workers: int, tell: Callable[[str], None]) -> None:
-        """Film what is not filmed yet, with so many processes; who comes while another does so waits."""
+        """Film what is planned on and not filmed yet, with so many processes; who comes while another does so
+        waits."""
+        planned = {job.world for job in self.jobs()}
         for name, cut in WORLDS.items():
+            if name not in planned:
+                continue
             with exclusive(self._lock(f"world-{cut.films}"), wait=True):
                 prepare(
                     self.world(name).folder, videos=self.preset.videos, seed=self.preset.films[cut.films],
@@ -70,9 +74,9 @@ class Bench:
     def chosen(self) -> dict[str, int]:
         """Place in :data:`SETTINGS` of the best on val of the world to develop on, by recipe.
 
-        A recipe of which not all settings were tried yet is missing.
+        A recipe of which not all settings were tried yet is missing, unless the preset knows its place.
         """
-        found = {}
+        found = dict(self.preset.chosen)
         for name, tried in SETTINGS.items():
             names = [tried_name(name, place) for place in range(len(tried))]
             if all(map(self.done, names)):

@@ -127,6 +127,8 @@ class Preset:
         lines: subtitle lines a query that are candidates too, in rows of :data:`WITH_LINES`; 0 leaves these
             rows out.
         hard_share: of a budget of steps, after which negatives are drawn from the hardest.
+        chosen: place in :data:`SETTINGS` by recipe, where it was chosen before; nothing is tried again there.
+        longer: with the rows of :data:`LONGER`.
     """
 
     videos: int
@@ -141,6 +143,8 @@ class Preset:
     studies: bool = True
     lines: int = 0
     hard_share: float = HARD_SHARE
+    chosen: Mapping[str, int] = field(default_factory=dict)
+    longer: bool = True
 
 
 # ---- settings --------------------------------------------------------------------------------------------
@@ -248,6 +252,12 @@ THIRD_BUDGETS = _budgets(1.0) | {
 }  # fmt: skip
 """As long as the longer rows of ``full``, by which most had stopped rising; SPR_ReLo-L is as long as S."""
 
+CHOSEN_BEFORE = {
+    "spr-stage1": 1, "spr-clip": 0, "spr-relo": 0, "spr-relo-large": 0, "reel": 2, "xml": 2, "reloclnet": 2,
+    "conquer": 1, "prem": 1,
+}  # fmt: skip
+"""What ``full`` chose, place in :data:`SETTINGS` by recipe (``results/develop-*.json``)."""
+
 PRESETS: dict[str, Preset] = {
     "small": Preset(
         videos=40, queries=60, films={"develop": 32, "report": 33}, tops=(20,), top=20, seeds=(0,),
@@ -260,6 +270,7 @@ PRESETS: dict[str, Preset] = {
     "third": Preset(
         videos=300, queries=500, films={"develop": 51, "report": 97}, tops=TOPS, top=20, seeds=(0, 1, 2),
         segments=50, budgets=THIRD_BUDGETS, sizes=THIRD_SIZES, lines=20, hard_share=0.5,
+        chosen=CHOSEN_BEFORE, longer=False,
     ),
 }  # fmt: skip
 """``small`` shows that everything works, in minutes; ``full`` is for a report: hours. ``third`` is planned,
@@ -292,7 +303,8 @@ def jobs(preset: Preset, chosen: Mapping[str, int] | None = None) -> list[Job]:
         chosen: place in :data:`SETTINGS` of what was chosen on the world to develop on, by recipe. A recipe
             that is missing has its first.
     """
-    return list({job.name: job for job in _Planner(preset, chosen or {}).all()}.values())
+    planner = _Planner(preset, {**(chosen or {}), **preset.chosen})
+    return list({job.name: job for job in planner.all()}.values())
 
 
 def tried_name(recipe: str, place: int) -> str:
@@ -369,7 +381,9 @@ class _Planner:
         return tuple(made)
 
     def tried(self, recipe: str) -> Iterator[Job]:
-        """The settings of a recipe on the world to develop on."""
+        """The settings of a recipe on the world to develop on; none where they were chosen before."""
+        if recipe in self.preset.chosen:
+            return
         first = tried_name("spr-stage1", self.chosen.get("spr-stage1", 0))
         for place in range(len(SETTINGS[recipe])):
             own = self.overrides(recipe, self.preset.top, place=place)
@@ -413,7 +427,7 @@ class _Planner:
 
     def studies(self) -> Iterator[Job]:
         """The rows of the ablations."""
-        for row, (recipe, times, *kind) in LONGER.items():
+        for row, (recipe, times, *kind) in LONGER.items() if self.preset.longer else ():
             yield self.study(f"{row}-longer", recipe, "longer", *kind, times=times)
         for recipe in ("xml", "reloclnet"):
             yield self.study(f"{recipe}-without-hard", recipe, "hard", f"{HARD[recipe]}=1000000")

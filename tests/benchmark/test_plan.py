@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from comparison.bench import Bench
 from comparison.plan import (
     BY_SENTENCES,
     CONQUERS,
@@ -38,6 +40,7 @@ from moviola.training.validation import OVER_TYPES
 
 SIZES = Sizes(visual=128, subtitle=128, query=128, clip_seconds=1.0, longest=80)
 FULL = PRESETS["full"]
+RESULTS = Path(__file__).parents[2] / "benchmarks/comparison/results"
 
 
 @pytest.fixture(params=list(PRESETS))
@@ -161,6 +164,19 @@ def test_the_third_world_is_trained_longer_and_chosen_by_types() -> None:
         assert settings.model["stream_weights"] == "query"
         assert settings.sampling.even_types
     assert sum(bool(job.lines) for job in rows.values()) == len(WITH_LINES)
+
+
+def test_the_third_world_has_the_settings_that_the_second_chose() -> None:
+    third = PRESETS["third"]
+    assert third.chosen == Bench(RESULTS.parent, FULL).chosen()
+    plan = jobs(third)
+    assert not [job.name for job in plan if job.world == "develop" or job.group == "longer"]
+    assert {job.name for job in plan} < {job.name for job in jobs(FULL)} | {
+        f"{row}-lines" for row in WITH_LINES
+    }
+    for job in plan:
+        if job.group in ("stage1", "main", "seeds"):
+            assert set(SETTINGS[job.recipe][third.chosen[job.recipe]]) <= set(job.overrides)
 
 
 def test_every_training_has_its_whole_budget(plan: list[Job]) -> None:
