@@ -25,10 +25,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -40,7 +42,7 @@ from rich.table import Table
 from moviola import Library
 from moviola.features.shards import halves
 from moviola.index import backend_of, save_index
-from moviola.library import LibraryStore, Settings, VideoRow
+from moviola.library import LibraryStore, VideoRow
 from moviola.library.derived.indexes import current_index, index_recipe
 from moviola.library.disk.models_in_use import copy_into
 from moviola.models.pretrained import build, save_pretrained
@@ -190,12 +192,12 @@ def put_models_in_use(store: LibraryStore) -> None:
         "clip_seconds": 1 / settings.frame_rate, "segment_clips": settings.frames_per_segment,
         "calibration": {"slope": 1.0, "intercept": 0.0},
     }  # fmt: skip
-    values = settings.model_dump()
+    values: dict[str, Any] = {}
     for role, (architecture, config) in sizes.items():
         folder = store.folder.with_name(f"{store.folder.name}-{role}")
         save_pretrained(build(architecture, config), folder, card="random weights", extra=facts)
         values |= copy_into(store.folder, role, folder)
-    chosen = Settings.of(values)
+    chosen = replace(settings, **values)
     chosen.write(store.folder)
     store.adopt(chosen)
     draw = np.random.default_rng(1)
@@ -214,7 +216,7 @@ def stretch(rows: NDArray[np.float16], begin: int) -> NDArray[np.float16]:
 def put_indexes(store: LibraryStore) -> None:
     """The index of mean-pooled segments under the name of stage 1, which leaves them as they are."""
     trained = store.settings
-    plain = Settings.of({**trained.model_dump(), "stage1": "", "stage1_revision": ""})
+    plain = replace(trained, stage1="", stage1_revision="")
     store.adopt(plain)
     index, _ = current_index(store, "segments", store.searchable())
     store.adopt(trained)

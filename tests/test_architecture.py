@@ -90,7 +90,7 @@ HOME: dict[str, set[str]] = {
     "ray": {"library"},
     "filelock": {"files"},
     "tomli_w": {"files"},
-    "snowballstemmer": {"library"},
+    "Stemmer": {"library"},
     "typer": {"cli"},
     "rich": {"cli"},
     "fastapi": {"server"},

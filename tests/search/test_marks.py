@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from full_disk import full_disk
 from moviola.errors import DataError, EncoderMismatch, InvalidValue, LibraryError, NotFound
 from moviola.library import concept_name, keep_concept
-from moviola.library.disk.settings import Settings
 from moviola.search import Library, LikeMoment, LikePicture, Marked, MarkedMoment, SearchQuery, Text
 from moviola.search.last_answer import query_from_json, query_to_json
 from moviola.search.queries import as_query, compose
@@ -201,7 +200,7 @@ def test_a_damaged_concept_is_named(library: Library, damage: bytes) -> None:
 
 def test_a_concept_of_another_encoder_is_refused(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     library.teach("logo", Marked(None, (BLOCK,)))
-    other = Settings.model_validate({**library.settings.model_dump(), "encoder_revision": "0" * 16})
+    other = replace(library.settings, encoder_revision="0" * 16)
     from moviola.library import read_concept
 
     with pytest.raises(EncoderMismatch, match="teach it again"):

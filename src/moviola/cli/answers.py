@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
 from typer import Argument, BadParameter, Context, Option
 
-from moviola.cli.app import JsonOption, app, progress_bar, show
+from moviola.cli.app import JsonOption, app, show
 from moviola.cli.options import (
     DEFAULT_LIBRARY,
     DeviceOption,
@@ -20,6 +20,7 @@ from moviola.cli.options import (
     search_options,
     with_options,
 )
+from moviola.cli.progress import progress_bar
 from moviola.cli.search import options_of
 from moviola.cli.train import (
     CandidatesOption,

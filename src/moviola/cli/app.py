@@ -15,14 +15,11 @@ import re
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, is_dataclass
-from importlib.metadata import version
 from pathlib import Path
-from types import TracebackType
 from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
-from rich.progress import Progress, ProgressColumn, Task, TextColumn
 from rich.table import Table
 from rich.text import Text
 from typer import Context, Exit, Option
@@ -30,8 +27,8 @@ from typer import Context, Exit, Option
 from moviola.cli.config import nested_defaults, read_config
 
 __all__ = [
-    "Cell", "JsonOption", "app", "command_group", "console", "emit_json", "leave_partial", "note", "plain",
-    "progress_bar", "show", "show_records", "show_table",
+    "Cell", "JsonOption", "app", "command_group", "console", "emit_json", "errors", "leave_partial", "note",
+    "plain", "show", "show_records", "show_table",
 ]  # fmt: skip
 
 _EXIT_PARTIAL = 3
@@ -61,6 +58,8 @@ def command_group(name: str, help: str) -> typer.Typer:
 
 def _show_version(wanted: bool) -> None:
     if wanted:
+        from importlib.metadata import version
+
         print(f"moviola {version('moviola')}")
         raise Exit
 
@@ -120,12 +119,13 @@ class _PlainConsole(Console):
 console = _PlainConsole()
 """Standard output."""
 
-_errors = _PlainConsole(stderr=True)
+errors = _PlainConsole(stderr=True)
+"""Standard error."""
 
 
 def note(message: str) -> None:
     """Print a message for a person on standard error, so that standard output stays data."""
-    _errors.print(message)
+    errors.print(message)
 
 
 def emit_json(value: Any) -> None:
@@ -190,44 +190,6 @@ def show_records(
         emit_json(list(records))
     else:
         show_table(columns, rows)
-
-
-class _Description(TextColumn):
-    """The description of a task, as it is."""
-
-    def __init__(self) -> None:
-        super().__init__("{task.description}", markup=False)
-
-    def render(self, task: Task) -> Text:
-        return Text(plain(task.description))
-
-
-class _Bar(Progress):
-    """A progress bar that says where the work stands when it is interrupted, and how to continue."""
-
-    remedy: str
-
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_val: BaseException | None,
-        exc_tb: TracebackType | None,
-    ) -> None:
-        super().__exit__(exc_type, exc_val, exc_tb)
-        if exc_type is KeyboardInterrupt:
-            for task in self.tasks:
-                total = "" if task.total is None else f" of {task.total:,.0f}"
-                note(f"{task.description}: {task.completed:,.0f}{total} done; {self.remedy}")
-
-
-def progress_bar(*columns: ProgressColumn, remedy: str = "nothing was written") -> Progress:
-    """Tasks with these columns after their descriptions; shown only if standard error is a terminal.
-
-    Interrupted work prints where it stands, and ``remedy``: what was kept, or how to continue.
-    """
-    bar = _Bar(_Description(), *columns, console=_errors, disable=not _errors.is_terminal, transient=True)
-    bar.remedy = remedy
-    return bar
 
 
 def leave_partial() -> NoReturn:

@@ -9,7 +9,8 @@ from typing import Annotated
 from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
 from typer import Argument, Option
 
-from moviola.cli.app import JsonOption, app, progress_bar, show
+from moviola.cli.app import JsonOption, app, show
+from moviola.cli.progress import progress_bar
 
 
 @app.command()

@@ -14,7 +14,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from typer import Argument, Context, Option
 
-from moviola.cli.app import JsonOption, app, console, emit_json, leave_partial, note, progress_bar
+from moviola.cli.app import JsonOption, app, console, emit_json, leave_partial, note
 from moviola.cli.options import (
     DEFAULT_LIBRARY,
     AlertCommandOption,
@@ -27,6 +27,7 @@ from moviola.cli.options import (
     encoder_for,
     for_new,
 )
+from moviola.cli.progress import progress_bar
 
 if TYPE_CHECKING:
     from moviola.library import IngestProgress, IngestReport

@@ -14,11 +14,11 @@ from moviola.cli.app import (
     emit_json,
     leave_partial,
     note,
-    progress_bar,
     show,
     show_table,
 )
 from moviola.cli.options import DEFAULT_LIBRARY, LibraryOption, reading
+from moviola.cli.progress import progress_bar
 
 judge = command_group(
     "judge", "Judgements of a library's moments by people: a test set, and pairs to train on."

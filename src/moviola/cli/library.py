@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -223,7 +224,7 @@ def info(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -> 
     """
     with reading(library) as lib:
         about: dict[str, object] = {
-            **lib.settings.model_dump(),
+            **asdict(lib.settings),
             "index": lib.settings.shown_index,
             "videos": len(lib),
             "frames": sum(video.frames.count for video in lib.catalogue.videos() if video.frames),

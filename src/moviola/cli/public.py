@@ -8,8 +8,9 @@ from typing import Annotated
 from rich.progress import BarColumn, MofNCompleteColumn
 from typer import Argument, Context, Option
 
-from moviola.cli.app import JsonOption, app, emit_json, leave_partial, note, progress_bar, show_table
+from moviola.cli.app import JsonOption, app, emit_json, leave_partial, note, show_table
 from moviola.cli.options import DEFAULT_LIBRARY, EncoderOption, LibraryOption, encoder_for
+from moviola.cli.progress import progress_bar
 
 __all__ = ["public"]
 

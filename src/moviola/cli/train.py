@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 from typer import Argument, Context, Option
 
-from moviola.cli.app import JsonOption, app, console, emit_json, note, progress_bar
+from moviola.cli.app import JsonOption, app, console, emit_json, note
 from moviola.cli.options import DEFAULT_LIBRARY, DeviceOption, LibraryOption, on_command_line
+from moviola.cli.progress import progress_bar
 from moviola.errors import DataError, NotFound
 from moviola.files.toml import read_toml
 from moviola.training.recipes import RECIPES

@@ -5,8 +5,6 @@ Vectors are float32 and L2-normalised, so the inner product that every backend r
 
 from __future__ import annotations
 
-from itertools import chain
-
 from moviola.files.file_rows import FileRows, Rows, rows_in_file
 from moviola.index.choice import AUTO, suited
 from moviola.index.contract import Index, IndexStats
@@ -59,10 +57,11 @@ def backend_of(index: Index) -> str:
     """The name of an index's type in :func:`backends_of`."""
     if isinstance(index, MilvusIndex):
         return "milvus"
-    own = (name for name, kind in BACKENDS.items() if type(index) is kind)
+    for name, kind in BACKENDS.items():
+        if type(index) is kind:
+            return name
     entry = f"{type(index).__module__}:{type(index).__qualname__}"
-    added = (one.point.name for one in plugins("moviola.indexes") if one.point.value == entry)
-    return next(chain(own, added))
+    return next(one.point.name for one in plugins("moviola.indexes") if one.point.value == entry)
 
 
 def _is_address(setting: str) -> bool:

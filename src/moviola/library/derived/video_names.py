@@ -16,10 +16,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from Stemmer import Stemmer
 
 from moviola.errors import DataError
 from moviola.features import Integers
@@ -28,9 +29,6 @@ from moviola.library.disk.catalogue import VideoRow
 from moviola.library.disk.store import LibraryStore
 from moviola.retrieval.phrases import FUNCTION_WORDS
 from moviola.retrieval.segments import normalised
-
-if TYPE_CHECKING:
-    from snowballstemmer.basestemmer import BaseStemmer
 
 __all__ = ["NameTable", "VideoNames", "names_in", "publish_names", "stems_of"]
 
@@ -234,14 +232,8 @@ def _words(text: str) -> list[str]:
 
 @cache
 def _stem(word: str) -> str:
-    return str(_stemmer().stemWord(word))
-
-
-@cache
-def _stemmer() -> BaseStemmer:
-    import snowballstemmer
-
-    return snowballstemmer.stemmer("english")
+    # A stemmer of its own: one may not serve two threads.
+    return str(Stemmer("english").stemWord(word))
 
 
 def _path(store: LibraryStore) -> Path:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -187,7 +187,7 @@ def settings_of_new_library(
     """
     from moviola.encoders import MINILM, load_encoder, load_sentence_encoder, picture_dim
 
-    values: dict[str, object] = {**sampling}
+    values: dict[str, Any] = {**sampling}
     if encoder != NONE:
         visual = load_encoder(encoder, device=device, precision=precision)
         values |= {**_visual_facts(visual), "picture_dim": picture_dim(visual)}
@@ -195,7 +195,7 @@ def settings_of_new_library(
     name = sentence_encoder or MINILM
     if name != NONE:
         values |= _sentence_facts(load_sentence_encoder(name, device=device))
-    return Settings.of(values)
+    return Settings(**values)
 
 
 def _visual_facts(encoder: FrameTextEncoder) -> dict[str, object]:

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from moviola.errors import DataError, EncoderMismatch, InvalidValue, LibraryError
 from moviola.files.toml import read_toml, write_toml
 from moviola.index import AUTO, MilvusAddress, backends_of, name_of
 
-__all__ = ["FORMAT_VERSION", "SETTINGS_FILE", "Settings", "complaint"]
+__all__ = ["FORMAT_VERSION", "SETTINGS_FILE", "Settings"]
 
 FORMAT_VERSION = 3
 """Goes up with each change that the versions before cannot read; see :mod:`moviola.library.disk.upgrade`."""
 SETTINGS_FILE = "moviola.toml"
 # The file may come from elsewhere: a name must not lead out of the library.
-_FOLDER_NAME = r"^([A-Za-z0-9_][A-Za-z0-9_.-]*)?$"
+_FOLDER_NAME = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.-]*)?")
 # Larger values would fill any memory with the frames of one film, or of one segment.
-_MOST_FRAMES, _LONGEST_SEGMENT = 1000.0, 3600.0
+_LARGEST = {"frame_rate": 1000.0, "segment_seconds": 3600.0}
+_EXACT = 2**53  # whole numbers below it are floats too
+_KINDS = {int: "a whole number", float: "a number", str: "a text"}
 
 
-class Settings(BaseModel):
+@dataclass(frozen=True, kw_only=True)
+class Settings:  # no model of pydantic's, whose import takes a tenth of a search from the command line
     """Settings that fix the content of a library. Encoder fields are empty where that evidence is off.
 
     ``encoder_precision`` is the precision of the first frame features, for information: it may differ between
@@ -37,51 +40,73 @@ class Settings(BaseModel):
 
     ``stage1`` and ``refiner`` are the trained models in use: names of folders in ``models/stage1`` and
     ``models/refiner`` of the library, empty for none; see :mod:`moviola.library.disk.models_in_use`.
-    """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+    Raises:
+        InvalidValue: a value of another type or outside its range, a segment that is no whole number of
+            frames, or an encoder without its size; the message names the setting.
+    """
 
     format_version: int = FORMAT_VERSION
     encoder: str = ""
     encoder_revision: str = ""
-    encoder_dim: int = Field(default=0, ge=0)
+    encoder_dim: int = 0
     encoder_precision: str = ""
-    picture_dim: int = Field(default=0, ge=0)
+    picture_dim: int = 0
     sentence_encoder: str = ""
     sentence_revision: str = ""
-    sentence_dim: int = Field(default=0, ge=0)
-    frame_rate: float = Field(default=1.0, gt=0, le=_MOST_FRAMES, allow_inf_nan=False)
-    segment_seconds: float = Field(default=4.0, gt=0, le=_LONGEST_SEGMENT, allow_inf_nan=False)
+    sentence_dim: int = 0
+    frame_rate: float = 1.0
+    segment_seconds: float = 4.0
     index: str = AUTO
-    stage1: str = Field(default="", pattern=_FOLDER_NAME)
+    stage1: str = ""
     stage1_revision: str = ""
-    refiner: str = Field(default="", pattern=_FOLDER_NAME)
+    refiner: str = ""
     refiner_revision: str = ""
 
-    @model_validator(mode="after")
-    def _whole_frames(self) -> Settings:
+    def __post_init__(self) -> None:
+        for one in fields(self):
+            self._require_type(one.name, type(one.default))
+        for name in ("encoder_dim", "picture_dim", "sentence_dim"):
+            if getattr(self, name) < 0:
+                raise InvalidValue(f"{name} {getattr(self, name)}: must be 0 or more")
+        for name, largest in _LARGEST.items():
+            if not 0 < getattr(self, name) <= largest:
+                raise InvalidValue(f"{name} {getattr(self, name)}: must be above 0, and {largest:g} at most")
+        for name in ("stage1", "refiner"):
+            if not _FOLDER_NAME.fullmatch(getattr(self, name)):
+                raise InvalidValue(
+                    f"{name} {getattr(self, name)!r:.60}: no name of a folder in models/{name}"
+                )
+        self._require_whole_frames()
+        self._require_usable()
+
+    def _require_type(self, name: str, kind: type) -> None:
+        value = getattr(self, name)
+        if kind is float and type(value) is int and abs(value) < _EXACT:  # 1 in a file means 1.0
+            object.__setattr__(self, name, float(value))
+        elif type(value) is not kind:
+            raise InvalidValue(f"{name} {value!r:.60}: must be {_KINDS[kind]}")
+
+    def _require_whole_frames(self) -> None:
         frames = self.frame_rate * self.segment_seconds
         if abs(frames - round(frames)) > 1e-9 or frames < 1:
-            raise ValueError(
+            raise InvalidValue(
                 f"{self.segment_seconds} s at {self.frame_rate} frames/s is {frames} frames: "
                 "a segment must hold a whole number of frames"
             )
-        return self
 
-    @model_validator(mode="after")
-    def _usable(self) -> Settings:
+    def _require_usable(self) -> None:
         backends = backends_of(self.index)
         if self.index != AUTO and name_of(self.index) not in backends:
-            raise ValueError(
+            raise InvalidValue(
                 f"index {self.index!r}: unknown; choose {', '.join((AUTO, *backends))}, and "
                 "milvus://HOST:PORT/COLLECTION"
             )
         for name, dim in ((self.encoder, self.encoder_dim), (self.sentence_encoder, self.sentence_dim)):
             if bool(name) != bool(dim):
-                raise ValueError(f"encoder {name!r} with {dim} dimensions: give both or neither")
+                raise InvalidValue(f"encoder {name!r} with {dim} dimensions: give both or neither")
         if self.picture_dim and not self.encoder:
-            raise ValueError(f"picture_dim {self.picture_dim} without an encoder: give both or neither")
-        return self
+            raise InvalidValue(f"picture_dim {self.picture_dim} without an encoder: give both or neither")
 
     @property
     def shown_index(self) -> str:
@@ -101,19 +126,7 @@ class Settings(BaseModel):
     def write(self, folder: Path) -> None:
         """Write ``moviola.toml`` in one step."""
         head = "The settings of this library; moviola refuses to open it with others."
-        write_toml(folder / SETTINGS_FILE, self.model_dump(), head)
-
-    @classmethod
-    def of(cls, values: Mapping[str, object]) -> Settings:
-        """Settings of a new library.
-
-        Raises:
-            InvalidValue: a value outside its range, or a segment that is no whole number of frames.
-        """
-        try:
-            return cls.model_validate(values)
-        except ValidationError as error:
-            raise InvalidValue(complaint(error, "settings")) from error
+        write_toml(folder / SETTINGS_FILE, asdict(self), head)
 
     @classmethod
     def read(cls, folder: Path) -> Settings:
@@ -131,11 +144,13 @@ class Settings(BaseModel):
                     f"{path}: format version {version!r:.40}, but this moviola reads 1 to {FORMAT_VERSION}; "
                     "update moviola (pip install --upgrade moviola), or index the videos into a new library"
                 )
+            if unknown := sorted(values.keys() - {one.name for one in fields(cls)}):
+                raise InvalidValue(f"{unknown[0]!r:.60}: no such setting")
             return cls(**values)
         except DataError as error:
             raise LibraryError(f"{error}; restore it from a copy") from error
-        except ValidationError as error:
-            raise LibraryError(f"{path}: {complaint(error, 'settings')}; restore it from a copy") from error
+        except InvalidValue as error:
+            raise LibraryError(f"{path}: {error}; restore it from a copy") from error
 
     def require_same(self, folder: Path, wanted: Mapping[str, object]) -> None:
         """Refuse values that differ from the settings.
@@ -150,10 +165,3 @@ class Settings(BaseModel):
                     f"{folder}: built with {key.replace('_', ' ')} {stored!r}, opened with {value!r}; "
                     "open it with the former, or index the videos into a new library"
                 )
-
-
-def complaint(error: ValidationError, whole: str = "") -> str:
-    """The first thing that is wrong with a value, after its place, or ``whole`` where it has none."""
-    first = error.errors()[0]
-    place = ".".join(map(str, first["loc"])) or whole
-    return f"{place + ': ' if place else ''}{first['msg'].removeprefix('Value error, ')}"

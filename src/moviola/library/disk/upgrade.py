@@ -17,6 +17,7 @@ both files over the present ones and delete ``index`` and ``cache``: this restor
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 from moviola.files.writing import draft_folder_of
@@ -55,6 +56,6 @@ def upgraded(library: Path, catalogue: Catalogue, settings: Settings) -> Setting
         path.unlink()
     with catalogue.transaction():
         pass  # opening creates the later tables
-    now = settings.model_copy(update={"format_version": FORMAT_VERSION})
+    now = replace(settings, format_version=FORMAT_VERSION)
     now.write(library)
     return now

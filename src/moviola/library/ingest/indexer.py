@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import asdict, replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -389,10 +389,10 @@ class Indexer:
             trained = {role: source for role, source in sources.items() if source is not None}
             for role, source in trained.items():
                 check_fits(role, source, self._store.settings, force=force)
-            changes = {key: "" for role in chosen for key in (role, f"{role}_revision")}
+            changes: dict[str, Any] = {key: "" for role in chosen for key in (role, f"{role}_revision")}
             for role, source in trained.items():
                 changes |= copy_into(folder, role, source)
-            settings = Settings.of({**self._store.settings.model_dump(), **changes})
+            settings = replace(self._store.settings, **changes)
             settings.write(folder)
             self._store.adopt(settings)
             discard_others(folder, settings)
@@ -412,7 +412,7 @@ class Indexer:
         """
         with self._store.writing():
             before = self._store.settings
-            self._choose(Settings.of({**before.model_dump(), "index": kind}))
+            self._choose(replace(before, index=kind))
             try:
                 publish_indexes(self._store)
             except IndexServerError:
@@ -443,7 +443,7 @@ class Indexer:
 
     def models_in_use(self) -> dict[str, dict[str, str] | None]:
         """``name`` and ``revision`` of the trained models in use by role, ``stage1`` and ``refiner``."""
-        values = self._store.settings.model_dump()
+        values = asdict(self._store.settings)
         return {
             role: {"name": values[role], "revision": values[f"{role}_revision"]} if values[role] else None
             for role in ROLES

@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from moviola.errors import InvalidValue
-from moviola.library.disk.settings import complaint
 
 __all__ = [
     "KINDS", "Collection", "Entry", "KeptMoment", "Kind", "Mark", "Name", "SavedSearch", "checked_kind",
@@ -163,6 +162,13 @@ class Entry(_Value):
         if isinstance(self.value, Mark) and self.name != self.value.name:
             raise ValueError(f"name {self.name!r}: the name of this mark is {self.value.name!r}")
         return self
+
+
+def complaint(error: ValidationError) -> str:
+    """The first thing that is wrong with a value, after its place."""
+    first = error.errors()[0]
+    place = ".".join(map(str, first["loc"]))
+    return f"{place + ': ' if place else ''}{first['msg'].removeprefix('Value error, ')}"
 
 
 def entry_of(kind: Kind, name: str, value: Mapping[str, Any] | BaseModel) -> Entry:
