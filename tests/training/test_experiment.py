@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from moviola.errors import EncoderMismatch, InvalidValue
+from moviola.errors import DataError, EncoderMismatch, InvalidValue
 from moviola.features import FeatureFolder
 from moviola.measures import Run
 from moviola.models.description import read_description
-from moviola.retrieval import Calibration
+from moviola.retrieval import Calibration, load_refiner
 from moviola.training.experiment import AnsweringModel, Experiment, TrainedModel, answer, train_model
 
 SETTINGS: dict[str, list[str]] = {
@@ -68,6 +70,25 @@ def test_a_model_is_trained_calibrated_and_saved(world: Any, trained: Callable[[
     assert (made.folder / "README.md").read_text().startswith("# reel\n")
     assert (made.folder / "run" / "log.csv").is_file()
     assert trained("spr-stage1").calibrated is None  # not a refiner
+
+
+def test_the_weight_of_proposals_is_kept_and_used(
+    world: Any, trained: Callable[[str], TrainedModel], tmp_path: Path
+) -> None:
+    made, stage1 = trained("reel"), trained("spr-stage1").folder
+    folder = shutil.copytree(made.folder, tmp_path / "reel")
+    content = json.loads((folder / "config.json").read_text())
+    for weight in (3.0, 0):
+        content["extra"]["proposal_weight"] = weight
+        (folder / "config.json").write_text(json.dumps(content))
+        assert getattr(load_refiner(folder, "a"), "proposal_weight") == weight  # noqa: B009 - of trained ones
+        ready = AnsweringModel.open(folder, world.features.facts, stage1=stage1, segments=6)
+        assert ready.how.proposal_weight == weight
+    for weight in (-1, "3", True, float("nan")):
+        content["extra"]["proposal_weight"] = weight
+        (folder / "config.json").write_text(json.dumps(content))
+        with pytest.raises(DataError, match=r"proposal_weight = .* is no number"):
+            load_refiner(folder, "a")
 
 
 @pytest.mark.parametrize("name", ["reel", "spr-relo"])

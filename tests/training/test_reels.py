@@ -16,7 +16,7 @@ from moviola.retrieval import Proposals, refiner_of
 from moviola.retrieval.batches import token_batch, video_batch
 from moviola.training.data import Split
 from moviola.training.recipe import AnswerSettings, train
-from moviola.training.recipes.reel import REEL
+from moviola.training.recipes.reel import PROPOSAL_SHARES, REEL
 from moviola.training.settings import read_settings
 from moviola.training.tasks.answers import AnswerTask
 from moviola.training.validation import judge
@@ -169,6 +169,48 @@ def test_overlapping_answers_of_one_video_are_thinned(world: Any) -> None:
     assert {len(rows) for rows in reel_run(model, twice, suppress_above=1.0).rows().values()} == {2}
     assert {len(rows) for rows in reel_run(model, twice, suppress_above=0.5).rows().values()} == {1}
     assert {len(rows) for rows in REEL.run(model, twice).rows().values()} == {1}  # by default
+
+
+def scored(split: Split) -> Split:
+    """Two proposals of every query with different scores, the second one's higher."""
+    twice = proposed(split, [(0, 0.0, 9.0), (1, 0.0, 9.0)])
+    assert twice.proposals is not None
+    score = np.tile(np.array([0.2, 0.6], np.float32), len(split.queries))
+    return replace(twice, proposals=replace(twice.proposals, score=score))
+
+
+def test_a_proposals_score_is_added_by_its_weight(world: Any) -> None:
+    split, model = scored(world.val), model_for(world.val)
+    plain, weighed = (
+        REEL.moments(model, split, AnswerSettings(proposal_weight=weight, suppress_above=1.0))
+        for weight in (0.0, 100.0)
+    )
+    assert set(weighed.video[::2].tolist()) == {1}  # a large weight orders by it alone
+    for query in range(len(split.queries)):
+        own, added = (
+            dict(zip(found.video[found.rows(query)], found.match[found.rows(query)], strict=True))
+            for found in (plain, weighed)
+        )
+        assert [added[video] - own[video] for video in (0, 1)] == pytest.approx([20, 60], rel=1e-4)
+
+
+def test_the_weight_of_proposals_is_the_best_on_val(world: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    split, model = scored(world.val), model_for(world.val)
+    assert REEL.proposal_weight(model, whole_videos(world.val), AnswerSettings(), "any") == 0  # all alike
+    tried: list[float] = []
+
+    def run(self: object, model: object, split: Split, how: AnswerSettings) -> float:
+        tried.append(how.proposal_weight)
+        return how.proposal_weight
+
+    monkeypatch.setattr("moviola.training.recipes.reel.ReelRecipe.run", run)
+    for place, values in enumerate(([3, 3, 1, 3, 2, 0], [0, 2, 2, 1, 0, 0], [0, 0, 0, 0, 0, 1])):
+        tried.clear()
+        found = iter(values)
+        monkeypatch.setattr("moviola.training.recipes.reel.judge", lambda *_, f=found: {"nDCG": next(f)})
+        weight = REEL.proposal_weight(model, split, AnswerSettings(), "nDCG")
+        assert tried[0] == 0 and tried == sorted(set(tried)) and len(tried) == len(PROPOSAL_SHARES)
+        assert weight == tried[(0, 1, 5)[place]]
 
 
 def test_training_beats_not_training(world: Any) -> None:

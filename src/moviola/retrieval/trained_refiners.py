@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 
 from moviola.devices import require_torch
-from moviola.errors import InvalidValue
+from moviola.errors import DataError, InvalidValue
 from moviola.models.description import Description, read_description
 from moviola.plugins import plugin
 from moviola.retrieval.calibration import Calibration
 from moviola.retrieval.compiled_models import Graphs, compiled_reel, compiled_windows
 from moviola.retrieval.refiners.contract import CONTEXT, Refiner
 
-__all__ = ["COMPILED", "REFINERS", "is_refiner", "load_compiled_refiner", "load_refiner", "refiner_of"]
+__all__ = [
+    "COMPILED", "REFINERS", "WEIGHT", "is_refiner", "load_compiled_refiner", "load_refiner",
+    "proposal_weight_of", "refiner_of",
+]  # fmt: skip
+
+WEIGHT = "proposal_weight"
+"""Key of a proposal's weight in ``config.json``."""
 
 REFINERS: dict[str, tuple[str, str]] = {
     "reel": ("moviola.retrieval.refiners.by_torch", "reel_refiner"),
@@ -44,7 +51,7 @@ def refiner_of(architecture: str, model: Any, revision: str, **options: Any) -> 
         architecture: a key of :data:`REFINERS`.
         model: of that architecture, in evaluation mode.
         revision: changes with its weights.
-        options: ``context``, ``calibration``, ``suppress_above``; see
+        options: ``context``, ``calibration``, ``suppress_above``, ``proposal_weight``; see
             :class:`moviola.retrieval.refiners.trained.TrainedRefiner`.
 
     Raises:
@@ -104,4 +111,25 @@ def _described(folder: Path) -> tuple[Description, dict[str, Any]]:
         )
     sampling = (about.extra.get("settings") or {}).get("sampling") or {}
     calibration = Calibration.of(about.extra, folder)
-    return about, {"context": float(sampling.get("context", CONTEXT)), "calibration": calibration}
+    options = {"context": float(sampling.get("context", CONTEXT)), "calibration": calibration}
+    weight = proposal_weight_of(about.extra, folder)
+    return about, options | ({"proposal_weight": weight} if weight else {})
+
+
+def proposal_weight_of(extra: Mapping[str, Any], folder: Path) -> float:
+    """What a proposal's own score counts for the model in a folder; 0 where its facts do not say.
+
+    Args:
+        extra: see :class:`moviola.models.description.Description`.
+        folder: for messages.
+
+    Raises:
+        DataError: it is no number from 0 on.
+    """
+    weight = extra.get(WEIGHT, 0.0)
+    if type(weight) not in (int, float) or not 0 <= weight < math.inf:
+        raise DataError(
+            f"{folder / 'config.json'}: extra.{WEIGHT} = {weight!r:.60} is no number from 0 on; train the "
+            "model again, or remove the entry"
+        )
+    return float(weight)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from moviola.retrieval.calibration import KEY
+from moviola.retrieval.trained_refiners import WEIGHT
 
 if TYPE_CHECKING:
     from moviola.features import SourceFacts
@@ -139,7 +140,7 @@ def model_card(name: str, config: Mapping[str, Any], extra: Mapping[str, Any]) -
         "",
         *_table(("measure", "value"), [(measure, f"{value:.4f}") for measure, value in extra["val"].items()]),
         "",
-        *_scores(extra.get(KEY)),
+        *_scores(extra.get(KEY), extra.get(WEIGHT, 0.0)),
         "## Settings",
         "",
         *_table(("setting", "value"), [(key, f"`{value}`") for key, value in _flat({"model": config})]),
@@ -155,17 +156,18 @@ def model_card(name: str, config: Mapping[str, Any], extra: Mapping[str, Any]) -
     return "\n".join(lines) + "\n"
 
 
-def _scores(calibration: Mapping[str, Any] | None) -> list[str]:
+def _scores(calibration: Mapping[str, Any] | None, proposal_weight: float) -> list[str]:
     """Meaning of the scores of `moviola search` with this model."""
     if calibration is None:
         return []
+    added = f" with {proposal_weight:.4g} times that of its proposal" if proposal_weight else ""
     return [
         "## Scores",
         "",
         f"With this model `moviola search` gives sigmoid({calibration['slope']:.4g} evidence "
         f"{'+' if calibration['intercept'] >= 0 else '-'} {abs(calibration['intercept']):.4g}): the "
         "probability that a moment overlaps one of positive relevance at IoU >= 0.5. The evidence is the "
-        "model's matching score, or its logarithm where that is a product. This was measured on "
+        f"model's matching score{added}, or its logarithm where that is a product. This was measured on "
         f"{calibration['answers']:,} answers to the val queries, of which {calibration['right']:,} were "
         "right; in a library that is much larger or of another kind fewer may be.",
         "",

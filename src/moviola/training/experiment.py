@@ -24,6 +24,7 @@ from moviola.models.description import read_description
 from moviola.models.pretrained import from_pretrained, save_pretrained
 from moviola.retrieval import SEGMENTS, Calibration, Moments
 from moviola.retrieval.refiners import CONTEXT, SAME_MOMENT
+from moviola.retrieval.trained_refiners import WEIGHT, proposal_weight_of
 from moviola.training.cards import described, facts, model_card, plain
 from moviola.training.compatibility import require_same_encoder, require_same_sizes, sampling_of
 from moviola.training.data import Split
@@ -165,20 +166,28 @@ class Experiment:
             how, learned, val, self.settings, stage1=before.model if before else None,
             folder=out / "run", resume=resume, tensorboard=tensorboard, progress=progress,
         )  # fmt: skip
-        calibration = self._calibration(how, trained.model, val)
+        answering = self._answering(how, trained, val)
+        calibration = (
+            calibration_of(how, trained.model, val, answering, self.learned.queries.texts)
+            if how.refines
+            else None
+        )
         about = facts(self.name, trained, self.source, self.data, self.stage1, calibration=calibration)
+        if calibration is not None and answering.proposal_weight:
+            about[WEIGHT] = answering.proposal_weight
+            about["val"] = judge(how.run(trained.model, val, answering), val)
         if self.candidates is not None:
             about["candidates"] = self.candidates
         card = model_card(self.name, asdict(cast("Any", trained.model).config), about)
         save_pretrained(trained.model, out, card=card, extra=about)
         return TrainedModel(out, trained, about, calibration is not None if how.refines else None)
 
-    def _calibration(self, how: Recipe, model: nn.Module, val: Split) -> dict[str, Any] | None:
-        if not how.refines:
-            return None
-        sampling = self.settings.sampling
-        context = CONTEXT if sampling is None else sampling.context
-        return calibration_of(how, model, val, AnswerSettings(context=context), self.learned.queries.texts)
+    def _answering(self, how: Recipe, trained: Trained, val: Split) -> AnswerSettings:
+        """How the trained model answers: the context of its training, and the weight of proposals."""
+        context = getattr(self.settings.sampling, "context", CONTEXT)
+        settings = AnswerSettings(context=context)
+        select = list(self.settings.loops.values())[-1].select
+        return replace(settings, proposal_weight=how.proposal_weight(trained.model, val, settings, select))
 
     def _identity(self) -> dict[str, Any]:
         """Values that must be the same to resume an interrupted training."""
@@ -331,6 +340,7 @@ class AnsweringModel:
             segments=segments,
             context=float(sampling.get("context", CONTEXT)),
             suppress_above=suppress_above,
+            proposal_weight=proposal_weight_of(about.extra, folder),
             calibration=Calibration.of(about.extra, folder),
             scored=as_search,
         )

@@ -49,6 +49,7 @@ class AnswerSettings:
         context: seconds on both sides of a proposal that a refiner reads.
         suppress_above: IoU above which the worse of two refined moments of a video is dropped; 1 keeps all,
             as the release of SPR does.
+        proposal_weight: what a proposal's own score adds to its refined moment's.
         calibration: calibration of a refiner's scores.
         scored: set :attr:`Moments.score`, the scores that `moviola search` shows.
     """
@@ -57,6 +58,7 @@ class AnswerSettings:
     segments: int = SEGMENTS
     context: float = CONTEXT
     suppress_above: float = SAME_MOMENT
+    proposal_weight: float = 0.0
     calibration: Calibration | None = None
     scored: bool = False
 
@@ -105,6 +107,17 @@ class Recipe(ABC):
     @abstractmethod
     def moments(self, model: nn.Module, split: Split, how: AnswerSettings) -> Moments:
         """The model's answers to the queries of a split; it is in evaluation mode."""
+
+    def proposal_weight(self, model: nn.Module, val: Split, how: AnswerSettings, select: str) -> float:
+        """What a proposal's own score is to count in its refined moment's: nothing, by default.
+
+        Args:
+            model: trained, in evaluation mode.
+            val: with proposals.
+            how: options of answering.
+            select: name of the measure that chooses weights.
+        """
+        return 0.0
 
     def rank_videos(self, model: nn.Module, split: Split, how: AnswerSettings) -> Moments:
         """Whole videos, best first (VR); by default in the order of their best moments."""

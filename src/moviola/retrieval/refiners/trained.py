@@ -34,6 +34,7 @@ class TrainedRefiner(ABC, Generic[Model]):
         context: seconds on both sides of a proposal.
         calibration: see :class:`moviola.retrieval.refiners.contract.Refiner`.
         suppress_above: likewise.
+        proposal_weight: of a proposal's own score, which is added to its moment's; SPR's refiners have 0.
     """
 
     in_encoder_space = False
@@ -46,6 +47,7 @@ class TrainedRefiner(ABC, Generic[Model]):
     context: float = CONTEXT
     calibration: Calibration | None = None
     suppress_above: float = SAME_MOMENT
+    proposal_weight: float = 0.0
 
     @property
     def needs_tokens(self) -> bool:
@@ -106,7 +108,8 @@ class TrainedRefiner(ABC, Generic[Model]):
         # Where the end is the clip after the moment, a moment in a window of one clip has no such clip.
         last = np.maximum(last, first + (0 if convention.end_inside else 1))
         seconds = windows.seconds(first, last, convention, features.durations[proposals.video])
-        return Refined(*features.clip_spans(proposals.video, *seconds), score)
+        added = np.float32(self.proposal_weight) * proposals.score if self.proposal_weight else np.float32(0)
+        return Refined(*features.clip_spans(proposals.video, *seconds), score + added)
 
     @property
     def max_tokens(self) -> int:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, cast
 
+import numpy as np
+from numpy.typing import NDArray
 from torch import nn
 
 from moviola.models.reel import Reel
+from moviola.retrieval.proposals import ByQuery
 from moviola.training.data import Sizes, Split
 from moviola.training.loop import LoopConfig
 from moviola.training.optimizers import OptimizerConfig
@@ -17,7 +21,11 @@ from moviola.training.settings import TrainingSettings
 from moviola.training.tasks.answers import AnswerTask
 from moviola.training.validation import judge
 
-__all__ = ["REEL"]
+__all__ = ["PROPOSAL_SHARES", "REEL"]
+
+PROPOSAL_SHARES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5)
+"""Weights of a proposal's score that are tried on val: within a query, the deviation of weighted scores in
+deviations of Reel's."""
 
 
 class ReelRecipe(RefinerRecipe):
@@ -40,6 +48,18 @@ class ReelRecipe(RefinerRecipe):
         """The sizes of the features, and the length of a clip."""
         return sizes.settings()
 
+    def proposal_weight(self, model: nn.Module, val: Split, how: AnswerSettings, select: str) -> float:
+        """The best on val of :data:`PROPOSAL_SHARES`; the smallest of equal ones."""
+        assert val.proposals is not None
+        moments = self.moments(model, val, replace(how, suppress_above=1.0))
+        own, proposed = _spread(moments, moments.match), _spread(val.proposals, val.proposals.score)
+        if not own or not proposed:
+            return 0.0
+        weights = [share * own / proposed for share in PROPOSAL_SHARES]
+        runs = (self.run(model, val, replace(how, proposal_weight=weight)) for weight in weights)
+        values = [judge(run, val)[select] for run in runs]
+        return weights[values.index(max(values))]
+
     def phases(
         self, model: nn.Module, train: Split, val: Split, settings: TrainingSettings
     ) -> Iterable[Phase]:
@@ -54,6 +74,12 @@ class ReelRecipe(RefinerRecipe):
             loop.batch_size,
         )
         yield Phase(task, loop)
+
+
+def _spread(rows: ByQuery, values: NDArray[np.floating[Any]]) -> float:
+    """The mean deviation of values within a query; 0 where no query has two."""
+    each = [values[rows.rows(query)] for query in range(len(rows))]
+    return float(np.mean([own.std() for own in each if len(own) > 1] or [0.0]))
 
 
 REEL = ReelRecipe()

@@ -35,6 +35,7 @@ class RefinerRecipe(Recipe):
             context=how.context,
             calibration=how.calibration,
             suppress_above=how.suppress_above,
+            proposal_weight=how.proposal_weight,
         )
         # A model that learns between two evaluations must not reuse its earlier encodings.
         features = split.features.with_fresh_cache()
