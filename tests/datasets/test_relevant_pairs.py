@@ -150,6 +150,8 @@ def test_stored_and_read_back(tmp_path: Path) -> None:
         again.among(np.array([1, 1]))
     with pytest.raises(NotFound, match="moviola dataset relevant-pairs"):
         read_relevant_pairs(tmp_path / "gone.npz")
-    (tmp_path / "p.npz").write_bytes(b"PK no")
-    with pytest.raises(DataError, match="no table"):
-        read_relevant_pairs(tmp_path / "p.npz")
+    np.save(tmp_path / "array.npy", eye)
+    for damaged in (b"PK no", b"PK\x03\x04no", b"", (tmp_path / "array.npy").read_bytes()):
+        (tmp_path / "p.npz").write_bytes(damaged)
+        with pytest.raises(DataError, match=r"no table .*; `moviola dataset relevant-pairs` writes one"):
+            read_relevant_pairs(tmp_path / "p.npz")

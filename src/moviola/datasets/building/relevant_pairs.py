@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -217,13 +218,15 @@ def read_relevant_pairs(path: Path) -> RelevantPairs:
     if not path.exists():
         raise NotFound(f"{path}: no such file; `moviola dataset relevant-pairs` writes it")
     try:
-        with np.load(path, allow_pickle=False) as table:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as table:
             pairs = RelevantPairs(
                 int(table["count"]), float(table["theta"]), table["rows"], table["other"], table["phi"],
                 table["psi"],
             )  # fmt: skip
-    except (OSError, KeyError, ValueError) as error:
-        raise DataError(f"{path}: no table of relevant pairs ({error})") from error
+    except (OSError, EOFError, KeyError, TypeError, ValueError, BadZipFile) as error:
+        raise DataError(
+            f"{path}: no table of relevant pairs ({error}); `moviola dataset relevant-pairs` writes one"
+        ) from error
     if len(pairs.rows) != pairs.count + 1 or not pairs.rows[-1] == len(pairs.other) == len(pairs.psi):
         raise DataError(f"{path}: no table of relevant pairs (its columns do not fit together)")
     return pairs
