@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from moviola.datasets import english
 from moviola.datasets.building import relevant_pairs as module
 from moviola.datasets.building.phrases import Chunker, Phrase, chunker_with_spacy
 from moviola.datasets.building.relevant_pairs import (
+    mark_of,
     parts_of,
     read_relevant_pairs,
     relevant_pairs,
@@ -143,7 +145,11 @@ def test_stored_and_read_back(tmp_path: Path) -> None:
     pairs = relevant_pairs(eye, eye, np.arange(4), 0.5)
     write_relevant_pairs(pairs, tmp_path / "p.npz")
     again = read_relevant_pairs(tmp_path / "p.npz")
-    assert again.other.tolist() == [2, 0] and again.theta == 0.5
+    assert again.other.tolist() == [2, 0] and again.theta == 0.5 and again.mark == ""
+    write_relevant_pairs(replace(pairs, mark=mark_of(["a", "b ", "a"])), tmp_path / "p.npz")
+    assert (
+        read_relevant_pairs(tmp_path / "p.npz").mark == mark_of(["a", "b", "a"]) != mark_of(["b", "a", "a"])
+    )
     f, psi = again.among(np.array([2, 1, 0]))
     assert np.argwhere(f).tolist() == [[0, 2], [2, 0]] and psi[0, 2] == 1
     with pytest.raises(InvalidValue, match="each once"):

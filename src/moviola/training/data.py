@@ -130,7 +130,7 @@ class Pairs:
                 beyond.append((row, row_of[name], start, end))
                 continue
             taken[query_id] = taken.get(query_id, 0) + 1
-            key = (name, start, end, str(moment.get("caption", "")))
+            key = (name, start, end, str(moment.get("caption") or ""))
             place = moments.setdefault(key, len(moments))
             # A cosine; rounding may carry it a little past 1.
             similarity = number(moment.get("similarity", 1), "similarity", where, -1.01, 1.01)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from zipfile import BadZipFile
 
@@ -29,6 +30,7 @@ __all__ = [
     "PHI",
     "Parts",
     "RelevantPairs",
+    "mark_of",
     "parts_of",
     "read_relevant_pairs",
     "relevant_pairs",
@@ -94,6 +96,7 @@ class RelevantPairs:
         other: (p,) int64, j of each pair.
         phi: (p,) float32 in [theta, 1].
         psi: (p,) float32 in [0, 1].
+        mark: of the captions in their order, see :func:`mark_of`; "" where it is not known.
     """
 
     count: int
@@ -102,6 +105,7 @@ class RelevantPairs:
     other: NDArray[np.int64]
     phi: NDArray[np.float32]
     psi: NDArray[np.float32]
+    mark: str = ""
 
     def __len__(self) -> int:
         return len(self.other)
@@ -133,6 +137,11 @@ class RelevantPairs:
             f[row, places[there]] = True
             psi[row, places[there]] = self.psi[mine][there]
         return f, psi
+
+
+def mark_of(captions: Sequence[str]) -> str:
+    """16 hex digits that change with captions and their order, blanks around a caption apart."""
+    return sha256("\0".join(map(str.strip, captions)).encode()).hexdigest()[:16]
 
 
 def relevant_pairs(
@@ -204,7 +213,7 @@ def write_relevant_pairs(pairs: RelevantPairs, path: Path) -> None:
     with atomic_write(path, "wb") as file:
         np.savez(
             file, count=pairs.count, theta=pairs.theta, rows=pairs.rows, other=pairs.other,
-            phi=pairs.phi, psi=pairs.psi,
+            phi=pairs.phi, psi=pairs.psi, mark=pairs.mark,
         )  # fmt: skip
 
 
@@ -221,7 +230,7 @@ def read_relevant_pairs(path: Path) -> RelevantPairs:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as table:
             pairs = RelevantPairs(
                 int(table["count"]), float(table["theta"]), table["rows"], table["other"], table["phi"],
-                table["psi"],
+                table["psi"], str(table["mark"]) if "mark" in table else "",
             )  # fmt: skip
     except (OSError, EOFError, KeyError, TypeError, ValueError, BadZipFile) as error:
         raise DataError(
