@@ -127,6 +127,12 @@ def test_one_moment_of_each_form(tmp_path: Path, kind: str) -> None:
             "v: timestamps",
         ),
         ("activitynet", "a.json", [], "keyed by video"),
+        (
+            "activitynet",
+            "a.json",
+            {"v": {"duration": 3, "timestamps": [[0, 1]], "sentences": [None]}},
+            "v: sentences: a list of texts is expected",
+        ),
         ("tacos", "a.json", {"v": {**TACOS, "fps": 0}}, "fps: must be above 0"),
         (
             "qvhighlights",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from moviola.datasets import english
 from moviola.datasets.building import relevant_pairs as module
 from moviola.datasets.building.phrases import Chunker, Phrase, chunker_with_spacy
 from moviola.datasets.building.relevant_pairs import (
+    mark_of,
     parts_of,
     read_relevant_pairs,
     relevant_pairs,
@@ -143,13 +145,19 @@ def test_stored_and_read_back(tmp_path: Path) -> None:
     pairs = relevant_pairs(eye, eye, np.arange(4), 0.5)
     write_relevant_pairs(pairs, tmp_path / "p.npz")
     again = read_relevant_pairs(tmp_path / "p.npz")
-    assert again.other.tolist() == [2, 0] and again.theta == 0.5
+    assert again.other.tolist() == [2, 0] and again.theta == 0.5 and again.mark == ""
+    write_relevant_pairs(replace(pairs, mark=mark_of(["a", "b ", "a"])), tmp_path / "p.npz")
+    assert (
+        read_relevant_pairs(tmp_path / "p.npz").mark == mark_of(["a", "b", "a"]) != mark_of(["b", "a", "a"])
+    )
     f, psi = again.among(np.array([2, 1, 0]))
     assert np.argwhere(f).tolist() == [[0, 2], [2, 0]] and psi[0, 2] == 1
     with pytest.raises(InvalidValue, match="each once"):
         again.among(np.array([1, 1]))
     with pytest.raises(NotFound, match="moviola dataset relevant-pairs"):
         read_relevant_pairs(tmp_path / "gone.npz")
-    (tmp_path / "p.npz").write_bytes(b"PK no")
-    with pytest.raises(DataError, match="no table"):
-        read_relevant_pairs(tmp_path / "p.npz")
+    np.save(tmp_path / "array.npy", eye)
+    for damaged in (b"PK no", b"PK\x03\x04no", b"", (tmp_path / "array.npy").read_bytes()):
+        (tmp_path / "p.npz").write_bytes(damaged)
+        with pytest.raises(DataError, match=r"no table .*; `moviola dataset relevant-pairs` writes one"):
+            read_relevant_pairs(tmp_path / "p.npz")

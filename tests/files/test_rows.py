@@ -56,6 +56,15 @@ def test_queries_that_are_not_utf_8_are_refused_with_the_remedy(tmp_path: Path) 
         read_queries(file)
 
 
+@pytest.mark.parametrize("row", ['{"query_id": 1, "query": null}', '{"query_id": 1, "query": ""}'])
+def test_a_query_without_text_is_refused(tmp_path: Path, row: str) -> None:
+    """Null was searched for as the word "None"."""
+    file = tmp_path / "queries.jsonl"
+    file.write_text(row)
+    with pytest.raises(DataError, match="line 1: the field 'query' is missing"):
+        read_queries(file)
+
+
 def test_json_lines_pass_over_empty_lines_and_know_their_own() -> None:
     rows = json_rows(HERE, '{"a": 1}\n\n{"a": "x\u2028y"}\n')
     assert list(rows.objects()) == [("f: line 1", {"a": 1}), ("f: line 3", {"a": "x\u2028y"})]

@@ -22,6 +22,7 @@ from moviola.measures import (
     match_documents,
     read_qrels,
     read_run,
+    tvr_recall,
     write_qrels,
     write_run,
 )
@@ -317,3 +318,42 @@ def test_a_preset_lets_in_what_its_release_lets_in(tmp_path: Path, preset: str) 
     assert found.measures == {"nDCG@1,IoU>=0.5": 0}
     with pytest.raises(InvalidValue, match="preset 'none'"):
         read_run(run, preset="none")
+
+
+@pytest.mark.parametrize(
+    ("places", "complaint"),
+    [
+        (["v"], r"video2idx: an object of videos is expected, not \['v'\]"),
+        ({"v": [10.0, 0]}, r"video2idx: v: \[10.0, 0\]; give each video a whole number"),
+        ({"v": "0"}, "video2idx: v: '0'; give each video a whole number"),
+        ({"v": 0, "w": 0}, "video2idx: w: 0; give each video a whole number of its own"),
+    ],
+)
+def test_videos_of_a_tvr_submission_have_whole_numbers(places: Any, complaint: str) -> None:
+    """[duration, index], as TVR's own file of videos has it, once gave figures without a word."""
+    answers = [{"desc_id": 1, "predictions": [[0, 0, 1, 1.0]]}]
+    with pytest.raises(DataError, match=complaint):
+        tvr_recall({"video2idx": places, "VCMR": answers}, [{"desc_id": 1, "vid_name": "v", "ts": [0, 1]}])
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        ('{"video2idx": {"v": 0, "w": 0},\n"VCMR": []}', "video2idx: two videos have one index"),
+        (
+            '{"video2idx": {"v": 0},\n"VCMR": [{"desc_id": 1, "predictions": []},\n'
+            '{"desc_id": 1, "predictions": []}]}',
+            "line 3: query 1 is given twice",
+        ),
+        (
+            '{"qid": 1, "vid": "v", "pred_relevant_windows": []}\n'
+            '{"qid": "1", "vid": "w", "pred_relevant_windows": []}\n',
+            "line 2: query 1 is given twice",
+        ),
+    ],
+)
+def test_a_list_that_is_given_twice_is_no_longer_one(tmp_path: Path, content: str, complaint: str) -> None:
+    path = tmp_path / "run"
+    path.write_text(content)
+    with pytest.raises(DataError, match=complaint):
+        read_run(path)

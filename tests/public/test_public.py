@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from moviola.cli import all_commands
 from moviola.datasets.readers import QUESTIONS
-from moviola.errors import InvalidValue, NotFound
+from moviola.errors import DataError, InvalidValue, NotFound
 from moviola.media import write_video
 from moviola.public import BENCHMARKS, run_public
 from moviola.search import Library
@@ -143,6 +143,29 @@ def test_the_right_answers_get_full_marks(films: Path, tmp_path: Path) -> None:
     moved = {name: [dict(m, video_id="film9") for m in moments] for name, moments in truth.items()}
     (tmp_path / "run.json").write_text(json.dumps(moved))
     assert run_public("extreme_when_bench", annotations, run=tmp_path / "run.json").measures["no span"] == 1
+
+
+def test_a_system_says_how_sure_it_is_of_an_answer(tmp_path: Path) -> None:
+    """Soccer-GMR's pred_exist_score, not the highest score of a window, decides what is refused."""
+    annotations = written(tmp_path, "soccer_gmr")
+    answers = [
+        {"qid": row["qid"], "vid": row["vid"], "pred_relevant_windows": [[0, 6, 0.9]],
+         "pred_exist_score": 0.8 if row["relevant_windows"] else 0.1}
+        for row in rows("soccer_gmr")
+    ]  # fmt: skip
+    run = tmp_path / "run.jsonl"
+
+    def auroc() -> float:
+        run.write_text("".join(json.dumps(row) + "\n" for row in answers))
+        return run_public("soccer_gmr", annotations, run=run).measures["AUROC"]
+
+    assert auroc() == 100
+    answers[0]["pred_exist_score"] = "sure"
+    with pytest.raises(DataError, match=r"run.jsonl: line 1: pred_exist_score: 'sure' is no number"):
+        auroc()
+    for row in answers:
+        del row["pred_exist_score"]
+    assert auroc() == 50
 
 
 def test_a_question_with_a_picture_is_asked_with_it(films: Path, tmp_path: Path) -> None:

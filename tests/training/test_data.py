@@ -16,7 +16,7 @@ from moviola.errors import DataError, InvalidValue, NotFound
 from moviola.features import FeatureFolder, KeyedShards, QueryFeatures, normalise_rows
 from moviola.measures import Run, read_qrels
 from moviola.retrieval.batches import padded, token_batch, video_batch
-from moviola.training.data import Pairs, Split, batches_by_length
+from moviola.training.data import Pairs, Split, batches_by_length, read_videos
 from moviola.training.tasks.pairs import PairSampling
 from moviola.training.validation import OVER_TYPES, judge
 
@@ -212,6 +212,7 @@ def test_pairs_of_their_own_videos_alone(tmp_path: Path) -> None:
         ({"timestamp": ["a", 2]}, "timestamp"),
         ({"timestamp": [3, 2]}, "timestamp"),
         ({"similarity": "much"}, "similarity"),
+        ({"similarity": 88}, "similarity"),
         ({"relevance": None}, "relevance"),
         ({"video_name": ""}, "video_name"),
     ],
@@ -221,6 +222,27 @@ def test_a_malformed_pair_is_named(tmp_path: Path, wrong: dict[str, Any], named:
     path = written(tmp_path / "pairs.json", [{"query_id": 0, "query": "q", "relevant_moment": rows}])
     with pytest.raises(DataError, match=rf"pairs\.json: entry 1, moment 2: .*{named}"):
         Pairs.read(path, ["v"])
+
+
+def test_a_negative_similarity_counts_as_none(tmp_path: Path) -> None:
+    """Pseudo training sets hold cosines, and the last of a query's moments may be below 0."""
+    rows = [moment("v", 0, 1, similarity=0.5), moment("v", 1, 2, similarity=-0.02)]
+    path = written(tmp_path / "pairs.json", [{"query_id": 0, "query": "q", "relevant_moment": rows}])
+    assert Pairs.read(path, ["v"]).similarity.tolist() == [0.5, 0]
+
+
+def test_one_id_does_not_stand_for_two_texts(tmp_path: Path) -> None:
+    rows = [{"query_id": 7, "query": text, "relevant_moment": [moment("v", 0, 1)]} for text in "ab"]
+    path = written(tmp_path / "pairs.json", rows)
+    with pytest.raises(DataError, match="entry 2, moment 1: query_id 7 stands for two texts"):
+        Pairs.read(path, ["v"])
+
+
+@pytest.mark.parametrize("content", [[{"id": "v"}], [["v"]], ["v", 1]])
+def test_ids_of_videos_are_texts(tmp_path: Path, content: list[Any]) -> None:
+    path = written(tmp_path / "videos.json", content)
+    with pytest.raises(DataError, match="a list of video ids is expected, each a text"):
+        read_videos(str(path))
 
 
 def test_qrels_are_those_of_the_file(world: Any) -> None:

@@ -12,7 +12,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from moviola.datasets.building.relevant_pairs import RelevantPairs, relevant_pairs, write_relevant_pairs
+from moviola.datasets.building.relevant_pairs import (
+    RelevantPairs,
+    mark_of,
+    relevant_pairs,
+    write_relevant_pairs,
+)
 from moviola.errors import InvalidValue
 from moviola.features import Integers, normalise_rows
 from moviola.measures import Run
@@ -74,7 +79,8 @@ def captions_alike(split: Split) -> RelevantPairs:
     """Pairs of captions that say the same, by one-hot sentence embeddings."""
     kinds = {caption: place for place, caption in enumerate(dict.fromkeys(split.pairs.captions))}
     vectors = np.eye(len(kinds), dtype=np.float32)[[kinds[caption] for caption in split.pairs.captions]]
-    return relevant_pairs(vectors, vectors, np.arange(len(vectors) + 1), 0.5)
+    found = relevant_pairs(vectors, vectors, np.arange(len(vectors) + 1), 0.5)
+    return replace(found, mark=mark_of(split.pairs.captions))
 
 
 # ---- learning --------------------------------------------------------------------------------------------
@@ -334,6 +340,11 @@ def test_missing_or_foreign_relevant_pairs_are_refused(world: Any, tmp_path: Pat
     path = tmp_path / "foreign.npz"
     write_relevant_pairs(captions_alike(world.val), path)
     with pytest.raises(InvalidValue, match="make them of this training file"):
+        trained("xml", world, *RELEVANT, f"sampling.relevant_pairs={str(path)!r}")
+    # The same captions in another order, as another pair file of the same moments has them.
+    reversed_mark = mark_of(world.train.pairs.captions[::-1])
+    write_relevant_pairs(replace(captions_alike(world.train), mark=reversed_mark), path)
+    with pytest.raises(InvalidValue, match=r"foreign\.npz: relevant pairs of other captions .* order; make"):
         trained("xml", world, *RELEVANT, f"sampling.relevant_pairs={str(path)!r}")
 
 

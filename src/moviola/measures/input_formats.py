@@ -215,6 +215,16 @@ def _named(rows: Rows, row: int, name: object) -> str:
         raise rows.error(row, str(error)) from None
 
 
+def _require_once(rows: Rows, names: list[Any]) -> None:
+    """Raise :class:`DataError` unless every row is of a query of its own."""
+    seen: set[str] = set()
+    for i, name in enumerate(names):
+        known = _named(rows, i, name)
+        if known in seen:
+            raise rows.error(i, f"query {known} is given twice; put its list in one row")
+        seen.add(known)
+
+
 def _pairs(rows: Rows, value: str, queries: list[Any] | None, query: list[Any] | None = None) -> Table:
     video, times, values = rows.fields("video_name", "timestamp", value)
     if query is None:
@@ -297,8 +307,8 @@ def _tvr_submission(path: Path, text: str, value: str) -> Table:
         )
     outer = Rows(path, content[task], lambda i: f"line {line_of(text, [task, i])}")
     queries, predictions = outer.fields("desc_id", "predictions")
-    for i, (name, found) in enumerate(zip(queries, predictions, strict=True)):
-        _named(outer, i, name)
+    _require_once(outer, queries)
+    for i, found in enumerate(predictions):
         if not isinstance(found, list):
             raise outer.error(i, "predictions must be a list")
     places = [(i, j) for i, found in enumerate(predictions) for j in range(len(found))]
@@ -313,6 +323,8 @@ def _tvr_submission(path: Path, text: str, value: str) -> Table:
         if not (isinstance(row, list) and len(row) >= 4):
             raise rows.error(i, f"predictions holds {row!r}; it must be [video index, start, end, score]")
     video_of = {json.dumps(index): name for name, index in names.items()}
+    if len(video_of) < len(names):
+        raise DataError(f"{path}: video2idx: two videos have one index; give each its own")
     video = []
     for i, row in enumerate(flat):
         name = video_of.get(json.dumps(row[0]))
@@ -332,8 +344,7 @@ def _qvhighlights(path: Path, text: str, value: str) -> Table:
     places = [i for i, found in enumerate(windows) for _ in (found if isinstance(found, list) else [None])]
     flat = [row for found in windows for row in (found if isinstance(found, list) else [found])]
     rows = Rows(path, flat, lambda i: outer.where(places[i]))
-    for i, name in enumerate(queries):
-        _named(outer, i, name)
+    _require_once(outer, queries)
     for i, row in enumerate(flat):
         if not (isinstance(row, list) and len(row) == width):
             wanted = "[start, end]" if judged else "[start, end, score]"

@@ -4,7 +4,8 @@ Conventions of that evaluator: the first 10 windows of a query are read; R1 take
 stands in the list and is right at IoU >= θ; average precision is interpolated, windows in order of falling
 score, each judged window found at most once. By length of the judged window: short (0, 10], middle (10, 30],
 long (30, 150] seconds; a query counts in a class when it has a window there. Highlights are clips of 2 s,
-three raters judge each from 0 (Very Bad) to 4 (Very Good). Values are percentages with two decimals.
+three raters judge each from 0 (Very Bad) to 4 (Very Good); a clip without a predicted score has 0. Values are
+percentages with two decimals.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from moviola.errors import DataError
-from moviola.files.rows import json_rows, read_text
+from moviola.files.rows import json_rows, number, read_text
 from moviola.measures.no_answer import OVERLAPS
 from moviola.measures.qrels_and_run import Flags, Floats, query_name
 from moviola.temporal import overlap
@@ -50,17 +51,16 @@ def qvhighlights(
         highlight values only where every prediction has saliency scores. A query without prediction scores 0.
 
     Raises:
-        DataError: a field is missing, or a query is given twice; with the row named.
+        DataError: a field is missing or malformed, or a query is given twice; with the row or query named.
     """
     answers = _by_query("prediction", predictions, "pred_relevant_windows")
     judged = _by_query("annotation", truth, "relevant_windows")
+    found = {query: _array(query, row, "pred_relevant_windows", 3) for query, row in answers.items()}
+    windows = {query: _array(query, row, "relevant_windows", 2) for query, row in judged.items()}
     figures: dict[str, Any] = {}
     for name, (low, high) in LENGTHS.items():
-        windows = {
-            query: [w for w in row["relevant_windows"] if low < w[1] - w[0] <= high]
-            for query, row in judged.items()
-        }
-        figures[name] = _moments(answers, {query: kept for query, kept in windows.items() if kept})
+        kept = {query: _of_length(table, low, high) for query, table in windows.items()}
+        figures[name] = _moments(found, {query: table for query, table in kept.items() if len(table)})
     if answers and all("pred_saliency_scores" in row for row in answers.values()):
         for name, grade in GRADES.items():
             figures[f"HL-min-{name}"] = _highlights(answers, judged, grade)
@@ -70,39 +70,49 @@ def qvhighlights(
 
 def _by_query(what: str, rows: Sequence[Mapping[str, Any]], field: str) -> dict[str, Mapping[str, Any]]:
     named: dict[str, Mapping[str, Any]] = {}
-    for number, row in enumerate(rows, start=1):
+    for place, row in enumerate(rows, start=1):
         missing = [name for name in ("qid", field) if name not in row]
         if missing:
-            raise DataError(f"{what} {number}: the field {missing[0]!r} is missing")
+            raise DataError(f"{what} {place}: the field {missing[0]!r} is missing")
         name = query_name(row["qid"])
         if name in named:
-            raise DataError(f"{what} {number}: qid {name} is given twice")
+            raise DataError(f"{what} {place}: qid {name} is given twice")
         named[name] = row
     return named
+
+
+def _array(query: str, row: Mapping[str, Any], field: str, *width: int) -> Floats:
+    """A field of a query's row: (n, *width) float64, finite."""
+    values = row.get(field)
+    try:
+        array = np.array(values, np.float64).reshape(len(values), *width)  # type: ignore[arg-type]
+        if np.isfinite(array).all():
+            return array
+    except (TypeError, ValueError, OverflowError):
+        pass
+    form = f"{width[0]} numbers each" if width else "numbers"
+    raise DataError(f"qid {query}: {field}: a list of {form} is expected, not {values!r:.60}")
+
+
+def _of_length(windows: Floats, low: float, high: float) -> Floats:
+    length = windows[:, 1] - windows[:, 0]
+    return windows[(low < length) & (length <= high)]
 
 
 def _percent(value: float) -> float:
     return round(100 * value, 2)
 
 
-def _moments(
-    answers: Mapping[str, Mapping[str, Any]], windows: Mapping[str, list[list[float]]]
-) -> dict[str, Any]:
+def _moments(answers: Mapping[str, Floats], windows: Mapping[str, Floats]) -> dict[str, Any]:
     """MR-mAP and MR-R1 over the queries of ``windows``."""
     precision = np.zeros((len(windows), len(OVERLAPS)))
     first = np.zeros(len(windows))
-    for i, (query, judged) in enumerate(windows.items()):
-        answer = answers.get(query, {"pred_relevant_windows": []})["pred_relevant_windows"][:WINDOWS]
-        if not answer:
-            continue
-        try:
-            table = np.array([window[:3] for window in answer], np.float64).reshape(-1, 3)
-            truth = np.array(judged, np.float64).reshape(-1, 2)
-        except (TypeError, ValueError):
-            raise DataError(f"qid {query}: a window is no list of numbers") from None
-        iou = overlap(table[:, :1], table[:, 1:2], truth[None, :, 0], truth[None, :, 1])
-        first[i] = iou[0].max()
-        precision[i] = average_precision(iou, table[:, 2])
+    for i, (query, truth) in enumerate(windows.items()):
+        table = answers.get(query, np.zeros((0, 3)))[:WINDOWS]
+        if len(table):
+            iou = overlap(table[:, :1], table[:, 1:2], truth[None, :, 0], truth[None, :, 1])
+            first[i] = iou[0].max()
+            precision[i] = average_precision(iou, table[:, 2])
     means = precision.mean(axis=0) if len(windows) else np.zeros(len(OVERLAPS))
     average = {str(threshold): _percent(value) for threshold, value in zip(OVERLAPS, means, strict=True)}
     average["average"] = _percent(float(means.mean()))
@@ -166,19 +176,23 @@ def _highlights(
     """HL-mAP over queries and raters, HL-Hit1 over queries (any rater)."""
     precision, hits = [], []
     for query, row in judged.items():
-        missing = [name for name in ("duration", "relevant_clip_ids", "saliency_scores") if name not in row]
-        if missing:
-            raise DataError(f"annotation of qid {query}: the field {missing[0]!r} is missing")
-        clips = int(row["duration"] / CLIP_SECONDS)
+        clips = int(number(row.get("duration"), "duration", f"annotation of qid {query}") / CLIP_SECONDS)
+        places = _array(query, row, "relevant_clip_ids").astype(np.int64)
+        if len(places) and not 0 <= places.min() <= places.max() < clips:
+            raise DataError(f"qid {query}: relevant_clip_ids: {places.max()} is no clip of {clips}")
         ratings = np.zeros((clips, 3))
-        ratings[np.array(row["relevant_clip_ids"], np.int64)] = np.array(row["saliency_scores"], np.float64)
+        rated = _array(query, row, "saliency_scores", 3)
+        if len(rated) != len(places):
+            raise DataError(f"qid {query}: {len(rated)} saliency_scores of {len(places)} relevant_clip_ids")
+        ratings[places] = rated
         if query not in answers:
             precision.append(0.0)
             hits.append(0.0)
             continue
-        score = np.array(answers[query]["pred_saliency_scores"], np.float64)[:clips]
-        relevant = ratings[: len(score)] >= grade
-        hits.append(float(relevant[int(score.argmax())].any()) if len(score) else 0.0)
+        relevant, score = ratings >= grade, np.zeros(clips)
+        given = _array(query, answers[query], "pred_saliency_scores")[:clips]
+        score[: len(given)] = given
+        hits.append(float(relevant[int(given.argmax())].any()) if len(given) else 0.0)
         precision.append(float(np.mean([highlight_precision(column, score) for column in relevant.T])))
     return {"HL-mAP": _percent(float(np.mean(precision))), "HL-Hit1": _percent(float(np.mean(hits)))}
 

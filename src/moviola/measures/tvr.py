@@ -63,6 +63,7 @@ def tvr_recall(
     """
     if "video2idx" not in submission:
         raise DataError("submission: the field 'video2idx' is missing")
+    _require_places(submission["video2idx"])
     tasks = [task for task in TASKS if task in submission]
     if not tasks:
         raise DataError(f"submission: holds none of {', '.join(TASKS)}")
@@ -95,7 +96,7 @@ def _hits(
     depth: int,
 ) -> dict[str, Flags]:
     """By threshold ("" for VR) an (annotations, depth) array: is the answer at that rank right?"""
-    videos = dict(submission["video2idx"])
+    videos = submission["video2idx"]
     answers = _answers(task, submission[task])
     keys = [""] if task == "VR" else [f"{threshold}-" for threshold in overlaps]
     hits = {key: np.zeros((len(truth), depth), np.bool_) for key in keys}
@@ -120,12 +121,25 @@ def _hits(
     return hits
 
 
+def _require_places(videos: Any) -> None:
+    """Raise :class:`DataError` unless each video has a whole number, which no other one has."""
+    if not isinstance(videos, dict):
+        raise DataError(f"submission: video2idx: an object of videos is expected, not {videos!r:.60}")
+    video_of: dict[int, str] = {}
+    for name, place in videos.items():
+        if not isinstance(place, int) or isinstance(place, bool) or video_of.setdefault(place, name) != name:
+            raise DataError(
+                f"submission: video2idx: {name}: {place!r:.60}; give each video a whole number of its own, "
+                "by which predictions name it"
+            )
+
+
 def _annotation(i: int, annotation: Mapping[str, Any], videos: Mapping[str, int]) -> tuple[int, Single]:
     where = f"annotation {i + 1}"
     for field in ("desc_id", "vid_name", "ts"):
         if field not in annotation:
             raise DataError(f"{where}: the field {field!r} is missing")
-    if annotation["vid_name"] not in videos:
+    if str(annotation["vid_name"]) not in videos:
         raise DataError(f"{where}: vid_name {annotation['vid_name']!r} is not in video2idx")
     try:
         stamps = np.asarray(annotation["ts"], np.float32).reshape(-1, 2)
@@ -135,7 +149,7 @@ def _annotation(i: int, annotation: Mapping[str, Any], videos: Mapping[str, int]
         raise DataError(f"{where}: ts is {annotation['ts']!r}; it must be [start, end] or a list of those")
     if 1 < len(stamps) < 4:
         raise DataError(f"{where}: {len(stamps)} time stamps; the evaluator knows one, or four and more")
-    return videos[annotation["vid_name"]], stamps
+    return videos[str(annotation["vid_name"])], stamps
 
 
 def _answers(task: str, entries: Any) -> dict[str, NDArray[np.float64]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from moviola.datasets.questions import Question, Questions
@@ -23,11 +23,13 @@ class Answers:
         matched: by question, the library's verdict that it holds an answer; questions without a verdict are
             missing.
         missing: videos of the benchmark that the library lacks; their questions are not answered.
+        sureness: by question, confidence that there is an answer; where none is given, the highest score.
     """
 
     run: Run
     matched: Mapping[str, bool]
     missing: tuple[str, ...] = ()
+    sureness: Mapping[str, float] = field(default_factory=dict)
 
 
 def answer_questions(

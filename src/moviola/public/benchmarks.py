@@ -45,6 +45,7 @@ def _named(
                     if m["video_id"] == one.video_id
                 ],
                 duration=one.duration,
+                sureness=answers.sureness.get(one.query_id),
             )
             for one in questions
         ])  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from pathlib import Path
 from moviola.datasets.readers import read_questions
 from moviola.encoders import best_encoder
 from moviola.errors import InvalidValue
+from moviola.files.rows import listed_rows, number, read_text, text
 from moviola.library import IngestProgress
 from moviola.library.disk.settings import SETTINGS_FILE
 from moviola.measures import read_run, write_run
@@ -67,7 +69,8 @@ def run_public(
             it already are skipped.
         encoder: of a new library; by default the best on this machine.
         run: existing ranked moments, in any form of :func:`moviola.measures.read_run`; they are measured, and
-            nothing is indexed.
+            nothing is indexed. Rows of Soccer-GMR's form may have a ``pred_exist_score``, the confidence that
+            there is an answer.
         out: file for the answers, in a form of :func:`moviola.measures.write_run`.
         indexing: called after each step of indexing.
         answering: called with the number of finished questions.
@@ -84,7 +87,7 @@ def run_public(
     refused: dict[str, str] = {}
     used = ""
     if run is not None:
-        answers = Answers(read_run(run), {})
+        answers = Answers(read_run(run), {}, sureness=_sureness(run))
     else:
         folder = library or annotations.with_name(f"{name}-library")
         fresh = not (folder / SETTINGS_FILE).is_file()
@@ -106,3 +109,16 @@ def run_public(
         used,
         dict(Counter(row.group for row in questions if row.group)),
     )
+
+
+def _sureness(run: Path) -> dict[str, float]:
+    """``pred_exist_score`` by question, of the rows of a run that have one."""
+    content = read_text(run)
+    if '"pred_exist_score"' not in content:
+        return {}
+    name = "pred_exist_score"
+    return {
+        text(row, "qid", place): number(row[name], name, place, low=-math.inf)
+        for place, row in listed_rows(run, content).objects()
+        if name in row
+    }

@@ -67,13 +67,14 @@ class Pairs:
         start, end: (M,) float64 seconds.
         captions: of the M moments.
         query, moment: (P,) int64 rows.
-        similarity: (P,) float32 in [0, 1], 1 where the file has none.
+        similarity: (P,) float32 in [0, 1], 1 where the file has none, 0 where it is negative there.
         relevance: (P,) float64, 1 where the file has none.
         left_out: number of pairs of the file in other videos.
         types: of the Q queries, the evidence that answers them (v: pictures, t: subtitles, vt: both); ""
             where the file has none.
-        beyond: moments that the file lists after the first N of a query, which are neither positives nor
-            negatives: (K,) rows of queries and of videos (int64), starts and ends (float64).
+        beyond: moments that the file lists after the first N of a query, which are no positives, and no hard
+            negatives of SPR's refiners: (K,) rows of queries and of videos (int64), starts and ends
+            (float64).
     """
 
     query_ids: tuple[str, ...]
@@ -129,11 +130,12 @@ class Pairs:
                 beyond.append((row, row_of[name], start, end))
                 continue
             taken[query_id] = taken.get(query_id, 0) + 1
-            key = (name, start, end, str(moment.get("caption", "")))
+            key = (name, start, end, str(moment.get("caption") or ""))
             place = moments.setdefault(key, len(moments))
-            similarity = number(moment.get("similarity", 1), "similarity", where)
+            # A cosine; rounding may carry it a little past 1.
+            similarity = number(moment.get("similarity", 1), "similarity", where, -1.01, 1.01)
             relevance = number(moment.get("relevance", 1), "relevance", where)
-            table.append((row, place, min(similarity, 1.0), relevance))
+            table.append((row, place, similarity, relevance))
         if not table:
             raise InvalidValue(f"{path}: no moment of the {len(videos)} videos; are these its videos?")
         query, moment_rows, similarities, relevances = zip(*table, strict=True)
@@ -148,7 +150,7 @@ class Pairs:
             captions=tuple(caption for *_, caption in moments),
             query=np.array(query, dtype=np.int64),
             moment=np.array(moment_rows, dtype=np.int64),
-            similarity=np.array(similarities, dtype=np.float32),
+            similarity=np.clip(np.array(similarities, dtype=np.float32), 0, 1),
             relevance=np.array(relevances, dtype=np.float64),
             left_out=left_out,
             beyond=_columns(beyond),
@@ -343,12 +345,12 @@ def read_videos(choice: str) -> list[str]:
     if chosen and split not in splits:
         raise NotFound(f"{path}: no split {split!r}; it has {', '.join(splits) or 'none'}")
     parts = [splits[split]] if chosen else list(splits.values()) or [list(content)]
-    names = list(dict.fromkeys(name for part in parts for name in part))
+    names = [name for part in parts for name in part]
     if not names:
         raise DataError(f"{choice}: names no video; list the ids of those to use")
     if not all(isinstance(name, str) for name in names):
         raise DataError(f"{path}: a list of video ids is expected, each a text")
-    return names
+    return list(dict.fromkeys(names))
 
 
 def _is_split(part: object) -> bool:

@@ -15,7 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +30,7 @@ __all__ = [
     "PHI",
     "Parts",
     "RelevantPairs",
+    "mark_of",
     "parts_of",
     "read_relevant_pairs",
     "relevant_pairs",
@@ -93,6 +96,7 @@ class RelevantPairs:
         other: (p,) int64, j of each pair.
         phi: (p,) float32 in [theta, 1].
         psi: (p,) float32 in [0, 1].
+        mark: of the captions in their order, see :func:`mark_of`; "" where it is not known.
     """
 
     count: int
@@ -101,6 +105,7 @@ class RelevantPairs:
     other: NDArray[np.int64]
     phi: NDArray[np.float32]
     psi: NDArray[np.float32]
+    mark: str = ""
 
     def __len__(self) -> int:
         return len(self.other)
@@ -132,6 +137,11 @@ class RelevantPairs:
             f[row, places[there]] = True
             psi[row, places[there]] = self.psi[mine][there]
         return f, psi
+
+
+def mark_of(captions: Sequence[str]) -> str:
+    """16 hex digits that change with captions and their order, blanks around a caption apart."""
+    return sha256("\0".join(map(str.strip, captions)).encode()).hexdigest()[:16]
 
 
 def relevant_pairs(
@@ -203,7 +213,7 @@ def write_relevant_pairs(pairs: RelevantPairs, path: Path) -> None:
     with atomic_write(path, "wb") as file:
         np.savez(
             file, count=pairs.count, theta=pairs.theta, rows=pairs.rows, other=pairs.other,
-            phi=pairs.phi, psi=pairs.psi,
+            phi=pairs.phi, psi=pairs.psi, mark=pairs.mark,
         )  # fmt: skip
 
 
@@ -217,13 +227,15 @@ def read_relevant_pairs(path: Path) -> RelevantPairs:
     if not path.exists():
         raise NotFound(f"{path}: no such file; `moviola dataset relevant-pairs` writes it")
     try:
-        with np.load(path, allow_pickle=False) as table:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as table:
             pairs = RelevantPairs(
                 int(table["count"]), float(table["theta"]), table["rows"], table["other"], table["phi"],
-                table["psi"],
+                table["psi"], str(table["mark"]) if "mark" in table else "",
             )  # fmt: skip
-    except (OSError, KeyError, ValueError) as error:
-        raise DataError(f"{path}: no table of relevant pairs ({error})") from error
+    except (OSError, EOFError, KeyError, TypeError, ValueError, BadZipFile) as error:
+        raise DataError(
+            f"{path}: no table of relevant pairs ({error}); `moviola dataset relevant-pairs` writes one"
+        ) from error
     if len(pairs.rows) != pairs.count + 1 or not pairs.rows[-1] == len(pairs.other) == len(pairs.psi):
         raise DataError(f"{path}: no table of relevant pairs (its columns do not fit together)")
     return pairs

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ from moviola.datasets.building.nearest import nearest
 from moviola.datasets.building.person_names import learn_names
 from moviola.datasets.building.phrases import Phrase, chunker_with_spacy
 from moviola.datasets.building.pseudo import pseudo_training_set
-from moviola.datasets.building.relevant_pairs import RelevantPairs, parts_of, relevant_pairs
+from moviola.datasets.building.relevant_pairs import RelevantPairs, mark_of, parts_of, relevant_pairs
 from moviola.errors import InvalidValue
 
 __all__ = [
@@ -181,4 +181,5 @@ def find_relevant_pairs(
     nothing: list[list[Phrase]] = [[] for _ in captions]
     phrases = nothing if phi == "sent" else chunker_with_spacy()(captions)
     parts = parts_of(captions, phi, phrases)
-    return relevant_pairs(embed(captions, encoder), embed(parts.texts, encoder), parts.offsets, theta)
+    found = relevant_pairs(embed(captions, encoder), embed(parts.texts, encoder), parts.offsets, theta)
+    return replace(found, mark=mark_of(captions))

@@ -62,4 +62,6 @@ def entries_by_video(path: Path, *lists: str) -> Iterator[tuple[str, str, Mappin
         times, texts = (entry.get(name) for name in lists)
         if not isinstance(times, list) or not isinstance(texts, list) or len(times) != len(texts):
             raise DataError(f"{where}: {' and '.join(lists)}: two lists of one length are expected")
+        if not all(isinstance(line, str) for line in texts):
+            raise DataError(f"{where}: {lists[1]}: a list of texts is expected")
         yield where, video, entry

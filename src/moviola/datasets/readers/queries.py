@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from moviola.errors import DataError
-from moviola.files.rows import listed_rows, read_text
+from moviola.files.rows import listed_rows, read_text, text
 from moviola.types import Query
 
 __all__ = ["read_queries"]
@@ -23,11 +23,11 @@ def read_queries(path: Path) -> list[Query]:
         DataError: not UTF-8, a row without ``query_id`` or ``query``, two texts under one id, or no query
             at all.
     """
-    text = read_text(path)
-    if text.lstrip()[:1] in ("[", "{"):
-        queries = _from_rows(listed_rows(path, text).objects())
+    content = read_text(path)
+    if content.lstrip()[:1] in ("[", "{"):
+        queries = _from_rows(listed_rows(path, content).objects())
     else:
-        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        lines = [line.strip() for line in content.splitlines() if line.strip()]
         queries = [Query(str(number), line) for number, line in enumerate(lines, start=1)]
     if not queries:
         raise DataError(f"{path}: holds no query")
@@ -37,10 +37,7 @@ def read_queries(path: Path) -> list[Query]:
 def _from_rows(rows: Iterator[tuple[str, Mapping[str, Any]]]) -> list[Query]:
     texts: dict[str, str] = {}
     for place, row in rows:
-        missing = [key for key in ("query_id", "query") if key not in row]
-        if missing:
-            raise DataError(f"{place}: the field {missing[0]!r} is missing")
-        query_id, text = str(row["query_id"]), str(row["query"])
-        if texts.setdefault(query_id, text) != text:
+        query_id, query = text(row, "query_id", place), text(row, "query", place)
+        if texts.setdefault(query_id, query) != query:
             raise DataError(f"{place}: query_id {query_id} stands for two texts")
-    return [Query(query_id, text) for query_id, text in texts.items()]
+    return [Query(query_id, query) for query_id, query in texts.items()]

@@ -58,11 +58,15 @@ def ranked_rows(path: Path) -> Iterator[tuple[str, str, str, Mapping[str, Any]]]
 
     Raises:
         NotFound: no such file.
-        DataError: damaged; the message names file, row and field.
+        DataError: damaged, or two texts under one id; the message names file, row and field.
     """
+    texts: dict[str, str] = {}
     for where, entry, moment in _pairs(path):
         own = {"type": entry["type"], **moment} if "type" in entry else moment
-        yield where, text(entry, "query_id", where), text(entry, "query", where), own
+        query_id, query = text(entry, "query_id", where), text(entry, "query", where)
+        if texts.setdefault(query_id, query) != query:
+            raise DataError(f"{where}: query_id {query_id} stands for two texts; give each an id of its own")
+        yield where, query_id, query, own
 
 
 def ranked_queries(path: Path) -> list[str]:

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from moviola.datasets.building.relevant_pairs import RelevantPairs, read_relevant_pairs
+from moviola.datasets.building.relevant_pairs import RelevantPairs, mark_of, read_relevant_pairs
 from moviola.errors import InvalidValue
 from moviola.models.xml import XML
 from moviola.training.data import Pairs, Split
@@ -84,6 +84,11 @@ def _relevant_pairs(model: XML, pairs: Pairs, sampling: XmlSampling) -> Relevant
         raise InvalidValue(
             f"relevant pairs of {known.count} captions, but the training pairs have "
             f"{len(pairs.captions)} moments; make them of this training file"
+        )
+    if known.mark not in ("", mark_of(pairs.captions)):
+        raise InvalidValue(
+            f"{sampling.relevant_pairs}: relevant pairs of other captions than the training moments', or of "
+            "the same in another order; make them of this training file"
         )
     return known
 
