@@ -378,6 +378,16 @@ def test_junk_is_left_out(library: Library, films: Path) -> None:
     assert library.catalogue.roots()[0].defaults is False
 
 
+def test_what_a_library_holds_is_left_out(library: Library, films: Path) -> None:
+    inside = library.folder / "cache" / "converted" / "1.mp4"
+    inside.parent.mkdir(parents=True)
+    shutil.copy(films / "a.mp4", inside)
+    for defaults in (True, False):
+        report = library.index(films.parent, default_excludes=defaults)
+        assert sorted(report.unchanged) == ALL and not report.copies
+        assert report.excluded == [str(library.folder)]
+
+
 def test_patterns_are_kept_for_a_folder_and_written_in_it(library: Library, films: Path) -> None:
     report = library.index(films, exclude=["deep/", "b.*"])
     assert sorted(report.left_out) == ["b", "deep/c"] and report.missing == []
