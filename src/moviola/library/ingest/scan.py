@@ -119,7 +119,7 @@ class _Seen:
 
     def found(self, video_id: str) -> FoundFile:
         return FoundFile(
-            self.path, video_id, self.status.st_size, self.status.st_mtime_ns, self.hash, self.sidecars
+            self.path, video_id, self.status.st_size, _changed(self.status), self.hash, self.sidecars
         )
 
 
@@ -235,7 +235,7 @@ class _Planner:
             status = regular_file(path)
             names = self._names_with_subtitles(path.parent)
             beside = _signature(sidecars(path, names)) if names else ""
-            now = (status.st_size, status.st_mtime_ns)
+            now = (status.st_size, _changed(status))
             if (
                 known
                 and known.state != "refused"
@@ -451,6 +451,11 @@ def _is_gone(path: Path) -> bool:
     except OSError:
         return False
     return False
+
+
+def _changed(status: os.stat_result) -> int:
+    """Modification time in nanoseconds, 2262 at the latest: a wrong clock writes what SQLite cannot hold."""
+    return min(status.st_mtime_ns, 2**63 - 1)
 
 
 def _signature(paths: Iterable[Path]) -> str:
