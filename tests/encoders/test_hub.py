@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from moviola.cli import all_commands
 from moviola.encoders import available_models, load_encoder, pull_model
-from moviola.errors import InvalidValue, MissingModel
+from moviola.errors import DataError, InvalidValue, MissingModel
 
 app = all_commands()
 
@@ -153,3 +153,18 @@ def test_a_whisper_model_is_pulled_and_listed(
     assert [(model.name, model.kind) for model in available_models() if model.source == "hub cache"] == [
         (NAME, "speech")
     ]
+
+
+def test_a_damaged_model_in_the_cache_hides_no_other(cache: Path, make_clip: Callable[..., Path]) -> None:
+    known = available_models()
+    snapshot = put_in_cache(cache, make_clip(), ["*"])
+    (snapshot / "config.json").write_text("{")
+    assert available_models() == known
+    with pytest.raises(DataError, match=r"config\.json"):
+        load_encoder(NAME)
+
+
+@pytest.mark.parametrize("name", ["~nobody/model", "x" * 300])
+def test_a_name_that_is_none_of_a_file(cache: Path, name: str) -> None:
+    with pytest.raises(MissingModel, match=name):
+        load_encoder(name)

@@ -258,3 +258,22 @@ def test_a_file_that_was_incomplete_is_read_again_when_it_is_complete(
     assert report.updated == ["film"]
     assert empty.catalogue.video("film").state == "ready"
     assert not report.partial
+
+
+def test_a_refused_file_stays_refused_where_it_is_to_be_encoded_again(tmp_path: Path, empty: Library) -> None:
+    (tmp_path / "bad.mp4").write_text("no film")
+    empty.index(tmp_path / "bad.mp4")
+    assert empty.again(["bad"]) == ["bad"] and empty.videos() == []
+    assert list(empty.index(tmp_path / "bad.mp4").refused) == ["bad"]
+
+
+def test_a_file_from_a_far_future(tmp_path: Path) -> None:
+    """SQLite and NumPy hold nanoseconds until the year 2262."""
+    path = tmp_path / "film.mp4"
+    path.touch()
+    os.utime(path, ns=(0, 2**63 + 10**9))
+    if path.stat().st_mtime_ns < 2**63:
+        pytest.skip("this file system has no such times")
+    (found,) = scan.make_plan([path], []).new
+    assert found.mtime_ns == 2**63 - 1
+    assert scan.make_plan([path], [found.row("ready")]).unchanged

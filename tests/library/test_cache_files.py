@@ -6,10 +6,13 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from moviola.library.disk.disk_cache import DiskCache
 from moviola.search import Library, SearchResult
 
 TABLES = ("videos.table", "names.table", "background.npz")
@@ -52,6 +55,17 @@ def test_a_damaged_file_is_found_and_made_anew(library: Library, name: str) -> N
     assert problem.repairable and problem.message.startswith(f"cache/{name}: damaged;")
     assert library.repair() == [problem]
     assert path.read_bytes() == whole and library.verify() == []
+
+
+def test_an_encoding_that_cannot_be_kept_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache, save = DiskCache(tmp_path / "context", read_only=False), np.save
+
+    def swept(file: IO[bytes], rows: NDArray[np.float16]) -> None:
+        save(file, rows)
+        shutil.rmtree(cache.folder / "revision")  # another process has put another model in use
+
+    monkeypatch.setattr("numpy.save", swept)
+    assert cache.get("revision", 1, 2, lambda: np.zeros((2, 3), np.float16)).shape == (2, 3)
 
 
 @pytest.mark.parametrize("name", TABLES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -123,3 +124,19 @@ def test_damaged_stills_are_found(closed: Path) -> None:
     with Library(closed, read_only=True) as library:
         (problem,) = [one for one in library.verify() if "stills.sqlite" in one.message]
     assert problem.repairable and "answers stay the same" in problem.message
+
+
+def test_damaged_vectors_of_cues_are_not_copied(films: Path, tmp_path: Path) -> None:
+    with Library(tmp_path / "spoken", encoder="none") as library:
+        library.index(films / "d.mp4")
+        before = library.catalogue.video("d").cues
+        assert before is not None
+        whole = library.store.cue_vectors(library.catalogue.video("d"))
+    shard = library.store.cue_features.shard(before.shard)
+    harmed = bytearray(shard.read_bytes())
+    harmed[1] ^= 0x10
+    shard.write_bytes(harmed)
+    os.utime(films / "d.srt", (1, 1))
+    with Library(tmp_path / "spoken") as library:
+        assert library.index(films / "d.mp4").updated == ["d"]
+        np.testing.assert_array_equal(library.store.cue_vectors(library.catalogue.video("d")), whole)

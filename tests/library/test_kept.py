@@ -29,6 +29,16 @@ def kept(tmp_path: Path) -> Kept:
     return Kept(tmp_path / "lib")
 
 
+def test_entries_are_read_where_they_cannot_be_written(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept.mark(Mark(video_id="a"), add=["dog"])
+    kept.close()
+    monkeypatch.setattr("moviola.library.kept.entries.os.access", lambda *_: False)
+    reading = Kept(kept.path.parent)
+    assert reading.tagged() == {"dog": frozenset({"a"})}
+    with pytest.raises(LibraryError, match="writable to change anything"):
+        reading.mark(Mark(video_id="a"), add=["cat"])
+
+
 @pytest.mark.parametrize("kind", VALUES)
 def test_entries_come_back_as_they_were(kept: Kept, kind: Any) -> None:
     assert kept.entries() == []

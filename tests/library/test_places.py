@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ import pytest
 from moviola.errors import DataError, InvalidValue, LibraryError, NotFound
 from moviola.export import moment_cells
 from moviola.library import IngestProgress
-from moviola.library.disk.places import Root, is_below, root_of, volume_of, why_away
+from moviola.library.disk.places import Root, is_below, present_path, root_of, volume_of, why_away
 from moviola.media import frame_at, read_small_still
 from moviola.search import Library
 
@@ -69,6 +70,16 @@ def test_a_drive_that_is_away_takes_nothing_with_it(
     report = library.index(films, prune=True)
     assert sorted(report.unchanged) == ALL and not report.offline
     assert library.file_of("a") == films / "a.mp4"
+
+
+def test_a_path_that_cannot_be_examined(library: Library, films: Path) -> None:
+    lost = films / ("x" * 300)  # the system refuses such a name, as it does a path on a drive that fails
+    report = library.index(lost)
+    assert report.refused == {lost.name: f"{lost.name}: cannot be read (File name too long); skipped"}
+    video = library.catalogue.video("a")
+    assert present_path(replace(video, path=str(lost)), []) is None
+    with pytest.raises(LibraryError, match="cannot be read"):
+        Library(lost, read_only=True)
 
 
 def test_a_volume_that_bears_another_mark_is_known_by_its_files(
@@ -365,6 +376,16 @@ def test_junk_is_left_out(library: Library, films: Path) -> None:
     assert {str(films / "@eaDir"), str(films / "private")} <= set(report.excluded)
     assert len(library.index(films, default_excludes=False).added) == 10
     assert library.catalogue.roots()[0].defaults is False
+
+
+def test_what_a_library_holds_is_left_out(library: Library, films: Path) -> None:
+    inside = library.folder / "cache" / "converted" / "1.mp4"
+    inside.parent.mkdir(parents=True)
+    shutil.copy(films / "a.mp4", inside)
+    for defaults in (True, False):
+        report = library.index(films.parent, default_excludes=defaults)
+        assert sorted(report.unchanged) == ALL and not report.copies
+        assert report.excluded == [str(library.folder)]
 
 
 def test_patterns_are_kept_for_a_folder_and_written_in_it(library: Library, films: Path) -> None:

@@ -180,5 +180,51 @@ def test_what_the_library_itself_writes_is_not_heard(library: Library, films: Pa
         WatchOptions(settle=0)
 
 
+def test_what_the_library_writes_is_not_heard_through_a_link_either(library: Library, tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(library.folder.parent)
+    watcher, _ = look(library, link)
+    assert not watcher._concerns(None, str(link / library.folder.name / ".lock"))
+    watcher = Watcher(library.index, link / library.folder.name, [tmp_path])
+    assert not watcher._concerns(None, str(library.folder / ".lock"))
+
+
+def test_hours_are_those_of_this_machine() -> None:
+    with pytest.raises(InvalidValue, match="zones"):
+        Hours.parse("22:00Z-06:00")
+
+
+def test_a_folder_that_cannot_be_examined_is_away(library: Library, films: Path) -> None:
+    lost = films / ("x" * 300)  # the system refuses such a name, as it does a path on a drive that fails
+    watcher, warnings = look(library, films, lost)
+    watcher._look()
+    assert warnings == [f"{lost} is away: it is not there"]
+
+
+@pytest.mark.parametrize("polling", [False, True])
+def test_a_folder_that_goes_away_while_watching_begins(
+    library: Library, films: Path, monkeypatch: pytest.MonkeyPatch, polling: bool
+) -> None:
+    def watch(*_: Path, **__: object) -> Iterator[None]:
+        films.rename(films.with_name("unplugged"))
+        raise FileNotFoundError(films)
+
+    monkeypatch.setattr("watchfiles.watch", watch)
+    watcher, warnings = look(library, films, options=WatchOptions(force_polling=polling))
+    assert list(watcher._happenings()) == [] and warnings == []
+
+
+def test_mounts_of_any_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = tmp_path / "Müller \\ Söhne"
+    place.mkdir()
+    mounts = tmp_path / "mountinfo"
+    name = str(place).replace("\\", r"\134").replace(" ", r"\040")
+    mounts.write_text(
+        f"22 1 0:20 / / rw - ext4 /dev/sda rw\n36 22 0:31 / {name} rw - cifs //nas/x rw\n", "utf-8"
+    )
+    monkeypatch.setattr("moviola.library.ingest.watching._MOUNTS", mounts)
+    assert is_remote(place / "films") and not is_remote(tmp_path)
+
+
 def test_file_systems_of_this_machine_need_no_polling(tmp_path: Path) -> None:
     assert not is_remote(tmp_path)

@@ -60,7 +60,16 @@ def test_matroska_tags(tmp_path: Path) -> None:
     assert (found.taken, found.source) == ("2019-07-04T08:15:00+00:00", "container")
 
 
-@pytest.mark.parametrize("unset", ["1904-01-01T00:00:00Z", "1970-01-01T00:00:00Z", "no date"])
+@pytest.mark.parametrize(
+    "unset",
+    [
+        "1904-01-01T00:00:00Z",
+        "1970-01-01T00:00:00Z",
+        "0001-01-01T00:00:00Z",
+        "9999-12-31T23:59:59Z",
+        "no date",
+    ],
+)
 def test_a_clock_that_was_never_set_says_nothing(tmp_path: Path, unset: str) -> None:
     assert read_capture(film(tmp_path / "a.mkv", {"creation_time": unset})).taken == ""
 

@@ -12,7 +12,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from moviola.errors import InvalidValue, MediaError, NoVideoStream, UnreadableMedia
-from moviola.media import cut, embedded_subtitles, frame_at, probe, read_subtitles, sample_frames
+from moviola.media import (
+    SmallStills,
+    cut,
+    embedded_subtitles,
+    frame_at,
+    probe,
+    read_subtitles,
+    sample_frames,
+)
 from moviola.types import FrameSize, Span
 
 SMALL = FrameSize(48, 64, fit="stretch")
@@ -302,6 +310,7 @@ def test_pictures_of_impossible_shapes_are_refused(
     readers = (
         lambda: probe(path),
         lambda: list(sample_frames(path, size=FrameSize(48, 48, shortest_edge=48))),
+        lambda: list(sample_frames(path, size=FrameSize(48, 48, "stretch"), stills=SmallStills(1))),
         lambda: frame_at(path, 0, 64),
         lambda: cut(path, Span(0, 1), tmp_path / "cut.mp4", mode="encode"),
     )

@@ -13,7 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moviola.errors import UnreadableMedia
-from moviola.media import embedded_subtitles, find_videos, probe, read_subtitles, sidecars, write_video
+from moviola.media import (
+    Subtitles,
+    embedded_subtitles,
+    find_videos,
+    probe,
+    read_subtitles,
+    sidecars,
+    write_video,
+)
 from moviola.media.subtitles import _clean_text, _shown_text
 from moviola.types import Cue
 
@@ -89,11 +97,45 @@ def test_advanced_substation_alpha(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "latin-1"])
-@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r", "\r\r\n"])
 def test_encodings(tmp_path: Path, encoding: str, newline: str) -> None:
     path = tmp_path / "a.srt"
     path.write_bytes(SRT.replace("\n", newline).encode(encoding))
     assert read_subtitles(path).cues[0].text == "Grüße, Bob & Ann"
+
+
+def test_quotes_and_ellipses_of_windows(tmp_path: Path) -> None:
+    said = "it’s … “café”"
+    (tmp_path / "a.srt").write_bytes(f"1\n00:00:01,000 --> 00:00:02,000\n{said}\n".encode("cp1252"))
+    (tmp_path / "a.ass").write_bytes(f"Dialogue: 0,0:00:01.00,0:00:02.00,,,0,0,0,,{said}\n".encode("cp1252"))
+    for path in tmp_path.iterdir():
+        assert read_subtitles(path) == Subtitles((Cue(1.0, 2.0, said),))
+
+
+def test_a_dialogue_goes_on_after_a_separator_of_unicode(tmp_path: Path) -> None:
+    path = tmp_path / "a.ass"
+    path.write_text("Dialogue: 0,0:00:01.00,0:00:02.00,,,0,0,0,,one\u2028two\n", encoding="utf-8")
+    assert read_subtitles(path).cues == (Cue(1.0, 2.0, "one\ntwo"),)
+
+
+@pytest.mark.parametrize("suffix", [".srt", ".vtt"])
+@pytest.mark.parametrize("between", ["\n", "\n2\n"])
+def test_cues_without_empty_lines_between_them(tmp_path: Path, suffix: str, between: str) -> None:
+    path = tmp_path / f"a{suffix}"
+    cues = [f"00:00:0{second}.000 --> 00:00:0{second}.500\n{second} a --> b" for second in (1, 2, 3)]
+    path.write_text(f"WEBVTT\nKind: captions\nLanguage: en\n{between.join(cues)}\n", encoding="utf-8")
+    assert read_subtitles(path).cues == tuple(
+        Cue(second, second + 0.5, f"{second:g} a --> b") for second in (1.0, 2.0, 3.0)
+    )
+
+
+@pytest.mark.parametrize("suffix", [".srt", ".vtt"])
+def test_a_number_may_be_what_is_said(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"a{suffix}"
+    path.write_text("WEBVTT\n\n00:01.000 --> 00:02.000\nThe answer:\n42\n\n00:03.000 --> 00:04.000\n1984\n")
+    if suffix == ".srt":
+        path.write_text(path.read_text().replace("00:0", "00:00:0"))
+    assert [cue.text for cue in read_subtitles(path).cues] == ["The answer:\n42", "1984"]
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_args
+from unicodedata import normalize
 
 import numpy as np
 import pytest
@@ -52,6 +53,7 @@ def named_library(named_original: Path, tmp_path: Path) -> Iterator[Library]:
         ("IMG_20190704_183000", {"img"}),
         ("the of and", set()),
         ("Café_Übung", {"café", "übung"}),
+        (normalize("NFD", "Café_Übung"), {"café", "übung"}),
         ("", set()),
     ],
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -103,8 +104,9 @@ def find_checkpoint(name: str, *, builtin: Mapping[str, Path], instead: str) -> 
         if lacks := _lacks(folder):
             raise MissingModel(f"{folder}: {lacks} missing; install moviola again")
         return Checkpoint(name, folder, packaged_revision(folder))
-    folder = Path(name).expanduser()
-    if folder.is_dir():
+    # Path's own methods raise errors for names that are none of a user or a file.
+    folder = Path(os.path.expanduser(name))  # noqa: PTH111
+    if os.path.isdir(folder):  # noqa: PTH112
         if lacks := _lacks(folder):
             raise MissingModel(f"{name}: this folder holds no {lacks}; name a checkpoint folder, {instead}")
         return Checkpoint(str(folder.resolve()), folder.resolve(), fingerprint(folder))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from moviola.encoders.clip import FAMILIES, family_of
 from moviola.encoders.conse import NETWORK_FOLDER
 from moviola.encoders.readers.whisper import is_whisper
 from moviola.encoders.sentences import MINILM, MINILM_FOLDER, read_chain
-from moviola.errors import InvalidValue, MissingModel
+from moviola.errors import DataError, InvalidValue, MissingModel
 
 __all__ = ["FILES", "ModelInfo", "available_models", "pull_model"]
 
@@ -138,9 +139,12 @@ def _kind(checkpoint: Checkpoint) -> str:
     """What a cached checkpoint is, by its small files; empty if nothing that runs here."""
     if (checkpoint.folder / "modules.json").is_file():
         return "sentences"
-    if checkpoint.json("config.json").get("model_type") in FAMILIES:
-        return "clip"
-    return "speech" if is_whisper(checkpoint) else ""
+    with suppress(DataError):  # an error for those who name it, not for all others
+        if checkpoint.json("config.json").get("model_type") in FAMILIES:
+            return "clip"
+        if is_whisper(checkpoint):
+            return "speech"
+    return ""
 
 
 def _size(folder: Path) -> int:

@@ -32,6 +32,8 @@ _MAKES = ("com.apple.quicktime.make", "com.android.manufacturer", "make", "manuf
 _MODELS = ("com.apple.quicktime.model", "com.android.model", "model")
 # An unset clock starts in one of these years.
 _UNSET = (1904, 1970)
+# The first and the last year, which some programs write for none, have no time in every zone.
+_YEARS = range(2, 9999)
 _IN_NAME = re.compile(
     r"(?<!\d)((?:19|20)\d\d)([-_.]?)(0[1-9]|1[0-2])\2(0[1-9]|[12]\d|3[01])"
     r"(?:[-_ T.]+([01]\d|2[0-3])([-_.:h]?)([0-5]\d)\6([0-5]\d)(?!\d)|(?!\d))"
@@ -74,9 +76,10 @@ def _times(tags: Mapping[str, str], path: Path) -> Iterator[tuple[str, CaptureSo
 
 def _moment(text: str) -> datetime | None:
     try:
-        return datetime.fromisoformat(text.replace("UTC", "+00:00").replace(" +", "+"))
+        found = datetime.fromisoformat(text.replace("UTC", "+00:00").replace(" +", "+"))
     except ValueError:
         return None
+    return found if found.year in _YEARS else None
 
 
 def _values(tags: Mapping[str, str], names: tuple[str, ...]) -> Iterator[str]:

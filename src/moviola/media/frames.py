@@ -190,18 +190,19 @@ class FrameStream:
                 raise UnreadableMedia(
                     self._path, f"longer than {LONGEST_VIDEO // 3600} hours, or its time stamps are damaged"
                 )
-            if last is None or picture.since != last.since:
-                aspect = pixel_aspect(self._source.stream)
-                scale = scale or self._scaler(aspect)
-                try:
+            since = self._source.seconds(picture.since)
+            try:
+                if last is None or picture.since != last.since:
+                    aspect = pixel_aspect(self._source.stream)
+                    scale = scale or self._scaler(aspect)
                     image = scale(picture.frame)
-                except DAMAGE as error:
-                    raise UnreadableMedia(self._path, str(error)) from error
-            last, since = picture, self._source.seconds(picture.since)
-            if self._watcher:
-                self._watcher.sampled(time, since, picture.frame)
-            if self._stills:
-                self._stills.sampled(time, picture.frame, aspect)
+                if self._watcher:
+                    self._watcher.sampled(time, since, picture.frame)
+                if self._stills:
+                    self._stills.sampled(time, picture.frame, aspect)
+            except DAMAGE as error:
+                raise UnreadableMedia(self._path, str(error)) from error
+            last = picture
             yield SampledFrame(time, since, image)
         if last is None:
             raise UnreadableMedia(self._path, "no picture can be decoded")

@@ -7,8 +7,9 @@ import os
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice, takewhile
+from itertools import islice, pairwise, takewhile
 from pathlib import Path
 
 import pysubs2
@@ -42,6 +43,7 @@ _TAGS = re.compile(r"(\.[A-Za-z]{2,8}([-_][A-Za-z0-9]{2,8})*){1,2}")
 # Commands of SubStation Alpha; those that begin or end a drawing (`\p1`, `\p0`), and that reset the style.
 _COMMANDS = re.compile(r"\{[^}]*\}")
 _DRAWING = re.compile(r"\\(?:p([0-9])|r([a-zA-Z_0-9 ]*))")
+_TIMES = re.compile(r"[ \t]*\d[\d:.,]*[ \t]*-->")
 _INLINE_TIME = re.compile(r"<(\d+:)?\d\d:\d\d\.\d{3}>")
 _ASS_EVENTS = "[Script Info]\nScriptType: v4.00+\n\n[Events]\n"
 _ASS_FORMAT = "Format: Layer, Start, End, Style, Name, MarginL, MarginR, MarginV, Effect, Text"
@@ -83,8 +85,8 @@ def sidecars(path: Path, names: Sequence[str] | None = None) -> tuple[Path, ...]
 def read_subtitles(path: Path) -> Subtitles:
     """Read a subtitle file: SubRip, WebVTT or Advanced SubStation Alpha, by its suffix.
 
-    Encodings: UTF-8 with or without byte order mark, UTF-16 with one, else Latin-1. Tags are stripped.
-    Each cue is parsed alone, so that a damaged one does not affect others.
+    Encodings: UTF-8 with or without byte order mark, UTF-16 with one, else Windows-1252, else Latin-1. Tags
+    are stripped. Each cue is parsed alone, so that a damaged one does not affect others.
 
     Raises:
         UnreadableMedia: no such file, no regular file, another suffix, more than 64 MiB, or no readable cue.
@@ -100,6 +102,8 @@ def read_subtitles(path: Path) -> Subtitles:
         text = _decode_text(path.read_bytes())
     except OSError as error:
         raise UnreadableMedia(path, f"cannot be read ({error.strerror})") from error
+    for end in ("\r\r\n", "\r\n", "\r"):  # the first of a program that converted them twice
+        text = text.replace(end, "\n")
     subtitles = _sorted_cues(parse(text))
     if not subtitles.cues:
         raise UnreadableMedia(path, f"no subtitle in it can be read ({subtitles.skipped} damaged)")
@@ -190,26 +194,30 @@ def _sorted_cues(found: Iterable[Cue | None]) -> Subtitles:
 def _decode_text(data: bytes) -> str:
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return data.decode("utf-16", errors="replace")
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return data.decode("latin-1")
+    for encoding in ("utf-8-sig", "cp1252"):
+        with suppress(UnicodeDecodeError):
+            return data.decode(encoding)
+    return data.decode("latin-1")
 
 
 def _blocks(text: str, kind: str) -> Iterator[Cue | None]:
-    """Cues of SubRip and WebVTT: paragraphs with a line of times. Other paragraphs are notes and styles."""
-    for block in re.split(r"\n[ \t]*\n", text.replace("\r\n", "\n").replace("\r", "\n")):
+    """Cues of SubRip and WebVTT: times, and the lines below them up to an empty one or to other times.
+
+    Other paragraphs are notes and styles.
+    """
+    header = "WEBVTT\n\n" if kind == "vtt" else "1\n"
+    for block in re.split(r"\n[ \t]*\n", text):
         lines = block.strip("\n").split("\n")
-        for position, line in enumerate(lines[:2]):
-            if "-->" in line:
-                header = "WEBVTT\n\n" if kind == "vtt" else "1\n"
-                yield from _parse_cue(header + "\n".join(lines[position:]) + "\n", kind)
-                break
+        begins = [n for n, line in enumerate(lines) if "-->" in line and (n < 2 or _TIMES.match(line))]
+        for begin, stop in pairwise([*begins, len(lines)]):
+            # pysubs2 takes a number in the last line for that of the next cue.
+            following = "" if stop < len(lines) else "\n0"
+            yield from _parse_cue(header + "\n".join(lines[begin:stop]) + following + "\n", kind)
 
 
 def _ass(text: str) -> Iterator[Cue | None]:
     format_line = _ASS_FORMAT
-    for line in text.splitlines():
+    for line in text.split("\n"):
         if line.startswith("Format:") and "Text" in line:
             format_line = line
         elif line.startswith("Dialogue:"):

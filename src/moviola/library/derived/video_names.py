@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+import unicodedata
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -226,7 +227,9 @@ def _number(stem: str) -> int:
 
 
 def _words(text: str) -> list[str]:
-    words = (word.lower() for word in _WORD.findall(_HUMP.sub(" ", text)))
+    # macOS takes letters with accents apart in names.
+    whole = unicodedata.normalize("NFC", text)
+    words = (word.lower() for word in _WORD.findall(_HUMP.sub(" ", whole)))
     return [word for word in words if word not in FUNCTION_WORDS]
 
 
@@ -241,4 +244,4 @@ def _path(store: LibraryStore) -> Path:
 
 
 def _recipe(store: LibraryStore) -> str:
-    return f"2 {store.settings.sentence_revision}"
+    return f"3 {store.settings.sentence_revision}"

@@ -224,10 +224,13 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
         )
 
     def encode_again(self, row: int) -> None:
-        """Have a video encoded when its file is indexed the next time; until then it stays as it is."""
+        """Have a video encoded when its file is indexed the next time; until then it stays as it is.
+
+        A refused one is tried again in any case.
+        """
         self._rows(
             "UPDATE videos SET state = 'partial', error = 'waits to be encoded again', mtime_ns = 0 "
-            "WHERE row = ?",
+            "WHERE row = ? AND state <> 'refused'",
             (row,),
         )
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from moviola.errors import InvalidValue
 from moviola.features import MemoryCache
 from moviola.files.sealed import is_sealed, sealed_draft_of
 
@@ -50,8 +51,8 @@ class DiskCache:
         if rows is None:
             rows = make()
             if not self.read_only:
-                # Another process may sweep the folder meanwhile; the entry is then made again when needed.
-                with suppress(FileNotFoundError), sealed_draft_of(path) as draft, draft.open("wb") as file:
+                # The disk may be full, or another process sweep the folder: the next search makes it again.
+                with suppress(InvalidValue), sealed_draft_of(path) as draft, draft.open("wb") as file:
                     np.save(file, rows)
         return rows
 

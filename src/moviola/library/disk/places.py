@@ -21,6 +21,9 @@ __all__ = [
     "Places",
     "Root",
     "is_below",
+    "is_file",
+    "is_folder",
+    "is_there",
     "present_path",
     "root_of",
     "there",
@@ -125,6 +128,19 @@ def is_below(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
 
 
+def is_file(path: str | Path) -> bool:
+    """Whether a file is there; False where that cannot be found out, as on a drive that fails.
+
+    ``Path.is_file`` raises an error there.
+    """
+    return os.path.isfile(path)  # noqa: PTH113
+
+
+def is_folder(path: str | Path) -> bool:
+    """Whether a folder is there; as :func:`is_file`."""
+    return os.path.isdir(path)  # noqa: PTH112
+
+
 def root_of(path: str, roots: Iterable[Root]) -> Root | None:
     """The deepest root above a path."""
     above = (root for root in roots if is_below(path, root.path))
@@ -163,7 +179,7 @@ def why_away(folder: Path, volume: str, held: Iterable[VideoRow]) -> str:
     except OSError as error:
         return f"it cannot be read ({error.strerror})"
     videos = list(held)
-    if not videos or any(_is_there(video.path, video.size) for video in videos):
+    if not videos or any(is_there(video.path, video.size) for video in videos):
         return ""
     if empty:
         return f"it is empty, and held {len(videos)} videos"
@@ -172,7 +188,8 @@ def why_away(folder: Path, volume: str, held: Iterable[VideoRow]) -> str:
     return ""
 
 
-def _is_there(path: str, size: int) -> bool:
+def is_there(path: str, size: int) -> bool:
+    """Whether a file of a size is there."""
     try:
         return Path(path).stat().st_size == size
     except OSError:
@@ -181,7 +198,7 @@ def _is_there(path: str, size: int) -> bool:
 
 def present_path(video: VideoRow, copies: Sequence[Copy]) -> Path | None:
     """The first path of a video that exists; None where its drives are away, or it is gone."""
-    return next((path for path in map(Path, (video.path, *(c.path for c in copies))) if path.is_file()), None)
+    return next((Path(path) for path in (video.path, *(c.path for c in copies)) if is_file(path)), None)
 
 
 def there(video: VideoRow, places: Places) -> VideoRow:

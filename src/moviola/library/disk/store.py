@@ -62,7 +62,7 @@ class LibraryStore:
         NotFound: no library there, and no encoder to create one.
         EncoderMismatch: the library was built with another encoder, revision, segment length or frame rate.
         InvalidValue: a segment is no whole number of frames, or the folder's name is not UTF-8.
-        LibraryError: damaged settings or catalogue.
+        LibraryError: damaged settings or catalogue, or a folder that cannot be examined.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class LibraryStore:
         _require_unicode(self.folder)
         sampling = {"segment_seconds": segment_seconds, "frame_rate": frame_rate}
         chosen = {name: float(value) for name, value in sampling.items() if value is not None}
-        exists = (self.folder / SETTINGS_FILE).is_file()
+        exists = _holds_library(self.folder)
         if not exists:
             _refuse_to_create(self.folder, encoder, read_only)
             _create(
@@ -299,6 +299,21 @@ def _require_unicode(folder: Path) -> None:
     except UnicodeEncodeError as error:
         raise InvalidValue(
             f"{printable(folder.absolute())}: its name is not UTF-8; rename the folder, or name another one"
+        ) from error
+
+
+def _holds_library(folder: Path) -> bool:
+    """Whether a library is in a folder.
+
+    Raises:
+        LibraryError: the folder cannot be examined.
+    """
+    try:
+        return (folder / SETTINGS_FILE).is_file()
+    except OSError as error:
+        raise LibraryError(
+            f"{folder}: cannot be read ({error.strerror}); give this user the right to read it, or name "
+            "another library"
         ) from error
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from moviola.errors import InvalidValue, LibraryError, NotFound
 from moviola.features import Extent
-from moviola.library.disk.places import Copy, held_by, is_below, volume_of
+from moviola.library.disk.places import Copy, held_by, is_below, is_file, is_folder, volume_of
 from moviola.library.disk.removed import RemovedVideo
 from moviola.library.disk.store import LibraryStore
 from moviola.library.ingest.plan import Plan, only_renamed
@@ -124,7 +124,7 @@ def move_root(store: LibraryStore, old: Path, new: Path, *, check: bool = True) 
     if not held:
         raise NotFound(f"{old}: the library has no video there; `moviola library roots` shows its folders")
     there = {str(Path(after, Path(path).relative_to(before))) for path in held}
-    if check and not any(Path(path).is_file() for path in there):
+    if check and not any(map(is_file, there)):
         raise NotFound(
             f"{new}: none of the {len(held)} videos of {old} is there; name the folder that replaces it, "
             "or add --force if it cannot be seen from here"
@@ -134,7 +134,7 @@ def move_root(store: LibraryStore, old: Path, new: Path, *, check: bool = True) 
     with catalogue.transaction():
         moved = catalogue.move_paths(before, after)
         for root in catalogue.roots():
-            if is_below(root.path, after) and Path(root.path).is_dir():
+            if is_below(root.path, after) and is_folder(root.path):
                 catalogue.put_root(replace(root, volume=volume_of(Path(root.path))))
     return moved
 

@@ -2,8 +2,8 @@
 
 Patterns come from :data:`DEFAULTS`, from the root itself (``moviola index --exclude``) and from files
 ``.moviolaignore``, each valid in its folder and below; deeper ones take precedence, and ``!pattern`` includes
-again. A folder with a file ``.nomedia`` is excluded like the defaults. The named folder itself is always
-read.
+again. A folder with a file ``.nomedia`` is excluded like the defaults. The folder of a library always is: its
+cache may hold converted videos. The named folder itself is always read.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from pathspec import GitIgnoreSpec
 
 from moviola.errors import InvalidValue, printable
 from moviola.files.rows import read_text
+from moviola.library.disk.catalogue import CATALOGUE_FILE
+from moviola.library.disk.settings import SETTINGS_FILE
 
 __all__ = ["DEFAULTS", "IGNORE_FILE", "NO_MEDIA", "LeavingOut"]
 
@@ -35,6 +37,8 @@ DEFAULTS = (
     "*.trickplay/",  # Jellyfin's
 )
 """Default exclusions."""
+
+_LIBRARY = frozenset({CATALOGUE_FILE, SETTINGS_FILE})
 
 _Rules = list[tuple[str, GitIgnoreSpec]]
 """Folders without links, and the patterns that hold in and below them; from the top down."""
@@ -71,7 +75,8 @@ class LeavingOut:
         rules = {str(self.root): self._rules}
         for directory, folders, names in os.walk(self.root, onerror=on_error):
             here = rules.pop(directory)
-            if self._defaults and NO_MEDIA in names and directory != str(self.root):
+            hidden = (self._defaults and NO_MEDIA in names) or _LIBRARY.issubset(names)
+            if hidden and directory != str(self.root):
                 self.folders.append(directory)
                 folders.clear()
                 continue

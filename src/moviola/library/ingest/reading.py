@@ -349,8 +349,10 @@ def _put(
     known = {}
     if video.cues is not None:
         had = store.catalogue.cues(video.row)
-        vectors = np.asarray(store.cue_features.read(video.cues), np.float32)
-        known = {cue.text: vector for cue, vector in zip(had, vectors, strict=True)}
+        # A copy of damaged ones would bear a digest that says that they are whole.
+        if store.cue_features.intact(video.cues):
+            vectors = np.asarray(store.cue_features.read(video.cues), np.float32)
+            known = {cue.text: vector for cue, vector in zip(had, vectors, strict=True)}
     rows = store.encoders.sentence_rows(cues, known)
     extent = None if rows is None else store.cue_features.append(rows, store.catalogue.feature_end("cues"))
     shots, repeats = store.catalogue.shots(video.row), store.catalogue.repeats(video.row)

@@ -13,7 +13,17 @@ from pathlib import Path
 
 from moviola.errors import MediaError, NotFound, UnreadableMedia, printable
 from moviola.library.disk.catalogue import VideoRow
-from moviola.library.disk.places import Copy, Root, held_by, is_below, root_of, volume_of, why_away
+from moviola.library.disk.places import (
+    Copy,
+    Root,
+    held_by,
+    is_below,
+    is_folder,
+    is_there,
+    root_of,
+    volume_of,
+    why_away,
+)
 from moviola.library.disk.removed import RemovedVideo
 from moviola.library.ingest.ignore_patterns import LeavingOut
 from moviola.library.ingest.plan import FoundFile, Plan
@@ -61,15 +71,17 @@ def make_plan(
     folders = []
     for source in sources:
         root = _resolved(source)
-        if root.is_dir():
+        if is_folder(root):
             if planner.enter(root, exclude, default_excludes):
                 folders.append(root)
         elif os.path.lexists(root):
             planner.look_at(root, Path(root.name))
         elif planner.lacks(gone := os.path.realpath(source)):
             folders.append(Path(gone))
-        else:
+        elif _is_gone(root):
             raise NotFound(f"{printable(source)}: no such file or folder")
+        else:  # it cannot be examined, and is reported
+            planner.look_at(root, Path(root.name))
     planner.decide()
     planner.find_missing(folders)
     return planner.plan
@@ -107,7 +119,7 @@ class _Seen:
 
     def found(self, video_id: str) -> FoundFile:
         return FoundFile(
-            self.path, video_id, self.status.st_size, self.status.st_mtime_ns, self.hash, self.sidecars
+            self.path, video_id, self.status.st_size, _changed(self.status), self.hash, self.sidecars
         )
 
 
@@ -145,7 +157,7 @@ class _Planner:
             return False
         above = root_of(folder, self._roots.values())
         if above is None or above.path == folder or self._away(above.path):
-            self.plan.offline[folder] = "it is not there"
+            self.plan.offline[folder] = why_away(Path(folder), "", ()) or "it is not there"
         return True
 
     def enter(self, folder: Path, exclude: Sequence[str] | None, default_excludes: bool | None) -> bool:
@@ -223,7 +235,7 @@ class _Planner:
             status = regular_file(path)
             names = self._names_with_subtitles(path.parent)
             beside = _signature(sidecars(path, names)) if names else ""
-            now = (status.st_size, status.st_mtime_ns)
+            now = (status.st_size, _changed(status))
             if (
                 known
                 and known.state != "refused"
@@ -358,8 +370,8 @@ class _Planner:
         """A video whose file is gone: it may have a further path, or is missing."""
         copies = [copy for copy in self._copies.values() if copy.video == video.row]
         for copy in copies:
-            path = Path(copy.path)
-            if path.is_file() and path.stat().st_size == copy.size:
+            if is_there(copy.path, copy.size):
+                path = Path(copy.path)
                 beside = _signature(sidecars(path))
                 file = FoundFile(path, video.video_id, copy.size, copy.mtime_ns, video.hash, beside)
                 self.plan.moved.append((video, file))
@@ -439,6 +451,11 @@ def _is_gone(path: Path) -> bool:
     except OSError:
         return False
     return False
+
+
+def _changed(status: os.stat_result) -> int:
+    """Modification time in nanoseconds, 2262 at the latest: a wrong clock writes what SQLite cannot hold."""
+    return min(status.st_mtime_ns, 2**63 - 1)
 
 
 def _signature(paths: Iterable[Path]) -> str:

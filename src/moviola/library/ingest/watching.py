@@ -22,14 +22,16 @@ from pathlib import Path
 from threading import Event
 from typing import Protocol
 
-from moviola.errors import InvalidValue, LibraryError, LibraryLocked, MissingDependency
-from moviola.library.disk.places import is_below
+from moviola.errors import InvalidValue, LibraryError, LibraryLocked, MissingDependency, NotFound
+from moviola.library.disk.places import is_below, is_folder
 from moviola.library.ingest.report import IngestProgress, IngestReport
 
 __all__ = ["Hours", "Indexes", "WatchOptions", "Watcher", "is_remote"]
 
-# Names as in mountinfo.
+_MOUNTS = Path("/proc/self/mountinfo")
+# Names as there.
 _REMOTE = re.compile(r"nfs|cifs|smb|9p$|afs|ceph|glusterfs|davfs|fuse\.(sshfs|rclone|davfs|s3fs|gvfsd)")
+_ESCAPED = re.compile(r"\\([0-7]{3})")
 # Videos that may be deleted at once, even in a small library.
 _FEW = 10
 # Milliseconds between checks for the end, and the longest burst of events.
@@ -54,6 +56,8 @@ class Hours:
             since, until = map(time.fromisoformat, text.strip().split("-"))
         except ValueError as error:
             raise InvalidValue(f"hours {text!r}: write them as 22:00-06:00") from error
+        if since.tzinfo or until.tzinfo:
+            raise InvalidValue(f"hours {text!r}: they are those of this machine; leave the zones out")
         if since == until:
             raise InvalidValue(f"hours {text!r}: begin and end are the same; leave them out for always")
         return cls(since, until)
@@ -136,7 +140,7 @@ class Watcher:
 
     def __post_init__(self) -> None:
         self.folders = [folder.expanduser().absolute() for folder in self.folders]
-        self._own = str(self.library.absolute())
+        self._own = os.path.realpath(self.library)
 
     def run(self) -> None:
         """Index everything, then every change, until :attr:`stop` is set.
@@ -159,7 +163,7 @@ class Watcher:
 
     def _there(self) -> list[Path]:
         """The folders that are there now."""
-        return [folder for folder in self.folders if folder.is_dir()]
+        return [folder for folder in self.folders if is_folder(folder)]
 
     def _happenings(self) -> Iterator[bool]:
         """Whether something changed, again and again; ends where the set of folders changes."""
@@ -170,14 +174,18 @@ class Watcher:
                 if self._there():
                     return
             return
-        polling = self.options.force_polling or any(is_remote(folder) for folder in there)
-        try:
-            yield from self._heard(there, polling=polling)
-        except OSError as error:  # usually more folders than the system can watch
-            if polling:
-                raise
-            self._warn(f"{error}; polling every {self.options.poll:g} s instead")
-            yield from self._heard(there, polling=True)
+        polls = self.options.force_polling or any(is_remote(folder) for folder in there)
+        for polling in (True,) if polls else (False, True):
+            try:
+                yield from self._heard(there, polling=polling)
+                return
+            except OSError as error:
+                if self._there() != there:  # a drive was unplugged just now
+                    return
+                if polling:
+                    raise
+                # Usually more folders than the system can watch.
+                self._warn(f"{error}; polling every {self.options.poll:g} s instead")
 
     def _heard(self, folders: Sequence[Path], *, polling: bool) -> Iterator[bool]:
         try:
@@ -196,7 +204,8 @@ class Watcher:
                 return
 
     def _concerns(self, _: object, path: str) -> bool:
-        return not is_below(path, self._own)
+        # Paths are reported as the folders were named, or without links, as the system likes.
+        return not is_below(os.path.realpath(path), self._own)
 
     # -- indexing ---------------------------------------------------------------------------------------
 
@@ -216,7 +225,7 @@ class Watcher:
             return now + self.options.poll
         except _Paused:
             return now + self.options.poll
-        except LibraryError as error:
+        except (LibraryError, NotFound) as error:
             if self._there() == list(self.folders):
                 raise
             self._warn(str(error))  # a drive was unplugged, perhaps the library's own
@@ -276,14 +285,14 @@ class Watcher:
 def is_remote(folder: Path) -> bool:
     """Whether a folder is on a network file system; False where the system does not say."""
     try:
-        lines = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = os.fsdecode(_MOUNTS.read_bytes()).splitlines()
         path = os.path.realpath(folder)
     except OSError:
         return False
     kind, longest = "", -1
     for line in lines:
         before, _, after = line.partition(" - ")
-        place = before.split(" ")[4].encode().decode("unicode_escape")
+        place = _ESCAPED.sub(lambda octal: chr(int(octal[1], 8)), before.split(" ")[4])
         if (path == place or path.startswith(place.rstrip("/") + "/")) and len(place) > longest:
             kind, longest = after.split(" ")[0], len(place)
     return bool(_REMOTE.match(kind))

@@ -12,6 +12,7 @@ In JSON lines, which :meth:`Kept.export` writes and :meth:`Kept.take` reads, an 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -45,7 +46,8 @@ CREATE TABLE IF NOT EXISTS reported_to (
 
 
 class Kept(LateDatabase):
-    """The entries of a library; for any number of threads and processes.
+    """The entries of a library; for any number of threads and processes. Where its folder cannot be written,
+    they can be read.
 
     Args:
         folder: the library.
@@ -58,7 +60,7 @@ class Kept(LateDatabase):
     script, tables, format = _TABLES, ("entries", "alerts", "reported", "reported_to"), 1
 
     def __init__(self, folder: Path) -> None:
-        super().__init__(folder / KEPT_FILE)
+        super().__init__(folder / KEPT_FILE, read_only=not os.access(folder, os.W_OK))
         # SQLite lets threads that wait for each other look again and again, and gives up after five seconds.
         self._turn = Lock()
         self._is_there()
