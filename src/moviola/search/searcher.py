@@ -81,7 +81,7 @@ class Searcher:
             gatherer.search([query for query in checked if isinstance(query, Text)], rows)
             for query in checked:
                 answers.append(self._answer(gatherer, query, rows, options))
-                gatherer.forget()  # thousands of queries would fill the memory
+                gatherer.forget()  # the moments of thousands of queries would fill the memory
                 if progress:
                     progress(len(answers))
         for answer in answers:
