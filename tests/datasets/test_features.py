@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
@@ -17,7 +18,7 @@ from moviola.cli import all_commands
 from moviola.datasets.annotations import Collector
 from moviola.datasets.feature_check import check_features
 from moviola.errors import DataError, InvalidValue, NotFound
-from moviola.features import KeyedShards, convert, open_features
+from moviola.features import KeyedShards, convert, open_features, published
 
 app = all_commands()
 
@@ -72,6 +73,23 @@ def test_every_form_reads_the_same_and_converts(write, arrays: Arrays, tmp_path:
     for one in (source, again):
         with pytest.raises(NotFound, match="no features of 'gone'"):
             one.read("gone")
+
+
+def test_the_keys_of_one_file_are_listed_once(arrays: Arrays, tmp_path: Path, monkeypatch: Any) -> None:
+    file, listed = published._safetensors_file(as_tensors(arrays, tmp_path)), list[str]()
+
+    class Listing:
+        def keys(self) -> list[str]:
+            listed.append("keys")
+            return list(file.keys())
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(file, name)
+
+    monkeypatch.setattr(published, "_safetensors_file", lambda _: Listing())
+    source = open_features(tmp_path / "all.safetensors")
+    assert [source.read(key).shape for key in source.keys()] == [arrays[key].shape for key in sorted(arrays)]  # noqa: SIM118
+    assert listed == ["keys"]
 
 
 def test_a_vector_is_one_row(tmp_path: Path) -> None:

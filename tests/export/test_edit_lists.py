@@ -18,7 +18,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moviola.errors import InvalidValue, MediaError, MissingDependency, NotFound
-from moviola.export import FORMATS, Selection, Timebase, lay_out, read_sources, write_moments
+from moviola.export import (
+    FORMATS,
+    Selection,
+    Timebase,
+    clip_name,
+    lay_out,
+    read_sources,
+    write_moments,
+)
 from moviola.export.edl import reel_names
 from moviola.export.timebase import parse_rate
 from moviola.export.timeline import SourceVideo
@@ -380,6 +388,14 @@ def test_chapters_by_video(tmp_path: Path) -> None:
     assert [cue[:2] for cue in cues(written.files[0])] == [(0, 1000), (6000, 7000)]
 
 
+def test_long_names_of_videos_are_cut(tmp_path: Path) -> None:
+    """A name of a file that its file system takes, and what an export adds to it."""
+    chosen = moments((f"{'海' * 83}1.mp4", 0, 1), (f"{'海' * 83}2.mp4", 0, 1))
+    written = write_moments(chosen, {}, tmp_path / "out", "vtt-videos")
+    assert [path.name for path in written.files] == [f"{'海' * 60}.vtt", f"{'海' * 60}-2.vtt"]
+    assert len(clip_name(chosen[0]).encode()) < 255
+
+
 def test_chapters_of_the_film(tmp_path: Path, rates: dict[str, str]) -> None:
     chosen = moments(("25", 0.5, 1.0), ("df", 0.0, 1.0))
     write_moments(chosen, rates, tmp_path / "a.vtt", "vtt-film")
@@ -437,6 +453,7 @@ def test_wrong_calls_are_named(tmp_path: Path, rates: dict[str, str]) -> None:
         (lambda: write_moments(one, rates, tmp_path / "a.edl", rate="x"), "rate 'x'"),
         (lambda: write_moments(one, rates, tmp_path / "c", "clips", mode="fast"), "mode 'fast'"),
         (lambda: write_moments(one, rates, tmp_path / "a.mp4", size="3x3"), "size '3x3'"),
+        (lambda: write_moments(one, rates, tmp_path / "a.mp4", size="64xnox48"), "size '64xnox48'"),
         (lambda: write_moments(one, rates, tmp_path / "a.png", columns=0), "columns 0"),
     ):
         with pytest.raises(InvalidValue, match=message):

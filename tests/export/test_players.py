@@ -69,7 +69,16 @@ def test_what_is_not_installed_is_named(installed: set[str], player: str | None)
 
 
 @pytest.mark.parametrize(
-    "player", ["celluloid", "x {path} {begin}", "x {path} {", "x '{path}", "x {path} {0}"]
+    "player",
+    [
+        "celluloid",
+        "x {path} {begin}",
+        "x {path} {",
+        "x '{path}",
+        "x {path} {0}",
+        "x {path.name} {path}",
+        "x {path[name]} {path}",
+    ],
 )
 def test_commands_that_cannot_be_filled_are_refused(installed: set[str], player: str) -> None:
     installed.update({"celluloid", "x"})

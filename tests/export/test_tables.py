@@ -42,6 +42,13 @@ def test_any_words_are_read_back(
         assert read_moments(out)[0] == chosen
 
 
+def test_short_times_of_steps_are_read_back(tmp_path: Path) -> None:
+    steps = tuple(Moment("a", *span, 0.5, 1) for span in ((0.0, 1e-05), (2e-05, 3.5)))
+    write_moments([Moment("a", 0.0, 3.5, 0.5, 1, steps=steps)], {}, tmp_path / "steps.csv")
+    (read,), _ = read_moments(tmp_path / "steps.csv")
+    assert [(step.start, step.end) for step in read.moment.steps] == [(0.0, 1e-05), (2e-05, 3.5)]
+
+
 def test_no_cell_is_a_formula(tmp_path: Path) -> None:
     nasty = [
         Selection(Moment("=v", 0, 1, 0.5, rank, snippet=start + "x"), start + "cmd", start)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -65,6 +65,19 @@ def refined_span(curve: list[float], span: Span) -> tuple[float, float]:
 def test_a_plateau_is_found_to_the_second() -> None:
     curve = [0.1] * 8 + [0.8] * 6 + [0.1] * 10
     assert refined_span(curve, Span(8, 12)) == (8, 14)
+
+
+@pytest.mark.parametrize("similarity", [0.5, -0.3, 0.0])
+def test_in_a_still_picture_the_proposal_stays(similarity: float) -> None:
+    assert refined_span([similarity] * 60, Span(20, 24)) == (20, 24)
+    assert refined_span([similarity] * 57 + [similarity - 0.2] * 3, Span(44, 52)) == (44, 52)
+
+
+def test_what_lies_behind_the_end_is_cut_to_the_video() -> None:
+    features = replace(videos_of([0.5] * 14, [0.5] * 4), durations=np.array([10.0, 4.0]))
+    start, end = features.clip_spans(np.array([0, 0, 1]), [12.0, 8.0, 0.0], [14.0, 12.0, 4.0])
+    assert (start < end).all() and end.max() <= 10
+    np.testing.assert_allclose(np.stack([start, end], 1), [(9.999, 10), (8, 10), (0, 4)])
 
 
 def test_times_count_from_the_video() -> None:

@@ -6,6 +6,7 @@ import json
 import sys
 import threading
 from collections.abc import Iterator
+from http.client import BadStatusLine, InvalidURL
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
@@ -58,6 +59,19 @@ def test_a_new_video_is_reported_once(library: Library, films: Path, tmp_path: P
     library.index(films)
     assert Alerts(library, options).check() == 0
     assert len(out.read_text().splitlines()) == 1
+
+
+def test_a_long_video_leaves_room_for_the_others(library: Library, films: Path, tmp_path: Path) -> None:
+    out = tmp_path / "found.jsonl"
+    alerts = Alerts(library, AlertOptions(command=(sys.executable, "-c", WRITES, str(out))))
+    assert alerts.check() == 0
+    often = [Cue(4.0 * place, 4.0 * place + 1, "An umbrella.") for place in range(30)]
+    write_video(films / "long.mp4", scene((40, 90, 30), 120, 2), rate=1, subtitles=often)
+    film(films / "new.mp4", "My umbrella, please.", 3)
+    library.index(films)
+    assert alerts.check() == 2
+    found = {one["video_id"]: len(one["moments"]) for one in map(json.loads, out.read_text().splitlines())}
+    assert found == {"long": 10, "new": 1}
 
 
 class _Receiver(BaseHTTPRequestHandler):
@@ -126,7 +140,24 @@ def test_one_receiver_that_fails_does_not_repeat_the_other(
     assert len(out.read_text().splitlines()) == 2 and len(posted) == 2
 
 
-def test_an_address_is_one() -> None:
-    with pytest.raises(InvalidValue, match="webhook 'file:///etc'"):
-        AlertOptions(webhook="file:///etc")
+@pytest.mark.parametrize("error", [BadStatusLine("?"), InvalidURL("a blank"), UnicodeError("a long label")])
+def test_an_answer_that_is_none_is_a_failure(
+    library: Library, films: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture,
+    error: Exception,
+) -> None:  # fmt: skip
+    def fails(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(module, "_PAUSES", (0.0,))
+    monkeypatch.setattr(module, "urlopen", fails)
+    alerts = Alerts(library, AlertOptions(webhook="http://127.0.0.1:9/found"))
+    finding = {"search": "umbrellas", "video_id": "new", "path": "new.mp4", "moments": []}
+    assert not alerts._deliver(finding, "hash") and "not reported to the webhook" in caplog.text
+    assert library.kept.remember_alert("umbrellas", "hash", "webhook")  # to be tried again
+
+
+@pytest.mark.parametrize("webhook", ["file:///etc", "http://[::1", "http://a:x/found", "found"])
+def test_an_address_is_one(webhook: str) -> None:
+    with pytest.raises(InvalidValue, match="give an address"):
+        AlertOptions(webhook=webhook)
     assert not AlertOptions() and AlertOptions(command=("true",))

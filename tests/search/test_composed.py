@@ -166,11 +166,45 @@ def test_chains_against_all_pairs(first: list[Found], second: list[Found], gap: 
         assert one.row != other.row or one.span.iou(other.span) <= 0.5
 
 
+def test_of_chains_that_overlap_the_one_with_more_matches_stays() -> None:
+    opens = Found(1, Span(0, 2), 0.9, "visual")
+    weak, close = (Found(1, Span(3, end), 0.9, "visual", match=match) for end, match in ((5, 0.1), (6, 0.3)))
+    (chain,) = chains([[opens], [weak, close]], [60.0])
+    assert chain.steps == (opens, close)
+    assert chains([[], []], [60.0]) == []
+
+
+def test_a_chain_says_what_its_words_are() -> None:
+    said, written = (
+        Found(1, Span(start, start + 2), 0.9, kind, "words", snippet_kind=kind)
+        for start, kind in ((0, "subtitle"), (9, "text"))
+    )
+    seen = Found(1, Span(3, 5), 0.9, "visual")
+    (two,) = chains([[said], [seen]], [60.0])
+    (three,) = chains([[said], [seen], [written]], [60.0, 60.0])
+    assert (two.snippet_kind, three.snippet_kind) == ("subtitle", "")
+
+
 # ---- exclusions --------------------------------------------------------------------------------------------
 
 
 def scores(moments: list[Moment]) -> dict[tuple[str, float, float], float]:
     return dict(zip(places(moments), (m.score for m in moments), strict=True))
+
+
+def test_exclusions_count_where_only_a_part_is_searched(library: Library) -> None:
+    """The middle of the speech is not in that part, but the moment overlaps it."""
+    part = Filter.parse(where="0..1.9")
+    (plain,) = answer(library, RED, videos=["film0"], filter=part, by="all")
+    (without,) = answer(library, RED.without("umbrella"), videos=["film0"], filter=part)
+    assert plain.end > 1 and without.score < plain.score / 4
+
+
+def test_two_texts_that_are_said_together_stand_above_one(library: Library) -> None:
+    for by in ("subtitles", "all"):
+        together = answer(library, Text("umbrella") + "lighthouse", by=by)[0]
+        apart = answer(library, Text("umbrella") + "harbour", by=by)[0]
+        assert together.score > apart.score + 0.2
 
 
 @pytest.mark.parametrize("models", ["untrained", "trained"])

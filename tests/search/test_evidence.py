@@ -13,6 +13,7 @@ from moviola.errors import InvalidValue
 from moviola.retrieval import CurveRefiner, Refiner, ShotRefiner
 from moviola.retrieval.phrases import phrases_of
 from moviola.search import By, Library, LikeMoment, SearchOptions, SearchQuery, Text, WeightedSum, answers
+from moviola.search.evidence import EvidenceGatherer
 from moviola.types import Query
 
 RED, GREEN = Text("a red square"), Text("something green")
@@ -103,6 +104,30 @@ def test_a_batch_is_encoded_and_searched_for_at_once(library: Library, calls: Ca
     first, second, third = library.search_many(queries)
     assert calls.batches == [1, 1] and calls.searches == 1
     assert first == third != second
+
+
+def test_of_a_batch_the_moments_of_one_query_are_held_at_a_time(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searcher, made = library._searcher, list[EvidenceGatherer]()
+
+    def gatherer(*given: Any, own: Any = searcher._gatherer) -> EvidenceGatherer:
+        made.append(own(*given))
+        return made[0]
+
+    monkeypatch.setattr(searcher, "_gatherer", gatherer)
+    held: list[int] = []
+    library.search_many([RED, GREEN, RED + GREEN], progress=lambda _: held.append(len(made[0]._seen)))
+    assert held == [0, 0, 0] and len(made[0]._hits) == 3
+
+
+def test_cues_that_come_in_between_two_counts_change_no_more_than_a_weight(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = library.search("the umbrella", by="subtitles")
+    counts = {**library.catalogue.cue_counts(), "subtitle": 1}  # two cues have "the"
+    monkeypatch.setattr(library.catalogue, "cue_counts", lambda: counts)
+    assert [m.span for m in library.search("the umbrella", by="subtitles")] == [m.span for m in expected]
 
 
 def _reads_phrases(library: Library) -> None:

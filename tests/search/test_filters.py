@@ -44,6 +44,7 @@ def test_dates_have_whole_days() -> None:
     assert Filter.parse(modified="2024-05-02..2024-05-02").rows(videos) == {1}
     assert Filter.parse(modified="2024-05-02..").rows(videos) == {1, 2}
     assert Filter.parse(modified="..2024-05-02T23:00").rows(videos) == {0}
+    assert Filter.parse(modified="..2024-05-02 23:00").rows(videos) == {0}
     zone = datetime.fromtimestamp(days[1], UTC)
     assert Filter(modified=(zone, None)).rows(videos) == {1, 2}
 
@@ -91,6 +92,7 @@ def test_positions(where: str, duration: float, stretch: tuple[float, float]) ->
         ({"moment_length": "a..b"}, "'a' is no time"),
         ({"modified": "yesterday.."}, "2024-05-31"),
         ({"modified": "2024-06-01..2024-05-01"}, "must not be above"),
+        ({"taken": "0001"}, "taken 0001-01-01 .* years from 0002"),
         ({"where": "120%.."}, "at most 100%"),
         ({"where": "x.."}, "'x' is no time"),
     ],

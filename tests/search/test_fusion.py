@@ -42,6 +42,11 @@ def test_added_evidence_never_lowers_a_score(seen: float, heard: float) -> None:
     assert max(seen, heard) - 1e-12 <= moment.score <= 1
 
 
+def test_evidence_of_one_kind_keeps_its_name() -> None:
+    (moment,) = fused([found(1, 0, 2, 0.5, "subtitle")], [found(1, 1, 3, 0.4, "subtitle")])
+    assert (moment.source, moment.score) == ("subtitle", pytest.approx(0.7))
+
+
 def test_words_of_two_kinds_support_each_other() -> None:
     written = Found(1, Span(0, 10), 0.6, "text", "THE HARBOUR", snippet_kind="text")
     spoken = Found(1, Span(4, 6), 0.8, "speech", "the harbour", snippet_kind="speech")

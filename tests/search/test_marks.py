@@ -14,9 +14,20 @@ from hypothesis import strategies as st
 from full_disk import full_disk
 from moviola.errors import DataError, EncoderMismatch, InvalidValue, LibraryError, NotFound
 from moviola.library import concept_name, keep_concept
-from moviola.search import Library, LikeMoment, LikePicture, Marked, MarkedMoment, SearchQuery, Text
+from moviola.search import (
+    Library,
+    LikeMoment,
+    LikePicture,
+    Marked,
+    MarkedMoment,
+    SearchOptions,
+    SearchQuery,
+    Text,
+)
+from moviola.search.found import Found
 from moviola.search.last_answer import query_from_json, query_to_json
 from moviola.search.queries import as_query, compose
+from moviola.search.relevance_curve import score_curve
 from moviola.types import Moment
 
 RED, GREEN = Text("a red square"), Text("something green")
@@ -40,6 +51,14 @@ def test_marks_are_values() -> None:
         Marked.of(RED, [a], [a])
     with pytest.raises(InvalidValue, match="no marks"):
         Marked(RED)
+
+
+def test_marks_on_a_marked_query_add_up() -> None:
+    named, one, other = as_query("@our-logo"), MarkedMoment("a", 1, 2), MarkedMoment("b", 3, 4)
+    assert Marked(named, (one,)) == Marked(None, (one,), concept="our-logo")
+    assert Marked(Marked(RED, (one,), (other,)), (), (one,)) == Marked(RED, (), (one, other))
+    with pytest.raises(InvalidValue, match="@our-logo, @door: name one concept"):
+        Marked(named, (one,), concept="door")
 
 
 def test_marks_are_written_as_text() -> None:
@@ -139,6 +158,31 @@ def test_a_curve_rises_where_it_was_marked(library: Library) -> None:
     assert (lifted >= plain - 1e-9).all() and (lifted[inside] > plain[inside]).all()
 
 
+def test_a_curve_falls_where_it_looks_like_what_is_excluded(library: Library) -> None:
+    times, plain = library.curve(RED, "film0")
+    _, lowered = library.curve(RED.without(Marked(None, (BLOCK,))), "film0")
+    inside = (times > 3) & (times < 6)
+    assert (lowered <= plain + 1e-9).all() and (lowered[inside] < plain[inside] / 2).all()
+
+
+@pytest.mark.parametrize("rate", [1, 3, 10])
+def test_each_clip_of_a_curve_is_compared_by_itself(library: Library, rate: int) -> None:
+    """At 10 clips a second, the bounds of one in ten round into a neighbour."""
+    searcher, compared = library._searcher, list[tuple[int, int]]()
+    view = searcher._viewer.view()
+    features = replace(view.features, clip_seconds=1 / rate, counts=view.features.counts * 0 + 100)
+    gatherer = searcher._gatherer(replace(view, features=features), SearchOptions())
+    video = replace(library.catalogue.video("film0"), duration=99.4 / rate)
+
+    def likeness(found: list[Found]) -> tuple[object, object]:
+        compared.extend(gatherer._clips_of(one)[0] for one in found)
+        return np.empty((0, 1)), np.empty(0)
+
+    gatherer.likeness = likeness  # type: ignore[method-assign, assignment]
+    score_curve(gatherer, Marked(None, (BLOCK,)), video)
+    assert compared == [(clip, clip + 1) for clip in range(100)]
+
+
 def test_marks_that_are_nowhere_are_named(library: Library) -> None:
     with pytest.raises(NotFound, match="film9"):
         library.search(Marked(RED, (MarkedMoment("film9", 1, 2),)))
@@ -157,6 +201,10 @@ def test_what_was_taught_stands_in_queries(library: Library) -> None:
     assert by_name == library.search(Marked(None, (BLOCK,)), by="visual")
     assert library.search("@our-logo in a room")[0].video_id == "film0"
     assert library.search(Text("a wall").then("@our-logo"), by="visual") is not None
+    marked_again = Marked(as_query("@our-logo"), (MarkedMoment("film1", 9.0, 12.0),))
+    assert {m.video_id for m in library.search(marked_again)[:2]} == {"film0", "film1"}
+    library.teach("Our Logo!", marked_again)
+    assert library.concepts()[0].moments == ("film1@9-12", "film0@3-6")
     library.remove(["film0"])
     assert library.search("@our-logo", by="visual")
     library.forget("@our-logo")

@@ -14,12 +14,14 @@ from moviola.errors import InvalidValue, MediaError, MoviolaError, NotFound
 from moviola.media import cut, probe
 from moviola.types import Moment
 
-__all__ = ["clip_name", "export_clip", "export_clips", "require_no_source", "source_of"]
+__all__ = ["clip_name", "export_clip", "export_clips", "file_stem", "require_no_source", "source_of"]
 
 # Codecs that browsers play, so that a cut needs no encoding.
 _COPYABLE = {"h264"}
 # Container brands of MP4.
 _SUFFIXES = {".mp4", ".m4v", ".mov"}
+# Leaves room for rank, times, suffix, and what marks a draft.
+_STEM_BYTES = 180
 
 
 def export_clips(
@@ -148,5 +150,11 @@ def require_no_source(out: Path, sources: Iterable[str | Path]) -> None:
 
 def clip_name(moment: Moment) -> str:
     """A file name made of rank, video and time."""
-    video = re.sub(r"[^\w.-]+", "_", moment.video_id).strip("._") or "video"
+    video = file_stem(moment.video_id)
     return f"{moment.rank:03d}_{video}_{moment.start:.1f}-{moment.end:.1f}.mp4"
+
+
+def file_stem(video_id: str) -> str:
+    """A video's id as a part of file names, which file systems limit to some 255 bytes."""
+    plain = re.sub(r"[^\w.-]+", "_", video_id).strip("._")
+    return plain.encode()[:_STEM_BYTES].decode(errors="ignore") or "video"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,6 +19,7 @@ CARD_SECONDS = 2.0
 
 # Larger sizes are refused for H.264 by browsers and phones.
 _LONGEST_SIDE = 3840
+_SIZE = re.compile(r"([0-9]{1,5})[xX]([0-9]{1,5})")
 
 
 def write_film(
@@ -69,14 +71,13 @@ def parse_size(text: str) -> tuple[int, int]:
     Raises:
         InvalidValue: another form, odd or too large.
     """
-    sides = [
-        int(side) for side in text.lower().split("x") if side.isascii() and side.isdigit() and len(side) < 6
-    ]
-    if len(sides) != 2 or min(sides) < 2 or max(sides) > _LONGEST_SIDE or sides[0] % 2 or sides[1] % 2:
+    found = _SIZE.fullmatch(text)
+    width, height = (int(side) for side in found.groups()) if found else (0, 0)
+    if min(width, height) < 2 or max(width, height) > _LONGEST_SIDE or width % 2 or height % 2:
         raise InvalidValue(
             f"size {text!r}: write WIDTHxHEIGHT, even, at most {_LONGEST_SIDE}, such as 1280x720"
         )
-    return sides[0], sides[1]
+    return width, height
 
 
 def _within_limits(size: tuple[int, int]) -> tuple[int, int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -13,7 +12,7 @@ from typing import Any, Literal
 
 from moviola.errors import BrokenPlugin, InvalidValue, MissingDependency
 from moviola.export.chapters import write_film_chapters, write_video_chapters
-from moviola.export.clips import export_clips, require_no_source
+from moviola.export.clips import export_clips, file_stem, require_no_source
 from moviola.export.edl import write_cuts, write_markers
 from moviola.export.fcpxml import write_fcpxml
 from moviola.export.film import CARD_SECONDS, parse_size, write_film
@@ -269,7 +268,7 @@ def _chapters_by_video(export: Export) -> Written:
         by_video[selection.moment.video_id].append(selection)
     files: dict[Path, str] = {}
     for video_id, own in by_video.items():
-        stem = plain = re.sub(r"[^\w.-]+", "_", video_id).strip("._") or "video"
+        stem = plain = file_stem(video_id)
         number = 1
         while (path := export.out / f"{stem}.vtt") in files:
             number += 1

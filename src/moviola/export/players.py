@@ -110,7 +110,7 @@ def _filled(arguments: str, path: Path, span: Span) -> list[str]:
     values = {"path": str(path), "start": f"{span.start:.3f}", "end": f"{span.end:.3f}"}
     try:
         return [word.format(**values) for word in shlex.split(arguments)]
-    except (ValueError, KeyError, IndexError) as error:
+    except (ValueError, LookupError, AttributeError, TypeError) as error:
         raise InvalidValue(
             f"player {arguments!r}: only {{path}}, {{start}} and {{end}} may be in braces, and quotes "
             "must be closed"

@@ -115,5 +115,6 @@ def _steps(row: Mapping[str, Any]) -> Any:
     given = row.get("steps")
     if not isinstance(given, str):
         return given
-    steps = [step.partition("-")[::2] for step in given.split()]
-    return [{"video_id": row.get("video_id"), "start": start, "end": end} for start, end in steps]
+    # A time may have an exponent: 1e-05.
+    steps = [(*re.split(r"(?<![eE])-", step, maxsplit=1), "") for step in given.split()]
+    return [{"video_id": row.get("video_id"), "start": start, "end": end} for start, end, *_ in steps]

@@ -145,7 +145,8 @@ def parse_rate(text: str) -> Fraction:
         InvalidValue: no number above 0.
     """
     try:
-        rate = Fraction(text)
+        # An exponent of some digits is a number of as many digits as it says.
+        rate = Fraction(0) if "e" in text.lower() else Fraction(text)
     except (ValueError, ZeroDivisionError):
         rate = Fraction(0)
     if not 0 < rate <= 1000:

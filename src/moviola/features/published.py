@@ -184,12 +184,13 @@ class _Safetensors:
 
     def __init__(self, path: Path) -> None:
         self._path, self._file = path, _safetensors_file(path)
+        self._keys = dict.fromkeys(self._file.keys())  # the file makes a new list each time
 
     def keys(self) -> tuple[str, ...]:
-        return tuple(self._file.keys())
+        return tuple(self._keys)
 
     def _known(self, key: str) -> str:
-        if key not in self._file.keys():  # noqa: SIM118 - no mapping, only keys()
+        if key not in self._keys:
             raise NotFound(f"{self._path}: no features of {key!r}")
         return key
 

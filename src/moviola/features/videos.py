@@ -194,7 +194,11 @@ class VideoFeatures:
     def clip_spans(
         self, video: int | Integers, start: Any, end: Any
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Spans (n,) in seconds cut to a video, or to the videos (n,); none is shorter than 1 ms."""
-        begin = np.maximum(np.asarray(start, dtype=np.float64), 0.0)
-        stop = np.minimum(np.asarray(end, dtype=np.float64), self.durations[video])
+        """Spans (n,) in seconds cut to a video, or to the videos (n,); none is shorter than 1 ms.
+
+        What lies behind the end, where a video has more clips than its duration holds, becomes its last 1 ms.
+        """
+        duration = self.durations[video]
+        begin = np.maximum(np.minimum(np.asarray(start, dtype=np.float64), duration - 1e-3), 0.0)
+        stop = np.minimum(np.asarray(end, dtype=np.float64), duration)
         return begin, np.maximum(stop, begin + 1e-3)

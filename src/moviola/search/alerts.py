@@ -14,9 +14,9 @@ import logging
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
+from http.client import HTTPException
 from threading import Event
 from typing import Any
-from urllib.error import URLError
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
@@ -28,6 +28,8 @@ __all__ = ["AlertOptions", "Alerts"]
 # Seconds that a command and a webhook may take, and pauses before a webhook is tried again.
 _COMMAND_SECONDS, _WEBHOOK_SECONDS = 60.0, 10.0
 _PAUSES = (1.0, 5.0)
+# Most moments of a finding; without a limit, a long video would leave no room for the others.
+_MOMENTS = 10
 
 log = logging.getLogger("moviola.alerts")
 
@@ -50,12 +52,19 @@ class AlertOptions:
     webhook: str = ""
 
     def __post_init__(self) -> None:
-        address = urlsplit(self.webhook)
-        if self.webhook and not (address.scheme in ("http", "https") and address.hostname):
+        if self.webhook and not _is_address(self.webhook):
             raise InvalidValue(f"webhook {self.webhook!r}: give an address such as https://example.org/found")
 
     def __bool__(self) -> bool:
         return bool(self.command or self.webhook)
+
+
+def _is_address(text: str) -> bool:
+    try:
+        address = urlsplit(text)
+        return address.scheme in ("http", "https") and bool(address.hostname) and address.port != 0
+    except ValueError:  # brackets that are not closed, a port that is no number
+        return False
 
 
 class Alerts:
@@ -90,7 +99,9 @@ class Alerts:
         if not new:
             return 0
         try:
-            found = self._library.search_saved(name, top_k=10 * len(new), videos=list(new)).strong
+            found = self._library.search_saved(
+                name, top_k=_MOMENTS * len(new), per_video=_MOMENTS, videos=list(new)
+            ).strong
         except MoviolaError as error:
             log.warning("search %s: %s", name, error)
             return 0
@@ -128,7 +139,7 @@ class Alerts:
                 continue
             try:
                 give(body)
-            except (OSError, subprocess.SubprocessError, URLError) as error:
+            except (OSError, subprocess.SubprocessError, HTTPException, ValueError) as error:
                 log.warning(
                     "search %s, video %s: not reported to the %s: %s",
                     name, finding["video_id"], receiver, error,
@@ -150,6 +161,6 @@ class Alerts:
             try:
                 with urlopen(request, timeout=_WEBHOOK_SECONDS):
                     return
-            except OSError:
+            except (OSError, HTTPException):
                 if pause is None or self._stop.wait(pause):
                     raise

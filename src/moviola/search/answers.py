@@ -108,7 +108,7 @@ def _wanted(steps: Sequence[SearchQuery]) -> list[Simple]:
 def _marked(gatherer: EvidenceGatherer, query: Marked, rows: Rows, segments: int) -> list[Found]:
     marks = gatherer.marks(query)
     moments = [] if query.query is None else candidates(gatherer, query.query, rows, segments)
-    if query.query is None or isinstance(query.query, Simple):
+    if isinstance(query.query, Simple | None):
         alike = gatherer.alike(marks, rows, segments)
         if query.query is not None:
             alike = _with_text(gatherer, query.query, alike)

@@ -89,7 +89,8 @@ class CueSearch:
         total, weight = sum(catalogue.cue_counts().values()), 0.0
         for word in words:
             holding = catalogue.cues_with(word)
-            weight += max(math.log((total - holding + 0.5) / (holding + 0.5)), 1e-6)
+            others = max(total - holding, 0)  # cues may come in between two counts
+            weight += max(math.log((others + 0.5) / (holding + 0.5)), 1e-6)
         for match in catalogue.match_cues(words, _CUES, rows, kinds):
             yield (match.video, match.number), _WORDS_CEILING * min(1.0, match.score / weight)
 

@@ -21,6 +21,7 @@ import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +38,7 @@ from moviola.retrieval.segments import normalised
 from moviola.search.cues import CueSearch
 from moviola.search.filters import Filter
 from moviola.search.found import Found
+from moviola.search.fusion import fused
 from moviola.search.name_evidence import NameSearch
 from moviola.search.queries import (
     LikeMoment,
@@ -70,7 +72,7 @@ class Evidence:
 
     Attributes:
         seen: moments by pictures, best first.
-        said: moments by speech or text, weighted by the part's share, in no order.
+        said: moments by speech or text, each term weighted by its share, in no order.
         shares: how well the names of videos match, in (0, 1], by row number.
     """
 
@@ -172,8 +174,13 @@ class EvidenceGatherer:
             rows: videos to search.
             segments: number of segments to retrieve.
         """
-        seen, said = self.seen(thing, rows, segments), self.said(thing, rows)
+        seen, said = self.seen(thing, rows, segments), self.there(self.said(thing, rows))
         return Evidence(seen, said, self.shares(thing, rows))
+
+    def forget(self) -> None:
+        """Drop the moments that were gathered; what is encoded and the segments stay."""
+        self._seen.clear()
+        self._said.clear()
 
     def search(self, things: Sequence[Simple], rows: Rows, segments: int = SEGMENTS) -> None:
         """Retrieve the segments of several parts in one scope, all texts in one batch."""
@@ -216,27 +223,26 @@ class EvidenceGatherer:
         ]
 
     def said(self, thing: Simple, rows: Rows) -> list[Found]:
-        """Moments by speech or text, weighted by the part's share."""
+        """Moments by speech or text, wherever in their videos; terms at the same time support each other."""
         if not self.kinds:
             return []
         total = sum(weight for _, weight in _terms(thing))
         with stage("cues"):
-            return [
-                replace(found, score=found.score * weight / total)
+            by_term = (
+                [replace(found, score=found.score * weight / total) for found in self._cues_of(term, rows)]
                 for term, weight in _terms(thing)
                 if isinstance(term, Text)
-                for found in self._cues_of(term, rows)
-            ]
+            )
+            return reduce(fused, by_term, [])
 
     def _cues_of(self, text: Text, rows: Rows) -> list[Found]:
         if (text, rows) not in self._said:
             # A title card with a similar meaning must not stand above the pictures themselves.
             meant = self.kinds if self.texts is None else [kind for kind in self.kinds if kind != "text"]
             vector = self._sentences.get(text.text)
-            moments = self.cues.moments(
+            self._said[text, rows] = self.cues.moments(
                 self.view, text.text, vector, rows=rows, kinds=self.kinds, meant=meant
             )
-            self._said[text, rows] = self.there(moments)
         return self._said[text, rows]
 
     def shares(self, thing: Simple, rows: Rows) -> Mapping[int, float]:

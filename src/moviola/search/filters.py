@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime, time, timedelta
+from datetime import date, datetime, time, timedelta
 from fnmatch import fnmatchcase
 from itertools import chain
 from pathlib import Path
@@ -134,9 +135,14 @@ class Filter:
                 if bound is not None and not bound >= 0:
                     raise InvalidValue(f"{name} {bound}: give seconds, 0 or more")
             _require_order(name, low, high)
-        since, until = (bound and bound.astimezone() for bound in self.modified)
-        _require_order("modified", since, until)
-        _require_order("taken", *(bound and bound.astimezone() for bound in self.taken))
+        for name in ("modified", "taken"):
+            first, last = getattr(self, name)
+            try:
+                bounds = [bound and bound.astimezone() for bound in (first, last)]
+            except (ValueError, OverflowError, OSError) as error:
+                # The first and the last year do not exist in every zone.
+                raise InvalidValue(f"{name} {first}..{last}: give years from 0002 to 9998") from error
+            _require_order(name, *bounds)
         for bound in self.where:
             if bound is not None and not math.isfinite(bound.value):
                 raise InvalidValue(f"where {bound.value}: give finite positions")
@@ -320,8 +326,8 @@ def _require_order(name: str, low: float | datetime | None, high: float | dateti
 
 def _dates(text: str) -> tuple[datetime | None, datetime | None]:
     since, until = parse_range(text, "date", _date)
-    if until is not None and "T" not in text.partition("..")[2]:
-        until = datetime.combine(until.date(), time.max)
+    with suppress(ValueError):  # a time of the day, which stands as it is
+        until = until and datetime.combine(date.fromisoformat(text.partition("..")[2].strip()), time.max)
     return since, until
 
 
@@ -355,10 +361,8 @@ def _period(text: str, what: str) -> tuple[datetime, datetime]:
 
 def _date(text: str, what: str) -> datetime:
     try:
-        moment = datetime.fromisoformat(text.strip())
-        moment.astimezone().timestamp()  # years at both ends of the calendar do not exist in every zone
-        return moment
-    except (ValueError, OverflowError, OSError) as error:
+        return datetime.fromisoformat(text.strip())
+    except ValueError as error:
         raise InvalidValue(
             f"{what} {text!r}: write it as 2024-05-31, or with a time as 2024-05-31T18:30"
         ) from error

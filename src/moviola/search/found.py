@@ -25,7 +25,8 @@ class Found:
         snippet: matching speech or text, if any.
         match: the matching score behind ``score``, which decides where ``score`` saturates.
         steps: of a sequence, in order.
-        snippet_kind: kind of the snippet's cue; empty without a snippet.
+        snippet_kind: kind of the snippet's cues; empty without a snippet, and where steps of a sequence quote
+            several kinds.
         why: reasons, in any order.
         folded: spans of overlapping moments folded into it, best first.
         copies: moments of other videos that show the same, folded into it.

@@ -29,7 +29,7 @@ def fused(shown: Sequence[Found], said: Sequence[Found]) -> list[Found]:
 
     Args:
         shown: moments by pictures, or by cues of other kinds; of one kind, these are not joined.
-        said: moments by cues of one kind.
+        said: moments by cues of one kind, or of one text; of these, none are joined.
     """
     moments = list(shown)
     by_row: dict[int, list[int]] = defaultdict(list)
@@ -50,7 +50,7 @@ def fused(shown: Sequence[Found], said: Sequence[Found]) -> list[Found]:
             other,
             span=stronger.span,
             score=1 - (1 - other.score) * (1 - spoken.score),
-            source="both",
+            source=other.source if other.source == spoken.source else "both",
             why=(*other.why, *spoken.why),
             snippet=quoted.snippet,
             snippet_kind=quoted.snippet_kind,

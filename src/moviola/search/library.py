@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from os import PathLike
@@ -330,10 +330,8 @@ class Library(Indexer):
         chosen = replace(options or SearchOptions(), **changes)
         return self._searcher.search_many(queries, chosen, progress)
 
-    def search_saved(
-        self, name: str, *, top_k: int = 10, videos: Collection[str] | None = None
-    ) -> SearchResult:
-        """:meth:`search` for a saved query (:mod:`moviola.library.kept`).
+    def search_saved(self, name: str, **changes: Any) -> SearchResult:
+        """:meth:`search` for a saved query (:mod:`moviola.library.kept`), ``changes`` as there.
 
         Raises:
             NotFound: no search of this name is saved.
@@ -346,9 +344,7 @@ class Library(Indexer):
         query = compose(saved.text, then=saved.then, gap=saved.gap, excluded=saved.without)
         if unknown := saved.filter.keys() - Filter.__dataclass_fields__.keys():
             raise InvalidValue(f"search {name!r}: its filter {min(unknown)!r} does not exist; save it again")
-        filter_ = Filter.parse(**saved.filter)
-        options = SearchOptions(top_k=top_k, videos=videos, filter=filter_, by=saved.by)
-        return self.search(query, options)
+        return self.search(query, SearchOptions(filter=Filter.parse(**saved.filter), by=saved.by), **changes)
 
     def curve(
         self, query: str | SearchQuery, video_id: str

@@ -224,13 +224,15 @@ class Marked(SearchQuery):
     """A query with moments marked as right and wrong answers.
 
     Attributes:
-        query: the query; None if there are only marks.
+        query: the query; None if there are only marks. The marks of a marked query are added to those given,
+            which replace older ones of the same moments.
         right, wrong: marked moments, without duplicates, in a canonical order; :class:`MarkedMoment` or
             moments of an answer.
         concept: name of a concept of the library, whose marks count as well; empty for none.
 
     Raises:
-        InvalidValue: neither marks nor a concept, or a moment that is marked both right and wrong.
+        InvalidValue: neither marks nor a concept, two concepts, or a moment that is marked both right and
+            wrong.
     """
 
     query: SearchQuery | None
@@ -239,27 +241,28 @@ class Marked(SearchQuery):
     concept: str = ""
 
     def __post_init__(self) -> None:
-        for name in ("right", "wrong"):
-            given = {MarkedMoment(one.video_id, one.start, one.end) for one in getattr(self, name)}
-            object.__setattr__(self, name, tuple(sorted(given)))
-        if not (self.right or self.wrong or self.concept):
-            raise InvalidValue("no marks: give moments that are right or wrong")
-        if both := set(self.right) & set(self.wrong):
+        given = (self.right, self.wrong)
+        right, wrong = ({MarkedMoment(one.video_id, one.start, one.end) for one in own} for own in given)
+        if both := right & wrong:
             raise InvalidValue(f"{min(both)}: marked both right and wrong; choose one")
+        query, concept = self.query, self.concept
+        if isinstance(query, Marked):
+            if concept and query.concept not in ("", concept):
+                raise InvalidValue(f"@{query.concept}, @{concept}: name one concept at a time")
+            again = right | wrong
+            right, wrong = right | set(query.right) - again, wrong | set(query.wrong) - again
+            concept = concept or query.concept
+            query = query.query
+        if not (right or wrong or concept):
+            raise InvalidValue("no marks: give moments that are right or wrong")
+        values = {"query": query, "right": tuple(sorted(right)), "wrong": tuple(sorted(wrong))}
+        for name, value in {**values, "concept": concept}.items():
+            object.__setattr__(self, name, value)
 
     @classmethod
     def of(cls, query: SearchQuery, right: Sequence[Moment], wrong: Sequence[Moment] = ()) -> Marked:
-        """A query with marks on moments of its answer; a new mark on a moment replaces an older one."""
-        new_right, new_wrong = (
-            tuple(MarkedMoment(one.video_id, one.start, one.end) for one in own) for own in (right, wrong)
-        )
-        if not isinstance(query, Marked):
-            return cls(query, new_right, new_wrong)
-        again = {*new_right, *new_wrong}
-        old_right, old_wrong = (
-            tuple(one for one in own if one not in again) for own in (query.right, query.wrong)
-        )
-        return cls(query.query, old_right + new_right, old_wrong + new_wrong, query.concept)
+        """A query with marks on moments of its answer."""
+        return cls(query, tuple(right), tuple(wrong))  # type: ignore[arg-type]
 
     def __str__(self) -> str:
         text = " ".join(filter(None, (f"@{self.concept}" if self.concept else "", str(self.query or ""))))
@@ -268,7 +271,7 @@ class Marked(SearchQuery):
 
 
 Simple = Text | LikeMoment | LikePicture | WeightedSum | Marked
-"""One part; of a :class:`Marked` query the query must be one, too."""
+"""One part; of a :class:`Marked` query the query must be one, too, or None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -402,7 +405,7 @@ def parts_of(query: SearchQuery) -> tuple[Simple, ...]:
 
 def _simple(query: SearchQuery | str, role: str) -> Simple:
     checked = as_query(query)
-    if isinstance(checked, Marked) and (checked.query is None or isinstance(checked.query, Simple)):
+    if isinstance(checked, Marked) and isinstance(checked.query, Simple | None):
         return checked
     if not isinstance(checked, Text | LikeMoment | LikePicture | WeightedSum):
         raise InvalidValue(f"{str(checked)!r}: {role} must be a text, a moment, a picture or a sum of them")

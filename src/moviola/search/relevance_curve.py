@@ -89,11 +89,9 @@ class _Curve:
     def _marked(self, query: Marked) -> Floats:
         """(n,) in [0, 1]: the scores of each clip, changed by marks."""
         before = None if query.query is None else self.scores(query.query)
-        half = self._seconds / 2
-        clips = [
-            Found(self._video.row, Span(max(time - half, 0.0), time + half), 0.0, "visual")
-            for time in self._times.tolist()
-        ]
+        # Well inside each clip: rounding of its bounds would add a neighbour.
+        edges = (np.arange(len(self._times))[:, None] + (0.25, 0.75)) * self._seconds
+        clips = [Found(self._video.row, Span(*inside), 0.0, "visual") for inside in edges.tolist()]
         vectors, shown = self._gatherer.likeness(clips)
         if not len(shown):
             return np.zeros(len(clips)) if before is None else before
@@ -125,6 +123,8 @@ class _Curve:
 
     def _factor(self, excluded: Simple) -> Floats:
         """Factor for the odds of each clip, (n,) in [0, 1]."""
+        if isinstance(excluded, Marked):
+            return (1 - self._marked(excluded)) ** 2
         factor = (1 - self._said(excluded)) ** 2
         retrieval, found = self._gatherer.stages(excluded), self._cosines(excluded)
         if retrieval is not None and found is not None:

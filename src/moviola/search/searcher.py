@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.errors import InvalidValue, LibraryError
-from moviola.library import Concept, LibraryStore, View, Viewer, background_of, concept_name
+from moviola.library import Concept, LibraryStore, View, Viewer, background_of, concept_name, read_concept
 from moviola.library.near_copies import COPIES_FILE, KnownCopies, known_copies
 from moviola.retrieval import SEGMENTS, Background, MeanPooling, Refiner, Retrieval
 from moviola.search.answers import candidates
@@ -81,6 +81,7 @@ class Searcher:
             gatherer.search([query for query in checked if isinstance(query, Text)], rows)
             for query in checked:
                 answers.append(self._answer(gatherer, query, rows, options))
+                gatherer.forget()  # the moments of thousands of queries would fill the memory
                 if progress:
                     progress(len(answers))
         for answer in answers:
@@ -103,8 +104,10 @@ class Searcher:
         if gatherer.vectors is None:
             raise LibraryError(f"{self._store.folder}: built without a visual encoder; marks need pictures")
         marks = gatherer.marks(query)
-        moments = tuple(map(str, (*query.right, *query.wrong)))
-        return Concept(concept_name(title), title, marks.right, marks.wrong, moments)
+        moments = list(map(str, (*query.right, *query.wrong)))
+        if query.concept:
+            moments += read_concept(self._store.folder, self._store.settings, query.concept).moments
+        return Concept(concept_name(title), title, marks.right, marks.wrong, tuple(dict.fromkeys(moments)))
 
     # -- one query -----------------------------------------------------------------------------------------
 

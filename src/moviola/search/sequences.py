@@ -44,6 +44,7 @@ def _best_chain(chains: Iterable[Found], later: Found, gap: float) -> Found | No
     if not fitting:
         return None
     best = max(fitting, key=lambda chain: (chain.score, chain.match, -chain.span.start))
+    kinds = {one.snippet_kind for one in (best, later) if one.snippet}
     return Found(
         best.row,
         Span(best.span.start, max(best.span.end, later.span.end)),
@@ -52,6 +53,7 @@ def _best_chain(chains: Iterable[Found], later: Found, gap: float) -> Found | No
         " … ".join(filter(None, (best.snippet, later.snippet))),
         best.match + later.match,
         (*best.steps, later),
+        kinds.pop() if len(kinds) == 1 else "",
         why=_of_weakest(best, later),
     )
 
@@ -70,12 +72,7 @@ def _follows(earlier: Span, later: Span, gap: float) -> bool:
 
 def _distinct(chains: Sequence[Found]) -> list[Found]:
     """Of chains of one video that overlap much, the best."""
-    kept: list[Found] = []
-    for row in sorted({chain.row for chain in chains}):
-        own = [chain for chain in chains if chain.row == row]
-        start, end = (
-            np.array([getattr(chain.span, side) for chain in own], float) for side in ("start", "end")
-        )
-        order = np.array([chain.score for chain in own])
-        kept += [own[place] for place in suppress(start, end, order, _SAME_CHAIN, keep=len(own)).tolist()]
-    return kept
+    ordered = sorted(chains, key=lambda chain: (-chain.score, -chain.match))
+    start, end = (np.array([getattr(one.span, side) for one in ordered], float) for side in ("start", "end"))
+    rows, order = np.array([one.row for one in ordered], np.int64), -np.arange(len(ordered))
+    return [ordered[place] for place in suppress(start, end, order, _SAME_CHAIN, video=rows).tolist()]

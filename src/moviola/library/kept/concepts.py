@@ -35,7 +35,8 @@ class Concept:
         name: as written in queries after ``@``.
         title: as the user gave it.
         right, wrong: (n, d) float32, features of likeness of the marked moments.
-        moments: the marked moments, ``VIDEO@START-END``, right ones first.
+        moments: the marked moments, ``VIDEO@START-END``, right ones first; then those of the concept from
+            which it was taught.
     """
 
     name: str

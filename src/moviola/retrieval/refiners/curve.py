@@ -17,6 +17,9 @@ __all__ = ["CurveRefiner", "clip_cosines", "cosines", "query_vector", "smoothed"
 
 Spans = tuple[NDArray[np.float64], NDArray[np.float64]]
 
+# Similarities of equal frames differ by the rounding of their products.
+_EQUAL = 1e-6
+
 
 @dataclass(frozen=True, slots=True)
 class CurveRefiner(UntrainedRefiner):
@@ -24,7 +27,8 @@ class CurveRefiner(UntrainedRefiner):
 
     With s the smoothed similarity of each clip to the query, low its ``floor`` quantile in the window and
     peak its maximum inside the proposal, the threshold is low + ``level`` (peak - low). The span is the run
-    of clips with the largest sum of (s - threshold): dips that later clips make up for are bridged.
+    of clips with the largest sum of (s - threshold): dips that later clips make up for are bridged. Where no
+    clip is above low, as in a still picture, no run is better than another, and the span is the proposal.
 
     The score is the proposal's own similarity and the span's mean similarity, weighted by ``coarse_share``: a
     whole matching span is better evidence than one segment.
@@ -99,7 +103,8 @@ class CurveRefiner(UntrainedRefiner):
         begins = np.where(there, gains[:, :-1], 0.0)
         first = np.argmax(np.where(there, best_end - begins, -np.inf), axis=1)
         last = np.argmax(np.where(clip >= first[:, None], gains[:, 1:], -np.inf), axis=1)
-        return first, last
+        still = curves.max(axis=1) - low < _EQUAL  # behind the last clip it is repeated
+        return np.where(still, inside[0], first), np.where(still, inside[1] - 1, last)
 
 
 def _clips_between(
