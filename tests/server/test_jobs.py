@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -109,6 +110,23 @@ def test_who_listens_hears_that_nothing_happens(tmp_path: Path, monkeypatch: pyt
         return heard
 
     assert asyncio.run(listen()) == ["progress", None, "done"]
+
+
+def test_a_process_that_cannot_be_started_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def refused(*_: object, **__: object) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", refused)
+    jobs = Jobs(tmp_path, [tmp_path], most=1)
+
+    async def last() -> Job:
+        job = await jobs.add(["."])
+        *_, event = [event async for event in jobs.events(job.job, 0)]
+        assert event is not None
+        return event.job
+
+    job = asyncio.run(last())
+    assert (job.state, "Too many open files" in job.error) == ("failed", True)
 
 
 # ---- where from --------------------------------------------------------------------------------------------
