@@ -129,4 +129,6 @@ def test_one_receiver_that_fails_does_not_repeat_the_other(
 def test_an_address_is_one() -> None:
     with pytest.raises(InvalidValue, match="webhook 'file:///etc'"):
         AlertOptions(webhook="file:///etc")
+    with pytest.raises(InvalidValue, match="webhook 'http://"):
+        AlertOptions(webhook="http://[")
     assert not AlertOptions() and AlertOptions(command=("true",))

@@ -13,6 +13,7 @@ import json
 import logging
 import subprocess
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from threading import Event
 from typing import Any
@@ -50,8 +51,11 @@ class AlertOptions:
     webhook: str = ""
 
     def __post_init__(self) -> None:
-        address = urlsplit(self.webhook)
-        if self.webhook and not (address.scheme in ("http", "https") and address.hostname):
+        is_address = False
+        with suppress(ValueError):  # no address at all, such as http://[
+            address = urlsplit(self.webhook)
+            is_address = address.scheme in ("http", "https") and bool(address.hostname)
+        if self.webhook and not is_address:
             raise InvalidValue(f"webhook {self.webhook!r}: give an address such as https://example.org/found")
 
     def __bool__(self) -> bool:
