@@ -124,7 +124,7 @@ def test_jobs_are_followed_by_one_request_to_their_ends(
     jobs = page.get_by_role("article", name=re.compile("^Videos being brought in"))
     expect(jobs).to_have_count(2)
     expect(jobs.filter(has_text="3 videos added")).to_be_visible()
-    expect(jobs.filter(has_text="the server was started anew")).to_be_visible()
+    expect(jobs.filter(has_text="the server was restarted")).to_be_visible()
     assert set(asked) == {f"{own_server.url}/api/jobs"}
 
 

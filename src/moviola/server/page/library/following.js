@@ -25,7 +25,7 @@ async function ask() {
     const known = await api.jobs().catch(() => null);
     if (!known) continue; // the server is away, which the page says
     for (const [name, { job, draw }] of [...followed]) {
-      const now = known.find((other) => other.job === name) ?? { ...job, state: "failed", error: t("the server was started anew: bring in the rest again") };
+      const now = known.find((other) => other.job === name) ?? { ...job, state: "failed", error: t("the server was restarted: bring in the rest again") };
       if (!runs(now)) followed.delete(name);
       draw(now);
     }
