@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from moviola.errors import NotFound
 from moviola.search import Library
 from moviola.server import Client
 from moviola.server.client import ServerError
-from moviola.server.jobs import Jobs, _Run
+from moviola.server.jobs import Jobs, _Run, run_worker
 from moviola.server.schemas import Job
 
 Serving = Callable[..., TestClient]
@@ -127,6 +128,18 @@ def test_a_process_that_cannot_be_started_is_named(tmp_path: Path, monkeypatch: 
 
     job = asyncio.run(last())
     assert (job.state, "Too many open files" in job.error) == ("failed", True)
+
+
+def test_what_else_a_process_prints_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    begin = asyncio.create_subprocess_exec
+    prints = "print('loading a model'); print(); print('{\"added\": 2}')"
+
+    async def printing(*_: object, **options: Any) -> asyncio.subprocess.Process:
+        return await begin(sys.executable, "-c", prints, **options)
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", printing)
+    lines: list[Mapping[str, Any]] = []
+    assert (asyncio.run(run_worker({}, lines.append)), lines) == (0, [{"added": 2}])
 
 
 # ---- where from --------------------------------------------------------------------------------------------

@@ -310,7 +310,8 @@ async def run_worker(order: Mapping[str, Any], take: Callable[[Mapping[str, Any]
         assert process.stdin is not None and process.stdout is not None
         process.stdin.write(json.dumps(order).encode() + b"\n")
         async for line in process.stdout:
-            take(json.loads(line))
+            if line.startswith(b"{"):  # a plug-in or a C library may print, too
+                take(json.loads(line))
         return await process.wait()
     finally:
         if process.returncode is None:
