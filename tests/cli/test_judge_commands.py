@@ -54,6 +54,7 @@ def test_from_queries_to_an_evaluation(
     told = json.loads(made.out)
     assert told["queries"] == 3 and told["moments"] > 3
     assert set(told["systems"]) == {"refined", "coarse", "said", "joined", "other"}
+    assert "kappa undefined so far" in moviola("judge", "progress", task).out
 
     judge(task, "Anna", lambda video: 4 if video == "harbour" else 0)
     judge(task, "Ben", lambda video: 3 if video == "harbour" else 1)

@@ -31,6 +31,7 @@ def test_searches_are_saved_and_asked_again(moviola: Run, library: Path, tmp_pat
         assert "at most" in moviola("kept", *words, *on).err
     listed = moviola("kept", "list", *on).out
     assert "umbrellas" in listed and "best" in listed
+    moviola("kept", "tag", "harbour", "a\u2028b", *on)  # which ends a line elsewhere
     out = tmp_path / "kept.jsonl"
     assert "3 entries" in moviola("kept", "export", out, *on).out
     assert moviola("kept", "delete", "collection", "best", *on).code == 0

@@ -237,7 +237,9 @@ def test_list_and_show(moviola: Run, library: Path) -> None:
     assert "refused: " in moviola("list", "-l", library).out
     shown = json.loads(moviola("show", "harbour", "-l", library, "--json").out)
     assert (shown["width"], shown["height"], shown["cues"], shown["frames"]) == (96, 72, 1, 12)
-    assert "0:00:12.0" in moviola("show", "harbour", "-l", library).out
+    words = moviola("show", "harbour", "-l", library).out
+    assert "0:00:12.0" in words and "copies  none" in words and "away  no\n" in words
+    assert "None" not in words and "[]" not in words
 
 
 def test_unknown_names_get_one_line_and_code_1(moviola: Run, library: Path, tmp_path: Path) -> None:

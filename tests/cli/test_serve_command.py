@@ -52,3 +52,18 @@ def test_tokens_and_the_evaluation_reach_the_server(
     assert (served[0].token, served[0].read_token) == ("changes", "reads")
     assert served[0].dres == ("https://dres.example.org", "team", "secret", "VBS")
     assert "secret" not in repr(served[0])
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--webhook", "https://example.org"], "give that too"),
+        (["--watch", ".", "--alert", "doors"], "say where findings"),
+        (["--watch", ".", "--alert-command", "echo 'found"], "No closing quotation"),
+    ],
+)
+def test_reports_that_would_never_come_are_refused(
+    served: list[Options], options: list[str], words: str
+) -> None:
+    result = CliRunner().invoke(all_commands(), ["serve", "--library", "x", *options])
+    assert (result.exit_code, served) == (2, []) and words in result.output

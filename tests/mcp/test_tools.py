@@ -17,6 +17,7 @@ from mcp.types import CallToolResult, ImageContent, ListToolsResult, TextContent
 from PIL import Image
 
 from moviola.errors import InvalidValue
+from moviola.library.disk.places import Copy
 from moviola.mcp import library_server, serve_http
 from moviola.mcp.pictures import LONGEST_SIDE, picture
 from moviola.mcp.values import FoundMoments
@@ -230,6 +231,7 @@ def test_a_moment_whose_file_is_gone(call: Call, library: Library, monkeypatch: 
         ({"text": "a", "by": "smell"}, "by 'smell': give one of 'all'"),
         ({"text": "a", "then": "rain"}, "then 'rain': give a valid list"),
         ({"text": "a", "not": "snow"}, "did you mean without? It takes by, camera"),
+        ({"text": "a", "limit": 3}, "did you mean top_k?"),
         ({"text": "a", "wihtout": ["snow"]}, "did you mean without?"),
     ],
 )
@@ -363,6 +365,18 @@ def test_nothing_is_written_over(call: Call, clips: Path, tmp_path: Path) -> Non
 def test_clips_of_what_is_not_there(call: Call) -> None:
     assert "no such video" in error(call("cut_clip", video_id="none", start=0, end=1, name="a"))
     assert "ends at 12 s" in error(call("cut_clip", video_id="street", start=20, end=21, name="a"))
+
+
+def test_a_clip_of_a_copy_where_the_first_file_is_away(
+    call: Call, films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = Copy(1, str(tmp_path / "copy.mp4"), 0, 0)
+    monkeypatch.setattr("moviola.library.Catalogue.copies_of", lambda *_: [copy])
+    (films / "street.mp4").rename(copy.path)
+    try:
+        assert structure(call("cut_clip", video_id="street", start=2, end=5, name="from the copy"))["bytes"]
+    finally:
+        Path(copy.path).rename(films / "street.mp4")
 
 
 # ---- many at once ------------------------------------------------------------------------------------------

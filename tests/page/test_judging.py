@@ -150,6 +150,12 @@ def test_back_change_undo_and_pass_over_by_keys(open_page: Opener, judging: Serv
     assert shown(page) == 1
     page.get_by_role("button", name="Anna").click()
     expect(page.get_by_label("Your name")).to_be_focused()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("3")  # of nobody
+    page.evaluate("fetch('/healthz')")
+    assert asked == [f"{judging.url}/healthz"]
 
 
 def test_the_page_goes_on_when_the_server_comes_back(open_page: Opener, judging: Served, task: Path) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from distinct import film_like
 from page_server import Served
@@ -102,6 +102,30 @@ def test_a_folder_that_is_not_allowed_is_refused_in_words(
     page.get_by_label("A folder or a file").fill("/etc")
     page.get_by_role("button", name="Bring in").click()
     expect(page.get_by_role("alert").filter(has_text="/etc")).to_be_visible()
+
+
+def test_jobs_are_followed_by_one_request_to_their_ends(
+    open_page: Callable[..., Page], own_server: Served
+) -> None:
+    job = {
+        "job": "a", "state": "queued", "done": 0, "total": 0, "share": 0.0, "seconds_left": None, "step": "",
+        "video": "", "refused": [], "added": 0, "error": "",
+    }  # fmt: skip
+    states = [[job, {**job, "job": "b"}], [{**job, "state": "done", "added": 3}]]
+    asked: list[str] = []
+
+    def answer(route: Route) -> None:
+        asked.append(route.request.url)
+        route.fulfill(json={"jobs": states[0] if len(states) == 1 else states.pop(0)})
+
+    page = open_page(own_server)
+    page.route("**/api/jobs**", answer)
+    page.get_by_role("link", name="Library").click()
+    jobs = page.get_by_role("article", name=re.compile("^Videos being brought in"))
+    expect(jobs).to_have_count(2)
+    expect(jobs.filter(has_text="3 videos added")).to_be_visible()
+    expect(jobs.filter(has_text="the server was restarted")).to_be_visible()
+    assert set(asked) == {f"{own_server.url}/api/jobs"}
 
 
 def test_a_server_that_is_restarted_under_an_open_page(

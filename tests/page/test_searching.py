@@ -93,11 +93,27 @@ def test_filters_narrow_the_answer_and_can_be_taken_away(page: Page) -> None:
     page.get_by_label("Length of the moment, to").fill("soon")
     expect(page.get_by_role("alert").filter(has_text="moment length")).to_be_visible()
     for end in ("from", "to"):
-        expect(page.get_by_label(f"Length of the moment, {end}")).to_have_attribute("aria-invalid", "")
-    expect(page.get_by_label("Where in the video, to")).not_to_have_attribute("aria-invalid", "")
+        expect(page.get_by_label(f"Length of the moment, {end}")).to_have_attribute("aria-invalid", "true")
+    expect(page.get_by_label("Where in the video, to")).not_to_have_attribute("aria-invalid", "true")
     expect(moments(page)).to_have_count(shown)
     page.get_by_label("Length of the moment, to").fill("0:10")
     expect(page.locator("#failure")).to_be_empty()
+
+
+def test_filters_that_are_typed_quickly_all_count(page: Page) -> None:
+    search(page, "a rocket")
+    page.get_by_role("button", name="filters", exact=True).click()
+    page.evaluate(
+        """() => {
+          for (const name of ["Length of the moment, from", "Where in the video, from"]) {
+            const input = document.querySelector(`[aria-label="${name}"]`);
+            input.value = "1";
+            input.dispatchEvent(new Event("input"));
+          }
+        }"""
+    )
+    for chip in ("moment 1..", "at 1.."):
+        expect(page.locator("#status .chip", has_text=chip)).to_be_visible()
 
 
 def test_no_more_is_taken_than_a_query_may_have(page: Page) -> None:
@@ -105,7 +121,7 @@ def test_no_more_is_taken_than_a_query_may_have(page: Page) -> None:
     expect(page.get_by_label("What to look for")).to_have_attribute("maxlength", "2000")
     page.goto(f"{page.url.split('#')[0]}#/search?q={'a' * 3000}")
     expect(page.get_by_role("alert").filter(has_text="2,000 characters")).to_be_visible()
-    expect(page.get_by_label("What to look for")).to_have_attribute("aria-invalid", "")
+    expect(page.get_by_label("What to look for")).to_have_attribute("aria-invalid", "true")
 
 
 def test_coarse_and_by_evidence(page: Page) -> None:
@@ -168,6 +184,7 @@ def test_a_picture_that_is_chosen_pasted_or_dropped(page: Page, tmp_path: Path) 
 def test_rows_by_video_with_so_many_a_row(page: Page) -> None:
     search(page, "a rocket")
     page.get_by_role("button", name="As rows by video").click()
+    expect(page.get_by_role("button", name="As rows by video")).to_be_focused()
     rows = page.locator(".rows > section")
     expect(rows.first.get_by_role("heading")).to_contain_text("launch")
     with page.expect_request(lambda request: '"per_video":3' in (request.post_data or "")):
@@ -273,15 +290,18 @@ def test_moments_that_overlap_are_opened_in_place(page: Page) -> None:
     def folding(route: Route) -> None:
         answer = route.fetch()
         content = answer.json()
-        first = content["moments"][0]
-        first["folded"] = [{"start": first["start"], "end": first["end"] - 1}]
+        second = content["moments"][1]
+        second["folded"] = [{"start": second["start"], "end": second["end"] - 1}]
         route.fulfill(response=answer, json=content)
 
     page.route("**/api/search", folding)
     search(page, "a rocket")
-    card(page).get_by_role("button", name="1 more that overlap").click()
-    card(page).locator(".folded .opener").click()
+    card(page, 1).get_by_role("button", name="1 more that overlap").click()
+    card(page, 1).locator(".folded .opener").click()
     expect(page.locator("#player")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator("#player")).to_be_hidden()
+    expect(card(page, 1).locator(".folded .opener")).to_be_focused()
 
 
 def test_marks_teach_the_answer_and_a_name(open_page: Callable[..., Page], own_server: Served) -> None:

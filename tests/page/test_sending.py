@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from base64 import b64decode
 from collections.abc import Callable
 from pathlib import Path
 
@@ -34,10 +35,10 @@ def stay_unsent(page: Page) -> None:
     )
 
 
-def choose(page: Page, film: Path) -> None:
+def choose(page: Page, *films: Path) -> None:
     with page.expect_file_chooser() as chooser:
         page.get_by_role("button", name="choose some to send").click()
-    chooser.value.set_files(film)
+    chooser.value.set_files(list(films))
 
 
 def begin(page: Page, film: Path) -> str:
@@ -45,6 +46,23 @@ def begin(page: Page, film: Path) -> str:
     with page.expect_request(lambda request: request.method == "PATCH") as asked:
         choose(page, film)
     return asked.value.url
+
+
+def test_all_that_are_chosen_are_sent(open_page: Opener, own_server: Served, tmp_path: Path) -> None:
+    page = open_page(own_server, "#/library")
+    begun: list[str] = []
+
+    def refused(route: Route) -> None:
+        begun.append(b64decode(route.request.headers["upload-metadata"].removeprefix("filename ")).decode())
+        route.fulfill(status=422, json={"error": {"code": "invalid_value", "message": "no room"}})
+
+    page.route("**/api/uploads", refused)
+    films = [tmp_path / f"{name}.mp4" for name in ("one", "two", "three")]
+    for film in films:
+        film.write_bytes(b"a film")
+    choose(page, *films)
+    expect(page.get_by_role("alert").filter(has_text="three.mp4 was not sent")).to_be_visible()
+    assert begun == [film.name for film in films]
 
 
 def test_a_broken_connection_does_not_end_an_upload(

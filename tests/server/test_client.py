@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import httpx2
 import pytest
 from fastapi.testclient import TestClient
 
 from moviola.errors import InvalidValue, LibraryError, NotFound
 from moviola.server import Client
 from moviola.server.client import ServerError
+from moviola.server.schemas import Job
 
 
 @pytest.fixture
@@ -55,3 +57,22 @@ def test_errors_are_those_of_the_library(library: Client) -> None:
     assert refused.value.code == "forbidden"
     with pytest.raises(NotFound, match="unknown since"):
         next(library.events("nix"))
+
+
+def test_events_of_files_with_odd_names() -> None:
+    job = Job(
+        job="a", state="done", sources=["films/sand\u2028sea\x85.mp4"], done=1, total=1, share=1.0,
+        seconds_left=None, step="", video="", seconds=0.0, refused=[], added=1, started=None, finished=None,
+        error="",
+    )  # fmt: skip
+    text = f"retry: 2000\n\nid: 1\nevent: done\ndata: {job.model_dump_json()}\n\n"
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        if request.url.path.startswith("/api/jobs/a/"):
+            return httpx2.Response(200, text=text)
+        raise httpx2.ConnectError("no connection")
+
+    client = Client(http=httpx2.Client(transport=httpx2.MockTransport(answer), base_url="http://films"))
+    assert list(client.events("a")) == [("done", job)]
+    with pytest.raises(ServerError, match="moviola serve"):
+        next(client.events("b"))

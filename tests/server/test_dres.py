@@ -64,7 +64,7 @@ def test_verdicts(evaluation: DresServer, account: Dres, status: int, said: Any,
         (412, {"description": "Submission limit reached"}, "Submission limit reached .*wait for the next"),
         (404, {"description": "Evaluation not found"}, "check --dres-evaluation"),
         (400, b"<html>", r"refused \(400\); ask the organisers"), (500, ["x"], "ask the organisers"),
-        (200, b"<html>", "is it a DRES server"),
+        (200, b"<html>", "is it a DRES server"), (200, ["x"], "is it a DRES server"),
     ],
 )  # fmt: skip
 def test_refusals_say_what_to_do(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ from moviola.errors import NotFound
 from moviola.search import Library
 from moviola.server import Client
 from moviola.server.client import ServerError
-from moviola.server.jobs import Jobs, _Run
+from moviola.server.jobs import Jobs, _Run, run_worker
 from moviola.server.schemas import Job
 
 Serving = Callable[..., TestClient]
@@ -109,6 +111,35 @@ def test_who_listens_hears_that_nothing_happens(tmp_path: Path, monkeypatch: pyt
         return heard
 
     assert asyncio.run(listen()) == ["progress", None, "done"]
+
+
+def test_a_process_that_cannot_be_started_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def refused(*_: object, **__: object) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", refused)
+    jobs = Jobs(tmp_path, [tmp_path], most=1)
+
+    async def last() -> Job:
+        job = await jobs.add(["."])
+        *_, event = [event async for event in jobs.events(job.job, 0)]
+        assert event is not None
+        return event.job
+
+    job = asyncio.run(last())
+    assert (job.state, "Too many open files" in job.error) == ("failed", True)
+
+
+def test_what_else_a_process_prints_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    begin = asyncio.create_subprocess_exec
+    prints = "print('loading a model'); print(); print('{\"added\": 2}')"
+
+    async def printing(*_: object, **options: Any) -> asyncio.subprocess.Process:
+        return await begin(sys.executable, "-c", prints, **options)
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", printing)
+    lines: list[Mapping[str, Any]] = []
+    assert (asyncio.run(run_worker({}, lines.append)), lines) == (0, [{"added": 2}])
 
 
 # ---- where from --------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import numpy as np
 import pytest
@@ -163,6 +164,13 @@ def test_a_third_rater_is_told_that_others_have_judged(client: TestClient) -> No
     client.post("/api/judging/sign-in", json={"rater": "Carla"})
     answer = client.post("/api/judging/answers", json={"rater": "Carla", "pair_id": "1:one:0.0", "level": 3})
     assert answer.status_code == 409 and "others have judged it" in answer.json()["error"]["message"]
+
+
+def test_exports_bear_the_name_of_their_task(library: Path, task: Path) -> None:
+    for client in client_of(library, task.rename(task.with_name("задача №1.sqlite"))):
+        answer = client.get("/api/judging/export", params={"form": "pairs"})
+        assert (answer.status_code, answer.headers["Content-Type"]) == (200, "text/csv; charset=utf-8")
+        assert quote("задача №1-pairs.csv") in answer.headers["Content-Disposition"]
 
 
 def test_nothing_is_exported_of_what_nobody_judged(client: TestClient) -> None:

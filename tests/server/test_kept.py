@@ -37,3 +37,13 @@ def test_entries_are_kept_with_versions(serving: Callable[..., TestClient], fold
         client.unkeep("search", "days/at the beach", version=2)
         with pytest.raises(NotFound):
             client.unkeep("search", "days/at the beach")
+
+
+def test_entries_may_hold_other_ends_of_lines(serving: Callable[..., TestClient], folder: Path) -> None:
+    with serving(folder) as http:
+        client = Client(http=http)
+        entry = client.keep("search", "sand\u2028sea", {"text": "a\x85beach"})
+        lines = client.export_kept()
+        client.unkeep("search", entry.name)
+        assert client.import_kept(lines) == [entry]
+        client.unkeep("search", entry.name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import signal
 import socket
 from collections.abc import Callable
@@ -15,8 +16,9 @@ from typer.testing import CliRunner
 
 from moviola.cli import all_commands
 from moviola.errors import InvalidValue, LibraryError
-from moviola.server import Client
+from moviola.server import Client, Options
 from moviola.server.client import ServerError
+from moviola.server.running import _listen
 
 app = all_commands()
 
@@ -79,6 +81,15 @@ def test_what_cannot_be_served_is_said(folder: Path, tmp_path: Path) -> None:
     ):
         error = runner.invoke(app, ["serve", *options]).exception
         assert isinstance(error, InvalidValue | LibraryError | LookupError) and words in str(error)
+
+
+def test_a_machine_without_ipv6_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> None:
+        raise OSError(errno.EAFNOSUPPORT, "Address family not supported by protocol")
+
+    monkeypatch.setattr(socket, "socket", refused)
+    with pytest.raises(InvalidValue, match="::1:8765: cannot listen there"):
+        _listen(Options(host="::1"))
 
 
 def test_a_server_that_is_not_there_is_named() -> None:

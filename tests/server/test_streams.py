@@ -119,6 +119,15 @@ def test_a_clip_that_cannot_be_cut_is_refused(client: TestClient, span: str) -> 
     assert answer.status_code == (200 if span.endswith("9999999") else 422), answer.text
 
 
+def test_a_clip_of_which_nothing_is_sent_leaves_no_file(
+    client: TestClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    for asked, status in (("bytes=9999999-", 416), ("bytes=x", 400), ("bytes=0-9", 206)):
+        answer = client.get("/api/videos/harbour/clip?start=3&end=4", headers={"Range": asked})
+        assert (answer.status_code, list(tmp_path.iterdir())) == (status, [])
+
+
 def test_a_file_that_is_gone_is_named(client: TestClient, films: Path) -> None:
     hidden = films / "market.hidden"
     (films / "market.mkv").rename(hidden)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isnan
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -120,8 +121,13 @@ def progress(task: TaskArgument, json: JsonOption = False) -> None:
         apart = "" if rater.distance is None else f", {rater.distance:.2f} levels from the median"
         kappa = "" if rater.kappa is None else f", kappa {rater.kappa:.2f} with the others"
         console.print(f"{rater.name}: {rater.judged} judged, {rater.passed} skipped{apart}{kappa}")
-    console.print(f"kappa {figures.kappa:.3f}, weighted {figures.weighted_kappa:.3f}")
+    kappa, weighted = map(_figure, (figures.kappa, figures.weighted_kappa))
+    console.print(f"kappa {kappa}, weighted {weighted}")
     console.print(f"agreed at levels 0 to 4: {', '.join(map(str, figures.histogram.tolist()))}")
+
+
+def _figure(value: float) -> str:
+    return "undefined so far" if isnan(value) else f"{value:.3f}"
 
 
 @judge.command()

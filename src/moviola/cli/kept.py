@@ -261,5 +261,5 @@ def import_(
     From Python: `moviola.library.kept.entries.Kept.take`, of `moviola.Library.kept`.
     """
     with reading(library) as lib:
-        taken = lib.kept.take(read_text(file).splitlines(), f"{file}:")
+        taken = lib.kept.take(read_text(file).split("\n"), f"{file}:")
     show(json, [entry.model_dump() for entry in taken], f"{library}: {len(taken)} entries imported")

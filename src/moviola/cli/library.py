@@ -101,9 +101,8 @@ def show_(video: VideoArgument, library: LibraryOption = DEFAULT_LIBRARY, json: 
         emit_json(about)
         return
     about |= {"duration": clock(row.duration), "shots": len(shots) or "not detected"}
-    about |= {key: _listed(about[key]) for key in ("kinds", "readers")}
     for key, value in about.items():
-        console.print(f"{key:>10}  {value}")
+        console.print(f"{key:>10}  {_in_words(value)}")
     for number, shot in enumerate(shots, start=1):
         console.print(f"{number:>10}  {clock(shot.start)}  {shot.opening}")
 
@@ -113,10 +112,15 @@ def _reader(reading: Reading) -> str:
     return f"{reading.reader} {reading.revision}{heard}"
 
 
-def _listed(values: object) -> str:
-    """The entries of a mapping that are not empty."""
-    assert isinstance(values, dict)
-    return ", ".join(f"{key} {value}" for key, value in values.items() if value) or "none"
+def _in_words(value: object) -> str:
+    """A value for people: of a mapping the entries that are not empty."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, dict):
+        value = [f"{key} {content}" for key, content in value.items() if content]
+    if isinstance(value, list):
+        value = ", ".join(map(str, value))
+    return "none" if value in (None, "") else str(value)
 
 
 @app.command()
@@ -235,9 +239,8 @@ def info(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -> 
     if json:
         emit_json(about)
         return
-    about["cues"] = _listed(about["cues"])
     for key, value in about.items():
-        console.print(f"{key:>17}  {'none' if value == '' else value}")
+        console.print(f"{key:>17}  {_in_words(value)}")
 
 
 def _likeness(library: Library) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from typer import Argument, BadParameter, Option
 from typer.core import TyperCommand
@@ -11,9 +11,6 @@ from moviola.cli.app import JsonOption, app, command_group, note, show, show_rec
 from moviola.cli.options import DEFAULT_LIBRARY, LibraryOption, WeakOption, WhyOption, reading, writing
 from moviola.cli.search import answer_and_keep
 from moviola.errors import NotFound
-
-if TYPE_CHECKING:
-    pass
 
 concepts_group = command_group("concepts", "Concepts that `moviola teach` has named.")
 

@@ -9,7 +9,7 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from typer import Context, Option
+from typer import BadParameter, Context, Option
 
 from moviola.cli.app import note
 
@@ -81,7 +81,13 @@ def alert_options(searches: list[str] | None, command: str, webhook: str) -> Ale
     """The three options together; the command's words are separated as in a shell."""
     from moviola.search.alerts import AlertOptions
 
-    return AlertOptions(tuple(searches or ()), tuple(shlex.split(command)), webhook)
+    if searches and not (command or webhook):
+        raise BadParameter("--alert: say where findings go, with --alert-command or --webhook")
+    try:
+        words = tuple(shlex.split(command))
+    except ValueError as error:
+        raise BadParameter(f"--alert-command {command!r}: {error}; close the quotes") from error
+    return AlertOptions(tuple(searches or ()), words, webhook)
 
 
 # ---- an open library ---------------------------------------------------------------------------------------

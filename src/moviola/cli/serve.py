@@ -8,7 +8,7 @@ import webbrowser
 from pathlib import Path
 from typing import Annotated
 
-from typer import Option
+from typer import BadParameter, Option
 
 from moviola.cli.app import JsonOption, app, show
 from moviola.cli.options import (
@@ -82,10 +82,13 @@ def serve(
     from moviola.server import serve as run
     from moviola.server.dres import PASSWORD
 
+    alerts = alert_options(alert, alert_command, webhook)
+    if alerts and not watch:
+        raise BadParameter("--alert-command and --webhook report what comes in by --watch; give that too")
     options = Options(
         host=host, port=port, token=token, read_token=read_token, allow_ingest=tuple(allow_ingest or ()),
         allow_hosts=tuple(allow_host or ()), watch=tuple(watch or ()), judge=judge,
-        alerts=alert_options(alert, alert_command, webhook),
+        alerts=alerts,
         dres=(dres, dres_user, os.environ.get(PASSWORD, ""), dres_evaluation) if dres else None,
     )  # fmt: skip
 

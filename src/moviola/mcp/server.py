@@ -56,7 +56,7 @@ _ADDING = ToolAnnotations(
 )
 
 # What agents call arguments that have another name here.
-_MEANT = {"not": "without", "exclude": "without", "query": "text", "limit": "top", "top_k": "top"}
+_MEANT = {"not": "without", "exclude": "without", "query": "text", "limit": "top_k"}
 
 
 class _Server(MCPServer):

@@ -289,7 +289,7 @@ class ClipTool:
         ],
     ) -> Annotated[CallToolResult, Clip]:
         """Cut a stretch of a video, exact to the frame, into a new MP4 in the folder for clips."""
-        video = self._library.catalogue.video(video_id)
+        video = there(self._library.catalogue.video(video_id), self._library.catalogue)
         span = _within(video, start, end)
         out = self._place(name)
         with self._lock:  # one at a time, so that two clips of one name cannot both find it free

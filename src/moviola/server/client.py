@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, Self, TypeVar
 from urllib.parse import quote
@@ -206,7 +207,7 @@ class Client:
 
     def export_kept(self) -> list[str]:
         """All that people keep, as lines of JSON; see :meth:`moviola.library.kept.entries.Kept.export`."""
-        return self._send("GET", "/api/kept/lines").text.splitlines()
+        return self._send("GET", "/api/kept/lines").text.split("\n")[:-1]
 
     def import_kept(self, lines: Iterable[str]) -> list[Entry]:
         """Keep what lines of JSON hold; returns the stored entries, see
@@ -228,17 +229,20 @@ class Client:
 
     def events(self, job: str) -> Generator[tuple[str, Job], None, None]:
         """Events of a job as they happen, until it has ended."""
-        with self._http.stream("GET", f"/api/jobs/{quote(job, safe='')}/events", timeout=None) as answer:
+        address = f"/api/jobs/{quote(job, safe='')}/events"
+        with self._reached(), self._http.stream("GET", address, timeout=None) as answer:
             if answer.status_code >= 400:
                 answer.read()
                 raise _error(answer)
-            name = ""
-            for line in answer.iter_lines():
-                field, _, value = line.partition(": ")
-                if field == "event":
-                    name = value
-                elif field == "data":
-                    yield name, Job.model_validate_json(value)
+            name = rest = ""
+            for text in answer.iter_text():
+                *lines, rest = (rest + text).split("\n")  # names of files may hold other ends of lines
+                for line in lines:
+                    field, _, value = line.partition(": ")
+                    if field == "event":
+                        name = value
+                    elif field == "data":
+                        yield name, Job.model_validate_json(value)
 
     # -- judging, if the server has a task -------------------------------------------------------------------
 
@@ -279,15 +283,21 @@ class Client:
         return _read(model, self._send("POST", path, json=body))
 
     def _send(self, method: str, path: str, **options: Any) -> httpx2.Response:
-        try:
+        with self._reached():
             answer = self._http.request(method, path, **options)
+        if answer.status_code >= 400:
+            raise _error(answer)
+        return answer
+
+    @contextmanager
+    def _reached(self) -> Iterator[None]:
+        """A connection that fails, as an error of the server."""
+        try:
+            yield
         except httpx2.TransportError as error:
             raise ServerError(
                 "unreachable", f"{self._http.base_url}: no answer ({error}); start `moviola serve` there"
             ) from error
-        if answer.status_code >= 400:
-            raise _error(answer)
-        return answer
 
 
 def _path(video_id: str, what: str = "") -> str:

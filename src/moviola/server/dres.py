@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any, Literal
@@ -93,7 +94,7 @@ class Dres:
 
     def _evaluation(self) -> tuple[str, str]:
         """Name and id of the evaluation that runs."""
-        listed = self._answer_to("GET", "/client/evaluation/list")
+        listed = self._answer_to("GET", "/client/evaluation/list", kind=list)
         active = [(str(one["name"]), str(one["id"])) for one in listed if one.get("status") == "ACTIVE"]
         wanted = [one for one in active if not self._wanted or self._wanted in one]
         if len(wanted) == 1:
@@ -106,7 +107,7 @@ class Dres:
             f"{self.url}: several evaluations are active ({names}); name one in --dres-evaluation"
         )
 
-    def _answer_to(self, method: str, path: str, body: object = None) -> Any:
+    def _answer_to(self, method: str, path: str, body: object = None, *, kind: type = dict) -> Any:
         """The answer to a request; signs in where there is no session, or no more."""
         if not self._session:
             self._sign_in()
@@ -115,7 +116,7 @@ class Dres:
             self._sign_in()
             answer = self._sent(method, path, body)
         if answer.status_code in (200, 202):
-            return _content(answer)
+            return _content(answer, kind)
         reasons = {
             401: "the session is refused; sign out elsewhere, or ask the organisers about the account",
             404: "no such evaluation, or none of this account; check --dres-evaluation",
@@ -133,7 +134,7 @@ class Dres:
                 f"{self.url}: no sign-in as {self._user}, {_message(answer)} ({answer.status_code}); check "
                 f"--dres-user and {PASSWORD}"
             )
-        self._session = str(_content(answer).get("sessionId", ""))
+        self._session = str(_content(answer, dict).get("sessionId", ""))
 
     def _sent(self, method: str, path: str, body: object) -> httpx2.Response:
         parameters = {"session": self._session} if self._session else {}
@@ -149,11 +150,12 @@ class Dres:
         self._http.close()
 
 
-def _content(answer: httpx2.Response) -> Any:
-    try:
-        return answer.json()
-    except ValueError as error:
-        raise DresError(f"{answer.url.host}: answers no JSON; is it a DRES server?") from error
+def _content(answer: httpx2.Response, kind: type) -> Any:
+    """What a server says, of a kind that JSON has."""
+    with suppress(ValueError):
+        if isinstance(said := answer.json(), kind):
+            return said
+    raise DresError(f"{answer.url.host}: answers what DRES does not; is it a DRES server?")
 
 
 def _message(answer: httpx2.Response) -> str:

@@ -69,7 +69,6 @@ class _Run:
     events: deque[Event] = field(default_factory=lambda: deque(maxlen=_MOST_EVENTS))
     happened: asyncio.Event = field(default_factory=asyncio.Event)
     task: asyncio.Task[None] | None = None
-    cancelled: bool = False
     progress: Progress = field(default_factory=Progress)
 
     def note(self, name: Literal["progress", "refused", "done"], **changes: Any) -> None:
@@ -188,7 +187,6 @@ class Jobs:
         """
         run = self._run(name)
         if run.task is not None and not run.task.done():
-            run.cancelled = True
             run.task.cancel()
             await asyncio.wait([run.task])
         return run.job
@@ -300,15 +298,20 @@ async def run_worker(order: Mapping[str, Any], take: Callable[[Mapping[str, Any]
     Returns:
         its exit code.
     """
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "moviola.server.worker",
-        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, limit=_LONGEST_LINE,
-    )  # fmt: skip
+    try:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "moviola.server.worker",
+            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, limit=_LONGEST_LINE,
+        )  # fmt: skip
+    except OSError as error:
+        take({"error": f"no process can be started on the server ({error.strerror}); try again later"})
+        return 1
     try:
         assert process.stdin is not None and process.stdout is not None
         process.stdin.write(json.dumps(order).encode() + b"\n")
         async for line in process.stdout:
-            take(json.loads(line))
+            if line.startswith(b"{"):  # a plug-in or a C library may print, too
+                take(json.loads(line))
         return await process.wait()
     finally:
         if process.returncode is None:

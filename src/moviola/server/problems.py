@@ -20,7 +20,7 @@ from moviola.server.schemas import Code, Problem, ProblemAnswer, WorkProgress
 
 __all__ = [
     "ANSWERS", "Busy", "Defects", "Forbidden", "TooLarge", "WrongField", "complaint", "handle_problems",
-    "problem",
+    "message_of", "problem",
 ]  # fmt: skip
 
 log = logging.getLogger("moviola.server")
@@ -133,17 +133,19 @@ def handle_problems(app: FastAPI) -> None:
         app.add_exception_handler(kind, _known)
 
 
+def message_of(error: Exception, library: Path) -> str:
+    """What an error says, without paths of the server."""
+    message = str(error)
+    for place in [*([Path(error.path)] if isinstance(error, MediaError) else []), library.absolute()]:
+        message = message.replace(str(place), place.name)
+    return message
+
+
 async def _known(request: Request, error: Exception) -> JSONResponse:
     """An error of moviola's, without paths of the server."""
-    code = next(code for kind, code in CODES if isinstance(error, kind))
-    places = [Path(error.path)] if isinstance(error, MediaError) else []
-    places.append(request.app.state.service.library.folder.absolute())
-    message = str(error)
-    for place in places:
-        message = message.replace(str(place), place.name)
     return problem(
-        code,
-        message,
+        next(code for kind, code in CODES if isinstance(error, kind)),
+        message_of(error, request.app.state.service.library.folder),
         field=error.field if isinstance(error, WrongField) else "",
         progress=error.progress if isinstance(error, Busy) else None,
     )

@@ -120,16 +120,18 @@ def serve(
 
 def _listen(options: Options) -> socket.socket:
     """A listening socket; made here, so that the number of port 0 is known before the first request."""
+    listening = None
     try:
         family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
         listening = socket.socket(family, socket.SOCK_STREAM)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((options.host, options.port))
+        listening.listen(256)
     except (OSError, OverflowError) as error:
-        listening.close()
+        if listening is not None:  # a machine without IPv6 gives none
+            listening.close()
         reason = getattr(error, "strerror", None) or error
         raise InvalidValue(
             f"{options.host}:{options.port}: cannot listen there ({reason}); choose another --port or --host"
         ) from error
-    listening.listen(256)
     return listening

@@ -338,6 +338,3 @@ export const startJob = (sources) => postJson("/api/jobs", { sources });
 
 /** @param {Job} job */
 export const cancelJob = (job) => request(`/api/jobs/${job.job}`, { method: "DELETE" });
-
-/** @param {Job} job */
-export const jobEvents = (job) => new EventSource(`/api/jobs/${job.job}/events`);

@@ -34,6 +34,23 @@ export function fill(element, ...children) {
   element.replaceChildren(...nodes(children));
 }
 
+/** Put children in place of those that are there; what has the focus has it again, by its place from the end.
+ * @param {Element} element @param {...(Child | Child[])} children */
+export function refill(element, ...children) {
+  const before = [...element.children];
+  const at = before.findIndex((child) => child === document.activeElement);
+  fill(element, ...children);
+  const again = at < 0 ? undefined : [...element.children].at(at - before.length);
+  if (again instanceof HTMLElement) again.focus();
+}
+
+/** Set a state, or take it away. An empty value, which toggleAttribute sets, is none to a screen reader.
+ * @param {Element} element @param {"aria-invalid" | "aria-current"} state @param {boolean} on */
+export function setState(element, state, on) {
+  if (on) element.setAttribute(state, "true");
+  else element.removeAttribute(state);
+}
+
 /**
  * @param {(Child | Child[])[]} children
  * @returns {(Node | string)[]}

@@ -1,7 +1,7 @@
 // Which videos are looked into and which moments are wanted.
 
 import * as api from "./api.js";
-import { fill, h, icon, iconButton } from "./dom.js";
+import { fill, h, icon, iconButton, setState } from "./dom.js";
 import { title } from "./format.js";
 import { language, t } from "./language.js";
 import { NOTHING, currentSearch, libraryInfo } from "./store.js";
@@ -70,7 +70,6 @@ let change = () => {};
  * @type {((search: Search) => void)[]} */
 const fields = [];
 
-let typing = 0;
 /** The fields of each filter, by its name.
  * @type {Map<string, HTMLInputElement[]>} */
 const inputs = new Map();
@@ -79,7 +78,7 @@ const inputs = new Map();
  * @param {string} field as the API names it, such as "filter.where". */
 export function markProblem(field) {
   for (const [name, own] of inputs)
-    for (const input of own) input.toggleAttribute("aria-invalid", field === `filter.${name}`);
+    for (const input of own) setState(input, "aria-invalid", field === `filter.${name}`);
   wrong = field;
   drawWrong();
 }
@@ -92,13 +91,6 @@ function drawWrong() {
 function setFilter(name, value) {
   const { [name]: _, ...others } = currentSearch.value.filter;
   change({ filter: value ? { ...others, [name]: value } : others });
-}
-
-/** Half a time is no filter yet: it counts when the typing rests.
- * @param {string} name @param {string} value */
-function typeFilter(name, value) {
-  clearTimeout(typing);
-  typing = window.setTimeout(() => setFilter(name, value), TYPING);
 }
 
 /** What is chosen by number of videos; its code is loaded when the filters are opened.
@@ -131,7 +123,13 @@ function follow(input, value) {
 
 /** @param {(typeof RANGES)[number]} range */
 function rangeField({ name, label, hints }) {
-  const set = () => typeFilter(name, low.value || high.value ? `${low.value}..${high.value}` : "");
+  let typing = 0;
+  // Half a time is no filter yet: it counts when the typing rests, also if it goes on in another field.
+  const set = () => {
+    const value = low.value || high.value ? `${low.value}..${high.value}` : "";
+    clearTimeout(typing);
+    typing = window.setTimeout(() => setFilter(name, value), TYPING);
+  };
   /** @param {"from" | "to"} end @param {string} hint */
   const bound = (end, hint) => h("input", { type: "text", placeholder: hint, "aria-label": `${label}, ${end === "from" ? t("from") : t("to")}`, "aria-describedby": "failure", oninput: set });
   const [low, high] = [bound("from", hints[0]), bound("to", hints[1])];

@@ -3,7 +3,7 @@
 import { loadAhead } from "./ahead.js";
 import * as api from "./api.js";
 import { changeItem, collect, collection, isCollected } from "./collecting.js";
-import { byId, fill, h, icon, iconButton } from "./dom.js";
+import { byId, fill, h, icon, iconButton, refill } from "./dom.js";
 import { clock, title } from "./format.js";
 import { on } from "./keyboard.js";
 import { t } from "./language.js";
@@ -234,8 +234,7 @@ function drawTransport() {
   const now = opened.value;
   const many = (now?.moments.length ?? 0) > 1;
   const toggled = (/** @type {boolean} */ value) => ({ "aria-pressed": String(value) });
-  const focused = document.activeElement instanceof HTMLElement ? [...transport.children].indexOf(document.activeElement) : -1;
-  fill(transport,
+  refill(transport,
     many ? iconButton("previous", t("Moment before (p)"), () => step(-1), { disabled: now?.index === 0 }) : null,
     iconButton(video.paused ? "play" : "pause", video.paused ? t("Play (space)") : t("Pause (space)"), toggle, { class: "icon-button big" }),
     many ? iconButton("next", t("Next moment (n)"), () => step(1), { disabled: now && now.index === now.moments.length - 1 }) : null,
@@ -243,8 +242,6 @@ function drawTransport() {
     iconButton("loop", t("Round and round (r)"), toggleLoop, toggled(loops)),
     iconButton(muted ? "muted" : "sound", muted ? t("Sound on (m)") : t("Sound off (m)"), toggleMute, toggled(muted)),
     iconButton("full", t("Full screen (F)"), toggleFull));
-  const again = transport.children[focused];
-  if (again instanceof HTMLElement) again.focus();
 }
 
 /** Load what comes after this moment, now that this one plays. */
@@ -279,7 +276,7 @@ function drawActions() {
   const span = playing;
   const inside = span.id !== undefined || isCollected(span);
   const clip = h("a", { class: "quiet", href: api.url.clip(span.video_id, span.start, span.end), download: "" }, icon("download"), t("clip"));
-  fill(actions,
+  refill(actions,
     ...(isEmpty(currentSearch.value) || isWhole() ? [] : [markAction("right", "+"), markAction("wrong", "-")]),
     action("keep", inside ? t("collected") : t("collect"), "c", collectThis),
     action("like", t("more like this picture"), "l", likeThis),

@@ -3,7 +3,7 @@
 import * as api from "./api.js";
 import { drawState, momentCard } from "./card.js";
 import { collect, collection } from "./collecting.js";
-import { byId, fill, h, iconButton } from "./dom.js";
+import { byId, fill, h, iconButton, refill, setState } from "./dom.js";
 import { filterChips, markProblem } from "./filters.js";
 import { title } from "./format.js";
 import { on } from "./keyboard.js";
@@ -100,7 +100,7 @@ function showProblem(error) {
   const field = error instanceof api.ApiError ? error.field : "";
   fill(failure, error && h("p", { class: "problem" }, error.message));
   markProblem(field);
-  byId("words", HTMLInputElement).toggleAttribute("aria-invalid", field.startsWith("query"));
+  setState(byId("words", HTMLInputElement), "aria-invalid", field.startsWith("query"));
   if (error instanceof api.ApiError && error.code === "busy") searchSoon(BUSY);
   if (error && !answer.value) drawResults();
 }
@@ -284,7 +284,7 @@ function layoutSwitch() {
   const choice = (name, label) => iconButton(name, label, () => { layout.value = { ...layout.value, layout: name }; }, { "aria-pressed": String(shape === name) });
   const select = h("select", { "aria-label": t("Moments a row"), onchange: () => { layout.value = { ...layout.value, perRow: Number(select.value) }; } },
     [3, 4, 6, 8, 12].map((n) => h("option", { value: n, selected: n === perRow }, t("{n} a row", { n }))));
-  fill(byId("layout", HTMLDivElement), shape === "rows" ? select : null, choice("grid", t("As a grid")), choice("rows", t("As rows by video")));
+  refill(byId("layout", HTMLDivElement), shape === "rows" ? select : null, choice("grid", t("As a grid")), choice("rows", t("As rows by video")));
 }
 
 function listenForKeys() {
@@ -317,7 +317,11 @@ export function startResults() {
   showWeak.onChange((value, before) => { if (value !== before) drawResults(); });
   layout.onChange(() => { layoutSwitch(); searchSoon(0); });
   collection.onChange(drawStates);
-  opened.onChange((now, before) => { drawStates(); if (!now && before && view.value === "search") goTo(before.index); });
+  opened.onChange((now, before) => {
+    drawStates();
+    const fromFolded = document.activeElement?.closest(".folded"); // which the player gives the focus back to
+    if (!now && before && view.value === "search" && !fromFolded) goTo(before.index);
+  });
   api.connection.addEventListener("up", () => searchSoon(0));
   layoutSwitch();
   listenForKeys();

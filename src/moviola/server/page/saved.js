@@ -83,7 +83,7 @@ function savedChip(name, search, { newest, since }, changed) {
   const fresh = h("span", { class: "number" });
   if (newest > since) void countNew(search, since).then((number) => { fresh.textContent = number ? plural(number, "{n} new", "{n} new") : ""; }, () => {});
   const open = () => { known.value = { ...known.value, [name]: newest }; };
-  const remove = () => void api.unkeep("search", name).then(changed, (error) => notify(String(error)));
+  const remove = () => void api.unkeep("search", name).then(changed, (error) => notify(error instanceof Error ? error.message : String(error)));
   return h("span", { class: "chip" }, h("a", { class: "chip-name", dir: "auto", href: `#/search?${parametersOf(search)}`, onclick: open }, name), fresh,
     iconButton("close", t("Forget the search “{name}”", { name }), remove));
 }

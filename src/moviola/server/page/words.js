@@ -1,6 +1,6 @@
 // What is said and what is written in a video, apart, each following the playback.
 
-import { fill, h } from "./dom.js";
+import { fill, h, setState } from "./dom.js";
 import { clock, marked } from "./format.js";
 import { t } from "./language.js";
 
@@ -34,7 +34,7 @@ function listOf(name, seek) {
       if (!read && (near < first || near >= first + LISTED)) draw(Math.max(near - LISTED / 2, 0));
       [...list.children].forEach((line, i) => {
         const cue = all[first + i];
-        line.firstElementChild?.toggleAttribute("aria-current", cue !== undefined && time >= cue.start && time < cue.end);
+        if (line.firstElementChild) setState(line.firstElementChild, "aria-current", cue !== undefined && time >= cue.start && time < cue.end);
       });
       const line = list.children[near - first];
       if (line instanceof HTMLElement && !read) list.scrollTop = line.offsetTop - list.clientHeight / 2;

@@ -14,13 +14,13 @@ from typing import Annotated, Any
 from fastapi import APIRouter
 from fastapi import Path as PathParameter
 from fastapi.responses import FileResponse, Response
-from starlette.background import BackgroundTask
+from starlette.types import Receive, Scope, Send
 
 from moviola.errors import InvalidValue
 from moviola.export import Selection, named_format, write_moments
 from moviola.server.exporting import Exporting
 from moviola.server.pools import Pool
-from moviola.server.problems import Busy
+from moviola.server.problems import Busy, message_of
 from moviola.server.schemas import ExportMoment, ExportRequest, ExportState
 from moviola.server.service import Service, ServiceOf
 from moviola.types import Moment, Span
@@ -49,32 +49,42 @@ async def export(request: ExportRequest, service: ServiceOf) -> Response:
     return await made_file(service.exporting, partial(_written, service, request))
 
 
+class _OnlyCopy(FileResponse):
+    """A file that goes with its folder, sent or not: a wrong range would leave a background task undone."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            shutil.rmtree(Path(self.path).parent, ignore_errors=True)
+
+
 async def made_file(pool: Pool, make: Callable[[Path], Path]) -> FileResponse:
-    """A file that a thread makes in a folder of its own, as an attachment; both go when it is sent."""
+    """A file that a thread makes right in a folder of its own, as an attachment; both go when it is sent."""
     folder = Path(mkdtemp(prefix="moviola-export-"))
     try:
         path = await pool.run(make, folder)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    return _attachment(path, BackgroundTask(shutil.rmtree, folder, ignore_errors=True))
+    return _attachment(path, _OnlyCopy)
 
 
-def _attachment(path: Path, then: BackgroundTask | None = None) -> FileResponse:
-    kind = _TYPES.get(path.suffix, "application/octet-stream")
-    return FileResponse(path, media_type=kind, filename=path.name, background=then)
+def _attachment(path: Path, response: type[FileResponse] = FileResponse) -> FileResponse:
+    return response(path, media_type=_TYPES.get(path.suffix, "application/octet-stream"), filename=path.name)
 
 
 @router.post("/exports", status_code=201)
 async def begin(request: ExportRequest, service: ServiceOf) -> ExportState:
     """Begin an export that may take long: its state says how far it is, and its file follows."""
-    return _state(await service.exports.begin(partial(_written, service, request), _PATIENCE))
+    begun = await service.exports.begin(partial(_written, service, request), _PATIENCE)
+    return _state(begun, service)
 
 
 @router.get("/exports/{export}")
 async def state(export: Name, service: ServiceOf) -> ExportState:
     """How far an export is."""
-    return _state(service.exports.get(export))
+    return _state(service.exports.get(export), service)
 
 
 @router.get("/exports/{export}/file", response_class=Response, responses=_FILE)
@@ -92,12 +102,12 @@ async def cancel(export: Name, service: ServiceOf) -> None:
     service.exports.cancel(export)
 
 
-def _state(one: Exporting) -> ExportState:
+def _state(one: Exporting, service: Service) -> ExportState:
     return ExportState(
         export=one.name,
         state=one.state,
         file=one.path.name if one.path else "",
-        error=str(one.error or ""),
+        error=message_of(one.error, service.library.folder) if one.error else "",
         share=one.progress.share,
         seconds_left=one.progress.seconds_left,
     )

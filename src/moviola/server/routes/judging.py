@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Query
@@ -15,6 +14,7 @@ from moviola.datasets.building.consensus import LEVELS
 from moviola.errors import NotFound
 from moviola.judging import EXPORTS, Batch, JudgingTask, export_task, progress_of
 from moviola.judging.progress import number_or_none
+from moviola.server.routes.exports import made_file
 from moviola.server.schemas import Name, RequestModel, ResponseModel
 from moviola.server.service import ServiceOf
 
@@ -226,7 +226,8 @@ def progress(task: TaskOf) -> ProgressAnswer:
     response_class=Response,
     responses={200: {"content": {"application/json": {}, "text/csv": {}}, "description": "The file"}},
 )
-def export(
+async def export(
+    service: ServiceOf,
     task: TaskOf,
     form: Annotated[
         Literal["tvr_ranking", "qrels", "ratings", "pairs"],
@@ -234,14 +235,10 @@ def export(
     ] = "tvr_ranking",
 ) -> Response:
     """What raters agreed on, as a file: for ``moviola evaluate``; every rating; or what is to be rated."""
-    suffix = EXPORTS[form].suffix
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / f"judged{suffix}"
+
+    def make(folder: Path) -> Path:
+        path = folder / f"{task.path.stem}-{form}{EXPORTS[form].suffix}"
         export_task(task, path, form)
-        content = path.read_bytes()
-    kind = {".csv": "text/csv; charset=utf-8"}.get(suffix, "application/json")
-    return Response(
-        content,
-        media_type=kind,
-        headers={"Content-Disposition": f'attachment; filename="{task.path.stem}-{form}{suffix}"'},
-    )
+        return path
+
+    return await made_file(service.media, make)

@@ -89,7 +89,7 @@ def export(service: ServiceOf) -> Response:
 async def take(request: Request, service: ServiceOf) -> KeptList:
     """Keep what JSON lines hold, all or nothing; of entries that are kept already the later one stays."""
     try:
-        lines = (await request.body()).decode().splitlines()
+        lines = (await request.body()).decode().split("\n")
     except UnicodeDecodeError as error:
         raise InvalidValue(f"body: no UTF-8 ({error.reason}); send lines of `GET /api/kept/lines`") from error
     try:

@@ -210,7 +210,7 @@ const KEYS = {
 
 /** @param {KeyboardEvent} event */
 function onKey(event) {
-  if (view.hidden || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+  if (view.hidden || !rater.value || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
   const target = event.target instanceof HTMLElement ? event.target : document.body;
   if (target.matches("input, select, textarea")) return;
   if (target.matches("button, a") && (event.key === " " || event.key === "Enter")) return;
@@ -219,7 +219,7 @@ function onKey(event) {
   const first = view.querySelector(".empty button");
   const run = levels.includes(key) && current() ? () => void judge(Number(key))
     : key === "Enter" && first instanceof HTMLElement ? () => first.click()
-    : rater.value ? KEYS[key] : undefined;
+    : KEYS[key];
   if (!run || !batch && key !== "Enter") return;
   event.preventDefault();
   if (!event.repeat || key.startsWith("Arrow")) run();

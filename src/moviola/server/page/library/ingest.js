@@ -3,6 +3,7 @@
 import * as api from "../api.js";
 import { fill, h, icon, iconButton } from "../dom.js";
 import { size, title } from "../format.js";
+import { follow, runs } from "./following.js";
 import { plural, t } from "../language.js";
 import { libraryInfo, view } from "../store.js";
 import { cancelUpload, sendFile, sending, unfinished } from "./uploading.js";
@@ -29,7 +30,7 @@ function ingestForm() {
 }
 
 function sendForm() {
-  const chooser = h("input", { type: "file", accept: "video/*", multiple: true, hidden: true, "aria-label": t("Videos to send"), onchange: () => { void sendVideos(chooser.files ?? []); chooser.value = ""; } });
+  const chooser = h("input", { type: "file", accept: "video/*", multiple: true, hidden: true, "aria-label": t("Videos to send"), onchange: () => { void sendVideos([...(chooser.files ?? [])]); chooser.value = ""; } });
   return h("p", { class: "muted" }, t("Or drop videos here, or"), " ",
     h("button", { type: "button", class: "plain", onclick: () => chooser.click() }, icon("up"), t("choose some to send")), chooser);
 }
@@ -44,7 +45,7 @@ export async function bringIn(sources) {
 }
 
 /** Send videos one after the other, each to be brought in when it is there.
- * @param {Iterable<File>} files */
+ * @param {File[]} files */
 export async function sendVideos(files) {
   if (!libraryInfo.value?.can_ingest) return does.failed(t("Not sent"), t("This server only reads; start it with --allow-ingest FOLDER"));
   view.value = "library";
@@ -88,27 +89,14 @@ function drawUnfinished() {
       iconButton("close", t("Do not send {name}", { name }), () => void cancelUpload(key).catch((error) => does.failed(t("Not cancelled"), error)))))));
 }
 
-/** @param {api.Job} job */
-const runs = (job) => job.state === "running" || job.state === "queued";
-
 /** Show a job and follow it to its end.
  * @param {api.Job} job */
 function followJob(job) {
   const element = h("article", { class: "job", "aria-label": t("Videos being brought in, job {job}", { job: job.job }) });
   jobs.prepend(element);
-  let now = job;
-  const draw = () => fill(element, jobParts(now));
-  draw();
-  if (!runs(now)) return;
-  const events = api.jobEvents(job);
-  const update = async (/** @type {MessageEvent} */ event) => {
-    now = JSON.parse(event.data);
-    draw();
-    if (runs(now)) return;
-    events.close();
-    await does.changed();
-  };
-  for (const kind of ["progress", "refused", "done"]) events.addEventListener(kind, (event) => void update(event).catch(() => {}));
+  const draw = (/** @type {api.Job} */ now) => fill(element, jobParts(now));
+  draw(job);
+  if (runs(job)) follow(job, (now) => { draw(now); if (!runs(now)) void does.changed().catch(() => {}); });
 }
 
 /** @type {Record<string, string>} */

@@ -3,6 +3,7 @@
 import * as api from "../api.js";
 import { fill, h, icon, iconButton } from "../dom.js";
 import { clock, size, title } from "../format.js";
+import { follow, runs } from "./following.js";
 import { bringIn } from "./ingest.js";
 import { plural, t } from "../language.js";
 import { notify } from "../notices.js";
@@ -89,11 +90,11 @@ function tools(video) {
 async function processAgain(video, pictures) {
   const name = title(video.video_id);
   try {
-    const events = api.jobEvents(await api.processAgain(video.video_id, pictures));
+    const job = await api.processAgain(video.video_id, pictures);
     notify(t("{name} is processed again; it can be searched as it is until then", { name }));
-    events.addEventListener("done", (event) => {
-      events.close();
-      const { state: ended, error, refused: reasons } = JSON.parse(event.data);
+    follow(job, (now) => {
+      if (runs(now)) return;
+      const { state: ended, error, refused: reasons } = now;
       const problem = error || reasons[0]?.reason;
       if (problem || ended !== "done") does.failed(t("{name} was not processed again", { name }), new Error(problem || ended));
       else notify(t("{name} was processed again", { name }));
