@@ -35,7 +35,7 @@ FILES = (
     "merges.txt",
     "*.model",
     "modules.json",
-    "sentence_bert_config.json",
+    "sentence_*_config.json",
     "*_Pooling/config.json",
 )
 """Files that a checkpoint needs besides its weights."""
