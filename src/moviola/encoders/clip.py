@@ -423,7 +423,7 @@ def family_of(checkpoint: Checkpoint) -> Family:
             f"{checkpoint.id}: a NaFlex checkpoint (frames of varying size) does not run here; take one "
             "of fixed resolution, such as google/siglip2-base-patch16-224"
         )
-    if kind not in FAMILIES:
+    if not isinstance(kind, str) or kind not in FAMILIES:
         raise InvalidValue(
             f"{checkpoint.id}: model type {kind!r} is no frame-and-text encoder that moviola knows; "
             f"it knows {', '.join(FAMILIES)}"
