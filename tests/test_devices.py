@@ -37,6 +37,18 @@ def test_where_a_gpu_may_be_torch_is_asked(
 
 def test_what_is_no_device_and_what_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    for name, reason in (("tpu", "choose auto, cpu"), ("cuda:1", "this machine has none")):
+    wrong = ("tpu", "", "cpu:0", "mps:0", "auto:0", "cuda:", "cuda:one", "cuda:0:1")
+    for name, reason in (
+        *((name, "choose auto, cpu") for name in wrong),
+        ("cuda:1", "this machine has none"),
+    ):
         with pytest.raises(InvalidValue, match=reason):
             devices.available_device(name)
+
+
+def test_a_gpu_is_named_by_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
+    assert devices.available_device("cuda:1") == "cuda:1"
+    with pytest.raises(InvalidValue, match=r"'cuda:2': this machine's last one is cuda:1"):
+        devices.available_device("cuda:2")

@@ -5,6 +5,7 @@ Only torch computes on GPUs; without it, the CPU is used."""
 from __future__ import annotations
 
 import importlib.util
+import re
 import sys
 from pathlib import Path
 
@@ -15,7 +16,7 @@ __all__ = ["available_device", "best_half_precision", "may_have_gpu", "require_d
 
 def require_device_name(name: str) -> None:
     """Raise :class:`InvalidValue` unless a name is a possible device; torch is not imported."""
-    if name != "auto" and name.split(":", 1)[0] not in {"cpu", "cuda", "mps"}:
+    if not re.fullmatch(r"auto|cpu|mps|cuda(:[0-9]+)?", name):
         raise InvalidValue(f"device {name!r}: unknown; choose auto, cpu, cuda, cuda:N or mps")
 
 
@@ -61,6 +62,9 @@ def available_device(name: str) -> str:
     there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
     if name == "auto":
         return next(kind for kind, usable in there.items() if usable)
-    if not there[name.split(":", maxsplit=1)[0]]:
+    kind, _, number = name.partition(":")
+    if not there[kind]:
         raise InvalidValue(f"device {name!r}: this machine has none; choose auto or cpu")
+    if number and int(number) >= (count := torch.cuda.device_count()):
+        raise InvalidValue(f"device {name!r}: this machine's last one is cuda:{count - 1}; choose it or auto")
     return name

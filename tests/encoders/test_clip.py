@@ -16,6 +16,7 @@ from moviola.compiled.module import least_cosine
 from moviola.encoders import load_encoder
 from moviola.encoders.checkpoints import Checkpoint
 from moviola.encoders.tokens import siglip_tokenizer
+from moviola.encoders.towers import ACTIVATIONS
 from moviola.errors import DataError, InvalidValue, MissingModel
 from moviola.types import FrameSize
 
@@ -114,6 +115,19 @@ def test_settings_of_a_processor_file_are_read(make_clip: Callable[..., Path]) -
     assert load_encoder(str(folder)).frame_size == before
 
 
+def test_towers_of_an_older_configuration_are_read(make_clip: Callable[..., Path]) -> None:
+    """Files of 2022 keep them under ``…_config_dict``, which counts for transformers, too."""
+    folder = make_clip()
+    config = json.loads((folder / "config.json").read_text())
+    before = load_encoder(str(folder), device="cpu").encode_text(TEXTS)
+    for kept in ({}, {"text_config": {"num_attention_heads": 2}, "vision_config": None}):
+        towers = {f"{name}_dict": config[name] for name in ("text_config", "vision_config")}
+        rest = {name: value for name, value in config.items() if f"{name}_dict" not in towers}
+        (folder / "config.json").write_text(json.dumps({**rest, **kept, **towers}))
+        np.testing.assert_array_equal(load_encoder(str(folder), device="cpu").encode_text(TEXTS), before)
+    np.testing.assert_allclose(reference_text(folder, TEXTS), before, atol=2e-5)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -159,6 +173,18 @@ def test_damaged_files_are_named(make_clip: Callable[..., Path]) -> None:
     (folder / "model.safetensors").write_bytes(weights[: len(weights) // 2])
     with pytest.raises(DataError, match=r"model\.safetensors: not a readable safetensors file"):
         load_encoder(str(folder)).encode_text(["a"])
+    (folder / "model.safetensors").write_bytes(weights)
+    for damaged in ("{", "{}", ""):
+        (folder / "tokenizer.json").write_text(damaged)
+        with pytest.raises(DataError, match=r"tokenizer\.json: not a readable tokenizer"):
+            load_encoder(str(folder)).encode_text(["a"])
+    (folder / "preprocessor_config.json").unlink()
+    (folder / "processor_config.json").write_text('{"image_processor": null}')
+    with pytest.raises(DataError, match=r"config\.json is for 32 pixels"):
+        load_encoder(str(folder))
+    (folder / "config.json").write_text('{"model_type": "clip", "text_config": "x"}')
+    with pytest.raises(DataError, match=r"text_config in config\.json is no object"):
+        load_encoder(str(folder))
     (folder / "config.json").write_text("{")
     with pytest.raises(DataError, match=r"config\.json: not valid JSON"):
         load_encoder(str(folder))
@@ -174,6 +200,12 @@ def test_weights_of_a_type_that_is_not_read_are_named(make_clip: Callable[..., P
     save_file(state | {name: state[name].to(torch.float8_e4m3fn)}, folder / "model.safetensors")
     with pytest.raises(DataError, match=rf"hold no '{name}' of type F64, F32, F16, BF16"):
         load_encoder(str(folder)).encode_text(["a"])
+
+
+@pytest.mark.parametrize("name", sorted(ACTIVATIONS))
+def test_activations_of_large_numbers_warn_of_nothing(name: str) -> None:
+    large = np.array([-1e4, -60, 60, 1e4], np.float32)
+    np.testing.assert_allclose(ACTIVATIONS[name](large), [0, 0, 60, 1e4], atol=1e-30)
 
 
 def test_wide_towers_are_quantised_unless_a_precision_is_named(make_clip: Callable[..., Path]) -> None:

@@ -164,6 +164,33 @@ def test_a_damaged_model_in_the_cache_hides_no_other(cache: Path, make_clip: Cal
         load_encoder(NAME)
 
 
+@pytest.mark.parametrize("folder", ["models--a--b--c", "models--", "models--a b", "models--a.git"])
+def test_a_folder_of_no_model_in_the_cache_hides_no_other(
+    cache: Path, make_clip: Callable[..., Path], folder: str
+) -> None:
+    put_in_cache(cache, make_clip(), ["*"])
+    known = available_models()
+    shutil.copytree(cache / "models--somebody--tiny-clip", cache / folder)
+    assert available_models() == known
+    assert NAME in [model.name for model in known]
+
+
+def test_what_cannot_run_is_not_listed(cache: Path, make_bert: Callable[..., Path]) -> None:
+    """A sentence encoder by its modules and pooling, the others by the type of their model."""
+    folder = make_bert(pooling="max_tokens")
+    snapshot = put_in_cache(cache, folder, ["*.json", "*.safetensors"])
+    shutil.copytree(folder / "1_Pooling", snapshot / "1_Pooling")
+    names = [[model.name for model in available_models()]]
+    pooling = json.loads((folder / "1_Pooling" / "config.json").read_text())
+    pooling |= {"pooling_mode_mean_tokens": True, "pooling_mode_max_tokens": False}
+    (snapshot / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
+    names.append([model.name for model in available_models()])
+    (snapshot / "modules.json").unlink()
+    (snapshot / "config.json").write_text('{"model_type": ["clip"]}')
+    names.append([model.name for model in available_models()])
+    assert [NAME in listed for listed in names] == [False, True, False]
+
+
 @pytest.mark.parametrize("name", ["~nobody/model", "x" * 300])
 def test_a_name_that_is_none_of_a_file(cache: Path, name: str) -> None:
     with pytest.raises(MissingModel, match=name):

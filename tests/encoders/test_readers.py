@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import itertools
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -27,7 +28,7 @@ from moviola.encoders.readers import (
 from moviola.encoders.readers.rapid import RapidOcrReader
 from moviola.encoders.readers.strokes import has_strokes
 from moviola.encoders.readers.whisper import WhisperReader
-from moviola.errors import InvalidValue, MissingDependency, MissingModel
+from moviola.errors import DataError, InvalidValue, MissingDependency, MissingModel
 from speech_sample import RATE, sentences, speech, word_errors
 from tiny_whisper import make_whisper
 from title_cards import card
@@ -242,6 +243,33 @@ def test_other_readers_are_refused(tmp_path: Path) -> None:
         load_speech_reader(str(tmp_path))
     with pytest.raises(InvalidValue, match="device 'tpu'"):
         load_speech_reader(str(tmp_path), device="tpu")
+
+
+def test_a_damaged_model_is_named(tmp_path: Path) -> None:
+    files = {
+        "config.json": '{"suppress_ids": []}',
+        "tokenizer.json": "{}",
+        "vocabulary.json": "[]",
+        "model.bin": "",
+    }
+    for name, content in files.items():
+        (tmp_path / name).write_text(content)
+    with pytest.raises(DataError, match=rf"{re.escape(str(tmp_path))}: cannot be loaded .*; fetch it again"):
+        load_speech_reader(str(tmp_path), device="cpu", language="de")
+
+
+def test_a_gpu_is_taken_by_its_number(whisper: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
+    asked: list[tuple[str, int]] = []
+
+    def model(folder: str, *, device: str, device_index: int, **options: Any) -> None:
+        asked.append((device, device_index))
+
+    monkeypatch.setattr("faster_whisper.WhisperModel", model)
+    for name in ("cuda:1", "cuda", "cpu"):
+        _ = WhisperReader(str(whisper), name)._model
+    assert asked == [("cuda", 1), ("cuda", 0), ("cpu", 0)]
 
 
 def test_a_language_that_a_reader_does_not_know_is_refused(whisper: Path) -> None:

@@ -61,6 +61,84 @@ def test_vectors_are_those_of_transformers(
         np.testing.assert_allclose(np.linalg.norm(few, axis=1), 1, atol=1e-5)
 
 
+@pytest.mark.parametrize("kind", ["bert", "roberta", "xlm-roberta"])
+@pytest.mark.parametrize("stated", [None, 400])
+def test_no_text_is_longer_than_the_positions(
+    make_bert: Callable[..., Path], kind: str, stated: int | None
+) -> None:
+    """RoBERTa counts from behind the padding: of 24 positions 22 are left."""
+    folder = make_bert(kind=kind)
+    (folder / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": stated}))
+    encoder = load_sentence_encoder(str(folder), device="cpu")
+    (tokens,) = encoder.encode_tokens(["the box " * 20])
+    assert len(tokens) - 1 == (24 if kind == "bert" else 22)
+    many = encoder.encode_text(["the box " * 20] * (FEW_TEXTS + 1))
+    np.testing.assert_allclose(many, np.repeat(tokens[-1:], len(many), axis=0), atol=1e-5)
+
+
+def test_a_newer_checkpoint_says_in_other_places_what_it_takes(make_bert: Callable[..., Path]) -> None:
+    """The tokenizer's length, and one pooling by its name, as sentence-transformers writes them by now."""
+    folder = make_bert()
+    before = load_sentence_encoder(str(folder), device="cpu").encode_text(TEXTS)
+    (folder / "sentence_bert_config.json").write_text('{"transformer_task": "feature-extraction"}')
+    (folder / "tokenizer_config.json").write_text('{"model_max_length": 10}')
+    for mode in ("mean", ["mean"]):
+        pooling = {"embedding_dimension": 32, "pooling_mode": mode, "include_prompt": True}
+        (folder / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
+        after = load_sentence_encoder(str(folder), device="cpu").encode_text(TEXTS)
+        np.testing.assert_array_equal(after, before)
+    (folder / "1_Pooling" / "config.json").write_text('{"pooling_mode": ["cls", "mean"]}')
+    with pytest.raises(DataError, match=r"1_Pooling: config\.json states no dimension"):
+        load_sentence_encoder(str(folder))
+
+
+def test_settings_of_any_architecture_are_read(make_bert: Callable[..., Path]) -> None:
+    """Older checkpoints name the file by it; one with a cased vocabulary may ask for lower case."""
+    folder = make_bert()
+    tokenizer = json.loads((folder / "tokenizer.json").read_text())
+    (folder / "tokenizer.json").write_text(json.dumps({**tokenizer, "normalizer": None}))
+    settings = folder / "sentence_bert_config.json"
+    encoder = load_sentence_encoder(str(folder), device="cpu")
+    assert not np.allclose(encoder.encode_text(["A RED BOX"]), encoder.encode_text(["a red box"]))
+    settings.unlink()
+    settings.with_name("sentence_roberta_config.json").write_text(
+        '{"max_seq_length": 4, "do_lower_case": true}'
+    )
+    encoder = load_sentence_encoder(str(folder), device="cpu")
+    np.testing.assert_array_equal(encoder.encode_text(["A RED BOX"]), encoder.encode_text(["a red"]))
+
+
+def test_an_architecture_that_names_its_width_otherwise(make_bert: Callable[..., Path]) -> None:
+    """DistilBERT's ``config.json`` has no ``hidden_size``."""
+    from transformers import AutoConfig, AutoModel
+
+    folder = make_bert()
+    config = AutoConfig.for_model("distilbert", vocab_size=30, dim=32, n_layers=1, n_heads=4, hidden_dim=48)
+    AutoModel.from_config(config).save_pretrained(folder)
+    encoder = load_sentence_encoder(str(folder), device="cpu")
+    wanted = reference(folder, TEXTS, pooling="mean_tokens", normalise=True)
+    np.testing.assert_allclose(encoder.encode_text(TEXTS), wanted, atol=1e-5)
+
+
+def test_names_of_tensorflow_are_read(make_bert: Callable[..., Path]) -> None:
+    from safetensors.numpy import load_file, save_file
+
+    folder = make_bert()
+    before = load_sentence_encoder(str(folder), device="cpu").encode_text(TEXTS)
+    weights, renamed = (
+        folder / "model.safetensors",
+        {"LayerNorm.weight": "LayerNorm.gamma", "LayerNorm.bias": "LayerNorm.beta"},
+    )
+    state = load_file(weights)
+    for new, old in renamed.items():
+        state = {
+            f"bert.{name}".replace("bert.bert.", "bert.").replace(new, old): array
+            for name, array in state.items()
+        }
+    save_file(state, weights)
+    np.testing.assert_array_equal(load_sentence_encoder(str(folder), device="cpu").encode_text(TEXTS), before)
+
+
 def test_nothing_gives_nothing(make_bert: Callable[..., Path]) -> None:
     assert load_sentence_encoder(str(make_bert())).encode_text([]).shape == (0, 32)
 

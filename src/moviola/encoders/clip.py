@@ -169,11 +169,13 @@ class ClipEncoder(CheckpointEncoder):
         super().__init__(checkpoint, choice)
         config = checkpoint.json("config.json")
         self._family = family_of(checkpoint)
-        self._text_config = {**self._family.text_defaults, **(config.get("text_config") or {})}
-        self._vision_config = {**self._family.vision_defaults, **(config.get("vision_config") or {})}
-        preprocessor = checkpoint.json("preprocessor_config.json") or checkpoint.json(
-            "processor_config.json"
-        ).get("image_processor", {})
+        self._text_config = {**self._family.text_defaults, **_tower(checkpoint, "text_config")}
+        self._vision_config = {**self._family.vision_defaults, **_tower(checkpoint, "vision_config")}
+        preprocessor = (
+            checkpoint.json("preprocessor_config.json")
+            or checkpoint.json("processor_config.json").get("image_processor")
+            or {}
+        )
         self._preprocessor = {
             **self._family.preprocessor_defaults,
             **{key: value for key, value in preprocessor.items() if value is not None},
@@ -354,6 +356,21 @@ def open_clip(name: str, choice: DeviceChoice) -> ClipEncoder:
     return ClipEncoder(checkpoint, choice)
 
 
+def _tower(checkpoint: Checkpoint, name: str) -> dict[str, Any]:
+    """The settings of a tower in ``config.json``; in files of 2022 those under ``…_dict`` are the valid ones.
+
+    Raises:
+        DataError: they are no object.
+    """
+    config = checkpoint.json("config.json")
+    given = config.get(f"{name}_dict") or config.get(name) or {}
+    if not isinstance(given, dict):
+        raise DataError(
+            f"{checkpoint.folder}: {name} in config.json is no object; fetch the checkpoint again"
+        )
+    return given
+
+
 def _measured_match(stated: Any, folder: Path) -> Match:
     """The calibration that a checkpoint's ``moviola.json`` states."""
     try:
@@ -406,7 +423,7 @@ def family_of(checkpoint: Checkpoint) -> Family:
             f"{checkpoint.id}: a NaFlex checkpoint (frames of varying size) does not run here; take one "
             "of fixed resolution, such as google/siglip2-base-patch16-224"
         )
-    if kind not in FAMILIES:
+    if not isinstance(kind, str) or kind not in FAMILIES:
         raise InvalidValue(
             f"{checkpoint.id}: model type {kind!r} is no frame-and-text encoder that moviola knows; "
             f"it knows {', '.join(FAMILIES)}"

@@ -5,7 +5,7 @@ without squeeze-and-excitation and with ReLU6 in place of swish, with a stem and
 It was trained in TensorFlow: padding is TensorFlow's "same", which for a stride of 2 puts the odd pixel
 behind.
 
-The package carries its weights (``conse_network/``), made by ``scripts/make_conse_network.py``: the norms
+The package carries its weights (``conse_network/``), made by ``scripts/make_packaged_models.py``: the norms
 are folded into the convolutions before them, and all numbers have half precision. Layers are called ``stem``,
 ``blocks.N.expand``, ``.depthwise``, ``.project``, ``head``, ``classes``, each with ``.weight`` and ``.bias``.
 """

@@ -14,7 +14,7 @@ from moviola.encoders.checkpoints import (
     hub_snapshot,
     looks_like_hub_id,
 )
-from moviola.encoders.clip import FAMILIES, family_of
+from moviola.encoders.clip import family_of
 from moviola.encoders.conse import NETWORK_FOLDER
 from moviola.encoders.readers.whisper import is_whisper
 from moviola.encoders.sentences import MINILM, MINILM_FOLDER, read_chain
@@ -35,7 +35,7 @@ FILES = (
     "merges.txt",
     "*.model",
     "modules.json",
-    "sentence_bert_config.json",
+    "sentence_*_config.json",
     "*_Pooling/config.json",
 )
 """Files that a checkpoint needs besides its weights."""
@@ -68,8 +68,8 @@ def available_models() -> list[ModelInfo]:
         (MINILM, "sentences", "built-in", MINILM_FOLDER),
     ]
     for name, folder in sorted(_cached_snapshots()):
-        if kind := _kind(Checkpoint(name, folder, folder.name)):
-            found.append((name, kind, "hub cache", folder))
+        with suppress(DataError, InvalidValue):  # an error for those who name it, not for all others
+            found.append((name, _kind(Checkpoint(name, folder, folder.name)), "hub cache", folder))
     return [ModelInfo(name, kind, source, _size(folder), str(folder)) for name, kind, source, folder in found]
 
 
@@ -99,7 +99,8 @@ def pull_model(name: str) -> Path:
             f"{name}: HF_HUB_OFFLINE is set, so nothing is fetched; unset it to allow the download"
         )
     try:
-        _refuse_unusable(Path(hub.snapshot_download(name, allow_patterns=list(FILES))), name)
+        settings = Path(hub.snapshot_download(name, allow_patterns=list(FILES)))
+        _kind(Checkpoint(name, settings, settings.name))  # refuses what cannot run, before its weights
         folder = Path(hub.snapshot_download(name, allow_patterns=[*FILES, *_SAFE]))
         if not any(folder.glob("model*.safetensors")):
             folder = Path(hub.snapshot_download(name, allow_patterns=[*FILES, *_OTHERS]))
@@ -117,34 +118,30 @@ def pull_model(name: str) -> Path:
     return folder
 
 
-def _refuse_unusable(folder: Path, name: str) -> None:
-    """Check the kind of a checkpoint by its settings alone."""
-    checkpoint = Checkpoint(name, folder, folder.name)
-    if (folder / "modules.json").is_file():
-        read_chain(checkpoint)
-    elif not is_whisper(checkpoint):
-        family_of(checkpoint)
-
-
 def _cached_snapshots() -> list[tuple[str, Path]]:
     """Hub id and snapshot folder of every model in the hub's cache whose main branch is there."""
     from huggingface_hub import constants
 
     folders = Path(constants.HF_HUB_CACHE).glob("models--*")
     names = [folder.name.removeprefix("models--").replace("--", "/") for folder in folders]
-    return [(name, folder) for name in names if (folder := hub_snapshot(name)) is not None]
+    snapshots = ((name, hub_snapshot(name)) for name in names if looks_like_hub_id(name))
+    return [(name, folder) for name, folder in snapshots if folder is not None]
 
 
 def _kind(checkpoint: Checkpoint) -> str:
-    """What a cached checkpoint is, by its small files; empty if nothing that runs here."""
+    """What a checkpoint is, by its small files.
+
+    Raises:
+        InvalidValue: nothing that runs here.
+        DataError: one of the files is damaged.
+    """
     if (checkpoint.folder / "modules.json").is_file():
+        read_chain(checkpoint)
         return "sentences"
-    with suppress(DataError):  # an error for those who name it, not for all others
-        if checkpoint.json("config.json").get("model_type") in FAMILIES:
-            return "clip"
-        if is_whisper(checkpoint):
-            return "speech"
-    return ""
+    if is_whisper(checkpoint):
+        return "speech"
+    family_of(checkpoint)
+    return "clip"
 
 
 def _size(folder: Path) -> int:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.devices import require_torch
-from moviola.encoders.checkpoints import Checkpoint, find_checkpoint
+from moviola.encoders.checkpoints import Checkpoint, find_checkpoint, read_json
 from moviola.encoders.device_choice import DeviceChoice
 from moviola.encoders.graphs import sentence_states
 from moviola.encoders.texts import FEW_TEXTS, CheckpointEncoder, check_texts
@@ -44,6 +44,12 @@ MINILM_FOLDER = Path(__file__).parent / "minilm"
 _PREFIXES = {"bert": "bert.", "roberta": "roberta.", "xlm-roberta": "roberta."}
 """Kinds of transformer that run without torch, with the possible prefixes of their weights' names."""
 
+_FROM_PADDING = ("roberta", "xlm-roberta", "camembert", "mpnet")
+"""Kinds whose positions are counted from behind the padding's own id; the table has unused rows before."""
+
+_SETTINGS = "sentence_*_config.json"
+"""Settings of the transformer; the name in between has been that of many architectures."""
+
 _BERT_DEFAULTS: dict[str, Any] = {
     "hidden_act": "gelu",
     "layer_norm_eps": 1e-12,
@@ -59,6 +65,7 @@ class Chain:
 
     pooling: Literal["mean", "cls"]
     normalise: bool
+    dim: int
 
     def __call__(self, states: NDArray[np.float32], present: NDArray[np.bool_]) -> NDArray[np.float32]:
         """States (b, n, d) and where they are real (b, n) -> vectors (b, d)."""
@@ -89,9 +96,8 @@ class SentenceEncoder(CheckpointEncoder):
         config = checkpoint.json("config.json")
         self._config = {**_BERT_DEFAULTS, **config}
         self._chain = read_chain(checkpoint)
-        limit = checkpoint.json("sentence_bert_config.json").get("max_seq_length")
-        self._longest = int(limit or config.get("max_position_embeddings", 512))
-        self.dim = int(config["hidden_size"])
+        self._settings = next(map(read_json, sorted(checkpoint.folder.glob(_SETTINGS))), {})
+        self.dim = self._chain.dim
         self.normalised = self._chain.normalise
         # Vectors of the last few texts: a search compares a query with pictures, cues and names.
         self._last: tuple[list[str], NDArray[np.float32]] | None = None
@@ -146,7 +152,22 @@ class SentenceEncoder(CheckpointEncoder):
 
     @cached_property
     def _tokenize(self) -> Tokenize:
-        return plain_tokenizer(self._checkpoint, self._longest)
+        tokenize = plain_tokenizer(self._checkpoint, self._longest)
+        if not self._settings.get("do_lower_case"):
+            return tokenize
+        return lambda texts: tokenize([text.lower() for text in texts])
+
+    @property
+    def _longest(self) -> int:
+        """Maximum tokens of a text: a stated number, but no more than there are positions."""
+        positions = self._config.get("max_position_embeddings", 512)
+        if self._config.get("model_type") in _FROM_PADDING:
+            positions -= self._config["pad_token_id"] + 1
+        # Newer checkpoints leave it to the tokenizer, whose settings say 1e30 for no choice.
+        stated = self._settings.get("max_seq_length") or self._checkpoint.json("tokenizer_config.json").get(
+            "model_max_length"
+        )
+        return min(int(stated or positions), int(positions))
 
     def _read_weights(self) -> Weights | None:
         plain = (
@@ -210,7 +231,7 @@ def read_chain(checkpoint: Checkpoint) -> Chain:
     """The modules and pooling of a checkpoint's ``modules.json``.
 
     Raises:
-        DataError: no ``modules.json``.
+        DataError: no ``modules.json``, or a pooling without a dimension.
         InvalidValue: a module or a pooling that is not implemented.
     """
     path = checkpoint.folder / "modules.json"
@@ -233,11 +254,15 @@ def read_chain(checkpoint: Checkpoint) -> Chain:
         )
     pooling = checkpoint.json(f"{folders[1]}/config.json")
     modes = {key.removeprefix("pooling_mode_") for key, on in pooling.items() if on is True and "mode" in key}
-    modes |= {pooling["pooling_mode"]} if "pooling_mode" in pooling else set()
+    named = pooling.get("pooling_mode", [])  # one, or several
+    modes |= {str(mode) for mode in (named if isinstance(named, list) else [named])}
+    dim = pooling.get("word_embedding_dimension", pooling.get("embedding_dimension"))
+    if not isinstance(dim, int):
+        raise DataError(f"{checkpoint.folder / folders[1]}: config.json states no dimension; fetch it again")
     if modes <= {"mean", "mean_tokens"} and modes:
-        return Chain("mean", "Normalize" in kinds)
+        return Chain("mean", "Normalize" in kinds, dim)
     if modes <= {"cls", "cls_token"} and modes:
-        return Chain("cls", "Normalize" in kinds)
+        return Chain("cls", "Normalize" in kinds, dim)
     raise InvalidValue(
         f"{checkpoint.id}: pooling {', '.join(sorted(modes)) or 'unknown'}; moviola runs mean or cls; "
         "take a checkpoint that uses one of them"

@@ -89,7 +89,11 @@ def _open(checkpoint: Checkpoint, longest: int) -> _Tokenizer:
         return _open_by_transformers(checkpoint, longest)
     from tokenizers import Tokenizer
 
-    tokenizer = Tokenizer.from_file(str(checkpoint.folder / "tokenizer.json"))
+    path = checkpoint.folder / "tokenizer.json"
+    try:
+        tokenizer = Tokenizer.from_file(str(path))
+    except Exception as error:  # the library raises nothing more specific
+        raise DataError(f"{path}: not a readable tokenizer ({error}); fetch the checkpoint again") from error
     tokenizer.no_padding()
     tokenizer.enable_truncation(longest)
     return _Tokenizer(

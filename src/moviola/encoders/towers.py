@@ -73,7 +73,8 @@ def _gelu_tanh(x: Floats) -> Floats:
 
 
 def _quick_gelu(x: Floats) -> Floats:
-    return np.asarray(x / (1 + np.exp(-1.702 * x)), dtype=np.float32)
+    # exp(88) is nearly the largest float32; beyond, 0 comes out all the same, with a warning.
+    return np.asarray(x / (1 + np.exp(np.minimum(-1.702 * x, 88))), dtype=np.float32)
 
 
 ACTIVATIONS: dict[str, Callable[[Floats], Floats]] = {

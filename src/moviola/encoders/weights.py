@@ -20,6 +20,8 @@ from moviola.errors import DataError
 __all__ = ["Weights"]
 
 _DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}
+# Names in checkpoints that come from TensorFlow's, such as bert-base-uncased.
+_RENAMED = (("LayerNorm.gamma", "LayerNorm.weight"), ("LayerNorm.beta", "LayerNorm.bias"))
 _LONGEST_HEADER = 100 << 20
 
 
@@ -35,6 +37,8 @@ class Weights:
         self._float32: dict[str, NDArray[np.float32]] = {}
         for file in files:
             for name, raw, kind in _tensors(file):
+                for old, new in _RENAMED:
+                    name = name.replace(old, new)
                 self._raw[name.removeprefix(prefix)] = (raw, kind)
 
     @classmethod

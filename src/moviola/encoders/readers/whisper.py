@@ -13,7 +13,7 @@ from typing import Any
 from moviola.devices import available_device, require_device_name
 from moviola.encoders.checkpoints import Checkpoint, find_checkpoint
 from moviola.encoders.readers.contract import Utterance, Voiced
-from moviola.errors import InvalidValue
+from moviola.errors import DataError, InvalidValue
 from moviola.threads import compute_threads
 from moviola.types import Word
 
@@ -40,6 +40,7 @@ class WhisperReader:
     Raises:
         MissingModel: not on this machine; the message says how to get it.
         InvalidValue: a model of another kind, no such device, or a language that the model does not know.
+        DataError: the model is damaged (with a language at once, else when it first reads).
     """
 
     def __init__(self, name: str, device: str, language: str | None = None) -> None:
@@ -62,15 +63,21 @@ class WhisperReader:
     def _model(self) -> Any:
         from faster_whisper import WhisperModel
 
-        device = available_device(self._device).split(":")[0]
-        gpu = device == "cuda"  # CTranslate2 supports no other
-        return WhisperModel(
-            str(self._checkpoint.folder),
-            device="cuda" if gpu else "cpu",
-            compute_type="float16" if gpu else "int8",
-            cpu_threads=compute_threads(),
-            local_files_only=True,
-        )
+        kind, _, number = available_device(self._device).partition(":")
+        gpu = kind == "cuda"  # CTranslate2 supports no other
+        try:
+            return WhisperModel(
+                str(self._checkpoint.folder),
+                device="cuda" if gpu else "cpu",
+                device_index=int(number or 0),
+                compute_type="float16" if gpu else "int8",
+                cpu_threads=compute_threads(),
+                local_files_only=True,
+            )
+        except Exception as error:  # CTranslate2 and the tokenizer raise nothing more specific
+            raise DataError(
+                f"{self._checkpoint.folder}: cannot be loaded ({error}); fetch it again"
+            ) from error
 
     def read(self, speech: Iterable[Voiced]) -> Iterator[Utterance]:
         """Utterances in the named language, or the first one that the model is sure of."""
