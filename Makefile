@@ -26,7 +26,7 @@ $(READY): pyproject.toml constraints.txt
 demo: $(READY)
 	@$(BIN)/python examples/demo.py $(PHOTOS) $(WORLD) $(LIB)
 
-# ---- for whoever changes the code ---------------------------------------------------------------------
+# ---- for changing the code  ---------------------------------------------------------------------
 # Everything that CI checks: format, lint, types, architecture, all tests, and what computes on other kernels.
 test: check browser
 	$(BIN)/pytest -n 2 -m "slow or not slow"
