@@ -16,8 +16,7 @@ from PIL import Image
 
 from moviola.errors import InvalidValue, LibraryError, NotFound, UnreadableMedia
 from moviola.media import frame_at
-from moviola.search import answers
-from moviola.search import Filter, Library, LikeMoment, LikePicture, SearchQuery, Text
+from moviola.search import Filter, Library, LikeMoment, LikePicture, SearchQuery, Text, answers
 from moviola.search.found import Found
 from moviola.search.fusion import with_odds_times
 from moviola.search.sequences import chains
