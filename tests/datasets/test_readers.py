@@ -161,7 +161,8 @@ def test_what_does_not_fit_is_told(tmp_path: Path) -> None:
     found = read_annotations(path, "charades", lengths)
     assert found.captions == ("A.", "D.")
     assert found.flaw_counts == {"no extent": 1, "missing video": 1, "beyond the video": 1}
-    assert [flaw.where for flaw in found.flaws] == ["2 (v)", "2 (w)", "2 (v)"]
+    assert [flaw.where for flaw in found.flaws] == ["2 (v)", "3 (w)", "4 (v)"]
+    assert found.moment_ids == ("1", "4")
 
 
 def test_the_same_moment_in_many_pairs_is_one(tmp_path: Path) -> None:

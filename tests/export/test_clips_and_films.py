@@ -12,7 +12,7 @@ from av.video.reformatter import Colorspace, VideoReformatter
 from numpy.typing import NDArray
 
 from moviola.errors import InvalidValue, MediaError
-from moviola.export import Selection, export_clip, write_moments
+from moviola.export import Selection, export_clip, export_clips, write_moments
 from moviola.media import Card, Piece, cut, frame_at, join, probe, read_sound
 from moviola.types import Moment, Span
 from numbered import NTSC, number_of, numbered_film, numbers_in, varying_film
@@ -64,6 +64,8 @@ def test_a_video_is_not_written_over(tmp_path: Path, format: str) -> None:
             write_moments(moments(("a", 0.0, 0.5)), films, out, format)
         with pytest.raises(InvalidValue, match="name another file"):
             export_clip(Moment("b", 0.0, 0.5, 1.0, 1), films["b"], out)
+        with pytest.raises(InvalidValue, match="cannot be written"):
+            export_clip(Moment("b", 0.0, 0.5, 1.0, 1), films["b"], tmp_path / f"{'x' * 300}.mp4")
     assert films["b"].read_bytes() == before
 
 
@@ -87,6 +89,18 @@ def test_a_clip_without_a_path_takes_no_other_with_it(tmp_path: Path, rates: dic
     assert written.refused == {
         "002_x_0.0-1.0.mp4": "x: no path is known for this video; give one, or leave its moments out"
     }
+
+
+@pytest.mark.parametrize("error", [OSError("no room for the bar"), MediaError("a", "enough"), KeyError("x")])
+def test_what_progress_raises_ends_the_cutting(
+    tmp_path: Path, rates: dict[str, str], error: Exception
+) -> None:
+    def stop(_: float) -> None:
+        raise error
+
+    with pytest.raises(type(error)) as raised:
+        export_clips(moments(("25", 0, 1), ("24", 0, 1)), rates, tmp_path / "clips", progress=stop)
+    assert raised.value is error and not list((tmp_path / "clips").iterdir())
 
 
 def test_clips_are_numbered_as_they_stand(tmp_path: Path, rates: dict[str, str]) -> None:

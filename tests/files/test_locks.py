@@ -10,6 +10,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from moviola.errors import InvalidValue, LibraryLocked
 from moviola.files.locks import exclusive, is_held
@@ -89,6 +90,7 @@ def test_an_error_inside_releases_the_lock(tmp_path: Path) -> None:
 def test_what_a_killed_owner_left_does_not_lock(tmp_path: Path) -> None:
     (tmp_path / ".lock").touch()
     (tmp_path / ".lock.owner").write_text("1")
+    assert not is_held(tmp_path / ".lock")
     with exclusive(tmp_path / ".lock"):
         assert (tmp_path / ".lock.owner").read_text() == str(os.getpid())
 
@@ -115,3 +117,14 @@ def test_whether_it_is_held(tmp_path: Path) -> None:
     with exclusive(tmp_path / ".lock"):
         assert is_held(tmp_path / ".lock")
     assert not is_held(tmp_path / ".lock")
+
+
+def test_a_free_lock_is_not_taken_to_see_whether_it_is_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with exclusive(tmp_path / ".lock"):
+        pass
+    taken: list[object] = []
+    monkeypatch.setattr(FileLock, "acquire", lambda *_, **__: taken.append(1))
+    assert (tmp_path / ".lock").is_file() and not is_held(tmp_path / ".lock")
+    assert not taken

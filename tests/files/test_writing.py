@@ -36,6 +36,14 @@ def test_a_new_file_has_the_usual_permissions(tmp_path: Path) -> None:
     assert (tmp_path / "ours").stat().st_mode == (tmp_path / "plain").stat().st_mode
 
 
+def test_a_file_that_is_replaced_keeps_its_permissions(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("old")
+    (tmp_path / "secret").chmod(0o600)
+    write_text(tmp_path / "secret", "new")
+    assert (tmp_path / "secret").read_text() == "new"
+    assert (tmp_path / "secret").stat().st_mode & 0o777 == 0o600
+
+
 def test_a_failure_inside_leaves_the_old_file_and_no_draft(tmp_path: Path) -> None:
     file = tmp_path / "a"
     file.write_text("old")

@@ -113,13 +113,15 @@ def test_drafts_of_killed_writers_are_swept(writer: Library) -> None:
             "concepts/.walls.safetensors.0123.tmp",
         )
     ]  # fmt: skip
-    of_a_reader = folder / "cache" / ".last-answer.json.0123.tmp"
+    names = (".last-answer.json.0123.tmp", ".copies.table.0123.tmp")
+    of_readers = [folder / "cache" / name for name in names]
     (folder / "concepts").mkdir()
-    for path in (*drafts, of_a_reader):
+    for path in (*drafts, *of_readers):
         path.write_bytes(b"half of it")
     (folder / "models" / "refiner" / "reel.77.tmp").mkdir(parents=True)
     writer.remove(["a"])
-    assert not any(path.exists() for path in drafts) and of_a_reader.exists()
+    assert not any(path.exists() for path in drafts)
+    assert all(path.exists() for path in of_readers)
     assert not (folder / "models" / "refiner" / "reel.77.tmp").exists()
 
 

@@ -20,6 +20,7 @@ from moviola.index import BACKENDS, load_index
 from moviola.judging import JudgingTask
 from moviola.library.disk import settings as library_settings
 from moviola.library.disk import upgrade
+from moviola.library.disk.schema import CUES_OF
 from moviola.models import description
 from moviola.models.pretrained import from_pretrained
 from moviola.search import Library
@@ -103,6 +104,19 @@ def test_it_is_grown_and_upgraded(
     assert backup.is_dir() == (was < library_settings.FORMAT_VERSION)
     if backup.is_dir():
         assert (backup / "moviola.toml").read_bytes() == before["moviola.toml"]
+
+
+def test_the_first_change_gives_the_cues_an_index(folder: Path) -> None:
+    with Library(folder, read_only=True) as library:
+        rows = [video.row for video in library.catalogue.videos()]
+        before = [library.catalogue.cues(row) for row in rows]
+        assert any(before)
+    plan = f"EXPLAIN QUERY PLAN SELECT text FROM cues WHERE {CUES_OF}"
+    with Library(folder) as library, library.catalogue.transaction():
+        assert [library.catalogue.cues(row) for row in rows] == before
+    with closing(sqlite3.connect(folder / "catalogue.sqlite")) as db:
+        steps = [step for *_, step in db.execute(plan, (rows[0],))]
+        assert any("cues_by_video" in step for step in steps), steps
 
 
 def test_its_films_are_followed_to_another_folder(folder: Path, version: Path, films: Path) -> None:

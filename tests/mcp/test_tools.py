@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from base64 import b64decode
 from collections.abc import Callable
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from mcp.types import CallToolResult, ImageContent, ListToolsResult, TextContent
 from PIL import Image
 
 from moviola.errors import InvalidValue
+from moviola.library import Catalogue
 from moviola.library.disk.places import Copy
 from moviola.mcp import library_server, serve_http
 from moviola.mcp.pictures import LONGEST_SIDE, picture
@@ -365,6 +367,16 @@ def test_nothing_is_written_over(call: Call, clips: Path, tmp_path: Path) -> Non
 def test_clips_of_what_is_not_there(call: Call) -> None:
     assert "no such video" in error(call("cut_clip", video_id="none", start=0, end=1, name="a"))
     assert "ends at 12 s" in error(call("cut_clip", video_id="street", start=20, end=21, name="a"))
+    assert "too long" in error(call("cut_clip", video_id="street", start=0, end=1, name="💃" * 100))
+
+
+def test_a_file_that_cannot_be_examined(
+    call: Call, monkeypatch: pytest.MonkeyPatch, library: Library
+) -> None:
+    lost = replace(library.catalogue.video("street"), path="x" * 300)
+    monkeypatch.setattr("moviola.mcp.tools.there", lambda *_: lost)
+    monkeypatch.setattr(Catalogue, "video", lambda *_: lost)
+    assert "is gone" in error(call("look", video_id="street", start=1, end=5))
 
 
 def test_a_clip_of_a_copy_where_the_first_file_is_away(

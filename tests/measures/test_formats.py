@@ -82,6 +82,13 @@ def test_qvhighlights_files(tmp_path: Path) -> None:
     assert read_qrels(path).rows() == {"1": [{"video_id": "v", "start": 0, "end": 2, "relevance": 1}]}
 
 
+def test_the_order_of_keys_does_not_matter(tmp_path: Path) -> None:
+    pair = {"timestamp": [1, 2], "video_name": "v", "relevance": 3, "query_id": "q"}
+    path = tmp_path / "pairs.jsonl"
+    path.write_text(json.dumps(pair) + "\n" + json.dumps({**pair, "timestamp": [3, 4]}) + "\n")
+    assert len(read_qrels(path).rows()["q"]) == 2
+
+
 def test_both_forms_of_tvr_ranking(tmp_path: Path) -> None:
     moments = [
         {"pair_id": n, "video_name": f"v{n}", "timestamp": [n, n + 2], "duration": 60, "caption": "",

@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from PIL import Image
 
 from moviola.errors import InvalidValue, LibraryError, NotFound, UnreadableMedia
 from moviola.media import frame_at
-from moviola.search import Filter, Library, LikeMoment, LikePicture, SearchQuery, Text
+from moviola.search import Filter, Library, LikeMoment, LikePicture, SearchQuery, Text, answers
 from moviola.search.found import Found
 from moviola.search.fusion import with_odds_times
 from moviola.search.sequences import chains
@@ -128,6 +129,27 @@ def test_a_sequence_finds_this_and_then_that(library: Library) -> None:
     assert first.start <= 2.0 < first.end and second.start <= 20.0 < second.end
     assert best.score == min(first.score, second.score)
     assert {step.rank for step in best.steps} == {best.rank}
+
+
+def test_an_exclusion_compares_all_that_a_step_found(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the step is searched for once more, among the videos of the other."""
+    everywhere, judged = answers.candidates, []
+
+    def candidates(gatherer: Any, query: SearchQuery, rows: Any, segments: int = 1) -> list[Found]:
+        found = everywhere(gatherer, query, rows, segments)
+        away = rows is None and query in (RED, GREEN.without(Text("snow")))  # as in a library of thousands
+        return [one for one in found if (one.row % 2 == 0) == (query is RED)] if away else found
+
+    def factors(gatherer: Any, retrieval: Any, excluded: Any, found: list[Found]) -> Any:
+        judged.append({one.row for one in found})
+        return np.ones(len(found))
+
+    monkeypatch.setattr(answers, "candidates", candidates)
+    monkeypatch.setattr(answers, "_seen_factors", factors)
+    assert answer(library, RED.then(GREEN.without("snow")), by="visual")
+    assert judged == [{video.row for video in library.catalogue.videos() if video.frames is not None}]
 
 
 def test_what_is_said_may_be_a_step(library: Library) -> None:

@@ -220,6 +220,15 @@ def test_only_what_is_right_teaches(library: Library) -> None:
     with pytest.raises(InvalidValue, match="letters and digits"):
         library.teach("!", Marked(RED, (BLOCK,)))
     assert concept_name("Éclair № 5") == "éclair-5"
+    assert [concept_name(title) for title in ("की", "का", "E\u0301clair", "❤\ufe0f logo")] == [
+        "की",
+        "का",
+        "éclair",
+        "logo",
+    ]
+    assert as_query("@की on a shelf") == Marked(Text("on a shelf"), concept="की")
+    assert as_query("@E\u0301clair") == Marked(None, concept="éclair")
+    assert as_query("@home! and @.net") == Text("@home! and @.net")
 
 
 def test_a_reader_teaches_nothing(folder: Path) -> None:

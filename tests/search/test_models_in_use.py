@@ -11,7 +11,11 @@ import numpy as np
 import pytest
 
 from moviola.errors import DataError, EncoderMismatch, InvalidValue, LibraryError, NotFound
+from moviola.library import LibraryStore, View, Viewer
+from moviola.library.derived import view as views
+from moviola.library.derived.indexes import current_index
 from moviola.library.disk.models_in_use import ROLES
+from moviola.library.disk.video_table import VideoTable
 from moviola.retrieval.compiled_models import CompiledReel
 from moviola.retrieval.trained_refiners import REFINERS
 from moviola.search import Library
@@ -48,6 +52,38 @@ def test_models_are_copied_and_recorded(library: Library, folder: Path, trained:
         assert graphs and files(copies) - graphs == {"config.json", "model.safetensors", "README.md"}
         assert f'{role} = "{about["name"]}"' in (folder / "moviola.toml").read_text()
     assert library.verify() == []
+
+
+def test_models_that_change_during_a_search_do_not_mix_with_the_index(
+    library: Library, trained: Trained, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library.use(stage1=trained("spr-stage1"), refiner=trained("reel"))
+    before, present = answers(library), Viewer.view
+
+    def view(viewer: Viewer) -> View:
+        found = present(viewer)
+        library.use(stage1="none", refiner="none")
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Viewer, "view", view)
+        first = library.search(QUERIES[0], top_k=100)
+    assert first == before[0] and answers(library) != before
+
+
+def test_a_view_is_of_models_that_came_into_use_while_it_was_made(
+    library: Library, trained: Trained, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, models = current_index, trained("spr-stage1")
+
+    def index(store: LibraryStore, name: str, videos: VideoTable) -> Any:
+        if name == "segments" and not store.settings.stage1:
+            library.use(stage1=models)
+        return made(store, name, videos)
+
+    monkeypatch.setattr(views, "current_index", index)
+    found = Viewer(library.store).view()
+    assert found.settings.stage1 and found.models is library.store.models
 
 
 def test_the_models_may_be_used_from_where_they_were_copied_to(library: Library, trained: Trained) -> None:

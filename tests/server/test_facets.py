@@ -54,6 +54,7 @@ def test_a_video_is_encoded_or_read_again(serving: Serving, folder: Path, films:
 def test_names_that_begin_so(serving: Serving, folder: Path) -> None:
     with Library(folder, read_only=True) as library:
         library.kept.mark(Mark(video_id="harbour"), add=["Strand", "market day"])
+        library.kept.mark(Mark(video_id="removed since"), add=["Strand", "market stall"])
     with serving(folder) as client:
 
         def completions(text: str, **more: int) -> tuple[list[str], list[str]]:
@@ -65,6 +66,9 @@ def test_names_that_begin_so(serving: Serving, folder: Path) -> None:
         assert completions("arbour") == ([], [])
         assert completions("50") == (["deep/Straße #1 ?50%&ü"], [])
         assert completions("d") == ([], ["market day"])
+        assert completions("stall") == ([], [])
+        tags = client.get("/api/completions", params={"text": "strand"}).json()["tags"]
+        assert tags == [{"tag": "Strand", "videos": 1}]
         assert completions("broken") == ([], []), "refused"
         assert completions("  ") == ([], [])
         assert client.get("/api/completions", params={"text": ""}).status_code == 422

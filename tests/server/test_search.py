@@ -11,6 +11,7 @@ import pytest
 from fastapi.testclient import TestClient
 from PIL import Image
 
+from moviola.library.disk.models_in_use import DEMO_MODELS
 from moviola.search import Filter, Library, LikeMoment, Text, WeightedSum
 from moviola.server.options import Limits
 
@@ -150,3 +151,13 @@ def test_models_that_another_process_puts_in_use_are_searched_with(serving: Serv
         after = client.post("/api/search", json={"query": "a red ball"}).json()["moments"]
     assert [m["score"] for m in after] == [m.score for m in wanted]
     assert after != before
+
+
+def test_a_curve_needs_no_models_that_another_process_has_replaced(serving: Serving, folder: Path) -> None:
+    with Library(folder) as library:
+        library.use(stage1=DEMO_MODELS["stage1"], refiner=DEMO_MODELS["refiner"])
+        with serving(folder) as client:
+            library.use(stage1="none", refiner="none")
+            answer = client.post("/api/curve", json={"query": "a red ball", "video_id": "harbour"})
+        assert answer.status_code == 200, answer.json()
+        assert answer.json()["scores"] == library.curve("a red ball", "harbour")[1].tolist()

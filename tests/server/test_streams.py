@@ -11,6 +11,7 @@ import av
 import pytest
 from fastapi.testclient import TestClient
 
+from moviola.search import Library
 from moviola.server import converting
 
 STREAM = "/api/videos/harbour/stream"
@@ -139,6 +140,20 @@ def test_a_file_that_is_gone_is_named(client: TestClient, films: Path) -> None:
         assert client.get("/api/videos/market").json()["playable"] is False
     finally:
         hidden.rename(films / "market.mkv")
+
+
+def test_a_file_that_cannot_be_examined_counts_as_gone(
+    serving: Callable[..., TestClient], folder: Path
+) -> None:
+    with Library(folder) as library, library.catalogue.transaction():
+        video = library.catalogue.video("harbour")
+        lost = str(folder / ("x" * 300))  # refused by the system, as paths on a drive that fails
+        library.catalogue.moved(video.row, lost, video.size, video.mtime_ns, video.sidecars)
+    with serving(folder) as client:
+        answer = client.get(STREAM)
+        assert answer.status_code == 404 and "is not there" in answer.json()["error"]["message"]
+        for what in ("still?time=1.234", "strip?count=7"):
+            assert client.get(f"/api/videos/harbour/{what}").headers["content-type"] == "image/jpeg"
 
 
 def test_a_conversion_that_goes_on_says_how_far_it_is(

@@ -154,6 +154,29 @@ def test_what_is_prepared_can_be_looked_at_before_it_is_trained(world: Any, tmp_
         experiment.train(tmp_path / "xml")
 
 
+def test_a_training_is_resumed_with_the_same_pairs_alone(world: Any, tmp_path: Path) -> None:
+    pairs = Path(shutil.copy(world.folder / "train.json", tmp_path))
+
+    def prepared() -> Experiment:
+        return Experiment.prepare(
+            "xml", world.features, train=pairs, val=world.folder / "val.json", overrides=SETTINGS["xml"]
+        )
+
+    out, experiment = tmp_path / "xml", prepared()
+    made = experiment.train(out)
+    first, *others = json.loads(pairs.read_text())
+    first["relevant_moment"][0]["similarity"] = 0.123
+    pairs.write_text(json.dumps([first, *others]))
+    assert prepared().data == experiment.data
+    with pytest.raises(InvalidValue, match="begun with other contents of the pair files; give what"):
+        prepared().train(out, resume=True)
+    known = out / "run" / "settings.json"
+    of_earlier_version = json.loads(known.read_text())
+    del of_earlier_version["contents of the pair files"]
+    known.write_text(json.dumps(of_earlier_version))
+    assert experiment.train(out, resume=True).facts["data"] == made.facts["data"]
+
+
 def test_a_model_is_refused_on_features_of_others(
     world: Any, trained: Callable[[str], TrainedModel], tmp_path: Path
 ) -> None:

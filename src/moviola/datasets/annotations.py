@@ -32,7 +32,8 @@ class Annotations:
         name: of the data set.
         videos: ids, each once, in file order.
         durations: (v,) float64 seconds; NaN where unknown.
-        moment_ids: (m,) ids of moments as the data set has them, else "1", "2", …
+        moment_ids: (m,) ids of moments as the data set has them, else "1", "2", … in file order, those that
+            are left out counted.
         video: (m,) int64 positions in ``videos``.
         start, end: (m,) float64 seconds as annotated, end > start; NaN where a split hides the answers.
         captions: (m,) sentences.
@@ -102,6 +103,7 @@ class Collector:
     durations: dict[str, float] = field(default_factory=dict)
     rows: list[_Row] = field(default_factory=list)
     flaws: list[Flaw] = field(default_factory=list)
+    given: int = 0
 
     def add_video(self, video: str, duration: float = math.nan) -> None:
         """Add a video, with its duration in seconds if known; a known one is kept."""
@@ -112,7 +114,8 @@ class Collector:
         self, video: str, start: float, end: float, caption: str, *, moment_id: str = "", type: str = ""
     ) -> None:
         """Add a moment of a known video; flaws are recorded."""
-        name = moment_id or str(len(self.rows) + 1)
+        self.given += 1
+        name = moment_id or str(self.given)
         where = f"{name} ({video})"
         if video not in self.durations:
             self.flaws.append(Flaw("missing video", where))

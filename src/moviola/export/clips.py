@@ -51,22 +51,36 @@ def export_clips(
     _require_writable(folder)
     written, failed = [], {}
     seconds, before = sum(moment.end - moment.start for moment in moments), 0.0
+    raised: list[BaseException] = []
     for moment in moments:
-        done = partial(_share_of, progress, before, seconds)
+        done = partial(_share_of, progress, raised, before, seconds)
         before += moment.end - moment.start
         out = folder / clip_name(moment)
         try:
             source = source_of(moment.video_id, sources)
             export_clip(moment, source, out, mode=mode, progress=done)
         except (MoviolaError, OSError) as error:
+            if raised:
+                raise raised[0] from None
             failed[out.name] = str(error)
             continue
         written.append(out)
     return written, failed
 
 
-def _share_of(progress: Callable[[float], None], before: float, total: float, seconds: float) -> None:
-    progress((before + seconds) / total)
+def _share_of(
+    progress: Callable[[float], None],
+    raised: list[BaseException],
+    before: float,
+    total: float,
+    seconds: float,
+) -> None:
+    """Call ``progress``; what it raises is kept, to be known from what goes wrong in a clip."""
+    try:
+        progress((before + seconds) / total)
+    except BaseException as error:
+        raised.append(error)
+        raise
 
 
 def _require_writable(folder: Path) -> None:
@@ -141,11 +155,10 @@ def require_no_source(out: Path, sources: Iterable[str | Path]) -> None:
     Raises:
         InvalidValue: the file is one of these videos, by this name or another one.
     """
-    if out.is_file():
-        for source in sources:
-            with suppress(OSError):  # it is not there
-                if out.samefile(source):
-                    raise InvalidValue(f"{out}: is a video that is exported from; name another file")
+    for source in sources:
+        with suppress(OSError):  # one of both is not there
+            if out.samefile(source):
+                raise InvalidValue(f"{out}: is a video that is exported from; name another file")
 
 
 def clip_name(moment: Moment) -> str:

@@ -30,7 +30,7 @@ def exclusive(path: Path, *, wait: bool = False) -> Iterator[None]:
     """
     from filelock import FileLock, Timeout
 
-    owner = path.with_name(path.name + ".owner")
+    owner = _owner_of(path)
     lock = FileLock(path, blocking=wait)
     try:
         lock.acquire()
@@ -56,7 +56,9 @@ def is_held(path: Path) -> bool:
     """Whether a process holds the lock file ``path``; makes no file."""
     from filelock import FileLock, Timeout
 
-    if not path.is_file():
+    # The lock must be taken for an instant, in which a writer would be refused. So it is left alone where
+    # no owner is named; where a killed one is, that instant remains.
+    if not _owner_of(path).is_file():
         return False
     lock = FileLock(path, blocking=False)
     try:
@@ -67,6 +69,10 @@ def is_held(path: Path) -> bool:
         return False
     lock.release()
     return False
+
+
+def _owner_of(path: Path) -> Path:
+    return path.with_name(path.name + ".owner")
 
 
 def _written(owner: Path) -> str:

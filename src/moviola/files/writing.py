@@ -11,6 +11,7 @@ import json
 import os
 import secrets
 import shutil
+import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
@@ -26,7 +27,8 @@ def draft_of(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A path beside ``path`` to write to, for libraries that take a name and no open file.
 
     When the block ends, the draft is synced and renamed to ``path``; when it raises, the draft is removed and
-    ``path`` stays as it was. Missing parent folders are made. A symbolic link is written through.
+    ``path`` stays as it was. Missing parent folders are made. A symbolic link is written through. A file that
+    is replaced keeps who may read and write it.
 
     Raises:
         InvalidValue: the place cannot be written, or the disk is full; the message names path, reason and
@@ -44,6 +46,8 @@ def draft_of(path: str | os.PathLike[str]) -> Iterator[Path]:
             yield draft
         with _explained(path):
             _flush(draft)
+            with suppress(OSError):  # a new file, or a drive without rights
+                draft.chmod(stat.S_IMODE(target.stat().st_mode))
             draft.replace(target)
             _sync_folder(target.parent)
     finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from threading import Lock
@@ -13,7 +14,7 @@ from pydantic import BaseModel, Field
 from moviola.errors import InvalidValue, MediaError, NotFound
 from moviola.export import KeptStill, export_clip, moment_cells
 from moviola.files.moments import moment_row
-from moviola.library import VideoRow, there
+from moviola.library import VideoRow, is_file, there
 from moviola.mcp.pictures import picture, timed_still
 from moviola.mcp.values import (
     Clip,
@@ -293,7 +294,7 @@ class ClipTool:
         span = _within(video, start, end)
         out = self._place(name)
         with self._lock:  # one at a time, so that two clips of one name cannot both find it free
-            if out.is_symlink() or out.exists():
+            if os.path.lexists(out):
                 raise InvalidValue(f"{name}: a clip of that name exists already; give another name")
             export_clip(Moment(video_id, span.start, span.end, 0.0, 1), Path(video.path), out)
         return _answer(
@@ -350,7 +351,7 @@ def _within(video: VideoRow, start: float, end: float) -> Span:
     """
     if video.state == "refused":
         raise MediaError(video.path, f"refused when indexed ({video.error}); choose another video")
-    if not Path(video.path).is_file():
+    if not is_file(video.path):
         raise NotFound(f"{video.path}: the file of {video.video_id} is gone; choose another video")
     if start >= video.duration:
         raise InvalidValue(

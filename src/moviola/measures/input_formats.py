@@ -275,6 +275,7 @@ def _first_keys(text: str, head: str) -> set[str]:
         key, after = decode(text, text.index('"', at))
         if text[after : after + 99].lstrip(" :\n\t\r")[:1] in ("[", "{") and key not in (
             "relevant_moment",
+            "timestamp",
             "ts",
         ):
             return {key}

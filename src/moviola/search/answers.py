@@ -57,8 +57,7 @@ def candidates(
         segments: number of segments to retrieve for each part.
     """
     if isinstance(query, Without):
-        moments = candidates(gatherer, query.query, rows, segments)
-        return reduce(lambda left, one: _discounted(gatherer, left, one), query.excluded, moments)
+        return _without(gatherer, query, candidates(gatherer, query.query, rows, segments))
     if isinstance(query, Steps):
         return _steps(gatherer, query, rows, segments)
     if isinstance(query, Marked):
@@ -85,21 +84,22 @@ def _steps(gatherer: EvidenceGatherer, query: Steps, rows: Rows, segments: int) 
     """Chains of a sequence.
 
     A step is searched for everywhere, and once more where other steps were found and it was not: in a large
-    library two things that happen one after the other are rarely both among the nearest segments.
+    library two things that happen one after the other are rarely both among the nearest segments. Its
+    exclusions come last, since they compare all its candidates.
     """
-    gatherer.search(_wanted(query.steps), rows, segments)
-    candidates_of = [candidates(gatherer, step, rows, segments) for step in query.steps]
+    wanted = [step.query if isinstance(step, Without) else step for step in query.steps]
+    gatherer.search([thing for step in wanted for thing in parts_of(step)], rows, segments)
+    candidates_of = [candidates(gatherer, step, rows, segments) for step in wanted]
     reached = [frozenset(one.row for one in found) for found in candidates_of]
-    for place, step in enumerate(query.steps):
+    for place, step in enumerate(wanted):
         others = frozenset().union(*reached[:place], *reached[place + 1 :]) - reached[place]
         if others:
             candidates_of[place] += candidates(gatherer, step, others, segments)
-    return chains(candidates_of, query.gaps)
-
-
-def _wanted(steps: Sequence[SearchQuery]) -> list[Simple]:
-    """The parts that steps search for, without their exclusions."""
-    return [thing for step in steps for thing in parts_of(step.query if isinstance(step, Without) else step)]
+    lowered = [
+        _without(gatherer, step, found) if isinstance(step, Without) else found
+        for step, found in zip(query.steps, candidates_of, strict=True)
+    ]
+    return chains(lowered, query.gaps)
 
 
 # -- marks ---------------------------------------------------------------------------------------------------
@@ -143,6 +143,11 @@ def _rescored(
 
 
 # -- exclusions --------------------------------------------------------------------------------------------
+
+
+def _without(gatherer: EvidenceGatherer, query: Without, found: list[Found]) -> list[Found]:
+    """Candidates with scores lowered by all exclusions of a query."""
+    return reduce(lambda left, one: _discounted(gatherer, left, one), query.excluded, found)
 
 
 def _discounted(gatherer: EvidenceGatherer, found: Sequence[Found], excluded: Simple) -> list[Found]:

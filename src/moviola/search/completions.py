@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from moviola.library import LibraryStore
@@ -17,7 +17,7 @@ class Completions:
 
     Attributes:
         videos: id and seconds of videos, best first.
-        tags: with the number of videos that bear them.
+        tags: with the number of searchable videos that bear them; without those that none bears.
     """
 
     videos: tuple[tuple[str, float], ...]
@@ -37,13 +37,13 @@ def video_names(store: LibraryStore) -> list[VideoName]:
 
 
 def complete(
-    names: Iterable[VideoName], tagged: Mapping[str, Iterable[str]], text: str, most: int
+    names: Collection[VideoName], tagged: Mapping[str, Iterable[str]], text: str, most: int
 ) -> Completions:
     """Videos and tags in whose name a word begins with a text, those first that begin with it.
 
     Args:
-        names: of the videos.
-        tagged: ids of videos by tag.
+        names: of the searchable videos.
+        tagged: ids of videos by tag, also of removed ones.
         text: what was typed; case does not count.
         most: number of videos, and of tags.
     """
@@ -55,10 +55,15 @@ def complete(
         for name, video_id, seconds in names
         if (place := _begins(name, wanted)) >= 0
     )
-    tags = sorted((at, tag) for tag in tagged if (at := _begins(tag.casefold(), wanted)) >= 0)
+    ids = {video_id for _, video_id, _ in names}
+    tags = sorted(
+        (at, tag, count)
+        for tag, videos in tagged.items()
+        if (at := _begins(tag.casefold(), wanted)) >= 0 and (count := sum(one in ids for one in videos))
+    )
     return Completions(
         tuple((video_id, seconds) for _, _, video_id, seconds in found[:most]),
-        tuple((tag, len(list(tagged[tag]))) for _, tag in tags[:most]),
+        tuple((tag, count) for _, tag, count in tags[:most]),
     )
 
 

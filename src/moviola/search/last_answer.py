@@ -17,6 +17,7 @@ from moviola.files.caches import cache_of
 from moviola.files.moments import moment_row, read_moment
 from moviola.files.rows import read_json
 from moviola.files.writing import write_json
+from moviola.library import is_file
 from moviola.search.queries import (
     LikeMoment,
     LikePicture,
@@ -132,7 +133,7 @@ def kept_moment(library: Path, rank: int) -> tuple[Moment, Path]:
     kept = kept_answer(library)
     moment = kept.moment(rank)
     path = Path(kept.paths[moment.video_id])
-    if not path.is_file():
+    if not is_file(path):
         raise NotFound(f"{path}: the video's file is not there; plug its drive in, or index it again")
     return moment, path
 

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,7 +39,7 @@ __all__ = [
     "Text", "WeightedSum", "Without", "as_query", "compose", "parts_of",
 ]  # fmt: skip
 
-_CONCEPT = re.compile(r"(?<!\S)@([^\W_][\w-]*)(?!\S)")
+_CONCEPT = re.compile(r"@[^\W_][\w-]*")
 
 GAP = 60.0
 """Default for the most seconds between the end of one step of a sequence and the start of the next."""
@@ -339,13 +340,19 @@ def as_query(query: SearchQuery | str) -> SearchQuery:
 
 def _read(text: str) -> SearchQuery:
     """A text, in which ``@name`` refers to a concept."""
-    names = _CONCEPT.findall(text)
+    parts = text.split()
+    names = [part for part in parts if _is_concept(part)]
     if not names:
         return Text(text)
     if len(names) > 1:
         raise InvalidValue(f"{text!r}: name one concept at a time; join others with `then`")
-    words = " ".join(_CONCEPT.sub(" ", text).split())
-    return Marked(Text(words) if words else None, concept=names[0].lower())
+    words = " ".join(part for part in parts if part not in names)
+    return Marked(Text(words) if words else None, concept=unicodedata.normalize("NFC", names[0][1:].lower()))
+
+
+def _is_concept(word: str) -> bool:
+    """Whether a word is ``@name``; letters may bear marks, as vowels of many scripts are."""
+    return bool(_CONCEPT.fullmatch("".join(c for c in word if unicodedata.category(c) not in ("Mn", "Mc"))))
 
 
 def compose(

@@ -187,7 +187,7 @@ class Searcher:
         """The stages for texts, and for parts without tokens; what they compute of the library is kept."""
         store = self._store
         with self._lock:
-            refiner = (self.refiner or store.models.refiner) if refine else None
+            refiner = (self.refiner or view.models.refiner) if refine else None
             known = self._retrievals.get(refine)
             if known is not None and known[0] is view and known[1] is refiner:
                 return known[2:]
@@ -197,12 +197,12 @@ class Searcher:
             if self._background is None:
                 self._background = background_of(store)
             texts = Retrieval(
-                view.features, view.segments, store.models.stage1, refiner, length,
+                view.features, view.segments, view.models.stage1, refiner, length,
                 background=self._background,
             )  # fmt: skip
             vectors = texts
             if refiner is not None and not refiner.in_encoder_space:
-                vectors = replace(texts, refiner=store.models.untrained_refiner)
+                vectors = replace(texts, refiner=view.models.untrained_refiner)
             if view.pictures is not None:
                 vectors = replace(
                     vectors, features=view.picture_features, index=view.pictures, stage1=MeanPooling()

@@ -17,6 +17,7 @@ from PIL import Image
 
 from moviola.errors import LibraryError
 from moviola.files.writing import atomic_write
+from moviola.library import is_folder
 from moviola.media import frame_at, read_small_still, sample_stills
 from moviola.server.pools import Pool
 
@@ -82,7 +83,7 @@ class FileCache:
             task.exception()  # clients that wait get it; without one it is ignored
 
     def _made(self, name: str, make: Callable[[Path], None]) -> Path:
-        if not self._library.is_dir():
+        if not is_folder(self._library):
             raise LibraryError(f"{self._library}: gone; put the library back, or serve it at its new place")
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)

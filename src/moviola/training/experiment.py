@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
 
@@ -43,6 +44,8 @@ from moviola.training.settings import TrainingSettings, read_settings
 from moviola.training.validation import judge, judge_videos, run_of, video_qrels
 
 __all__ = ["TASKS", "Answer", "AnsweringModel", "Experiment", "TrainedModel", "answer", "train_model"]
+
+_PAIR_FILES = "contents of the pair files"
 
 Progress = Callable[[int, int, Mapping[str, float]], None]
 
@@ -81,6 +84,7 @@ class Experiment:
             none.
         data: description of both splits for the model's folder.
         stage1, candidates: names of its sources, for the model's folder.
+        pair_files: digests of the contents of both pair files.
     """
 
     name: str
@@ -92,6 +96,7 @@ class Experiment:
     data: Mapping[str, Mapping[str, Any]]
     stage1: str | None = None
     candidates: str | None = None
+    pair_files: tuple[str, ...] = ()
 
     @classmethod
     def prepare(
@@ -141,6 +146,7 @@ class Experiment:
             name, source.facts, chosen, learned, judged, (before, before_val), data,
             stage1=stage1.resolve().name if stage1 else None,
             candidates=candidates.name if candidates else None,
+            pair_files=tuple(sha256(path.read_bytes()).hexdigest()[:16] for path in (train, val)),
         )  # fmt: skip
 
     @property
@@ -195,6 +201,7 @@ class Experiment:
             "model": self.name,
             "settings": self.settings.described(),
             "data": self.data,
+            _PAIR_FILES: list(self.pair_files),
             "stage 1 or candidates": [before and before.mark for before in self.built_on],
         }
 
@@ -280,7 +287,8 @@ def _begin(out: Path, resume: bool, identity: Mapping[str, Any]) -> None:
     if resume and not path.is_file():
         raise InvalidValue(f"{out}: nothing to resume; train without --resume first")
     noted = plain(identity)
-    if begun and (old := read_json(path)) != noted:
+    # Trainings that earlier versions have begun do not say which pair files they read.
+    if begun and (old := {_PAIR_FILES: noted[_PAIR_FILES], **read_json(path)}) != noted:
         differ = ", ".join(name for name in noted if old.get(name) != noted[name])
         raise InvalidValue(f"{out}: begun with other {differ}; give what it was begun with, or a new folder")
     write_json(path, noted, indent=1)

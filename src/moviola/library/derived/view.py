@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from moviola.features import VideoFeatures
 from moviola.index import Index
 from moviola.library.derived.indexes import current_index
+from moviola.library.disk.models_in_use import ModelsInUse
 from moviola.library.disk.settings import Settings
 from moviola.library.disk.store import LibraryStore
 from moviola.library.disk.video_table import VideoTable
@@ -24,7 +25,7 @@ class View:
 
     Attributes:
         generation: rises with every change of the catalogue.
-        settings: of the library at that time, with the models in use.
+        models: in use at that time, for which the indexes were made.
         videos: the searchable ones, by row number.
         features: of the videos with frames, by rising row number, which are its ``keys``.
         picture_features: the same videos with the features of likeness appended.
@@ -34,7 +35,7 @@ class View:
     """
 
     generation: int
-    settings: Settings
+    models: ModelsInUse
     videos: VideoTable
     features: VideoFeatures
     picture_features: VideoFeatures
@@ -42,6 +43,11 @@ class View:
     pictures: Index | None
     cues: Index | None
     held: tuple[NDArray[np.float16], ...]
+
+    @property
+    def settings(self) -> Settings:
+        """Of the library at that time."""
+        return self.models.settings
 
 
 class Viewer:
@@ -66,6 +72,15 @@ class Viewer:
     def _made(self) -> View:
         store = self._store
         while True:
+            models = store.models
+            view = self._made_with(models)
+            # Other models may have come into use meanwhile, for which some of the indexes are then.
+            if store.settings == models.settings:
+                return view
+
+    def _made_with(self, models: ModelsInUse) -> View:
+        store = self._store
+        while True:
             with store.catalogue.snapshot():
                 generation, videos = store.catalogue.generation, store.searchable()
             held = store.frame_features.hold(videos.frames), store.cue_features.hold(videos.cues)
@@ -74,7 +89,7 @@ class Viewer:
                 break
         return View(
             generation,
-            store.settings,
+            models,
             videos,
             store.features_of(videos),
             store.features_of(videos, pictures=True),

@@ -23,7 +23,16 @@ from moviola.library.disk.cue_details import details_of, recognised_cue
 from moviola.library.disk.database import REMEDY, Database, named
 from moviola.library.disk.places import Places
 from moviola.library.disk.removed import RemovedVideos
-from moviola.library.disk.schema import ADDED, COLUMNS, OF_LIBRARY, SCHEMA, VIDEO_TYPES, VideoRow
+from moviola.library.disk.schema import (
+    ADDED,
+    COLUMNS,
+    CUES_BY_VIDEO,
+    CUES_OF,
+    OF_LIBRARY,
+    SCHEMA,
+    VIDEO_TYPES,
+    VideoRow,
+)
 from moviola.types import CUE_KINDS, Cue, CueKind
 
 __all__ = ["CATALOGUE_FILE", "Catalogue", "CueRow", "Job", "Reading", "ShotRow", "VideoRow"]
@@ -123,8 +132,8 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
     def transaction(self) -> Iterator[None]:
         """A transaction: all changes inside happen, or none; ends by raising the generation."""
         with self._changing():
-            for table in (*ADDED.values(), *OF_LIBRARY.values()):
-                self._rows(table)
+            for missing in (*ADDED.values(), *OF_LIBRARY.values(), CUES_BY_VIDEO):
+                self._rows(missing)
             yield
             self._rows("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
 
@@ -253,13 +262,14 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
 
     def drop(self, row: int) -> None:
         """Delete a video and its data."""
-        for table in ("cues", *ADDED):
+        self._rows(f"DELETE FROM cues WHERE {CUES_OF}", (row,))
+        for table in ADDED:
             self._rows(f"DELETE FROM {table} WHERE video = ?", (row,))
         self._rows("DELETE FROM videos WHERE row = ?", (row,))
 
     def cues(self, row: int) -> list[Cue]:
         """The cues of a video, in the order in which their text features lie."""
-        rows = self._rows("SELECT start, stop, text FROM cues WHERE video = ? ORDER BY number", (row,))
+        rows = self._rows(f"SELECT start, stop, text FROM cues WHERE {CUES_OF} ORDER BY number", (row,))
         recognised = self._rows_of(
             "recognised", "SELECT number, kind, details FROM recognised WHERE video = ?", (row,)
         )

@@ -10,10 +10,11 @@ from moviola.files.locks import exclusive, is_held
 
 __all__ = ["drafts_in", "is_being_written", "sweep_drafts", "writing"]
 
-# Folders where only the lock's holder writes. Other drafts in the cache may belong to readers at work.
+# What only the lock's holder writes. Other drafts in the cache may belong to readers at work, as those of the
+# table of copies.
 _DRAFTS = (
     ".*.tmp", "backups/.*.tmp", "index/.*.tmp", "index/*-new.*", "models/*/*.tmp", "concepts/.*.tmp",
-    "cache/.*.table.*.tmp", "cache/.*.npz.*.tmp",
+    "cache/.videos.table.*.tmp", "cache/.names.table.*.tmp", "cache/.*.npz.*.tmp",
 )  # fmt: skip
 
 

@@ -249,12 +249,15 @@ class ModelsInUse:
         settings: of the library; name the models.
         encoders: of the library; without a visual one no model is in use.
         read_only: make graphs that are lacking in the user's cache, not in the library's.
+
+    Attributes:
+        settings: as given.
     """
 
     def __init__(
         self, library: Path, settings: Settings, encoders: LibraryEncoders, *, read_only: bool
     ) -> None:
-        self._library, self._settings, self._encoders = library, settings, encoders
+        self._library, self.settings, self._encoders = library, settings, encoders
         self._graphs = Graphs(library / "cache" / "compiled", cache_folder() if read_only else None)
         self._lock = RLock()
         self._stage1: Stage1 | None = None
@@ -292,7 +295,7 @@ class ModelsInUse:
 
     def _load_stage1(self) -> Stage1:
         encoder = self._encoders.visual
-        if encoder is None or not self._settings.stage1:
+        if encoder is None or not self.settings.stage1:
             return MeanPooling()
         folder, revision = self._intact("stage1")
         if self._compiles:
@@ -301,7 +304,7 @@ class ModelsInUse:
 
     def _load_refiner(self) -> Refiner:
         encoder = self._encoders.visual
-        if encoder is None or not self._settings.refiner:
+        if encoder is None or not self.settings.refiner:
             return self.untrained_refiner
         folder, revision = self._intact("refiner")
         compiled = load_compiled_refiner(folder, revision, self._graphs) if self._compiles else None
@@ -317,12 +320,12 @@ class ModelsInUse:
 
     def _intact(self, role: str) -> tuple[Path, str]:
         """Folder and revision of the model in use."""
-        folder = require_intact(self._library, role, self._settings)
-        return folder, str(getattr(self._settings, f"{role}_revision"))
+        folder = require_intact(self._library, role, self.settings)
+        return folder, str(getattr(self.settings, f"{role}_revision"))
 
     def make_graphs(self) -> None:
         """Make the graphs of the models in use, so that no search needs torch; delete others."""
-        self._graphs.keep_only({self._settings.stage1_revision, self._settings.refiner_revision})
+        self._graphs.keep_only({self.settings.stage1_revision, self.settings.refiner_revision})
         for model in (self.stage1, getattr(self.refiner, "model", None)):
             if isinstance(model, CompiledModel):
                 model.make()

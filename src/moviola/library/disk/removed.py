@@ -8,7 +8,7 @@ from typing import Any
 
 from moviola.errors import InvalidValue, NotFound
 from moviola.library.disk.database import Database
-from moviola.library.disk.schema import ADDED
+from moviola.library.disk.schema import ADDED, CUES_OF
 
 __all__ = ["RemovedVideo", "RemovedVideos"]
 
@@ -47,8 +47,8 @@ class RemovedVideos(Database):
         content = {}
         for table in _TABLES:
             names = self._columns_of(table)
-            key = "row" if table == "videos" else "video"
-            rows = self._rows(f"SELECT {', '.join(names)} FROM {table} WHERE {key} = ?", (row,))
+            of_video = {"videos": "row = ?", "cues": CUES_OF}.get(table, "video = ?")
+            rows = self._rows(f"SELECT {', '.join(names)} FROM {table} WHERE {of_video}", (row,))
             content[table] = [dict(zip(names, values, strict=True)) for values in rows]
         (video,) = content["videos"]
         self._rows(

@@ -7,7 +7,10 @@ from typing import Literal
 
 from moviola.features import Extent
 
-__all__ = ["ADDED", "COLUMNS", "OF_LIBRARY", "SCHEMA", "VIDEO_TYPES", "State", "VideoRow"]
+__all__ = [
+    "ADDED", "COLUMNS", "CUES_BY_VIDEO", "CUES_OF", "OF_LIBRARY", "SCHEMA", "VIDEO_TYPES", "State",
+    "VideoRow",
+]  # fmt: skip
 
 ADDED = {
     "shots": """
@@ -66,6 +69,13 @@ CREATE TABLE IF NOT EXISTS removed (
 }
 """The same on the library as a whole."""
 
+# FTS5 keeps the columns of a row in a table of its own, the second one as ``c1``, and has no index on them.
+CUES_BY_VIDEO = "CREATE INDEX IF NOT EXISTS cues_by_video ON cues_content (c1)"
+"""Index that came later, likewise: without it the cues of one video are found by reading those of all."""
+
+CUES_OF = "rowid IN (SELECT id FROM cues_content WHERE c1 = ?)"
+"""Condition on a row of ``cues``: that it is of a video."""
+
 SCHEMA = f"""
 {";".join([*ADDED.values(), *OF_LIBRARY.values()])};
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL);
@@ -101,6 +111,7 @@ CREATE TABLE IF NOT EXISTS jobs (
     kind TEXT NOT NULL, total INTEGER NOT NULL, done INTEGER NOT NULL DEFAULT 0,
     state TEXT NOT NULL DEFAULT 'running', started TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP, ended TEXT
 );
+{CUES_BY_VIDEO};
 """
 """All tables, made where they are missing."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,12 +48,17 @@ class Concept:
 
 
 def concept_name(title: str) -> str:
-    """The name of a concept: lower case, ``-`` for everything but letters and digits.
+    """The name of a concept: lower case, ``-`` for everything but letters with their marks, and digits.
 
     Raises:
         InvalidValue: no letter or digit, or more than 60.
     """
-    name = re.sub(r"[\W_]+", "-", title.lower()).strip("-")
+    name = ""
+    for letter in unicodedata.normalize("NFC", title.lower()):
+        # Vowels of many scripts are marks on a letter.
+        is_mark = name[-1:] not in ("", "-") and unicodedata.category(letter) in ("Mn", "Mc")
+        name += letter if letter.isalnum() or is_mark else "-"
+    name = re.sub("-+", "-", name).strip("-")
     if not 0 < len(name) <= 60:
         raise InvalidValue(f"{title!r:.80}: name a concept with one to sixty letters and digits")
     return name

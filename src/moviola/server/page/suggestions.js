@@ -12,7 +12,7 @@ import { alsoIn } from "./within.js";
 const MOST = 8;
 const LEAST = 2; // letters of a video's or a tag's name
 const TYPING = 120; // ms
-const NAME = /(^|\s)@([\p{L}\p{N}-]*)$/u; // before the caret
+const NAME = /(^|\s)@([\p{L}\p{M}\p{N}-]*)$/u; // before the caret
 
 /** Offer names in a field; the list stands beside it.
  * @param {HTMLInputElement} input @param {(text: string) => void} taken called with the text that has the name in it

@@ -5,7 +5,9 @@ from __future__ import annotations
 from time import perf_counter
 from typing import Annotated
 
+import numpy as np
 from fastapi import APIRouter, Path, Request
+from numpy.typing import NDArray
 
 from moviola.errors import InvalidValue
 from moviola.files.moments import moment_row
@@ -113,7 +115,12 @@ async def curve(request: CurveRequest, service: ServiceOf) -> CurveAnswer:
     """Score curve of one video: how well each part of it matches a query."""
     require_within(request, service.options.limits)
     query = as_search_query(request.query, service.uploads)
-    times, scores = await service.searching.run(service.library.curve, query, request.video_id)
+
+    def work() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        service.library.store.refresh()
+        return service.library.curve(query, request.video_id)
+
+    times, scores = await service.searching.run(work)
     return CurveAnswer(times=times.tolist(), scores=scores.tolist())
 
 

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
 from moviola.errors import InvalidValue
-from moviola.library import VideoRow
+from moviola.library import VideoRow, is_file
 from moviola.server.schemas import Seconds
 from moviola.server.service import Service, ServiceOf, VideoOf
 from moviola.server.stills import write_still, write_strip
@@ -78,7 +78,7 @@ async def strip(
 def _kept(service: Service, video: VideoRow) -> Callable[[float], bytes | None] | None:
     """Source of small stills for a video that is away; None if it is there, or has none."""
     still = partial(service.library.store.stills.nearest, video.hash)
-    return None if Path(video.path).is_file() or still(0.0) is None else still
+    return None if is_file(video.path) or still(0.0) is None else still
 
 
 def still_size(video: VideoRow, width: int, *, tallest: int) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from fastapi.responses import FileResponse, Response
 
 from moviola.errors import InvalidValue, NotFound
 from moviola.export import clip_name, export_clip
-from moviola.library import VideoRow
+from moviola.library import VideoRow, is_file
 from moviola.media import plays_in_browsers, probe, track_among
 from moviola.server.routes.exports import made_file
 from moviola.server.schemas import Seconds
@@ -73,7 +73,7 @@ async def _playable(service: Service, video: VideoRow, track: str | None) -> tup
     source = Path(video.path)
     if track is None and (found := service.converted.find(converted_name(video))):
         return found, "video/mp4"
-    if not source.is_file():
+    if not is_file(source):
         raise NotFound(f"{video.video_id}: its file is not there; plug its drive in, or index it again")
     info = await service.media.run(probe, source)
     number = None
