@@ -13,6 +13,7 @@ from comparison.world import World, prepare
 from moviola.errors import InvalidValue
 from moviola.files.locks import exclusive
 from moviola.files.rows import read_json
+from moviola.measures import Run, write_run
 from moviola.training.experiment import AnsweringModel
 from moviola.training.recipes import recipe
 
@@ -29,7 +30,8 @@ class Bench:
     def world(self, name: str) -> World:
         """The world of that name, which has been prepared."""
         cut = WORLDS[name]
-        return World.cut(self.out / "worlds" / cut.films, cut.times * self.preset.queries, cut.similarity)
+        folder, queries = self.out / "worlds" / cut.films, cut.times * self.preset.queries
+        return World.cut(folder, queries, cut.similarity, cut.clip_seconds)
 
     def prepare(self, workers: int, tell: Callable[[str], None]) -> None:
         """Film what is planned on and not filmed yet, with so many processes; who comes while another does so
@@ -42,7 +44,7 @@ class Bench:
                 prepare(
                     self.world(name).folder, videos=self.preset.videos, seed=self.preset.films[cut.films],
                     workers=workers, told=True, queries=cut.times * self.preset.queries,
-                    similarity=cut.similarity, tell=tell,
+                    similarity=cut.similarity, clip_seconds=cut.clip_seconds, tell=tell,
                 )  # fmt: skip
 
     def model(self, name: str) -> Path:
@@ -92,12 +94,27 @@ class Bench:
         """The job that a job's model builds on; None for models that need none."""
         return job.stage1 if job.stage1 and recipe(job.recipe).needs else None
 
+    def sources(self, job: Job, segments: int | None = None) -> tuple[Path | None, Path | None]:
+        """What a job's model builds on: a stage 1's folder, or a run of what that proposes, made if missing.
+
+        A run where the model reads clips of another length than the stage 1.
+        """
+        first, segments = self.stage1_of(job), segments or self.preset.segments
+        if first is None or WORLDS[job.world].clip_seconds == 1:
+            return self.model(first) if first else None, None
+        path = self.out / "candidates" / f"{first}-{segments}.json"
+        if not path.is_file():
+            path.parent.mkdir(exist_ok=True)
+            by_name = {own.name: own for own in self.jobs()}
+            write_run(_proposed(self, by_name[first], segments), path)
+        return None, path
+
     def answering(self, job: Job, segments: int | None = None) -> AnsweringModel:
         """A job's trained model, ready to answer after so many segments, by default the preset's."""
-        first = self.stage1_of(job)
+        stage1, candidates = self.sources(job, segments)
         answering = AnsweringModel.open(
-            self.model(job.name), self.world(job.world).features.facts,
-            stage1=self.model(first) if first else None, segments=segments or self.preset.segments,
+            self.model(job.name), self.world(job.world).features.facts, stage1=stage1, candidates=candidates,
+            segments=segments or self.preset.segments,
         )  # fmt: skip
         return replace(answering, built_on=with_lines(answering.built_on, job.lines))
 
@@ -113,3 +130,10 @@ class Bench:
             LibraryLocked: another one does.
         """
         return exclusive(self._lock(job.name))
+
+
+def _proposed(bench: Bench, first: Job, segments: int) -> Run:
+    """What a stage 1 proposes for the queries of all splits, as one run."""
+    answering, world = bench.answering(first, segments), bench.world(first.world)
+    runs = [answering.run(world.split(name, first.top)) for name in ("train", "val", "test")]
+    return Run.from_dict({query: rows for run in runs for query, rows in run.rows().items()})

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from comparison.bench import Bench
 from comparison.bounds import upper_bounds
-from comparison.plan import Job
+from comparison.plan import WORLDS, Job
 from comparison.recall import in_corpus, in_video
 from moviola.measures import Results, Run, evaluate, temporal_nms
 from moviola.models.description import revision_of
@@ -59,7 +59,8 @@ def figures(bench: Bench, job: Job) -> dict[str, Any]:
     answered = time.process_time() - asked
     found = evaluate(run, test.pairs.qrels, MEASURES)
     # A stage 1 has no answer of its own in one video: all its segments are one proposal.
-    alone = in_video(bench.answering(job, SEGMENTS_IN_VIDEO).run, test) if job.stage1 else {}
+    one_video = job.stage1 and WORLDS[job.world].clip_seconds == 1  # others have too few of a video
+    alone = in_video(bench.answering(job, SEGMENTS_IN_VIDEO).run, test) if one_video else {}
     is_first = job.name == f"spr-stage1-n{bench.preset.top}"
     return {
         "val": on_val,

@@ -47,11 +47,14 @@ class Cut:
         films: the name of the films.
         similarity: by which pseudo labels are chosen (:mod:`moviola.datasets.gridhouse.similarity`).
         times: training queries, in those of the preset; where there are fewer, all.
+        clip_seconds: seconds from one frame's features to the next. Proposals are those of the stage 1 that
+            reads one frame a second.
     """
 
     films: str
     similarity: str = "slots"
     times: int = 1
+    clip_seconds: float = 1.0
 
 
 WORLDS = {
@@ -59,6 +62,7 @@ WORLDS = {
     "report": Cut("report"),
     f"report-{SENTENCES}": Cut("report", similarity=SENTENCES),
     "report-queries": Cut("report", times=2),
+    "report-1.5s": Cut("report", clip_seconds=1.5),
 }
 """Val and test are the same in all that have the same films."""
 
@@ -129,6 +133,7 @@ class Preset:
         hard_share: of a budget of steps, after which negatives are drawn from the hardest.
         chosen: place in :data:`SETTINGS` by recipe, where it was chosen before; nothing is tried again there.
         longer: with the rows of :data:`LONGER`.
+        slow_clips: with SPR_ReLo-S on clips of 1.5 s, as the paper's are.
     """
 
     videos: int
@@ -145,6 +150,7 @@ class Preset:
     hard_share: float = HARD_SHARE
     chosen: Mapping[str, int] = field(default_factory=dict)
     longer: bool = True
+    slow_clips: bool = False
 
 
 # ---- settings --------------------------------------------------------------------------------------------
@@ -270,7 +276,7 @@ PRESETS: dict[str, Preset] = {
     "third": Preset(
         videos=300, queries=500, films={"develop": 51, "report": 97}, tops=TOPS, top=20, seeds=(0, 1, 2),
         segments=50, budgets=THIRD_BUDGETS, sizes=THIRD_SIZES, lines=20, hard_share=0.5,
-        chosen=CHOSEN_BEFORE, longer=False,
+        chosen=CHOSEN_BEFORE, longer=False, slow_clips=True,
     ),
 }  # fmt: skip
 """``small`` shows that everything works, in minutes; ``full`` is for a report: hours. ``third`` is planned,
@@ -342,6 +348,8 @@ class _Planner:
                 yield from self.rows(recipe, other, 0)
         if preset.studies:
             yield from self.studies()
+        if preset.slow_clips:
+            yield self.study("spr-relo-1.5s", "spr-relo", "clips", world="report-1.5s")
         if preset.lines:
             for row, (recipe, *kind) in WITH_LINES.items():
                 yield replace(self.study(f"{row}-lines", recipe, "lines", *kind), lines=preset.lines)

@@ -169,7 +169,8 @@ def _piece(bench: Bench, job: Job, deadline: float | None) -> dict[str, Any]:
 
 def _train(bench: Bench, job: Job, deadline: float | None) -> TrainedModel:
     """The job's model, with its calibration and its card; an interrupted training goes on."""
-    world, out, first = bench.world(job.world), bench.model(job.name), bench.stage1_of(job)
+    world, out = bench.world(job.world), bench.model(job.name)
+    stage1, candidates = bench.sources(job)
     overrides = list(job.overrides)
     if job.relevant:
         path = bench.out / "relevant" / f"{job.name}.npz"
@@ -178,7 +179,7 @@ def _train(bench: Bench, job: Job, deadline: float | None) -> TrainedModel:
     experiment = Experiment.prepare(
         job.recipe, world.features, train=world.pairs("train"), val=world.pairs("val"),
         train_videos=world.videos("train"), val_videos=world.videos("val"), top=job.top,
-        stage1=bench.model(first) if first else None, segments=bench.preset.segments, overrides=overrides,
+        stage1=stage1, candidates=candidates, segments=bench.preset.segments, overrides=overrides,
     )  # fmt: skip
     learned, judged = (with_lines(before, job.lines) for before in experiment.built_on)
     return replace(experiment, built_on=(learned, judged)).train(

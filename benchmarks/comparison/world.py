@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
@@ -34,16 +34,22 @@ class World:
         folder: where it lies.
         part: what the names of pair files begin with that hold a part of the queries; "" for all.
         similarity: by which the pseudo labels were chosen, see :mod:`moviola.datasets.gridhouse.similarity`.
+        clip_seconds: from one frame's features to the next.
     """
 
     folder: Path
     part: str = ""
     similarity: str = SLOTS
+    clip_seconds: float = 1.0
 
     @classmethod
-    def cut(cls, folder: Path, queries: int, similarity: str = SLOTS) -> World:
+    def cut(cls, folder: Path, queries: int, similarity: str = SLOTS, clip_seconds: float = 1.0) -> World:
         """A world with so many training queries, see :func:`prepare`."""
-        return cls(folder, f"{queries}-", similarity)
+        return cls(folder, f"{queries}-", similarity, clip_seconds)
+
+    def of_clips(self, name: str) -> Path:
+        """A folder of that name, apart for clips that are not a second long."""
+        return self.folder / (name if self.clip_seconds == 1 else f"{name}-{self.clip_seconds:g}s")
 
     @property
     def annotations(self) -> Path:
@@ -53,7 +59,7 @@ class World:
     @cached_property
     def features(self) -> FeatureFolder:
         """The features of every film and query."""
-        return FeatureFolder.open(self.folder / "features")
+        return FeatureFolder.open(self.of_clips("features"))
 
     def videos(self, split: str) -> list[str]:
         """Ids of a split's films: 60 : 10 : 30 by number within each kind, as gridhouse has it."""
@@ -83,6 +89,7 @@ def prepare(
     told: bool = False,
     queries: int | None = None,
     similarity: str = SLOTS,
+    clip_seconds: float = 1.0,
     tell: Callable[[str], None] = print,
 ) -> World:
     """Film, index and export; what is there already is kept.
@@ -98,6 +105,7 @@ def prepare(
             that are about what is told alone are then as many as in TVR, :data:`TOLD_SHARE`.
         similarity: by which the pseudo labels are chosen, "slots" or a sentence encoder's name. Films and
             queries are the same with each.
+        clip_seconds: from one frame's features to the next.
         tell: told what is being done.
 
     Raises:
@@ -107,25 +115,30 @@ def prepare(
     from moviola.media import write_video
     from moviola.search import Library
 
-    films, world = folder / "films", World(folder, similarity=similarity)
+    films, world = folder / "films", World(folder, similarity=similarity, clip_seconds=clip_seconds)
+    features = world.of_clips("features")
     if not (folder / "features" / "features.json").is_file():
         tell(f"filming {videos} films (seed {seed})")
         build(
             films, videos=videos, edited_videos=edited_videos, seed=seed, workers=workers,
             write_video=write_video, subtitles=told,
         )  # fmt: skip
+    if not (features / "features.json").is_file():
         tell("encoding their frames")
         sentences = "minilm" if told else "none"
-        with Library(folder / "library", encoder="demo", sentence_encoder=sentences) as library:
+        with Library(
+            world.of_clips("library"), encoder="demo", sentence_encoder=sentences,
+            frame_rate=1 / clip_seconds, segment_seconds=4 * clip_seconds,
+        ) as library:  # fmt: skip
             library.index(films / "videos", ocr=False)  # nothing is written in its pictures
             tell("exporting features")
             pairs = map(World(folder).pairs, _PAIRS)
             texts = [text for path in pairs for _, _, text, _ in ranked_rows(path)]
             if told:
                 training = read_json(films / "splits.json")["train"]
-                export_two_streams(library.store, texts, folder / "features", fitted_on=training)
+                export_two_streams(library.store, texts, features, fitted_on=training)
             else:
-                export_features(library.store, texts, folder / "features")
+                export_features(library.store, texts, features)
     there = read_json(films / "gridhouse.json")
     held = (there["videos"], there.get("edited_videos", 0), there["seed"])
     if held != (videos, edited_videos, seed):
@@ -150,7 +163,7 @@ TOLD_SHARE = 0.09
 
 def _cut(world: World, queries: int, seed: int) -> World:
     """The same with so many training queries, and with the types of queries as in TVR."""
-    cut, draw = World.cut(world.folder, queries, world.similarity), np.random.default_rng(seed)
+    cut, draw = replace(world, part=f"{queries}-"), np.random.default_rng(seed)
     for split in _PAIRS:
         rows, kept = read_json(world.pairs(split)), _drawn(world, split, queries, draw)
         if not cut.pairs(split).is_file():

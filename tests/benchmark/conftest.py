@@ -60,7 +60,9 @@ def write_world(folder: Path) -> World:
     films.mkdir()
     (films / "gridhouse.json").write_text(json.dumps({"videos": VIDEOS, "seed": 0}))
     for split in ("train", "val", "test"):
-        world.pairs(split).write_text(json.dumps(toy.queries(world.videos(split))))
+        rows = toy.queries(world.videos(split))
+        ids = [{**row, "query_id": f"{split}-{row['query_id']}"} for row in rows]
+        world.pairs(split).write_text(json.dumps(ids))
     return world
 
 
