@@ -12,6 +12,9 @@ to find a moment and to rank moments from losses of different kinds. Here
   of the batch against the graded overlap of each with the query's answers (as in ListNet, Cao et al. 2007,
   with similarity times overlap as the gain). Finding and ranking are then the same thing, and what is
   optimised is close to NDCG@K, IoU >= mu.
+
+As a refiner, it adds the score of the proposal to that of the span, by a weight that val chooses once it is
+trained (:mod:`moviola.training.recipes.reel`).
 """
 
 from __future__ import annotations
