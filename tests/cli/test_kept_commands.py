@@ -33,10 +33,10 @@ def test_searches_are_saved_and_asked_again(moviola: Run, library: Path, tmp_pat
     assert "umbrellas" in listed and "best" in listed
     moviola("kept", "tag", "harbour", "a\u2028b", *on)  # which ends a line elsewhere
     out = tmp_path / "kept.jsonl"
-    assert "3 entries" in moviola("kept", "export", out, *on).out
+    assert "4 entries" in moviola("kept", "export", out, *on).out
     assert moviola("kept", "delete", "collection", "best", *on).code == 0
     assert len(moviola("kept", "import", out, *on, "--json").rows) == 1
-    assert len(moviola("kept", "list", *on, "--json").rows) == 3
+    assert len(moviola("kept", "list", *on, "--json").rows) == 4
 
 
 def test_a_pipe_is_not_waited_for(moviola: Run, library: Path, tmp_path: Path) -> None:
