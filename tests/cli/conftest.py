@@ -29,7 +29,7 @@ class Outcome:
     @property
     def rows(self) -> list[Any]:
         """The objects of ``--json``, one per line."""
-        return [json.loads(line) for line in self.out.splitlines()]
+        return [json.loads(line) for line in self.out.split("\n") if line]
 
 
 @pytest.fixture
