@@ -34,8 +34,12 @@ class Bench:
         return World.cut(folder, queries, cut.similarity, cut.clip_seconds)
 
     def prepare(self, workers: int, tell: Callable[[str], None]) -> None:
-        """Film what is planned on and not filmed yet, with so many processes; who comes while another does so
-        waits."""
+        """Make the worlds of the plan that are missing.
+
+        Args:
+            workers: processes that film; further calls wait meanwhile.
+            tell: called with what is being done.
+        """
         planned = {job.world for job in self.jobs()}
         for name, cut in WORLDS.items():
             if name not in planned:

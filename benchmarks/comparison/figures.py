@@ -14,6 +14,7 @@ from comparison.bench import Bench
 from comparison.bounds import upper_bounds
 from comparison.plan import WORLDS, Job
 from comparison.recall import in_corpus, in_video
+from comparison.world import World
 from moviola.measures import Results, Run, evaluate, temporal_nms
 from moviola.models.description import revision_of
 from moviola.retrieval import MeanPooling, Proposals, Retrieval, Stage1, load_stage1, segment_index
@@ -58,8 +59,9 @@ def figures(bench: Bench, job: Job) -> dict[str, Any]:
     run = answering.recipe.run(answering.model, ready, answering.how)
     answered = time.process_time() - asked
     found = evaluate(run, test.pairs.qrels, MEASURES)
-    # A stage 1 has no answer of its own in one video: all its segments are one proposal.
-    one_video = job.stage1 and WORLDS[job.world].clip_seconds == 1  # others have too few of a video
+    # A stage 1 has no answer of its own in one video: all its segments are one proposal. And a run of what it
+    # proposes in all videos, which clips of another length are given, has too little of a single one.
+    one_video = job.stage1 and WORLDS[job.world].clip_seconds == 1
     alone = in_video(bench.answering(job, SEGMENTS_IN_VIDEO).run, test) if one_video else {}
     is_first = job.name == f"spr-stage1-n{bench.preset.top}"
     return {
@@ -73,8 +75,19 @@ def figures(bench: Bench, job: Job) -> dict[str, Any]:
         "query_seconds": answered / len(test.queries),
         **(_of_stage1(bench, job, test) if job.recipe == "spr-stage1" else {}),
         **(_of_first(bench, job, test) if is_first else {}),
+        **(_of_weight(answering, world) if answering.how.proposal_weight else {}),
         **({"counts": _counted(answering, bench, job, test)} if job.recipe == "reel" else {}),
     }
+
+
+def _of_weight(answering: AnsweringModel, world: World) -> dict[str, Any]:
+    """The weight of proposals' scores that val chose, and what the model is worth without them."""
+    plain = replace(answering, how=replace(answering.how, proposal_weight=0.0))
+    val, test = world.split("val"), world.split("test")
+    run = plain.run(test)
+    types = _by_type(evaluate(run, test.pairs.qrels, MEASURES), world.types("test"))
+    without = {"val": judge(plain.run(val), val), "test": judge(run, test), "types": types}
+    return {"proposal_weight": answering.how.proposal_weight, "without_proposals": without}
 
 
 def _by_type(found: Results, types: Mapping[str, str]) -> dict[str, dict[str, float]]:

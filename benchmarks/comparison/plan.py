@@ -306,10 +306,10 @@ def jobs(preset: Preset, chosen: Mapping[str, int] | None = None) -> list[Job]:
 
     Args:
         preset: the effort.
-        chosen: place in :data:`SETTINGS` of what was chosen on the world to develop on, by recipe. A recipe
-            that is missing has its first.
+        chosen: place in :data:`SETTINGS` of what was chosen on the world to develop on, by recipe; by default
+            what the preset has chosen before. A recipe that is missing has its first.
     """
-    planner = _Planner(preset, {**(chosen or {}), **preset.chosen})
+    planner = _Planner(preset, preset.chosen if chosen is None else chosen)
     return list({job.name: job for job in planner.all()}.values())
 
 

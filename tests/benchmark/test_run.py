@@ -14,7 +14,7 @@ import pytest
 
 from comparison import run as running
 from comparison.bench import Bench
-from comparison.figures import MAIN, OVER
+from comparison.figures import MAIN, OVER, figures
 from comparison.findings import Findings
 from comparison.plan import CONQUERS, SETTINGS, Job, tried_name
 from comparison.report import write_report
@@ -318,6 +318,22 @@ def changed(bench: Bench, name: str, **values: Any) -> None:
 
 def claims(bench: Bench) -> dict[str, str]:
     return {row[0]: row[2] for row in TABLES["claims"](Findings(bench)).rows}
+
+
+def test_a_weight_of_proposals_is_reported_beside_none(trained: Bench, tmp_path: Path) -> None:
+    bench, job = without(trained, tmp_path), {job.name: job for job in trained.jobs()}["reel-n20"]
+    values = {}
+    for weight in (0.0, 50.0):
+        path = bench.model(job.name) / "config.json"
+        content = json.loads(path.read_text())
+        content["extra"]["proposal_weight"] = weight
+        path.write_text(json.dumps(content))
+        values[weight] = figures(bench, job)
+    assert "without_proposals" not in values[0.0]
+    assert values[50.0]["proposal_weight"] == 50.0
+    apart = values[50.0]["without_proposals"]
+    assert apart == {name: values[0.0][name] for name in ("val", "test", "types")}
+    assert apart["test"] != values[50.0]["test"]
 
 
 def test_the_best_are_chosen_on_val(trained: Bench, tmp_path: Path) -> None:

@@ -117,7 +117,7 @@ def _described(folder: Path) -> tuple[Description, dict[str, Any]]:
 
 
 def proposal_weight_of(extra: Mapping[str, Any], folder: Path) -> float:
-    """What a proposal's own score counts for the model in a folder; 0 where its facts do not say.
+    """The weight, >= 0, of a proposal's own score for the model in a folder; 0 where its facts have none.
 
     Args:
         extra: see :class:`moviola.models.description.Description`.

@@ -179,6 +179,7 @@ class Experiment:
             else None
         )
         about = facts(self.name, trained, self.source, self.data, self.stage1, calibration=calibration)
+        # Without a calibration, search compares with random windows, to which no stage 1 gave a score.
         if calibration is not None and answering.proposal_weight:
             about[WEIGHT] = answering.proposal_weight
             about["val"] = judge(how.run(trained.model, val, answering), val)
@@ -189,9 +190,14 @@ class Experiment:
         return TrainedModel(out, trained, about, calibration is not None if how.refines else None)
 
     def _answering(self, how: Recipe, trained: Trained, val: Split) -> AnswerSettings:
-        """How the trained model answers: the context of its training, and the weight of proposals."""
+        """How the trained model answers: the context of its training, and the weight of proposals.
+
+        Scores of another system have a scale of their own, so its proposals have no weight.
+        """
         context = getattr(self.settings.sampling, "context", CONTEXT)
         settings = AnswerSettings(context=context)
+        if self.candidates is not None:
+            return settings
         select = list(self.settings.loops.values())[-1].select
         return replace(settings, proposal_weight=how.proposal_weight(trained.model, val, settings, select))
 
@@ -342,13 +348,19 @@ class AnsweringModel:
             name, how, source, stage1=stage1, candidates=candidates, segments=segments, device=device
         )
         require_same_sizes(folder, about, how, source)
+        weight = proposal_weight_of(about.extra, folder)
+        if weight and candidates is not None and as_search:
+            raise InvalidValue(
+                f"{folder}: its scores in search count those of a stage 1, and {candidates} has others; give "
+                "--stage1, or leave --as-search out"
+            )
         sampling = sampling_of(about, source)
         settings = AnswerSettings(
             segment_clips=int(sampling["segment_clips"]),
             segments=segments,
             context=float(sampling.get("context", CONTEXT)),
             suppress_above=suppress_above,
-            proposal_weight=proposal_weight_of(about.extra, folder),
+            proposal_weight=weight if candidates is None else 0.0,
             calibration=Calibration.of(about.extra, folder),
             scored=as_search,
         )
@@ -447,7 +459,8 @@ def answer(
 
     Raises:
         InvalidValue: a missing or superfluous source of proposals; ``suppress_above`` out of range; an
-            unknown ``task``; or ``as_search`` for whole videos, or for a model that search does not use.
+            unknown ``task``; or ``as_search`` for whole videos, for a model that search does not use, or with
+            ``candidates`` for one whose scores count those of a stage 1.
         EncoderMismatch: the model or its stage 1 was trained on other features.
         NotFound, DataError: a file is missing or damaged, or a video or query has no features.
     """

@@ -49,7 +49,7 @@ class AnswerSettings:
         context: seconds on both sides of a proposal that a refiner reads.
         suppress_above: IoU above which the worse of two refined moments of a video is dropped; 1 keeps all,
             as the release of SPR does.
-        proposal_weight: what a proposal's own score adds to its refined moment's.
+        proposal_weight: of a proposal's own score, >= 0, which is added to that of its refined moment.
         calibration: calibration of a refiner's scores.
         scored: set :attr:`Moments.score`, the scores that `moviola search` shows.
     """
@@ -109,13 +109,14 @@ class Recipe(ABC):
         """The model's answers to the queries of a split; it is in evaluation mode."""
 
     def proposal_weight(self, model: nn.Module, val: Split, how: AnswerSettings, select: str) -> float:
-        """What a proposal's own score is to count in its refined moment's: nothing, by default.
+        """The weight, >= 0, of a proposal's own score in that of its refined moment; by default 0.
 
         Args:
             model: trained, in evaluation mode.
-            val: with proposals.
+            val: with the proposals of a stage 1.
             how: options of answering.
-            select: name of the measure that chooses weights.
+            select: name of the measure that chooses weights, a key of what
+                :func:`moviola.training.validation.judge` gives.
         """
         return 0.0
 

@@ -35,6 +35,9 @@ class Settings:  # no model of pydantic's, whose import takes a tenth of a searc
     ``picture_dim`` is 0 where pictures are compared by the same features as texts: the encoder has no others,
     or the library is older than they are.
 
+    ``encoder_dim``, ``picture_dim`` and ``sentence_dim`` are numbers per vector, 0 or more. ``frame_rate`` is
+    above 0 and at most 1,000 frames a second, ``segment_seconds`` above 0 and at most 3,600.
+
     ``index`` is a name in :data:`moviola.index.BACKENDS` or of a plug-in, ``"auto"`` (by the number of
     segments), or the address of a Milvus server.
 

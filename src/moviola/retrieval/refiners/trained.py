@@ -34,7 +34,8 @@ class TrainedRefiner(ABC, Generic[Model]):
         context: seconds on both sides of a proposal.
         calibration: see :class:`moviola.retrieval.refiners.contract.Refiner`.
         suppress_above: likewise.
-        proposal_weight: of a proposal's own score, which is added to its moment's; SPR's refiners have 0.
+        proposal_weight: of a proposal's own score, a cosine, which is added to its moment's; >= 0. SPR's
+            refiners have 0.
     """
 
     in_encoder_space = False
