@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from moviola.errors import DataError, MissingModel
+from moviola.files.presence import is_folder
 
 __all__ = [
     "CONSE",
@@ -104,9 +105,8 @@ def find_checkpoint(name: str, *, builtin: Mapping[str, Path], instead: str) -> 
         if lacks := _lacks(folder):
             raise MissingModel(f"{folder}: {lacks} missing; install moviola again")
         return Checkpoint(name, folder, packaged_revision(folder))
-    # Path's own methods raise errors for names that are none of a user or a file.
-    folder = Path(os.path.expanduser(name))  # noqa: PTH111
-    if os.path.isdir(folder):  # noqa: PTH112
+    folder = Path(os.path.expanduser(name))  # noqa: PTH111 - Path's method raises an error for `~nobody`
+    if is_folder(folder):
         if lacks := _lacks(folder):
             raise MissingModel(f"{name}: this folder holds no {lacks}; name a checkpoint folder, {instead}")
         return Checkpoint(str(folder.resolve()), folder.resolve(), fingerprint(folder))

@@ -14,7 +14,7 @@ from moviola.library.derived.video_names import NameTable, VideoNames, names_in,
 from moviola.library.derived.view import View, Viewer
 from moviola.library.disk.captures import Taken, taken_of
 from moviola.library.disk.catalogue import Catalogue, CueRow, Job, Reading, ShotRow, VideoRow
-from moviola.library.disk.places import Copy, Root, is_file, is_folder, present_path, there
+from moviola.library.disk.places import Copy, Root, present_path, there
 from moviola.library.disk.removed import RemovedVideo
 from moviola.library.disk.settings import Settings
 from moviola.library.disk.store import LibraryStore
@@ -61,8 +61,6 @@ __all__ = [
     "concepts_of",
     "export_features",
     "forget_concept",
-    "is_file",
-    "is_folder",
     "keep_concept",
     "names_in",
     "open_features",

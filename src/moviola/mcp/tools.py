@@ -14,7 +14,8 @@ from pydantic import BaseModel, Field
 from moviola.errors import InvalidValue, MediaError, NotFound
 from moviola.export import KeptStill, export_clip, moment_cells
 from moviola.files.moments import moment_row
-from moviola.library import VideoRow, is_file, there
+from moviola.files.presence import is_file
+from moviola.library import VideoRow, there
 from moviola.mcp.pictures import picture, timed_still
 from moviola.mcp.values import (
     Clip,

@@ -15,9 +15,9 @@ from typing import Any
 from moviola.errors import DataError, InvalidValue, NotFound
 from moviola.files.caches import cache_of
 from moviola.files.moments import moment_row, read_moment
+from moviola.files.presence import is_file
 from moviola.files.rows import read_json
 from moviola.files.writing import write_json
-from moviola.library import is_file
 from moviola.search.queries import (
     LikeMoment,
     LikePicture,

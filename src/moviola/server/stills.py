@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from moviola.errors import LibraryError
+from moviola.files.presence import is_folder
 from moviola.files.writing import atomic_write
-from moviola.library import is_folder
 from moviola.media import frame_at, read_small_still, sample_stills
 from moviola.server.pools import Pool
 

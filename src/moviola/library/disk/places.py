@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from moviola.files.presence import is_file
 from moviola.library.disk.database import Database
 from moviola.library.disk.schema import VideoRow
 
@@ -21,8 +22,6 @@ __all__ = [
     "Places",
     "Root",
     "is_below",
-    "is_file",
-    "is_folder",
     "is_there",
     "present_path",
     "root_of",
@@ -126,19 +125,6 @@ class Places(Database):
 def is_below(path: str, folder: str) -> bool:
     """Whether a path is a folder or lies in it; both without links."""
     return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
-
-
-def is_file(path: str | Path) -> bool:
-    """Whether a file is there; False where that cannot be found out, as on a drive that fails.
-
-    ``Path.is_file`` raises an error there.
-    """
-    return os.path.isfile(path)  # noqa: PTH113
-
-
-def is_folder(path: str | Path) -> bool:
-    """Whether a folder is there; as :func:`is_file`."""
-    return os.path.isdir(path)  # noqa: PTH112
 
 
 def root_of(path: str, roots: Iterable[Root]) -> Root | None:

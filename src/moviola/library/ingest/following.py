@@ -9,7 +9,8 @@ from typing import Any
 
 from moviola.errors import InvalidValue, LibraryError, NotFound
 from moviola.features import Extent
-from moviola.library.disk.places import Copy, held_by, is_below, is_file, is_folder, volume_of
+from moviola.files.presence import is_file, is_folder
+from moviola.library.disk.places import Copy, held_by, is_below, volume_of
 from moviola.library.disk.removed import RemovedVideo
 from moviola.library.disk.store import LibraryStore
 from moviola.library.ingest.plan import Plan, only_renamed

@@ -12,13 +12,13 @@ from itertools import chain, count
 from pathlib import Path
 
 from moviola.errors import MediaError, NotFound, UnreadableMedia, printable
+from moviola.files.presence import is_folder
 from moviola.library.disk.catalogue import VideoRow
 from moviola.library.disk.places import (
     Copy,
     Root,
     held_by,
     is_below,
-    is_folder,
     is_there,
     root_of,
     volume_of,

@@ -23,7 +23,8 @@ from threading import Event
 from typing import Protocol
 
 from moviola.errors import InvalidValue, LibraryError, LibraryLocked, MissingDependency, NotFound
-from moviola.library.disk.places import is_below, is_folder
+from moviola.files.presence import is_folder
+from moviola.library.disk.places import is_below
 from moviola.library.ingest.report import IngestProgress, IngestReport
 
 __all__ = ["Hours", "Indexes", "WatchOptions", "Watcher", "is_remote"]

@@ -11,7 +11,8 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
 from moviola.errors import InvalidValue
-from moviola.library import VideoRow, is_file
+from moviola.files.presence import is_file
+from moviola.library import VideoRow
 from moviola.server.schemas import Seconds
 from moviola.server.service import Service, ServiceOf, VideoOf
 from moviola.server.stills import write_still, write_strip

@@ -10,7 +10,8 @@ from fastapi.responses import FileResponse, Response
 
 from moviola.errors import InvalidValue, NotFound
 from moviola.export import clip_name, export_clip
-from moviola.library import VideoRow, is_file
+from moviola.files.presence import is_file
+from moviola.library import VideoRow
 from moviola.media import plays_in_browsers, probe, track_among
 from moviola.server.routes.exports import made_file
 from moviola.server.schemas import Seconds
