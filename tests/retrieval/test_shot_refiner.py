@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from moviola.features import QueryFeatures, VideoFeatures
 from moviola.retrieval import CurveRefiner, Proposals, ShotRefiner
-from moviola.retrieval.proposals import cut_at_shots
+from moviola.retrieval.proposals import cut_at_shots, trimmed_at_cuts
 
 QUERY = QueryFeatures.of(["q"], ["query"], [np.array([1.0, 0.0], np.float32)])
 
@@ -148,3 +148,37 @@ def test_of_no_proposals_and_of_one(count: int) -> None:
     )
     assert len(ShotRefiner().refine(QUERY, 0, features, empty).start) == count
     assert len(cut_at_shots(empty, features, 20).video) == count
+
+
+# ---- moments of trained refiners ---------------------------------------------------------------------------
+
+
+def test_what_lies_before_an_early_cut_and_behind_a_late_one_is_trimmed() -> None:
+    features = videos([0.1] * 40, [0.1] * 40, starts={0: [0, 2.5, 3.5, 9.0, 11.5]})
+    video, start, end = np.array([0, 0, 0, 1]), np.array([1.0, 4, 0, 1]), np.array([11.0, 8, 40, 11])
+    for trims, expected in (
+        ((0.0, 0.0), [(1, 11), (4, 8), (0, 40), (1, 11)]),
+        ((0.3, 0.0), [(3.5, 11), (4, 8), (11.5, 40), (1, 11)]),
+        ((0.2, 0.3), [(2.5, 9), (4, 8), (3.5, 40), (1, 11)]),
+    ):
+        first, last = trimmed_at_cuts(features, video, start, end, trims)
+        assert list(zip(first.tolist(), last.tolist(), strict=True)) == expected
+
+
+@given(
+    st.lists(st.floats(0.1, 59.0), unique=True, max_size=12),
+    st.lists(st.tuples(st.floats(0, 55), st.floats(0.5, 30)), max_size=6),
+    st.tuples(st.floats(0, 0.6), st.floats(0, 0.35)),
+)
+def test_trimming_against_brute_force(
+    cuts: list[float], moments: list[tuple[float, float]], trims: tuple[float, float]
+) -> None:
+    features = videos([0.1] * 60, starts={0: [0.0, *sorted(cuts)]})
+    start = np.array([first for first, _ in moments])
+    end = np.minimum(start + [length for _, length in moments], 60.0)
+    found = trimmed_at_cuts(features, np.zeros(len(moments), np.int64), start, end, trims)
+    for first, last, begins, ends in zip(start, end, *found, strict=True):
+        front, back = (share * (last - first) for share in trims)
+        assert begins == max([first, *(cut for cut in cuts if first < cut <= first + front)])
+        assert ends == min([last, *(cut for cut in cuts if last - back <= cut < last)])
+        assert begins < ends

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any, cast
 
@@ -298,6 +299,22 @@ def test_what_is_missing_is_named(world: Any, tmp_path: Path) -> None:
     (tmp_path / "features.json").write_text("{}")
     with pytest.raises((DataError, NotFound)):
         FeatureFolder.open(tmp_path)
+
+
+def test_a_folder_knows_the_shots_of_videos_that_are_cut(world: Any, tmp_path: Path) -> None:
+    folder = shutil.copytree(world.features.folder, tmp_path / "features")
+    about = json.loads((folder / "features.json").read_text())
+    names = list(about["durations"])
+    assert FeatureFolder.open(folder).videos().shots is None
+    (folder / "features.json").write_text(json.dumps({**about, "shots": {names[2]: [0, 1.5, 4]}}))
+    videos = FeatureFolder.open(folder).videos([names[2], names[5]])
+    offsets, edges = videos.shot_edges_of(np.arange(2))
+    assert offsets.tolist() == [0, 4, 6]
+    assert edges.tolist() == [0, 1.5, 4, about["durations"][names[2]], 0, about["durations"][names[5]]]
+    for wrong in ([1, 2], [], [0, 2, 2], [0, float("nan")], ["a"], 3):
+        (folder / "features.json").write_text(json.dumps({**about, "shots": {names[2]: wrong}}))
+        with pytest.raises(DataError, match="damaged"):
+            FeatureFolder.open(folder)
 
 
 def test_rows_of_zeros_stay_zero() -> None:

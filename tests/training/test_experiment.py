@@ -72,6 +72,23 @@ def test_a_model_is_trained_calibrated_and_saved(world: Any, trained: Callable[[
     assert trained("spr-stage1").calibrated is None  # not a refiner
 
 
+def test_trims_are_kept_and_used(world: Any, trained: Callable[[str], TrainedModel], tmp_path: Path) -> None:
+    made, stage1 = trained("reel"), trained("spr-stage1").folder
+    folder = shutil.copytree(made.folder, tmp_path / "reel")
+    content = json.loads((folder / "config.json").read_text())
+    for trims in ([0.6, 0.3], [0, 0]):
+        content["extra"]["trims"] = trims
+        (folder / "config.json").write_text(json.dumps(content))
+        assert getattr(load_refiner(folder, "a"), "trims") == tuple(trims)  # noqa: B009 - of trained ones
+        ready = AnsweringModel.open(folder, world.features.facts, stage1=stage1, segments=6)
+        assert ready.how.trims == tuple(trims)
+    for wrong in ([0.6], [0.6, 0.4], [-0.1, 0], ["a", 0], 0.3, None):
+        content["extra"]["trims"] = wrong
+        (folder / "config.json").write_text(json.dumps(content))
+        with pytest.raises(DataError, match=r"trims = .* is not two numbers"):
+            load_refiner(folder, "a")
+
+
 def test_the_weight_of_proposals_is_kept_and_used(
     world: Any, trained: Callable[[str], TrainedModel], tmp_path: Path
 ) -> None:

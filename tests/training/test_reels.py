@@ -16,7 +16,7 @@ from moviola.retrieval import Proposals, refiner_of
 from moviola.retrieval.batches import token_batch, video_batch
 from moviola.training.data import Split
 from moviola.training.recipe import AnswerSettings, train
-from moviola.training.recipes.reel import PROPOSAL_SHARES, REEL
+from moviola.training.recipes.reel import PROPOSAL_SHARES, REEL, TRIMS
 from moviola.training.settings import read_settings
 from moviola.training.tasks.answers import AnswerTask
 from moviola.training.validation import judge
@@ -211,6 +211,37 @@ def test_the_weight_of_proposals_is_the_best_on_val(world: Any, monkeypatch: pyt
         weight = REEL.proposal_weight(model, split, AnswerSettings(), "nDCG")
         assert tried[0] == 0 and tried == sorted(set(tried)) and len(tried) == len(PROPOSAL_SHARES)
         assert weight == tried[(0, 1, 5)[place]]
+
+
+def cut(split: Split) -> Split:
+    """The split with a cut in the middle of each moment of its videos."""
+    qrels, names = split.pairs.qrels, split.features.video_ids
+    middles: list[set[float]] = [{0.0} for _ in names]
+    for video, start, end in zip(qrels.video.tolist(), qrels.start, qrels.end, strict=True):
+        middles[names.index(qrels.video_ids[video])].add(float(start + end) / 2)
+    starts = [np.array(sorted(own)) for own in middles]
+    shots = dict(zip(split.features.keys.tolist(), starts, strict=True))
+    return replace(split, features=replace(split.features, shots=lambda keys: [shots[key] for key in keys]))
+
+
+def test_a_moment_is_cut_to_one_shot_where_val_says_so(world: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    split, model = whole_videos(world.val), model_for(world.val)
+    how = AnswerSettings(suppress_above=1.0)
+    assert REEL.trims(model, split, how, "nDCG") == (0, 0)  # nothing is cut
+    plain = REEL.moments(model, split, how)
+    trimmed = REEL.moments(model, cut(split), replace(how, trims=(0.6, 0.3)))
+    assert (plain.match == trimmed.match).all()  # the score stays
+    assert (plain.start <= trimmed.start).all() and (trimmed.end <= plain.end).all()
+    assert (plain.start < trimmed.start).any()
+
+    def run(self: object, model: object, split: Split, how: AnswerSettings) -> tuple[float, float]:
+        return how.trims
+
+    monkeypatch.setattr("moviola.training.recipes.reel.ReelRecipe.run", run)
+    for values in ([3, 3, 1, 3, 2], [0, 1, 2, 2, 0]):
+        value = dict(zip(TRIMS, values, strict=True))
+        monkeypatch.setattr("moviola.training.recipes.reel.judge", lambda r, _, v=value: {"nDCG": v[r]})
+        assert REEL.trims(model, cut(split), how, "nDCG") == TRIMS[values.index(max(values))]
 
 
 def test_training_beats_not_training(world: Any) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from functools import cached_property
+from dataclasses import asdict, dataclass, field
+from functools import cached_property, partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from moviola.errors import DataError, InvalidValue, NotFound
 from moviola.features.queries import QueryFeatures
@@ -32,17 +35,20 @@ class FeatureFolder:
         FOLDER/visual/     one array per video, see :class:`moviola.features.shards.KeyedShards`
         FOLDER/subtitles/  likewise, of as many rows; not there without subtitles
         FOLDER/queries/    one array per query text
-        FOLDER/features.json  the facts, and the duration of each video; written last
+        FOLDER/features.json  the facts, the duration of each video, and when its shots begin, if it is cut;
+                              written last
 
     Attributes:
         folder: its path.
         facts: see :class:`moviola.features.source.SourceFacts`.
         durations: seconds by video id.
+        shots: start times of the shots of the videos that are cut, by video id, see :class:`VideoFeatures`.
     """
 
     folder: Path
     facts: SourceFacts
     durations: Mapping[str, float]
+    shots: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
     @classmethod
     def open(cls, folder: Path) -> FeatureFolder:
@@ -66,6 +72,7 @@ class FeatureFolder:
                     "moviola, or write the folder again"
                 )
             durations = {name: float(seconds) for name, seconds in about["durations"].items()}
+            shots = {name: _rising(starts) for name, starts in about.get("shots", {}).items()}
             parts = ["visual", "queries", *(["subtitles"] if (folder / "subtitles").is_dir() else [])]
             dims = {part: KeyedShards(folder / part).dim for part in parts}
             facts = SourceFacts(
@@ -82,7 +89,7 @@ class FeatureFolder:
             if isinstance(error, DataError):
                 raise
             raise DataError(f"{path}: damaged ({error!r}); write the folder again") from error
-        return cls(folder, facts, durations)
+        return cls(folder, facts, durations, shots)
 
     @cached_property
     def _all(self) -> VideoFeatures:
@@ -102,6 +109,7 @@ class FeatureFolder:
             visual=_stored(visual, names),
             subtitles=_stored(subtitles, names) if subtitles else None,
             unit=self.facts.unit,
+            shots=partial(_shots, [self.shots.get(name, ()) for name in names]) if self.shots else None,
         )
 
     def videos(self, video_ids: Sequence[str] | None = None) -> VideoFeatures:
@@ -133,6 +141,22 @@ class FeatureFolder:
         return QueryFeatures(tuple(query_ids), tuple(texts), rows, unit=self.facts.unit)
 
 
+def _rising(starts: Sequence[float]) -> Sequence[float]:
+    """Start times of shots, checked.
+
+    Raises:
+        ValueError, TypeError: they are no finite numbers that rise from 0.
+    """
+    if not starts or starts[0] or not all(a < b for a, b in pairwise([*starts, math.inf])):
+        raise ValueError(f"shots begin at {starts!r:.60}")
+    return starts
+
+
+def _shots(starts: Sequence[Sequence[float]], keys: Sequence[int]) -> list[NDArray[np.float64]]:
+    """Start times of the shots of the videos with some keys, which are their places."""
+    return [np.array(starts[key], np.float64) for key in keys]
+
+
 def _stored(shards: KeyedShards, names: Sequence[str]) -> FeatureRows:
     return FeatureRows.stored(shards.shards, tuple(shards.extent(name) for name in names))
 
@@ -143,10 +167,16 @@ def require_new_folder(folder: Path) -> None:
         raise InvalidValue(f"{folder}: not empty; give a new folder")
 
 
-def describe_folder(folder: Path, facts: SourceFacts, durations: Mapping[str, float]) -> FeatureFolder:
+def describe_folder(
+    folder: Path,
+    facts: SourceFacts,
+    durations: Mapping[str, float],
+    shots: Mapping[str, Sequence[float]] | None = None,
+) -> FeatureFolder:
     """Write ``features.json``, which completes a folder of features; returns the folder, opened."""
     about: dict[str, Any] = asdict(facts)
     for size in ("visual_dim", "subtitle_dim", "query_dim"):
         del about[size]  # known from the arrays
-    write_json(folder / DESCRIPTION, {"format": _FORMAT, **about, "durations": dict(durations)}, indent=1)
+    about = {"format": _FORMAT, **about, "durations": dict(durations)}
+    write_json(folder / DESCRIPTION, about | ({"shots": dict(shots)} if shots else {}), indent=1)
     return FeatureFolder.open(folder)

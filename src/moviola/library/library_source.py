@@ -128,7 +128,15 @@ def export_features(store: LibraryStore, texts: Sequence[str], out: Path) -> Fea
         out / "queries",
     )
     durations = dict(zip(features.video_ids, features.durations.tolist(), strict=True))
-    return describe_folder(out, source.facts, durations)
+    return describe_folder(out, source.facts, durations, _shots(features))
+
+
+def _shots(features: VideoFeatures) -> dict[str, list[float]]:
+    """Start times of the shots of each video that has several."""
+    offsets, edges = features.shot_edges_of(np.arange(len(features)))
+    bounds = zip(offsets[:-1].tolist(), (offsets[1:] - 1).tolist(), strict=True)
+    starts = [edges[first:last].tolist() for first, last in bounds]
+    return {name: own for name, own in zip(features.video_ids, starts, strict=True) if len(own) > 1}
 
 
 def _rows(rows: FeatureRows, place: Mapping[str, int], key: str) -> NDArray[np.float32]:

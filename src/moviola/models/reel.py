@@ -14,7 +14,8 @@ to find a moment and to rank moments from losses of different kinds. Here
   optimised is close to NDCG@K, IoU >= mu.
 
 As a refiner, it adds the score of the proposal to that of the span, by a weight that val chooses once it is
-trained (:mod:`moviola.training.recipes.reel`).
+trained, and where val's videos are cut, val chooses whether spans end at cuts near their ends
+(:mod:`moviola.training.recipes.reel`).
 """
 
 from __future__ import annotations

@@ -17,12 +17,9 @@ from moviola.retrieval.compiled_models import Graphs, compiled_reel, compiled_wi
 from moviola.retrieval.refiners.contract import CONTEXT, Refiner
 
 __all__ = [
-    "COMPILED", "REFINERS", "WEIGHT", "is_refiner", "load_compiled_refiner", "load_refiner",
-    "proposal_weight_of", "refiner_of",
+    "COMPILED", "REFINERS", "answering_options", "is_refiner", "load_compiled_refiner", "load_refiner",
+    "refiner_of",
 ]  # fmt: skip
-
-WEIGHT = "proposal_weight"
-"""Key of a proposal's weight in ``config.json``."""
 
 REFINERS: dict[str, tuple[str, str]] = {
     "reel": ("moviola.retrieval.refiners.by_torch", "reel_refiner"),
@@ -51,7 +48,7 @@ def refiner_of(architecture: str, model: Any, revision: str, **options: Any) -> 
         architecture: a key of :data:`REFINERS`.
         model: of that architecture, in evaluation mode.
         revision: changes with its weights.
-        options: ``context``, ``calibration``, ``suppress_above``, ``proposal_weight``; see
+        options: ``context``, ``calibration``, ``suppress_above``, ``proposal_weight``, ``trims``; see
             :class:`moviola.retrieval.refiners.trained.TrainedRefiner`.
 
     Raises:
@@ -112,24 +109,38 @@ def _described(folder: Path) -> tuple[Description, dict[str, Any]]:
     sampling = (about.extra.get("settings") or {}).get("sampling") or {}
     calibration = Calibration.of(about.extra, folder)
     options = {"context": float(sampling.get("context", CONTEXT)), "calibration": calibration}
-    weight = proposal_weight_of(about.extra, folder)
-    return about, options | ({"proposal_weight": weight} if weight else {})
+    return about, options | answering_options(about.extra, folder)
 
 
-def proposal_weight_of(extra: Mapping[str, Any], folder: Path) -> float:
-    """The weight, >= 0, of a proposal's own score for the model in a folder; 0 where its facts have none.
+def answering_options(extra: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """What val chose besides the weights of the model in a folder; empty where its facts have none of it.
 
     Args:
         extra: see :class:`moviola.models.description.Description`.
         folder: for messages.
 
+    Returns:
+        ``proposal_weight`` and ``trims``, see :class:`moviola.retrieval.refiners.trained.TrainedRefiner`.
+
     Raises:
-        DataError: it is no number from 0 on.
+        DataError: one of them is malformed.
     """
-    weight = extra.get(WEIGHT, 0.0)
-    if type(weight) not in (int, float) or not 0 <= weight < math.inf:
-        raise DataError(
-            f"{folder / 'config.json'}: extra.{WEIGHT} = {weight!r:.60} is no number from 0 on; train the "
-            "model again, or remove the entry"
-        )
-    return float(weight)
+    weight, trims = extra.get("proposal_weight", 0.0), extra.get("trims", [0.0, 0.0])
+    if not _is_number(weight):
+        raise _malformed(folder, "proposal_weight", weight, "no number from 0 on")
+    both = type(trims) is list and len(trims) == 2 and all(map(_is_number, trims))
+    if not both or sum(trims) >= 1:
+        raise _malformed(folder, "trims", trims, "not two numbers from 0 on, together below 1")
+    options = {"proposal_weight": float(weight)} if weight else {}
+    return options | ({"trims": (float(trims[0]), float(trims[1]))} if any(trims) else {})
+
+
+def _is_number(value: object) -> bool:
+    return type(value) in (int, float) and 0 <= cast("float", value) < math.inf
+
+
+def _malformed(folder: Path, key: str, value: object, complaint: str) -> DataError:
+    return DataError(
+        f"{folder / 'config.json'}: extra.{key} = {value!r:.60} is {complaint}; train the model again, or "
+        "remove the entry"
+    )

@@ -6,12 +6,11 @@ A card is written from the model's ``config.json`` alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from moviola.retrieval.calibration import KEY
-from moviola.retrieval.trained_refiners import WEIGHT
 
 if TYPE_CHECKING:
     from moviola.features import SourceFacts
@@ -140,7 +139,8 @@ def model_card(name: str, config: Mapping[str, Any], extra: Mapping[str, Any]) -
         "",
         *_table(("measure", "value"), [(measure, f"{value:.4f}") for measure, value in extra["val"].items()]),
         "",
-        *_scores(extra.get(KEY), extra.get(WEIGHT, 0.0)),
+        *_scores(extra.get(KEY), extra.get("proposal_weight", 0.0)),
+        *_trims(extra.get("trims")),
         "## Settings",
         "",
         *_table(("setting", "value"), [(key, f"`{value}`") for key, value in _flat({"model": config})]),
@@ -170,6 +170,19 @@ def _scores(calibration: Mapping[str, Any] | None, proposal_weight: float) -> li
         f"model's matching score{added}, or its logarithm where that is a product. This was measured on "
         f"{calibration['answers']:,} answers to the val queries, of which {calibration['right']:,} were "
         "right; in a library that is much larger or of another kind fewer may be.",
+        "",
+    ]
+
+
+def _trims(trims: Sequence[float] | None) -> list[str]:
+    """How moments end at cuts."""
+    if not trims:
+        return []
+    return [
+        "## Cuts",
+        "",
+        f"In a video that is cut, a moment begins at the last cut in the first {100 * trims[0]:.0f} % of it "
+        f"and ends at the first cut in its last {100 * trims[1]:.0f} %.",
         "",
     ]
 

@@ -25,7 +25,7 @@ from moviola.models.description import read_description
 from moviola.models.pretrained import from_pretrained, save_pretrained
 from moviola.retrieval import SEGMENTS, Calibration, Moments
 from moviola.retrieval.refiners import CONTEXT, SAME_MOMENT
-from moviola.retrieval.trained_refiners import WEIGHT, proposal_weight_of
+from moviola.retrieval.trained_refiners import answering_options
 from moviola.training.cards import described, facts, model_card, plain
 from moviola.training.compatibility import require_same_encoder, require_same_sizes, sampling_of
 from moviola.training.data import Split
@@ -181,8 +181,11 @@ class Experiment:
         about = facts(self.name, trained, self.source, self.data, self.stage1, calibration=calibration)
         # Without a calibration, search compares with random windows, to which no stage 1 gave a score.
         if calibration is not None and answering.proposal_weight:
-            about[WEIGHT] = answering.proposal_weight
-            about["val"] = judge(how.run(trained.model, val, answering), val)
+            about["proposal_weight"] = answering.proposal_weight
+        if any(answering.trims):
+            about["trims"] = list(answering.trims)
+        if chosen := answering_options(about, out):
+            about["val"] = judge(how.run(trained.model, val, replace(answering, **chosen)), val)
         if self.candidates is not None:
             about["candidates"] = self.candidates
         card = model_card(self.name, asdict(cast("Any", trained.model).config), about)
@@ -190,16 +193,17 @@ class Experiment:
         return TrainedModel(out, trained, about, calibration is not None if how.refines else None)
 
     def _answering(self, how: Recipe, trained: Trained, val: Split) -> AnswerSettings:
-        """How the trained model answers: the context of its training, and the weight of proposals.
+        """How the trained model answers: the context of its training, and what val chooses besides.
 
         Scores of another system have a scale of their own, so its proposals have no weight.
         """
         context = getattr(self.settings.sampling, "context", CONTEXT)
-        settings = AnswerSettings(context=context)
-        if self.candidates is not None:
-            return settings
+        settings, model = AnswerSettings(context=context), trained.model
         select = list(self.settings.loops.values())[-1].select
-        return replace(settings, proposal_weight=how.proposal_weight(trained.model, val, settings, select))
+        if self.candidates is None:
+            weight = how.proposal_weight(model, val, settings, select)
+            settings = replace(settings, proposal_weight=weight)
+        return replace(settings, trims=how.trims(model, val, settings, select))
 
     def _identity(self) -> dict[str, Any]:
         """Values that must be the same to resume an interrupted training."""
@@ -348,7 +352,8 @@ class AnsweringModel:
             name, how, source, stage1=stage1, candidates=candidates, segments=segments, device=device
         )
         require_same_sizes(folder, about, how, source)
-        weight = proposal_weight_of(about.extra, folder)
+        chosen = answering_options(about.extra, folder)
+        weight = chosen.pop("proposal_weight", 0.0)
         if weight and candidates is not None and as_search:
             raise InvalidValue(
                 f"{folder}: its scores in search count those of a stage 1, and {candidates} has others; give "
@@ -363,6 +368,7 @@ class AnsweringModel:
             proposal_weight=weight if candidates is None else 0.0,
             calibration=Calibration.of(about.extra, folder),
             scored=as_search,
+            **chosen,
         )
         return cls(how, from_pretrained(folder, device), settings, built_on)
 

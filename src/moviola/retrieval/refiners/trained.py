@@ -13,7 +13,7 @@ from moviola.features import MAX_TOKENS, QueryFeatures, VideoFeatures
 from moviola.models.clip_windows import LABELS, ClipWindows
 from moviola.retrieval.calibration import Calibration
 from moviola.retrieval.encoded_windows import context_windows
-from moviola.retrieval.proposals import Proposals
+from moviola.retrieval.proposals import Proposals, trimmed_at_cuts
 from moviola.retrieval.refiners.contract import CONTEXT, SAME_MOMENT, Refined
 
 __all__ = ["Decoded", "TrainedRefiner"]
@@ -36,6 +36,7 @@ class TrainedRefiner(ABC, Generic[Model]):
         suppress_above: likewise.
         proposal_weight: of a proposal's own score, a cosine, which is added to its moment's; >= 0. SPR's
             refiners have 0.
+        trims: see :func:`moviola.retrieval.proposals.trimmed_at_cuts`. SPR's refiners have none.
     """
 
     in_encoder_space = False
@@ -49,6 +50,7 @@ class TrainedRefiner(ABC, Generic[Model]):
     calibration: Calibration | None = None
     suppress_above: float = SAME_MOMENT
     proposal_weight: float = 0.0
+    trims: tuple[float, float] = (0.0, 0.0)
 
     @property
     def needs_tokens(self) -> bool:
@@ -110,7 +112,8 @@ class TrainedRefiner(ABC, Generic[Model]):
         last = np.maximum(last, first + (0 if convention.end_inside else 1))
         seconds = windows.seconds(first, last, convention, features.durations[proposals.video])
         added = np.float32(self.proposal_weight) * proposals.score if self.proposal_weight else np.float32(0)
-        return Refined(*features.clip_spans(proposals.video, *seconds), score + added)
+        spans = features.clip_spans(proposals.video, *seconds)
+        return Refined(*trimmed_at_cuts(features, proposals.video, *spans, self.trims), score + added)
 
     @property
     def max_tokens(self) -> int:

@@ -21,11 +21,14 @@ from moviola.training.settings import TrainingSettings
 from moviola.training.tasks.answers import AnswerTask
 from moviola.training.validation import judge
 
-__all__ = ["PROPOSAL_SHARES", "REEL"]
+__all__ = ["PROPOSAL_SHARES", "REEL", "TRIMS"]
 
 PROPOSAL_SHARES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5)
 """Weights of a proposal's score that are tried on val: within a query, the deviation of weighted scores in
 deviations of Reel's."""
+
+TRIMS = ((0.0, 0.0), (0.3, 0.0), (0.6, 0.0), (0.3, 0.3), (0.6, 0.3))
+"""Shares of a moment's length at its ends within which it is cut to one shot, that are tried on val."""
 
 
 class ReelRecipe(RefinerRecipe):
@@ -59,6 +62,14 @@ class ReelRecipe(RefinerRecipe):
         runs = (self.run(model, val, replace(how, proposal_weight=weight)) for weight in weights)
         values = [judge(run, val)[select] for run in runs]
         return weights[values.index(max(values))]
+
+    def trims(self, model: nn.Module, val: Split, how: AnswerSettings, select: str) -> tuple[float, float]:
+        """The best on val of :data:`TRIMS`, the first of equal ones; none where no video of val is cut."""
+        offsets, _ = val.features.shot_edges_of(np.arange(len(val.features)))
+        if not (np.diff(offsets) > 2).any():
+            return TRIMS[0]
+        values = [judge(self.run(model, val, replace(how, trims=trims)), val)[select] for trims in TRIMS]
+        return TRIMS[values.index(max(values))]
 
     def phases(
         self, model: nn.Module, train: Split, val: Split, settings: TrainingSettings
