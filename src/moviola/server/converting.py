@@ -68,7 +68,7 @@ class Conversions:
                 while len(self._failed) > _MOST:
                     self._failed.popitem(last=False)
                 raise
-            finally:  # whether or not anybody waits: another conversion begins anew
+            finally:  # whether or not anybody waits: another conversion starts at nothing
                 self._progress.pop(name, None)
 
         try:
