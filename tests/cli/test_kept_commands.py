@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,19 @@ def test_searches_are_saved_and_asked_again(moviola: Run, library: Path, tmp_pat
     assert moviola("kept", "delete", "collection", "best", *on).code == 0
     assert len(moviola("kept", "import", out, *on, "--json").rows) == 1
     assert len(moviola("kept", "list", *on, "--json").rows) == 4
+
+
+def test_the_id_of_a_video_may_read_like_a_moment(moviola: Run, films: Path, tmp_path: Path) -> None:
+    from moviola.search import Library
+
+    video = tmp_path / "films" / "mail@site-tour.mp4"
+    video.parent.mkdir()
+    shutil.copy(films / "street.mp4", video)
+    with Library(tmp_path / "lib", encoder="demo", sentence_encoder="none") as lib:
+        lib.index(video.parent)
+    on = ("-l", tmp_path / "lib")
+    assert "mark mail@site-tour: version 1; post" in moviola("kept", "tag", "mail@site-tour", "post", *on).out
+    assert "rated 4" in moviola("kept", "rate", "mail@site-tour@0:02-0:05", "4", *on).out
 
 
 def test_a_pipe_is_not_waited_for(moviola: Run, library: Path, tmp_path: Path) -> None:

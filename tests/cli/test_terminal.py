@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from math import inf, nan
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +136,12 @@ def test_file_names_that_are_no_unicode_can_be_printed(capsys: pytest.CaptureFix
     out.encode()
     assert "Tür" in out
     assert json.loads(out) == {"path": "films/\udcff.mp4", "said": "Tür\x9b"}
+
+
+def test_numbers_that_json_does_not_have_are_null(capsys: pytest.CaptureFixture[str]) -> None:
+    emit_json({"kappa": nan, "p": [-inf, 0.5], "name": "NaN \x9b"})
+    out = capsys.readouterr().out
+    assert out == '{"kappa": null, "p": [null, 0.5], "name": "NaN \\u009b"}\n'
 
 
 def test_a_line_feed_in_a_name_makes_no_row(moviola: Run, films: Path, tmp_path: Path) -> None:

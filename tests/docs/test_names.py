@@ -12,6 +12,8 @@ import pytest
 import typer
 
 from moviola.cli import all_commands
+from moviola.library.disk import settings
+from moviola.models import description
 
 app = all_commands()
 
@@ -50,6 +52,17 @@ COMMANDS = set(commands(typer.main.get_command(app), "moviola"))
 def test_names_in_documents_exist(path: Path) -> None:
     wrong = [name for name in DOTTED.findall(path.read_text(encoding="utf-8")) if not exists(name)]
     assert not wrong
+
+
+def test_formats_in_the_page_on_them_are_those_of_the_code() -> None:
+    page = (ROOT / "docs" / "howto" / "safe.md").read_text(encoding="utf-8")
+    for what, newest, oldest in (
+        ("library", settings.FORMAT_VERSION, 1),
+        ("trained model", description.FORMAT, description._OLDEST),
+    ):
+        (row,) = [line for line in page.splitlines() if line.startswith(f"| {what} |")]
+        cells = [cell.strip() for cell in row.strip("|").split("|")]
+        assert (cells[1], cells[3]) == (str(newest), f"{oldest} to {newest}")
 
 
 def test_names_in_docstrings_exist() -> None:

@@ -100,6 +100,16 @@ def test_three_columns_are_enough(tmp_path: Path) -> None:
         ),
         ("m.json", '[{"video_id": "a", "start": 0, "end": NaN}]', r"m.json: moment 1: end: nan is no number"),
         ("m.json", "[", r"m.json: line 1: not valid JSON"),
+        (
+            "m.json",
+            '[{"video_id": "a", "start": 0, "end": 1, "folded": [{"start": 2, "end": 1}]}]',
+            r"m.json: moment 1: folded: end: 1 s is not after the start, 2 s",
+        ),
+        (
+            "m.json",
+            '[{"video_id": "a", "start": 0, "end": 1, "copies": [{"video_id": "b", "start": -1, "end": 1}]}]',
+            r"m.json: moment 1: copies: start: -1 is no number >= 0",
+        ),
         ("m.jsonl", '{"video_id": "a", "start": 0}', r"m.jsonl: line 1: end: None is no number"),
         ("m.txt", "", r"m.txt: moments are read from .csv, .json and .jsonl"),
     ],

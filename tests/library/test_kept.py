@@ -178,6 +178,19 @@ def test_all_of_it_travels_as_lines(kept: Kept, tmp_path: Path) -> None:
     assert len(other.entries()) == 4
 
 
+def test_of_one_entry_in_several_lines_the_latest_stays(kept: Kept) -> None:
+    """As in the exports of two libraries, one after the other."""
+    first = kept.put("search", "walls", SavedSearch(text="a wall"))
+    later = first.model_copy(
+        update={"changed": "2999-01-01T00:00:00+00:00", "value": SavedSearch(text="later")}
+    )
+    latest = later.model_copy(
+        update={"changed": "2999-01-02T00:00:00+00:00", "value": SavedSearch(text="latest")}
+    )
+    taken = kept.take([one.model_dump_json() for one in (later, latest, later, first)])
+    assert taken == kept.entries() and [entry.value for entry in taken] == [SavedSearch(text="latest")]
+
+
 def test_a_damaged_file_is_named(kept: Kept) -> None:
     kept.put("collection", "x", Collection(moments=[KeptMoment(**MOMENT)]))  # type: ignore[arg-type]
     kept._rows("UPDATE entries SET value = '{}x'")

@@ -18,6 +18,7 @@ from moviola.errors import DataError, InvalidValue, LibraryError, NotFound
 from moviola.export import moment_cells
 from moviola.library import IngestProgress
 from moviola.library.disk.places import Root, is_below, present_path, root_of, volume_of, why_away
+from moviola.library.disk.still_store import StillStore
 from moviola.media import frame_at, read_small_still
 from moviola.search import Library
 
@@ -237,6 +238,20 @@ def test_files_that_change_places_are_known_again(
     assert sorted(library.index(films).unchanged) == ALL
 
 
+def test_a_video_that_waits_to_be_encoded_again_keeps_its_date_and_may_move(
+    library: Library, films: Path
+) -> None:
+    before = library.catalogue.video("a")
+    library.again(["a"])
+    assert 0 < before.mtime_ns - library.catalogue.video("a").mtime_ns < 1000
+    (films / "a.mp4").rename(films / "moved.mp4")
+    report = library.index(films, prune=True, ocr=False)
+    assert (report.updated, report.missing, report.removed) == (["a"], [], [])
+    assert library.catalogue.removed() == []
+    after = library.catalogue.video("a")
+    assert (after.path, after.mtime_ns) == (str(films / "moved.mp4"), before.mtime_ns)
+
+
 def test_a_thousand_files_that_move_are_not_encoded_again(
     opened: Callable[..., Library], tmp_path: Path, film: Callable[..., Path]
 ) -> None:
@@ -441,6 +456,18 @@ def test_small_stills_stand_in_for_what_is_away(library: Library, films: Path, t
     library.compact()
     assert library.store.stills.nearest(content, 0.0) is None
     assert library.kept_still("b", 1.0) is not None
+
+
+def test_the_nearest_still_is_found_without_looking_at_all(tmp_path: Path) -> None:
+    stills = StillStore(tmp_path)
+    stills.put("film", [(4.0 * number, str(number).encode()) for number in range(2000)], None)
+    stills.put("other", [(7.0, b"other")], None)
+    nearest = {-1.0: b"0", 5.9: b"1", 6.0: b"1", 6.1: b"2", 8.0: b"2", 1e6: b"1999"}
+    assert {time: stills.nearest("film", time) for time in nearest} == nearest
+    steps: list[int] = []
+    stills._db.set_progress_handler(lambda: steps.append(1), 100)
+    assert stills.nearest("film", 4000.0) == b"1000" and stills.nearest("none", 1.0) is None
+    assert len(steps) < 10
 
 
 def test_no_stills_where_none_are_wanted(

@@ -49,6 +49,30 @@ def test_an_ingest_with_a_broken_file_among_good_ones(
     expect(page.locator(".caption .title", has_text="another cat").first).to_be_visible()
 
 
+def test_a_search_is_saved_with_the_gap_of_its_steps(
+    open_page: Callable[..., Page], own_server: Served
+) -> None:
+    page = open_page(own_server)
+    search(page, "a cat")
+    save = page.get_by_role("button", name="save this search")
+    then = page.get_by_role("button", name="then", exact=True)
+    then.click()
+    page.get_by_label("Then, step 2").fill("a rocket")
+    page.get_by_label("Largest gap in seconds").fill("")
+    save.click()
+    expect(page.locator("#notices")).to_contain_text("The search is saved")
+    page.get_by_role("link", name="Library").click()
+    kept = page.locator("#library-view").get_by_role("region", name="Saved searches").get_by_role("link")
+    expect(kept).to_have_attribute("href", re.compile(r"then=any(~|%7E)a"))
+    kept.click()
+    expect(page.get_by_label("Largest gap in seconds")).to_have_value("")
+    then.click()
+    page.get_by_label("Then, step 3").fill("a dog")
+    expect(save).to_be_hidden()
+    page.get_by_label("Largest gap in seconds").last.fill("")
+    expect(save).to_be_visible()
+
+
 def test_videos_are_sent_by_dropping_sorted_taken_out_and_brought_back(
     open_page: Callable[..., Page], own_server: Served, made: Path, tmp_path: Path
 ) -> None:

@@ -59,6 +59,14 @@ def test_errors_are_those_of_the_library(library: Client) -> None:
         next(library.events("nix"))
 
 
+@pytest.mark.parametrize("status", [200, 307, 502])
+def test_another_program_at_the_address_is_an_error_of_the_server(status: int) -> None:
+    page = httpx2.MockTransport(lambda _: httpx2.Response(status, text="<html>"))
+    client = Client(http=httpx2.Client(transport=page, base_url="http://films"))
+    with pytest.raises(ServerError, match=rf"http://films/api/library: {status}, not an answer"):
+        client.library()
+
+
 def test_events_of_files_with_odd_names() -> None:
     job = Job(
         job="a", state="done", sources=["films/sand\u2028sea\x85.mp4"], done=1, total=1, share=1.0,

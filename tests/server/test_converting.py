@@ -68,6 +68,33 @@ def test_the_share_that_is_done_is_said(
     assert path.read_bytes() == b"converted" == conversions.find("1.mp4").read_bytes()  # type: ignore[union-attr]
 
 
+def test_a_conversion_that_nobody_waited_for_leaves_no_share_to_the_next(
+    conversions: Conversions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    goes_on = threading.Semaphore(0)
+
+    def convert(source: Path, out: Path, track: int | None, progress: Callable[[float], None]) -> None:
+        assert goes_on.acquire(timeout=30)
+        out.write_bytes(b"converted")
+        progress(100.0)
+
+    monkeypatch.setattr(converting, "make_playable", convert)
+
+    async def shares() -> list[float | None]:
+        found = []
+        for _ in range(2):
+            with pytest.raises(Busy) as said:
+                await conversions.get(tmp_path / "film.mkv", "1.mp4", 100.0)
+            found.append(said.value.progress and said.value.progress.share)
+            goes_on.release()
+            while conversions._files._making:
+                await asyncio.sleep(0.001)
+            (tmp_path / "converted" / "1.mp4").unlink()
+        return found
+
+    assert set(asyncio.run(shares())) <= {None, 0.0}
+
+
 def test_a_failure_is_said_and_not_repeated_until_the_file_changes(
     conversions: Conversions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,6 +15,7 @@ import av
 import pytest
 from fastapi.testclient import TestClient
 
+from moviola.errors import InvalidValue, MoviolaError
 from moviola.export import FORMATS, write_moments
 from moviola.server.routes import exports
 from moviola.types import Moment
@@ -152,6 +153,30 @@ def test_a_cancelled_export_ends_with_the_next_picture(
     assert ended.wait(30)
     while folders[0].exists():
         client.get("/healthz")
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "message"),
+    [(InvalidValue("no room"), 422, "no room"), (MoviolaError("torn"), 409, "torn")],
+)
+def test_the_file_of_an_export_that_has_failed_is_not_waited_for(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch, error: MoviolaError, status: int, message: str
+) -> None:
+    goes_on = threading.Event()
+
+    def fails(*_: object) -> Path:
+        assert goes_on.wait(30)
+        raise error
+
+    monkeypatch.setattr(exports, "_written", fails)
+    monkeypatch.setattr(exports, "_PATIENCE", 0.001)
+    address = f"/api/exports/{begin(client).json()['export']}"
+    goes_on.set()
+    while (state := client.get(address).json())["state"] == "running":
+        pass
+    answer = client.get(f"{address}/file")
+    assert (state["state"], state["error"]) == ("failed", message)
+    assert (answer.status_code, answer.json()["error"]["message"]) == (status, message)
 
 
 @pytest.mark.parametrize("name", ["clips", "film"])

@@ -142,6 +142,36 @@ def test_what_else_a_process_prints_is_passed_over(monkeypatch: pytest.MonkeyPat
     assert (asyncio.run(run_worker({}, lines.append)), lines) == (0, [{"added": 2}])
 
 
+INDEXES_NOISILY = """
+import os, sys
+from contextlib import nullcontext
+from moviola.library import IngestReport
+from moviola.server import worker
+
+def indexed(*_):
+    print("{'loading': 'a model'}", flush=True)
+    os.write(1, b"half a line")
+    return IngestReport(added=["a"])
+
+worker.Library, worker._indexed = nullcontext, indexed
+sys.exit(worker.main())
+"""
+
+
+def test_what_is_printed_while_videos_are_indexed_is_no_line_of_the_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    begin = asyncio.create_subprocess_exec
+
+    async def noisy(*_: object, **options: Any) -> asyncio.subprocess.Process:
+        return await begin(sys.executable, "-c", INDEXES_NOISILY, **options)
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", noisy)
+    lines: list[Mapping[str, Any]] = []
+    order = {"library": "films", "sources": [], "allowed": []}
+    assert (asyncio.run(run_worker(order, lines.append)), lines) == (0, [{"added": 1}])
+
+
 # ---- where from --------------------------------------------------------------------------------------------
 
 

@@ -52,7 +52,7 @@ def begin(client: TestClient, length: int = len(CONTENT), name: str = "beach.mp4
     return client.post("/api/uploads", headers=headers)
 
 
-def send(client: TestClient, place: str, offset: int, content: Any, **more: str) -> Any:
+def send(client: TestClient, place: str, offset: int, content: Any, **more: str | bytes) -> Any:
     headers = {**TUS, "Content-Type": "application/offset+octet-stream", "Upload-Offset": str(offset), **more}
     return client.patch(place, headers=headers, content=content)
 
@@ -95,6 +95,18 @@ def test_an_upload_goes_on_on_another_server(
     assert (inbox / "beach.mp4").read_bytes() == CONTENT
 
 
+def test_an_upload_is_finished_where_the_server_was_killed_after_its_last_byte(
+    client: TestClient, inbox: Path
+) -> None:
+    place = begin(client).headers["Location"]
+    (part,) = inbox.glob(".moviola-*.part")
+    part.write_bytes(CONTENT)
+    assert client.head(place, headers=TUS).headers["Upload-Offset"] == "10240"
+    assert client.get(place).json()["path"] == str(inbox / "beach.mp4")
+    assert [path.name for path in inbox.iterdir()] == ["beach.mp4"]
+    assert (inbox / "beach.mp4").read_bytes() == CONTENT
+
+
 def test_what_has_arrived_before_the_connection_broke_stays(start: Callable[..., Any], inbox: Path) -> None:
     server = start("--allow-ingest", str(inbox))
     port = int(server.url.rsplit(":", 1)[1].partition("/")[0])
@@ -133,10 +145,11 @@ def test_what_has_arrived_before_the_connection_broke_stays(start: Callable[...,
         ({"Content-Type": "video/mp4"}, 100, 415), ({}, 0, 409), ({}, 101, 409),
         ({"Upload-Checksum": "sha1 " + base64.b64encode(b"x" * 20).decode()}, 100, 460),
         ({"Upload-Checksum": "crc32 AAAA"}, 100, 422), ({"Upload-Checksum": "sha1 %"}, 100, 422),
+        ({"Upload-Checksum": "sha1 é".encode("latin-1")}, 100, 422),
     ],
 )  # fmt: skip
 def test_a_part_that_does_not_fit_changes_nothing(
-    client: TestClient, more: dict[str, str], offset: int, status: int
+    client: TestClient, more: dict[str, str | bytes], offset: int, status: int
 ) -> None:
     place = begin(client).headers["Location"]
     send(client, place, 0, CONTENT[:100])
@@ -145,6 +158,13 @@ def test_a_part_that_does_not_fit_changes_nothing(
     assert answer.headers["Tus-Resumable"] == "1.0.0"
     assert (answer.headers.get("Tus-Version") == "1.0.0") == (status == 412)
     assert client.head(place, headers=TUS).headers["Upload-Offset"] == "100"
+
+
+def test_a_name_that_is_no_base64_is_refused(client: TestClient) -> None:
+    for name in (b"%", "é".encode("latin-1"), b"/w=="):
+        headers = {**TUS, "Upload-Length": "10", "Upload-Metadata": b"filename " + name}
+        answer = client.post("/api/uploads", headers=headers)
+        assert (answer.status_code, "base64" in answer.text) == (422, True)
 
 
 @pytest.mark.parametrize("algorithm", receiving.ALGORITHMS)

@@ -75,6 +75,12 @@ def test_a_strip_has_stills_side_by_side(client: TestClient) -> None:
         assert np.abs(strip[:, place * 96 : (place + 1) * 96] - still).mean() < 8
 
 
+def test_a_strip_of_a_few_milliseconds_repeats_its_stills(client: TestClient) -> None:
+    strip = picture(client.get("/api/videos/harbour/strip?start=1&end=1.003&count=6&width=96").content)
+    still = picture(client.get("/api/videos/harbour/still?time=1&width=96").content)
+    assert strip.shape == (72, 6 * 96, 3) and np.abs(strip - np.tile(still, (1, 6, 1))).mean() < 8
+
+
 def test_a_tall_film_keeps_its_shape(serving: Serving, tmp_path: Path) -> None:
     (tmp_path / "films").mkdir()
     write_video(tmp_path / "films" / "tower.mp4", [np.full((640, 16, 3), 200, np.uint8)] * 20, rate=5)

@@ -131,10 +131,14 @@ def note(message: str) -> None:
 def emit_json(value: Any) -> None:
     """Print a value as one line of JSON, a list as a line per entry; what steers the terminal is escaped.
 
-    Dataclasses are objects of their fields, other values that JSON does not have are texts.
+    Dataclasses are objects of their fields, numbers that are not finite are null, other values that JSON does
+    not have are texts.
     """
     for one in value if isinstance(value, list) else [value]:
         text = json.dumps(one, ensure_ascii=False, default=_plain_value)
+        if "NaN" in text or "Infinity" in text:  # perhaps in a name
+            finite = json.loads(text, parse_constant=lambda _: None)
+            text = json.dumps(finite, ensure_ascii=False)
         sys.stdout.write(_STEERING.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + "\n")
     sys.stdout.flush()  # the reader of a pipe waits for it, and a server never ends
 

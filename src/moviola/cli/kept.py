@@ -28,6 +28,7 @@ from moviola.files.writing import write_text
 
 if TYPE_CHECKING:
     from moviola.library.kept.values import Entry, Mark
+    from moviola.search import Library
 
 kept_group = command_group("kept", "Saved searches, collections, tags and ratings of a library.")
 
@@ -153,7 +154,7 @@ def rate(
 
 def _mark(library: Path, place: str, json: bool, **changes: object) -> None:
     with reading(library) as lib:
-        mark = _place(place)
+        mark = _place(lib, place)
         lib.catalogue.video(mark.video_id)
         entry = lib.kept.mark(mark, **changes)  # type: ignore[arg-type]
     if entry is not None:
@@ -164,14 +165,14 @@ def _mark(library: Path, place: str, json: bool, **changes: object) -> None:
         )
 
 
-def _place(text: str) -> Mark:
-    """A video, or a moment of it."""
+def _place(lib: Library, text: str) -> Mark:
+    """A video of the library, whose id may read like a moment, or a moment of one."""
     from moviola.library.kept.values import Mark
     from moviola.search.times import parse_seconds
 
     video, sign, times = text.rpartition("@")
     start, dash, end = times.partition("-")
-    if not (sign and dash):
+    if not (sign and dash) or lib.catalogue.videos_named([text]):
         return Mark.of(video_id=text)
     span = parse_seconds(start, "start"), parse_seconds(end, "end")
     if span[1] <= span[0]:
@@ -197,7 +198,7 @@ def collect(
     with reading(library) as lib:
         moments = []
         for text in places:
-            mark = _place(text)
+            mark = _place(lib, text)
             lib.catalogue.video(mark.video_id)
             if mark.start is None or mark.end is None:
                 raise InvalidValue(f"{text}: name a moment, as in {text}@1:05-1:20")

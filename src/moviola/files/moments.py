@@ -30,15 +30,12 @@ def read_moment(row: Mapping[str, Any], place: str, rank: int | None = None) -> 
     Raises:
         DataError: a field is missing or malformed; the place and the field are named.
     """
-    start = number(row.get("start"), "start", place)
-    end = number(row.get("end"), "end", place)
-    if end <= start:
-        raise DataError(f"{place}: end: {end:g} s is not after the start, {start:g} s")
+    span = _span(row, place)
     score = row.get("score")
     return Moment(
         text(row, "video_id", place),
-        start,
-        end,
+        span.start,
+        span.end,
         number(score, "score", place, low=-math.inf) if score not in (None, "") else 0.0,
         _rank(row, place) if rank is None else rank,
         source=str(row.get("source") or "visual"),
@@ -49,7 +46,7 @@ def read_moment(row: Mapping[str, Any], place: str, rank: int | None = None) -> 
         ),
         snippet_kind=_kind(row, "snippet_kind", get_args(CueKind), place) if row.get("snippet_kind") else "",
         strong=row.get("strong") not in (False, "False", "false", "0"),
-        folded=tuple(_span(one, place) for one in _objects(row, "folded", place)),
+        folded=tuple(_span(one, f"{place}: folded") for one in _objects(row, "folded", place)),
         why=tuple(_reason(one, place) for one in _objects(row, "why", place)),
         copies=tuple(_copy(one, place) for one in _objects(row, "copies", place)),
     )
@@ -70,12 +67,15 @@ def _objects(row: Mapping[str, Any], name: str, place: str) -> Sequence[Mapping[
 
 
 def _copy(row: Mapping[str, Any], place: str) -> CopiedMoment:
-    span = _span(row, place)
+    span = _span(row, f"{place}: copies")
     return CopiedMoment(text(row, "video_id", place), span.start, span.end)
 
 
 def _span(row: Mapping[str, Any], place: str) -> Span:
-    return Span(number(row.get("start"), "folded start", place), number(row.get("end"), "folded end", place))
+    start, end = (number(row.get(name), name, place) for name in ("start", "end"))
+    if end <= start:
+        raise DataError(f"{place}: end: {end:g} s is not after the start, {start:g} s")
+    return Span(start, end)
 
 
 def _reason(row: Mapping[str, Any], place: str) -> Reason:

@@ -306,13 +306,19 @@ def _path(video_id: str, what: str = "") -> str:
 
 
 def _read(model: type[Model], answer: httpx2.Response) -> Model:
-    return model.model_validate_json(answer.content)
+    try:
+        return model.model_validate_json(answer.content)
+    except ValidationError as error:
+        raise ServerError(
+            "internal",
+            f"{answer.url}: {answer.status_code}, not an answer of this moviola; check the address",
+        ) from error
 
 
 def _error(answer: httpx2.Response) -> MoviolaError:
     try:
-        problem = ProblemAnswer.model_validate_json(answer.content).error
-    except ValidationError:
-        return ServerError("internal", f"{answer.url}: {answer.status_code}, not an answer of moviola")
+        problem = _read(ProblemAnswer, answer).error
+    except ServerError as error:
+        return error
     kind = _ERRORS.get(problem.code)
     return kind(problem.message) if kind else ServerError(problem.code, problem.message)

@@ -68,9 +68,11 @@ class Conversions:
                 while len(self._failed) > _MOST:
                     self._failed.popitem(last=False)
                 raise
+            finally:  # whether or not anybody waits: another conversion starts at nothing
+                self._progress.pop(name, None)
 
         try:
-            path = await asyncio.wait_for(self._files.get(self._pool, name, make), _PATIENCE)
+            return await asyncio.wait_for(self._files.get(self._pool, name, make), _PATIENCE)
         except TimeoutError:
             waits = "waits to be converted" if progress.share is None else "being converted"
             raise Busy(
@@ -79,5 +81,3 @@ class Conversions:
         except BaseException:
             self._progress.pop(name, None)
             raise
-        self._progress.pop(name, None)
-        return path

@@ -7,7 +7,6 @@ a rename, and what is known of it in ``.moviola-ID.json``.
 from __future__ import annotations
 
 import base64
-import binascii
 import errno
 import hashlib
 import json
@@ -94,6 +93,7 @@ class Receiving:
         self.most_bytes, self._most = most_bytes, most
         self._taking: set[str] = set()
         self._beginning = Lock()  # each counts those that were begun before it
+        self._finishing = Lock()
         self._whole: OrderedDict[str, Upload] = OrderedDict()
 
     def begin(self, name: str, length: int, folder: str = "") -> Upload:
@@ -152,16 +152,18 @@ class Receiving:
         raise NotFound(f"folder {folder:.200}: not one to bring videos in from ({known})")
 
     def find(self, upload: str) -> Upload:
-        """An upload as it stands.
+        """An upload as it stands. One of a server that was killed after the last byte gets its name now.
 
         Raises:
             NotFound: never begun, cancelled or expired.
+            InvalidValue: it cannot get its name.
         """
         if whole := self._whole.get(upload):
             return whole
         for folder in self.folders if _ID.fullmatch(upload) else ():
             if found := _read(folder, upload):
-                return found
+                # A request that is sending to it finishes it itself.
+                return found if upload in self._taking else self._finished(found)
         raise NotFound(f"upload {upload[:40]}: not here, or expired; begin again")
 
     async def take(
@@ -214,21 +216,24 @@ class Receiving:
                         if digest is not None or isinstance(error, HTTPException):
                             await file.truncate(offset)
                         raise
-                return await anyio.to_thread.run_sync(self._finished, replace(upload, offset=written))
+            upload = replace(upload, offset=written, expires=_expiry(time.time()))
+            return await anyio.to_thread.run_sync(self._finished, upload)
         finally:
             self._taking.discard(name)
 
     def _finished(self, upload: Upload) -> Upload:
-        """The upload as it stands after a part; it gets its name when it is whole."""
-        upload = replace(upload, expires=_expiry(time.time()))
+        """The upload with its name as a video where it is whole."""
         if upload.offset < upload.length:
             return upload
-        whole = replace(upload, path=_put(upload.part, upload.folder, upload.name))
-        upload.about.unlink(missing_ok=True)
-        self._whole[whole.upload] = whole
-        while len(self._whole) > _REMEMBERED:
-            self._whole.popitem(last=False)
-        return whole
+        with self._finishing, _writing(upload):
+            if known := self._whole.get(upload.upload):
+                return known
+            whole = replace(upload, path=_put(upload.part, upload.folder, upload.name))
+            upload.about.unlink(missing_ok=True)
+            self._whole[whole.upload] = whole
+            while len(self._whole) > _REMEMBERED:
+                self._whole.popitem(last=False)
+            return whole
 
     def discard(self, name: str) -> None:
         """Cancel an upload; a video that is whole stays where it lies.
@@ -288,7 +293,7 @@ def _expected(checksum: str | None) -> tuple[hashlib._Hash | None, bytes]:
         raise InvalidValue(f"Upload-Checksum {algorithm[:40]!r}: use one of {', '.join(ALGORITHMS)}")
     try:
         return hashlib.new(algorithm, usedforsecurity=False), base64.b64decode(text, validate=True)
-    except binascii.Error as error:
+    except ValueError as error:  # of letters that are not ASCII, too
         raise InvalidValue(f"Upload-Checksum: no base64 ({error})") from error
 
 

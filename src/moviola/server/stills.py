@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from io import BytesIO
+from itertools import repeat
 from pathlib import Path
 from threading import Lock
 
@@ -172,8 +174,11 @@ def _images(
     if small:
         yield from (read_small_still(still, side) for still in small)
         return
-    with sample_stills(video, times, longest_side=side) as stills:
-        yield from (still.image for still in stills)
+    # Stills are distinct by the millisecond: of a short span some are shown more than once.
+    counts = Counter(round(time, 3) for time in times)
+    with sample_stills(video, list(counts), longest_side=side) as stills:
+        for still, count in zip(stills, counts.values(), strict=True):
+            yield from repeat(still.image, count)
 
 
 def _write_jpeg(image: Image.Image, out: Path) -> None:

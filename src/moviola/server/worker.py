@@ -14,8 +14,9 @@ import os
 import sys
 import threading
 import time
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from moviola.errors import LibraryLocked, MoviolaError
 from moviola.library import IngestProgress, IngestReport
@@ -39,6 +40,7 @@ _STEPS = {"pictures": 0.7, "text": 0.25, "speech": 0.05}
 
 def main() -> int:
     """Index; returns the exit code."""
+    _output()
     order = json.loads(_first_line())
     threading.Thread(target=_end_with_server, daemon=True).start()
     if hasattr(os, "nice"):
@@ -140,9 +142,20 @@ def _share(progress: IngestProgress) -> float:
     return before
 
 
+@cache
+def _output() -> TextIO:
+    """Standard output for lines of JSON alone.
+
+    From the first call on, what plug-ins and C libraries print goes to standard error.
+    """
+    output = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    return output
+
+
 def _say(line: dict[str, Any]) -> None:
-    sys.stdout.write(json.dumps(line) + "\n")
-    sys.stdout.flush()
+    _output().write(json.dumps(line) + "\n")
+    _output().flush()
 
 
 def _first_line() -> bytes:

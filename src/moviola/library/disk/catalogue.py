@@ -235,11 +235,12 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
     def encode_again(self, row: int) -> None:
         """Have a video encoded when its file is indexed the next time; until then it stays as it is.
 
+        The time differs from the file's, but by so little that filters and orders by date stay right.
         A refused one is tried again in any case.
         """
         self._rows(
-            "UPDATE videos SET state = 'partial', error = 'waits to be encoded again', mtime_ns = 0 "
-            "WHERE row = ? AND state <> 'refused'",
+            "UPDATE videos SET state = 'partial', error = 'waits to be encoded again', "
+            "mtime_ns = mtime_ns - 1 WHERE row = ? AND state <> 'refused'",
             (row,),
         )
 

@@ -334,7 +334,11 @@ class _Planner:
 
     def find_missing(self, folders: Sequence[Path]) -> None:
         """Known videos of these folders, and of those that are away, that were not found."""
-        moved = {video.row for video, _ in self.plan.moved}
+        # A video that waits to be encoded again may have moved, too.
+        elsewhere = {
+            *(video.video_id for video, _ in self.plan.moved),
+            *(f.video_id for f in self.plan.changed),
+        }
         roots = list(self._roots.values())
 
         def away(path: str) -> bool:
@@ -342,7 +346,7 @@ class _Planner:
             return root is not None and bool(self._away(root.path))
 
         for path, video in self._by_path.items():
-            if path in self._seen or video.row in moved:
+            if path in self._seen or video.video_id in elsewhere:
                 continue
             if any(is_below(path, folder) for folder in self.plan.offline):
                 self.plan.away.append(video)

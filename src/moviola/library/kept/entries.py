@@ -268,15 +268,16 @@ class Kept(LateDatabase):
                 read.append(Entry.model_validate_json(line))
             except ValidationError as error:
                 raise DataError(f"{where} {number}: {complaint(error)}") from error
-        taken = []
+        taken: dict[tuple[Kind, str], Entry] = {}
         with self._writing():
             known = {(entry.kind, entry.name): entry for entry in self.entries()}
             for entry in read:
                 before = known.get((entry.kind, entry.name))
                 if before is None or entry.changed > before.changed:
                     version = max(entry.version, before.version + 1 if before else 1)
-                    taken.append(self._store(entry.model_copy(update={"version": version})))
-        return taken
+                    stored = self._store(entry.model_copy(update={"version": version}))
+                    known[entry.kind, entry.name] = taken[entry.kind, entry.name] = stored
+        return list(taken.values())
 
 
 def _require_version(kind: Kind, name: str, kept: int, wanted: int | None) -> None:

@@ -11,6 +11,7 @@ import { GAP, NOTHING, Observable, currentSearch, isEmpty, queryOf, remembered }
 /** @typedef {{text: string, then: string[], gap: number, without: string[], filter: Record<string, string>, by: string}} SavedSearch */
 
 const COUNTED = 100; // moments of which new ones are counted
+const NO_LIMIT = 1e7; // the longest gap that the library keeps, which stands for any
 
 /** The newest video that was there when a search was opened last, by the search's name.
  * @type {Observable<Record<string, number>>} */
@@ -21,13 +22,18 @@ export function rememberKnown(library) {
   known = remembered(`moviola.saved-known:${library}`, /** @type {Record<string, number>} */ ({}));
 }
 
-/** Whether the library can keep a search: pictures and single videos it does not.
+/** Steps that say something.
  * @param {Search} search */
-const canBeSaved = (search) => Boolean(search.text.trim()) && !search.likes.length && !search.videos.length;
+const stepsOf = (search) => search.then.filter((step) => step.text.trim());
+
+/** Whether the library can keep a search: pictures, single videos and steps with gaps of their own it does not.
+ * @param {Search} search */
+const canBeSaved = (search) =>
+  Boolean(search.text.trim()) && !search.likes.length && !search.videos.length && new Set(stepsOf(search).map((step) => step.gap)).size <= 1;
 
 /** @param {SavedSearch} saved @returns {Search} */
 function searchOfSaved({ text, then, gap, without, filter, by }) {
-  return { ...NOTHING, text, then: then.map((words) => ({ text: words, gap })), not: without, filter, by };
+  return { ...NOTHING, text, then: then.map((words) => ({ text: words, gap: gap < NO_LIMIT ? gap : null })), not: without, filter, by };
 }
 
 /** Number of the video that came in last. */
@@ -39,10 +45,11 @@ async function newestVideo() {
 async function save() {
   const search = currentSearch.value;
   const name = describe(search);
-  const then = search.then.map((step) => step.text.trim()).filter(Boolean);
+  const steps = stepsOf(search);
+  const gap = steps.length ? steps[0]?.gap ?? NO_LIMIT : GAP;
   const without = search.not.map((text) => text.trim()).filter(Boolean);
   try {
-    await api.keep("search", name, { text: search.text.trim(), then, gap: search.then[0]?.gap ?? GAP, without, filter: search.filter, by: search.by });
+    await api.keep("search", name, { text: search.text.trim(), then: steps.map((step) => step.text.trim()), gap, without, filter: search.filter, by: search.by });
     known.value = { ...known.value, [name]: await newestVideo() };
     notify(t("The search is saved: it stands on the first page, with what is new"));
   } catch (error) {

@@ -16,7 +16,7 @@ from fastapi import Path as PathParameter
 from fastapi.responses import FileResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from moviola.errors import InvalidValue
+from moviola.errors import InvalidValue, MoviolaError
 from moviola.export import Selection, named_format, write_moments
 from moviola.server.exporting import Exporting
 from moviola.server.pools import Pool
@@ -90,10 +90,12 @@ async def state(export: Name, service: ServiceOf) -> ExportState:
 @router.get("/exports/{export}/file", response_class=Response, responses=_FILE)
 async def file(export: Name, service: ServiceOf) -> Response:
     """The file of an export that is done, as an attachment."""
-    path = service.exports.get(export).path
-    if path is None:
+    one = service.exports.get(export)
+    if one.state == "failed":
+        raise one.error or MoviolaError("the export has failed; the server's log says more")
+    if one.path is None:
         raise Busy("the export is not done yet; ask for its state")
-    return _attachment(path)
+    return _attachment(one.path)
 
 
 @router.delete("/exports/{export}", status_code=204)

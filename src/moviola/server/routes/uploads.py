@@ -6,7 +6,6 @@ The core protocol with creation, termination, checksum and expiration.
 from __future__ import annotations
 
 import base64
-import binascii
 from email.utils import format_datetime
 from typing import Annotated, Any
 
@@ -171,6 +170,6 @@ def _metadata(header: str) -> dict[str, str]:
         key, _, value = pair.partition(" ")
         try:
             found[key] = base64.b64decode(value, validate=True).decode()
-        except (binascii.Error, UnicodeDecodeError) as error:
+        except ValueError as error:  # of letters that are not ASCII, and of bytes that are not UTF-8, too
             raise InvalidValue(f"Upload-Metadata {key[:40]}: no base64 of UTF-8 ({error})") from error
     return found
