@@ -364,3 +364,19 @@ def test_a_list_that_is_given_twice_is_no_longer_one(tmp_path: Path, content: st
     path.write_text(content)
     with pytest.raises(DataError, match=complaint):
         read_run(path)
+
+
+@pytest.mark.parametrize("name", ["tvr", "qvhighlights"])
+def test_ids_with_leading_zeros_are_kept(tmp_path: Path, name: str) -> None:
+    moment = {"video_id": "v", "start": 0.0, "end": 1.0, "score": 0.5}
+    run = Run.from_dict({name: [moment] for name in ("0", "01", "1", "7" * 5000)})
+    write_run(run, tmp_path / "run", name)
+    assert read_run(tmp_path / "run").query_ids == run.query_ids
+
+
+def test_scores_of_trec_files_differ_in_single_precision(tmp_path: Path) -> None:
+    moment = {"video_id": "v", "start": 0.0, "end": 1.0}
+    rows = {"a": (1.00000002, 1.00000001), "b": (1e300, 1e200), "c": (2.0, 1.0)}
+    run = Run.from_dict({q: [{**moment, "score": score} for score in scores] for q, scores in rows.items()})
+    write_run(run, tmp_path / "run.trec")
+    assert read_run(tmp_path / "run.trec").score.tolist() == [2.0, 1.0] * 3

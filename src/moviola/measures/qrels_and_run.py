@@ -6,6 +6,7 @@ are rows ``offsets[i]:offsets[i + 1]``. A query may have no row at all, which di
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from moviola.errors import InvalidValue
 
-__all__ = ["Columns", "Flags", "Floats", "Integers", "Qrels", "Run", "fault", "query_name"]
+__all__ = ["Columns", "Flags", "Floats", "Integers", "Qrels", "Run", "fault", "query_name", "query_number"]
 
 Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -35,6 +36,11 @@ def query_name(value: object) -> str:
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         return str(int(value))
     raise InvalidValue(f"query_id {value!r}: must be text or a whole number")
+
+
+def query_number(name: str) -> int | str:
+    """A query id as files with numeric ids hold it: a whole number if that reads back as the same text."""
+    return int(name) if re.fullmatch("0|[1-9][0-9]{0,17}", name) else name
 
 
 def fault(

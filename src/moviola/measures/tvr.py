@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from moviola.errors import DataError, InvalidValue
 from moviola.files.rows import json_rows, parse_json, read_text
 from moviola.measures.input_formats import read_run
-from moviola.measures.qrels_and_run import Flags, Run, query_name
+from moviola.measures.qrels_and_run import Flags, Run, query_name, query_number
 from moviola.temporal import overlap
 
 __all__ = [
@@ -238,7 +238,7 @@ def submission_of(run: Run, task: str, videos: Iterable[str] = ()) -> dict[str, 
     codes = {name: place for place, name in enumerate(dict.fromkeys([*run.video_ids, *videos]))}
     entries = [
         {
-            "desc_id": int(query) if query.isascii() and query.isdigit() else query,
+            "desc_id": query_number(query),
             "predictions": [[codes[m["video_id"]], m["start"], m["end"], m["score"]] for m in rows],
         }
         for query, rows in run.rows().items()
