@@ -250,6 +250,11 @@ def test_a_loss_that_is_no_number_is_named() -> None:
         fit(task, config())
 
 
+def test_a_measure_without_a_value_chooses_no_weights() -> None:
+    with pytest.raises(DataError, match="fit: no query of val has an answer"):
+        fit(Line([float("nan")] * 99), config())
+
+
 def test_a_measure_that_is_not_there() -> None:
     with pytest.raises(InvalidValue, match=r"select 'beauty': unknown on val; choose fit"):
         fit(Line(), config(select="beauty"))

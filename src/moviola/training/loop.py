@@ -147,8 +147,8 @@ def fit(
 
     Raises:
         InvalidValue: the task has no measure of the name to select by.
-        DataError: the state to resume from is missing, damaged or of another configuration; or the loss is
-            no longer a finite number.
+        DataError: the state to resume from is missing, damaged or of another configuration; the loss is no
+            longer a finite number; or the measure to select by has no value.
     """
     torch.manual_seed(config.seed)
     model = task.model.to(config.device)
@@ -259,8 +259,13 @@ def _evaluated(
     run.history.append(row)
     reporter.evaluation(row)
     reporter.progress(run.step, measures)
-    if measures[config.select] > run.best:
-        run.best, run.best_step, run.since_best = measures[config.select], run.step, 0
+    value = measures[config.select]
+    if math.isnan(value):  # no weights would ever be the best
+        raise DataError(
+            f"{config.select}: no query of val has an answer in its videos; give a val split that has some"
+        )
+    if value > run.best:
+        run.best, run.best_step, run.since_best = value, run.step, 0
         return True
     run.since_best += run.epoch >= config.patience_from
     return False
