@@ -380,3 +380,19 @@ def test_scores_of_trec_files_differ_in_single_precision(tmp_path: Path) -> None
     run = Run.from_dict({q: [{**moment, "score": score} for score in scores] for q, scores in rows.items()})
     write_run(run, tmp_path / "run.trec")
     assert read_run(tmp_path / "run.trec").score.tolist() == [2.0, 1.0] * 3
+
+
+def test_numbers_that_are_too_large_are_named() -> None:
+    truth = [{"desc_id": 1, "vid_name": "v", "ts": [0, 1]}]
+    submission: dict[str, Any] = {"video2idx": {"v": 0}, "VCMR": []}
+    with pytest.raises(DataError, match="annotation 1: ts is"):
+        tvr_recall(submission, [{**truth[0], "ts": [0, 10**400]}])
+    submission["VCMR"] = [{"desc_id": 1, "predictions": [[0, 0, 10**400, 1]]}]
+    with pytest.raises(DataError, match="VCMR, entry 1"):
+        tvr_recall(submission, truth)
+
+
+def test_an_empty_line_before_a_header_changes_no_format(tmp_path: Path) -> None:
+    path = tmp_path / "run.txt"
+    path.write_text("\nquery_id,video_id,start,end,score\nq,v,0,1,0.5\n")
+    assert read_run(path).query_ids == ("q",)

@@ -143,7 +143,7 @@ def _annotation(i: int, annotation: Mapping[str, Any], videos: Mapping[str, int]
         raise DataError(f"{where}: vid_name {annotation['vid_name']!r} is not in video2idx")
     try:
         stamps = np.asarray(annotation["ts"], np.float32).reshape(-1, 2)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         stamps = np.full((1, 2), np.nan, np.float32)
     if not len(stamps) or not np.isfinite(stamps).all():
         raise DataError(f"{where}: ts is {annotation['ts']!r}; it must be [start, end] or a list of those")
@@ -160,7 +160,7 @@ def _answers(task: str, entries: Any) -> dict[str, NDArray[np.float64]]:
         try:
             name, rows = query_name(entry["desc_id"]), entry["predictions"]
             table = np.array([row[:3] for row in rows], np.float64).reshape(-1, 3)
-        except (KeyError, TypeError, ValueError, IndexError) as error:
+        except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
             raise DataError(
                 f"{task}, entry {number}: must be {{desc_id, predictions: "
                 f"[[video, start, end, score]]}} ({error})"
