@@ -396,3 +396,8 @@ def test_an_empty_line_before_a_header_changes_no_format(tmp_path: Path) -> None
     path = tmp_path / "run.txt"
     path.write_text("\nquery_id,video_id,start,end,score\nq,v,0,1,0.5\n")
     assert read_run(path).query_ids == ("q",)
+
+
+def test_columns_have_one_row_for_each_moment() -> None:
+    with pytest.raises(InvalidValue, match="columns of 1, 1, 2, 1, 1 rows"):
+        Run.from_columns(["q"], ["v"], [0.0, 5.0], [1.0], [0.5])

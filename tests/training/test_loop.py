@@ -271,7 +271,10 @@ def test_a_state_of_another_configuration_or_a_damaged_one(tmp_path: Path) -> No
         fit(Line(), config(), None, resume=True)
 
 
-@pytest.mark.parametrize("wrong", [{"epochs": 0}, {"steps": 0}, {"batch_size": 0}, {"precision": "fp8"}])
+@pytest.mark.parametrize(
+    "wrong",
+    [{"epochs": 0}, {"steps": 0}, {"batch_size": 0}, {"precision": "fp8"}, {"seed": -1}, {"seed": 10**20}],
+)
 def test_wrong_configurations(wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidValue):
         config(**wrong)

@@ -153,8 +153,8 @@ class Columns:
                 equal scores in the order given. Judgements keep their order.
 
         Raises:
-            InvalidValue: a number is not finite, ``end <= start``, a relevance is negative; with the row
-                named.
+            InvalidValue: a number is not finite, ``end <= start``, a relevance is negative, with the row
+                named; or columns differ in length.
         """
         given = query.tolist() if isinstance(query, np.ndarray) else list(query)
         shown = video.tolist() if isinstance(video, np.ndarray) else list(video)
@@ -169,6 +169,11 @@ class Columns:
         video_code = {name: i for i, name in enumerate(dict.fromkeys(titles.values()))}
         video_codes = _codes(shown, {raw: video_code[name] for raw, name in titles.items()})
         starts, ends, values = (np.asarray(column, np.float64) for column in (start, end, value))
+        lengths = [len(column) for column in (codes, video_codes, starts, ends, values)]
+        if len(set(lengths)) > 1:
+            raise InvalidValue(
+                f"columns of {', '.join(map(str, lengths))} rows: give one row per moment in each"
+            )
         order = np.argsort(codes, kind="stable")
         offsets = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=len(code)))]).astype(np.int64)
         columns = (video_codes[order], starts[order], ends[order], values[order])
