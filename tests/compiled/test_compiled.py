@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import subprocess
 import sys
@@ -273,3 +274,18 @@ def test_a_damaged_graph_is_named_and_made_anew(
 )
 def test_the_least_cosine(found: Array, wanted: Array, cosine: float) -> None:
     assert least_cosine([np.array(found)], [np.array(wanted)]) == pytest.approx(cosine)
+
+
+def test_a_full_disk_is_no_place_to_keep_a_plan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def full(graph: object, folder: Path, *settings: Any) -> None:
+        if folder.is_relative_to(tmp_path):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        save_graph(graph, folder, *settings)
+
+    monkeypatch.setattr(module, "save_graph", full)
+    assert Compiled(tmp_path, source())(*inputs(3, 4))[0].shape == (3, 4, 10)
+    (record,) = caplog.records
+    assert "cannot be kept; [Errno 28] No space left" in record.getMessage()
+    assert not list(tmp_path.iterdir())

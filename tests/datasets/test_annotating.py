@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,9 @@ from moviola.datasets.annotations import Annotations, Collector
 from moviola.datasets.building.annotation_files import read_pairs, write_judgements, write_pairs
 from moviola.datasets.building.candidate_pairs import Pair, candidate_pairs, next_pairs
 from moviola.datasets.building.splits import draw_queries
+from moviola.datasets.building.steps import find_candidates
 from moviola.datasets.readers import read_tvr, read_tvr_ranking, write_tvr
+from moviola.encoders import load_sentence_encoder
 from moviola.errors import DataError, InvalidValue
 
 
@@ -36,6 +39,9 @@ def test_pairs_are_ranked_in_two_batches(tmp_path: Path) -> None:
     assert made[0].pair_id == "0:m0" and made[0].rank == 1
     write_pairs(made, tmp_path / "pairs.csv")
     assert read_pairs(tmp_path / "pairs.csv") == made
+    without = [replace(pair, caption="") for pair in made]
+    write_pairs(without, tmp_path / "without.csv")
+    assert read_pairs(tmp_path / "without.csv") == without
     damaged = (tmp_path / "pairs.csv").read_text().replace("1.0,1\n", "much,1\n", 1)
     (tmp_path / "pairs.csv").write_text(damaged)
     with pytest.raises(DataError, match="line 2: similarity: 'much'"):
@@ -81,3 +87,8 @@ def test_the_common_form_is_read_back(tmp_path: Path) -> None:
     np.testing.assert_array_equal(again.end, made.end)
     with pytest.raises(InvalidValue, match="v: its duration is unknown"):
         write_tvr(moments(1, float("nan")), tmp_path / "b.jsonl")
+
+
+def test_candidates_need_durations() -> None:
+    with pytest.raises(InvalidValue, match="its duration is unknown"):
+        find_candidates({"1": "q"}, moments(2, float("nan")), load_sentence_encoder(), 2)

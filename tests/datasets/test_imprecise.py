@@ -276,3 +276,18 @@ def test_the_endpoint_says_how_long_to_wait() -> None:
     headers["Retry-After"] = "7"
     assert _retry_after(HTTPError("", 429, "", headers, None)) == 7.0
     assert _retry_after(HTTPError("", 429, "", Message(), None)) == 0.0
+
+
+def test_a_moment_without_a_caption_is_no_line_of_the_journal(tmp_path: Path) -> None:
+    journal = tmp_path / "journal.jsonl"
+    journal.write_text(json.dumps({"caption": "", "rewrite": "", "similarity": 1.0, "names": []}) + "\n")
+    for _ in range(2):
+        outcome = make_imprecise(["", CAPTIONS[0]], by_rules(LEXICON), CHECK, journal)
+        assert outcome.done[""] == ""
+    assert list(read_journal(journal)) == [CAPTIONS[0]]
+
+
+@pytest.mark.parametrize(("path", "key"), [("v1", "key\n"), ("v1", "“key”"), ("v ü", "key")])
+def test_a_key_or_an_address_that_cannot_be_sent_is_refused(path: str, key: str) -> None:
+    with pytest.raises(InvalidValue, match="character that a request cannot"):
+        ChatEndpoint(f"http://localhost/{path}", "m", key)

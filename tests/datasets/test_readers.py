@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moviola.datasets.readers import READERS, read_annotations, read_questions, read_video_corpus
+from moviola.datasets.readers.queries import read_queries
 from moviola.errors import DataError, InvalidValue, MoviolaError, NotFound
 
 TVR = {"vid_name": "v", "duration": 60.5, "ts": [1, 2.5], "desc": "One.", "type": "v", "desc_id": 7}
@@ -248,3 +249,11 @@ def test_questions_keep_ids_groups_pictures_and_empty_answers(tmp_path: Path) ->
     assert timelens.rows[0].query_id == "v.mp4>>>One.>>>[1, 2.5]"
     with pytest.raises(InvalidValue, match="benchmark 'x': unknown; choose extreme_when_bench"):
         read_questions(tmp_path / "a.jsonl", "x")
+
+
+def test_separators_of_unicode_end_no_line(tmp_path: Path) -> None:
+    path = tmp_path / "queries.txt"
+    path.write_bytes("a man\u2028walks\r\n\ra dog\x85barks\n".encode())
+    assert [query.text for query in read_queries(path)] == ["a man\u2028walks", "a dog\x85barks"]
+    path.write_text("v 0 5##A man\x85walks.\n", encoding="utf-8")
+    assert read_annotations(path, "charades").captions == ("A man\x85walks.",)

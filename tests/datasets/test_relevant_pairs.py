@@ -161,3 +161,14 @@ def test_stored_and_read_back(tmp_path: Path) -> None:
         (tmp_path / "p.npz").write_bytes(damaged)
         with pytest.raises(DataError, match=r"no table .*; `moviola dataset relevant-pairs` writes one"):
             read_relevant_pairs(tmp_path / "p.npz")
+
+
+def test_pairs_go_both_ways_whatever_a_product_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_BLOCK", 30)
+    rows = np.random.default_rng(0).normal(size=(100, 384)).astype(np.float32)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    rows = np.concatenate([rows, rows])
+    found = relevant_pairs(rows, rows, np.arange(len(rows) + 1), 0.9999999)
+    one = np.repeat(np.arange(len(rows)), np.diff(found.rows))
+    values = dict(zip(zip(one.tolist(), found.other.tolist(), strict=True), found.phi.tolist(), strict=True))
+    assert values and all(values.get((j, i)) == value for (i, j), value in values.items())

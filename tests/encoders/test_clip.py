@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,11 @@ from numpy.typing import NDArray
 from moviola.compiled.module import least_cosine
 from moviola.encoders import load_encoder
 from moviola.encoders.checkpoints import Checkpoint
+from moviola.encoders.clip import CURVE_OPTIONS
 from moviola.encoders.tokens import siglip_tokenizer
 from moviola.encoders.towers import ACTIVATIONS
 from moviola.errors import DataError, InvalidValue, MissingModel
+from moviola.retrieval import CurveRefiner
 from moviola.types import FrameSize
 
 TEXTS = [
@@ -156,6 +159,17 @@ def test_a_checkpoint_states_its_calibration(make_clip: Callable[..., Path]) -> 
         (folder / "moviola.json").write_text(f'{{"match": {wrong}}}')
         with pytest.raises(DataError, match=r"moviola\.json: match is .*; give two numbers"):
             _ = load_encoder(str(folder)).match
+
+
+def test_a_checkpoint_states_how_its_curves_are_read(make_clip: Callable[..., Path]) -> None:
+    folder = make_clip()
+    (folder / "moviola.json").write_text('{"curve": {"level": 0.8, "before": 6}}')
+    assert load_encoder(str(folder)).curve == {"level": 0.8, "before": 6}
+    assert set(CURVE_OPTIONS) == {field.name for field in fields(CurveRefiner)}
+    for wrong in ('{"levle": 0.8}', '{"level": "high"}', '{"level": NaN}', '"x"', "null"):
+        (folder / "moviola.json").write_text(f'{{"curve": {wrong}}}')
+        with pytest.raises(DataError, match=r"moviola\.json: curve is .*; give numbers for some of context"):
+            load_encoder(str(folder))
 
 
 @pytest.mark.parametrize(("kind", "message"), [("siglip2", "NaFlex"), ("llama", "it knows clip, siglip")])

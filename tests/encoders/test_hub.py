@@ -54,6 +54,7 @@ def hub(
     asked: list[list[str]] = []
     source = make_clip()
     (source / "flax_model.msgpack").write_bytes(b"not needed")
+    (source / "moviola.json").write_text('{"match": {"slope": 20, "line": 0.3}}')
 
     def download(name: str, *, allow_patterns: list[str]) -> str:
         assert name == NAME
@@ -71,6 +72,7 @@ def test_pull_then_load(hub: list[list[str]], tmp_path: Path) -> None:
     folder = pull_model(NAME)
     assert not (folder / "flax_model.msgpack").exists()
     encoder = load_encoder(NAME)
+    assert encoder.match.line == 0.3
     assert (encoder.id, encoder.revision) == (NAME, COMMIT)
     by_folder = load_encoder(str(tmp_path))
     np.testing.assert_array_equal(encoder.encode_text(["a key"]), by_folder.encode_text(["a key"]))

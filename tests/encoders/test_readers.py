@@ -27,7 +27,7 @@ from moviola.encoders.readers import (
 )
 from moviola.encoders.readers.rapid import RapidOcrReader
 from moviola.encoders.readers.strokes import has_strokes
-from moviola.encoders.readers.whisper import WhisperReader
+from moviola.encoders.readers.whisper import WhisperReader, _utterance
 from moviola.errors import DataError, InvalidValue, MissingDependency, MissingModel
 from speech_sample import RATE, sentences, speech, word_errors
 from tiny_whisper import make_whisper
@@ -217,6 +217,17 @@ def test_a_whisper_model_keeps_the_language_that_it_is_sure_of(
     )
     assert list(reader.read(Voiced(n, np.zeros(RATE, np.float32)) for n in range(3))) == []
     assert asked == [None, None, "fr"]
+
+
+def test_words_of_whisper_end_with_their_utterance() -> None:
+    times = ((0.0, 1.0), (29.0, 30.5), (30.2, 30.5))
+    words = [SimpleNamespace(start=start, end=end, word=" so") for start, end in times]
+    segment = SimpleNamespace(
+        start=0.0, end=30.5, text=" so so so", words=words, compression_ratio=1.0, avg_logprob=-0.1
+    )
+    said = _utterance(segment, 10.0, 40.0, "en")
+    assert said is not None and said.end == 40.0
+    assert [(word.start, word.end) for word in said.words] == [(10.0, 11.0), (39.0, 40.0)]
 
 
 # ---- what is not there ---------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 from moviola.datasets import gridhouse
-from moviola.datasets.gridhouse import annotate, dataset
+from moviola.datasets.gridhouse import annotate, dataset, films
 from moviola.errors import InvalidValue
 from moviola.media import probe, read_subtitles, write_video
 
@@ -199,3 +200,28 @@ def test_pseudo_sets_by_a_sentence_encoder(
     make(tmp_path / "world", subtitles=True, filler=1)
     for name in (*SPLITS, "gridhouse"):
         assert (tmp_path / "world" / f"{name}.json").read_bytes() == (world / f"{name}.json").read_bytes()
+
+
+def test_this_process_keeps_its_number_of_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    class Pool:
+        def __init__(self, *given: object, **options: object) -> None:
+            pass
+
+        def __enter__(self) -> Pool:
+            return self
+
+        def __exit__(self, *error: object) -> None:
+            pass
+
+        def map(self, *given: object) -> list[None]:
+            seen.append(os.environ["OMP_NUM_THREADS"])
+            return [None]
+
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setattr(films, "ProcessPoolExecutor", Pool)
+    film = films.Film("gh-0001", 0, 0, "test")
+    films.make_videos(tmp_path, [film], print, 1, lambda done, total: None)
+    assert seen == ["1"]
+    assert "OMP_NUM_THREADS" not in os.environ

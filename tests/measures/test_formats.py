@@ -364,3 +364,40 @@ def test_a_list_that_is_given_twice_is_no_longer_one(tmp_path: Path, content: st
     path.write_text(content)
     with pytest.raises(DataError, match=complaint):
         read_run(path)
+
+
+@pytest.mark.parametrize("name", ["tvr", "qvhighlights"])
+def test_ids_with_leading_zeros_are_kept(tmp_path: Path, name: str) -> None:
+    moment = {"video_id": "v", "start": 0.0, "end": 1.0, "score": 0.5}
+    run = Run.from_dict({name: [moment] for name in ("0", "01", "1", "7" * 5000)})
+    write_run(run, tmp_path / "run", name)
+    assert read_run(tmp_path / "run").query_ids == run.query_ids
+
+
+def test_scores_of_trec_files_differ_in_single_precision(tmp_path: Path) -> None:
+    moment = {"video_id": "v", "start": 0.0, "end": 1.0}
+    rows = {"a": (1.00000002, 1.00000001), "b": (1e300, 1e200), "c": (2.0, 1.0)}
+    run = Run.from_dict({q: [{**moment, "score": score} for score in scores] for q, scores in rows.items()})
+    write_run(run, tmp_path / "run.trec")
+    assert read_run(tmp_path / "run.trec").score.tolist() == [2.0, 1.0] * 3
+
+
+def test_numbers_that_are_too_large_are_named() -> None:
+    truth = [{"desc_id": 1, "vid_name": "v", "ts": [0, 1]}]
+    submission: dict[str, Any] = {"video2idx": {"v": 0}, "VCMR": []}
+    with pytest.raises(DataError, match="annotation 1: ts is"):
+        tvr_recall(submission, [{**truth[0], "ts": [0, 10**400]}])
+    submission["VCMR"] = [{"desc_id": 1, "predictions": [[0, 0, 10**400, 1]]}]
+    with pytest.raises(DataError, match="VCMR, entry 1"):
+        tvr_recall(submission, truth)
+
+
+def test_an_empty_line_before_a_header_changes_no_format(tmp_path: Path) -> None:
+    path = tmp_path / "run.txt"
+    path.write_text("\nquery_id,video_id,start,end,score\nq,v,0,1,0.5\n")
+    assert read_run(path).query_ids == ("q",)
+
+
+def test_columns_have_one_row_for_each_moment() -> None:
+    with pytest.raises(InvalidValue, match="columns of 1, 1, 2, 1, 1 rows"):
+        Run.from_columns(["q"], ["v"], [0.0, 5.0], [1.0], [0.5])

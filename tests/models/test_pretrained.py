@@ -84,10 +84,12 @@ def test_every_architecture_is_there_with_defaults_in_its_config(name: str) -> N
 
 
 def test_other_files_of_the_folder_stay(model: SegmentRetriever, tmp_path: Path) -> None:
-    (tmp_path / "training.log").write_text("kept")
     save_pretrained(model, tmp_path, card="# Tiny")
+    others = (tmp_path / "training.log", tmp_path / "graphs" / ".DS_Store")
+    for other in others:
+        other.write_text("kept")
     save_pretrained(model, tmp_path, card="# Tiny again")
-    assert (tmp_path / "training.log").read_text() == "kept"
+    assert [other.read_text() for other in others] == ["kept", "kept"]
     assert (tmp_path / "README.md").read_text() == "# Tiny again\n"
 
 

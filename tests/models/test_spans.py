@@ -181,3 +181,10 @@ def test_pooling_in_halves() -> None:
     features = np.array([[1], [3], [5], [7], [100]], dtype=np.float32)
     # edges 0, round(2.5) = 2, 4: the last clip is left out, as in the releases
     assert pool_clips(features, 2).tolist() == [[2.0], [6.0]]
+
+
+@pytest.mark.parametrize("convention", LABELS)
+def test_a_moment_without_length_lies_in_one_clip(convention: str) -> None:
+    labels = LABELS[convention].labels([0.0, 3.0, 4.5, 12.0], [0.0, 3.0, 4.5, 12.0], [8], 1.5)
+    assert (labels[:, 0] <= labels[:, 1]).all()
+    assert labels[:, 0].tolist() == [0, 2, 3, 7]

@@ -221,6 +221,12 @@ def test_what_cannot_be_is_refused(films: Path, tmp_path: Path) -> None:
         run_public("qv_m2", other, films / "films", library=films / "library")
 
 
+def test_a_file_of_no_form_is_refused_before_videos_are_indexed(tmp_path: Path) -> None:
+    with pytest.raises(InvalidValue, match=r"suffix '\.xyz': unknown"):
+        run_public("qv_m2", written(tmp_path, "qv_m2"), tmp_path, out=tmp_path / "answers.xyz")
+    assert not (tmp_path / "qv_m2-library").exists()
+
+
 def test_two_videos_of_one_name_are_refused(films: Path, tmp_path: Path) -> None:
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,6 +19,8 @@ from moviola.features import FeatureFolder, KeyedShards, QueryFeatures, normalis
 from moviola.measures import Run, read_qrels
 from moviola.retrieval.batches import padded, token_batch, video_batch
 from moviola.training.data import Pairs, Split, batches_by_length, read_videos
+from moviola.training.recipes import recipe
+from moviola.training.settings import read_settings
 from moviola.training.tasks.pairs import PairSampling
 from moviola.training.validation import OVER_TYPES, judge
 
@@ -322,3 +325,30 @@ def test_rows_of_zeros_stay_zero() -> None:
     normalised = normalise_rows(features)
     assert normalised == pytest.approx(np.array([[0.6, 0.8], [0, 0]]), abs=1e-5)
     assert normalised.dtype == np.float32
+
+
+def test_pairs_of_level_0_are_not_learned_from(tmp_path: Path) -> None:
+    moments = [
+        {"video_name": "v", "timestamp": [start, start + 1], "relevance": level}
+        for start, level in ((0, 0), (2, 3))
+    ]
+    path = tmp_path / "pairs.json"
+    path.write_text(json.dumps([{"query_id": 1, "query": "q", "relevant_moment": moments}]))
+    pairs = Pairs.read(path, ["v"]).of_answers()
+    assert pairs.start[pairs.moment].tolist() == [2]
+    with pytest.raises(InvalidValue, match="relevance 0"):
+        replace(pairs, relevance=np.zeros(1)).of_answers()
+
+
+def test_settings_within_settings_are_tables() -> None:
+    given: dict[str, Any] = {"loop": {"optimizer": {"lr": 0.1}}}
+    settings = read_settings(recipe("xml"), given, ["loop.optimizer.lr=0.2"])
+    assert settings.loops["train"].optimizer.lr == 0.2
+    assert given == {"loop": {"optimizer": {"lr": 0.1}}}
+    for values, overrides in (
+        ({}, ["loop.optimizer=adamw"]),
+        ({"loop": {"optimizer": "adamw"}}, ["loop.optimizer.lr=0.2"]),
+        ({"loop": 5}, []),
+    ):
+        with pytest.raises(InvalidValue, match="is a table of settings"):
+            read_settings(recipe("xml"), values, overrides)

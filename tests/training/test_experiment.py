@@ -232,3 +232,17 @@ def test_a_model_of_one_stream_answers_from_features_of_two(
     )  # fmt: skip
     assert read_description(made.folder).config[stream] == 0
     assert len(asked(heard_world, made).run) > 0
+
+
+def test_a_pair_of_level_0_is_not_learned_from(world: Any, tmp_path: Path) -> None:
+    first, *others = json.loads((world.folder / "train.json").read_text())
+    first["relevant_moment"][0]["relevance"] = 0
+    pairs = tmp_path / "train.json"
+    pairs.write_text(json.dumps([first, *others]))
+    learned = [
+        len(
+            Experiment.prepare("xml", world.features, train=path, val=world.folder / "val.json").learned.pairs
+        )
+        for path in (world.folder / "train.json", pairs)
+    ]
+    assert learned[0] - learned[1] == 1

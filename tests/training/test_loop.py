@@ -250,6 +250,11 @@ def test_a_loss_that_is_no_number_is_named() -> None:
         fit(task, config())
 
 
+def test_a_measure_without_a_value_chooses_no_weights() -> None:
+    with pytest.raises(DataError, match="fit: no query of val has an answer"):
+        fit(Line([float("nan")] * 99), config())
+
+
 def test_a_measure_that_is_not_there() -> None:
     with pytest.raises(InvalidValue, match=r"select 'beauty': unknown on val; choose fit"):
         fit(Line(), config(select="beauty"))
@@ -266,7 +271,10 @@ def test_a_state_of_another_configuration_or_a_damaged_one(tmp_path: Path) -> No
         fit(Line(), config(), None, resume=True)
 
 
-@pytest.mark.parametrize("wrong", [{"epochs": 0}, {"steps": 0}, {"batch_size": 0}, {"precision": "fp8"}])
+@pytest.mark.parametrize(
+    "wrong",
+    [{"epochs": 0}, {"steps": 0}, {"batch_size": 0}, {"precision": "fp8"}, {"seed": -1}, {"seed": 10**20}],
+)
 def test_wrong_configurations(wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidValue):
         config(**wrong)

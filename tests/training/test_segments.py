@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -276,3 +278,19 @@ def test_candidates_become_proposals_in_their_order(world: Any) -> None:
         InvalidValue, match="none for 5 of 6 queries among the 4 videos, the first is query '1'"
     ):
         Candidates(other_run(world, rows[:1])).proposals(split)
+
+
+def test_a_moment_of_level_0_is_no_answer() -> None:
+    grid = grid_of([8], 2, 1.0)
+    pairs = pairs_of([(0, 0, 0.0, 2.0), (0, 0, 4.0, 6.0)], 1, 1)
+    shares = grid.shares(replace(pairs, relevance=np.array([0.0, 3.0])))
+    assert shares.toarray().tolist() == [[0, 0, 1, 0]]
+    assert math.isnan(recall(np.array([[0]]), grid.shares(replace(pairs, relevance=np.zeros(2))), 1))
+
+
+def test_pairs_without_a_segment_to_learn_from_are_refused(world: Any) -> None:
+    split = world.train
+    split = replace(split, pairs=replace(split.pairs, end=split.pairs.start))
+    model = SegmentRetriever(SegmentRetrieverConfig(hidden_size=16, layers=1, heads=2))
+    with pytest.raises(InvalidValue, match="lower sampling"):
+        SegmentTask(model, split, split).batches_per_epoch()

@@ -273,6 +273,7 @@ def candidates(
     queries: Annotated[Path, Option(help="Queries to annotate: JSON, or one query per line.")],
     out: Annotated[Path, Option("--out", "-o", help="File for the candidate pairs (CSV).")],
     kind: KindOption,
+    durations: DurationsOption = None,
     top: Annotated[int, Option(min=1, max=40, help="Number of candidates per query, in batches of 20.")] = 40,
     sentence_encoder: SentenceEncoderOption = "minilm",
     json: JsonOption = False,
@@ -290,7 +291,8 @@ def candidates(
     from moviola.encoders import load_sentence_encoder
 
     texts = {query.query_id: query.text for query in read_queries(queries)}
-    pairs = find_candidates(texts, read_annotations(path, kind), load_sentence_encoder(sentence_encoder), top)
+    found = read_annotations(path, kind, durations)
+    pairs = find_candidates(texts, found, load_sentence_encoder(sentence_encoder), top)
     write_pairs(pairs, out)
     show(
         json,

@@ -143,7 +143,7 @@ class Compiled:
             with draft_folder_of(self.path) as draft:
                 self._make(draft, inputs)
             return self._opened(self.path)
-        except InvalidValue as error:
+        except (InvalidValue, OSError) as error:  # the latter where the disk is full
             log.warning("%s: its compiled graph cannot be kept; %s", self.source.name, error)
         folder = Path(mkdtemp(prefix="moviola-"))
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)

@@ -146,6 +146,9 @@ CLIP_LINE = 0.24
 _WIDE = 512
 """Width of a layer from which on 8 bits are faster than 32."""
 
+CURVE_OPTIONS = ("context", "level", "floor", "before", "after", "coarse_share")
+"""Options of ``moviola.retrieval.CurveRefiner``."""
+
 _RESAMPLE = {1: "lanczos", 2: "bilinear", 3: "bicubic"}
 
 
@@ -181,7 +184,7 @@ class ClipEncoder(CheckpointEncoder):
             **{key: value for key, value in preprocessor.items() if value is not None},
         }
         self.frame_size = read_frame_size(self._preprocessor, str(checkpoint.folder))
-        self.curve: dict[str, float] = checkpoint.json("moviola.json").get("curve", {})
+        self.curve = _measured_curve(checkpoint.json("moviola.json").get("curve", {}), checkpoint.folder)
         self._config = config
         trained_for = self._vision_config["image_size"]
         if (self.frame_size.height, self.frame_size.width) != (trained_for, trained_for):
@@ -383,6 +386,20 @@ def _measured_match(stated: Any, folder: Path) -> Match:
             '{"slope": above 0, "line": cosine at even odds}'
         )
     return match
+
+
+def _measured_curve(stated: Any, folder: Path) -> dict[str, float]:
+    """The options for similarity curves that a checkpoint's ``moviola.json`` states."""
+    numbers = isinstance(stated, dict) and all(
+        name in CURVE_OPTIONS and isinstance(value, int | float) and math.isfinite(value)
+        for name, value in stated.items()
+    )
+    if not numbers:
+        raise DataError(
+            f"{folder / 'moviola.json'}: curve is {stated!r}; give numbers for some of "
+            f"{', '.join(CURVE_OPTIONS)}"
+        )
+    return dict(stated)
 
 
 def read_frame_size(preprocessor: Mapping[str, Any], folder: str) -> FrameSize:

@@ -172,7 +172,6 @@ class ConseEncoder:
         Raises:
             DataError: the weights cannot be read.
         """
-        check_frames(images, self.frame_size, self.id)
         return self.encode_pictures(images)[0]
 
     @property

@@ -24,6 +24,7 @@ __all__ = ["FILES", "ModelInfo", "available_models", "pull_model"]
 
 FILES = (
     "config.json",
+    "moviola.json",
     "preprocessor_config.json",
     "processor_config.json",
     "tokenizer.json",

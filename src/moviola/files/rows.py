@@ -20,7 +20,8 @@ from typing import Any
 from moviola.errors import DataError, NotFound
 
 __all__ = [
-    "CsvRows", "Rows", "blank_separated_rows", "csv_rows", "json_rows", "line_of", "listed_rows", "number",
+    "CsvRows", "Rows", "blank_separated_rows", "csv_rows", "json_rows", "line_of", "lines_of", "listed_rows",
+    "number",
     "parse_json", "read_csv", "read_json", "read_json_lines", "read_text", "span", "text",
 ]  # fmt: skip
 
@@ -107,6 +108,11 @@ def read_text(path: Path) -> str:
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         raise DataError(f"{path}: line {line}: not UTF-8 text; save the file as UTF-8") from None
+
+
+def lines_of(text: str) -> list[str]:
+    """Lines as editors count them; separators of Unicode, which captions may hold, end none."""
+    return re.split("\r\n|\r|\n", text)
 
 
 def read_json(path: Path) -> Any:

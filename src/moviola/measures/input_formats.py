@@ -245,7 +245,7 @@ def _detect(path: Path, text: str) -> str:
     """The format of a file by its first characters, keys and suffix."""
     head = text.lstrip()[:1]
     if head not in ("[", "{"):
-        first = text.partition("\n")[0]
+        first = text.lstrip().partition("\n")[0]
         return "csv" if path.suffix == ".csv" or "," in first else "trec"
     marks = _first_keys(text, head)
     plain = "json" if head == "{" else "jsonl"

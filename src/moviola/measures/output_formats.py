@@ -10,7 +10,7 @@ from typing import IO, Any
 
 from moviola.errors import InvalidValue
 from moviola.files.writing import atomic_write
-from moviola.measures.qrels_and_run import Columns, Qrels, Run
+from moviola.measures.qrels_and_run import Columns, Qrels, Run, query_number
 from moviola.measures.trec import documents, strict_scores
 from moviola.measures.tvr import submission_of
 
@@ -113,7 +113,7 @@ def _qvhighlights(moments: Columns, file: IO[str]) -> None:
             raise InvalidValue(
                 f"query {query}: moments of {len(videos)} videos; QVHighlights knows one per query"
             )
-        row: dict[str, Any] = {"qid": int(query) if query.isascii() and query.isdigit() else query}
+        row: dict[str, Any] = {"qid": query_number(query)}
         row["vid"] = videos.pop() if videos else ""
         if isinstance(moments, Run):
             row["pred_relevant_windows"] = [[m["start"], m["end"], m["score"]] for m in rows]

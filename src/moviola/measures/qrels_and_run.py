@@ -6,6 +6,7 @@ are rows ``offsets[i]:offsets[i + 1]``. A query may have no row at all, which di
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from moviola.errors import InvalidValue
 
-__all__ = ["Columns", "Flags", "Floats", "Integers", "Qrels", "Run", "fault", "query_name"]
+__all__ = ["Columns", "Flags", "Floats", "Integers", "Qrels", "Run", "fault", "query_name", "query_number"]
 
 Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -35,6 +36,11 @@ def query_name(value: object) -> str:
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         return str(int(value))
     raise InvalidValue(f"query_id {value!r}: must be text or a whole number")
+
+
+def query_number(name: str) -> int | str:
+    """A query id as files with numeric ids hold it: a whole number if that reads back as the same text."""
+    return int(name) if re.fullmatch("0|[1-9][0-9]{0,17}", name) else name
 
 
 def fault(
@@ -147,8 +153,8 @@ class Columns:
                 equal scores in the order given. Judgements keep their order.
 
         Raises:
-            InvalidValue: a number is not finite, ``end <= start``, a relevance is negative; with the row
-                named.
+            InvalidValue: a number is not finite, ``end <= start``, a relevance is negative, with the row
+                named; or columns differ in length.
         """
         given = query.tolist() if isinstance(query, np.ndarray) else list(query)
         shown = video.tolist() if isinstance(video, np.ndarray) else list(video)
@@ -163,6 +169,11 @@ class Columns:
         video_code = {name: i for i, name in enumerate(dict.fromkeys(titles.values()))}
         video_codes = _codes(shown, {raw: video_code[name] for raw, name in titles.items()})
         starts, ends, values = (np.asarray(column, np.float64) for column in (start, end, value))
+        lengths = [len(column) for column in (codes, video_codes, starts, ends, values)]
+        if len(set(lengths)) > 1:
+            raise InvalidValue(
+                f"columns of {', '.join(map(str, lengths))} rows: give one row per moment in each"
+            )
         order = np.argsort(codes, kind="stable")
         offsets = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=len(code)))]).astype(np.int64)
         columns = (video_codes[order], starts[order], ends[order], values[order])

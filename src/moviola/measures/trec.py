@@ -3,8 +3,8 @@
 A moment's document is ``VIDEO#START#END``, the video percent-encoded, times in seconds as Python prints them;
 a moment that a query holds n times gets ``#n`` from the second on. In the matched form a prediction that
 took a judged moment (greedy matching, see :mod:`moviola.measures.matching`) carries that moment's document,
-every other prediction an unjudged one (``unmatched:…``). Tools rank by score and break ties their own
-way, so scores are replaced by ``n, n - 1, …, 1`` where a query's scores do not fall strictly.
+every other prediction an unjudged one (``unmatched:…``). Tools rank by score in single precision and break
+ties their own way, so scores are replaced by ``n, n - 1, …, 1`` where a query's do not fall strictly there.
 """
 
 from __future__ import annotations
@@ -66,9 +66,11 @@ def moment_of(document: str) -> tuple[str, float, float]:
 
 
 def strict_scores(run: Run) -> Floats:
-    """(moments,) float64: the scores, or n, n - 1, … where a query's scores do not fall strictly."""
-    level = (np.diff(run.score, append=0.0) >= 0) & (np.diff(run.query, append=-1) == 0)
-    uneven = np.bincount(run.query[level], minlength=len(run.query_ids)) > 0
+    """(moments,) float64: the scores, or n, n - 1, … where a query's do not fall strictly as float32."""
+    with np.errstate(over="ignore"):
+        score = run.score.astype(np.float32)
+    level = (score[1:] >= score[:-1]) & (run.query[1:] == run.query[:-1])
+    uneven = np.bincount(run.query[1:][level], minlength=len(run.query_ids)) > 0
     count = np.diff(run.offsets)[run.query]
     return np.where(uneven[run.query], count - run.rank + 1.0, run.score)
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from moviola.errors import DataError, InvalidValue
 from moviola.files.rows import json_rows, parse_json, read_text
 from moviola.measures.input_formats import read_run
-from moviola.measures.qrels_and_run import Flags, Run, query_name
+from moviola.measures.qrels_and_run import Flags, Run, query_name, query_number
 from moviola.temporal import overlap
 
 __all__ = [
@@ -143,7 +143,7 @@ def _annotation(i: int, annotation: Mapping[str, Any], videos: Mapping[str, int]
         raise DataError(f"{where}: vid_name {annotation['vid_name']!r} is not in video2idx")
     try:
         stamps = np.asarray(annotation["ts"], np.float32).reshape(-1, 2)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         stamps = np.full((1, 2), np.nan, np.float32)
     if not len(stamps) or not np.isfinite(stamps).all():
         raise DataError(f"{where}: ts is {annotation['ts']!r}; it must be [start, end] or a list of those")
@@ -160,7 +160,7 @@ def _answers(task: str, entries: Any) -> dict[str, NDArray[np.float64]]:
         try:
             name, rows = query_name(entry["desc_id"]), entry["predictions"]
             table = np.array([row[:3] for row in rows], np.float64).reshape(-1, 3)
-        except (KeyError, TypeError, ValueError, IndexError) as error:
+        except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
             raise DataError(
                 f"{task}, entry {number}: must be {{desc_id, predictions: "
                 f"[[video, start, end, score]]}} ({error})"
@@ -238,7 +238,7 @@ def submission_of(run: Run, task: str, videos: Iterable[str] = ()) -> dict[str, 
     codes = {name: place for place, name in enumerate(dict.fromkeys([*run.video_ids, *videos]))}
     entries = [
         {
-            "desc_id": int(query) if query.isascii() and query.isdigit() else query,
+            "desc_id": query_number(query),
             "predictions": [[codes[m["video_id"]], m["start"], m["end"], m["score"]] for m in rows],
         }
         for query, rows in run.rows().items()

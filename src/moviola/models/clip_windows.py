@@ -31,7 +31,8 @@ class LabelConvention:
     """Conversion of seconds into clips of start and end.
 
     The start is the clip in which the moment starts. With ``end_inside`` the end is the last clip that the
-    moment touches; without, it is one clip further, unless the video has no further one.
+    moment touches; without, it is one clip further, unless the video has no further one. A moment of zero
+    length touches the clip in which it lies.
     """
 
     end_inside: bool
@@ -48,12 +49,12 @@ class LabelConvention:
             clip_seconds: (N,) or one number, how long a clip is.
 
         Returns:
-            (N, 2) int64, both in [0, clips - 1].
+            (N, 2) int64, both in [0, clips - 1], the end not before the start.
         """
         last = np.asarray(clips, dtype=np.int64) - 1
         start = np.floor(np.divide(starts, clip_seconds, dtype=np.float64)).astype(np.int64)
         end = np.ceil(np.divide(ends, clip_seconds, dtype=np.float64)).astype(np.int64) - self.end_inside
-        return np.stack([np.clip(start, 0, last), np.clip(end, 0, last)], axis=-1)
+        return np.stack([np.clip(start, 0, last), np.clip(np.maximum(start, end), 0, last)], axis=-1)
 
     def end_clip(self, end: Clips) -> Clips:
         """The clip at whose start the moment is over, from an ``end`` that was learned from these labels."""

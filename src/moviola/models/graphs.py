@@ -99,7 +99,7 @@ def write_graphs(model: nn.Module, folder: Path) -> None:
 
     place = _place(folder)
     for other in (folder / GRAPHS).glob("*"):
-        if other != place:
+        if other != place and other.is_dir():  # a file manager may have left a file of its own
             shutil.rmtree(other)
     parts = parts_of(model)
     if parts and not place.is_dir():

@@ -205,7 +205,7 @@ class Reel(nn.Module):
             combine=SUM,
         )
         until = F.pad(inside.cumsum(dim=-1), (1, self.config.longest_span - 1))
-        # Beyond the last clip the sum stays what it is; those cells are masked by the edges anyway.
+        # Beyond the last clip the sums are 0; the edges mask those cells.
         total = sliding(until, self.config.longest_span)[..., 1:, :] - until[..., : inside.shape[-1], None]
         lengths = torch.arange(1, self.config.longest_span + 1, device=curves.device)
         scores: Tensor = edges + total / lengths + self.length_bias

@@ -15,6 +15,7 @@ from moviola.files.rows import listed_rows, number, read_text, text
 from moviola.library import IngestProgress
 from moviola.library.disk.settings import SETTINGS_FILE
 from moviola.measures import read_run, write_run
+from moviola.measures.output_formats import format_of
 from moviola.public.benchmark_answers import Answers, answer_questions
 from moviola.public.benchmarks import benchmark_of
 from moviola.search import Library
@@ -76,13 +77,16 @@ def run_public(
         answering: called with the number of finished questions.
 
     Raises:
-        InvalidValue: an unknown name, or both or neither of ``videos`` and ``run``.
+        InvalidValue: an unknown name, both or neither of ``videos`` and ``run``, or no form has the suffix of
+            ``out``.
         NotFound, DataError: a file is missing or damaged, or none of the videos is there.
         LibraryError, MediaError, MissingModel: see :meth:`moviola.search.Library.index` and ``search``.
     """
     benchmark = benchmark_of(name)
     if (videos is None) == (run is None):
         raise InvalidValue("give either a folder of videos to answer from, or a run to measure")
+    if out is not None:
+        format_of(out)  # an unknown suffix is refused before the videos are indexed
     questions = read_questions(annotations, name)
     refused: dict[str, str] = {}
     used = ""

@@ -87,9 +87,7 @@ class PooledVideos:
     def labels(self, video: Integers, start: NDArray[np.float64], end: NDArray[np.float64]) -> Integers:
         """(B, 2) int64, first and last clip of moments in seconds (B,) of videos by place (B,)."""
         seconds = self.features.clip_seconds * self.stretch[video]
-        ends = END_INSIDE.labels(start, end, self.counts[video], seconds)
-        ends[:, 1] = np.maximum(ends[:, 1], ends[:, 0])
-        return ends
+        return END_INSIDE.labels(start, end, self.counts[video], seconds)
 
 
 def encoded_corpus(model: nn.Module, videos: PooledVideos, *, batch: int = 64) -> Any:

@@ -2,5 +2,5 @@
 
 - from features to a trained model, and from a model to answers: ``experiment``
 - one file per model: ``recipes``; batches: ``tasks``; the loop: ``loop``, ``optimizers``
-- input of refiners: ``first_stage``; calibration of their scores: ``calibration``
+- input of refiners: ``first_stage``; calibration of their scores: ``fit_calibration``
 """

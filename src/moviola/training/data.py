@@ -156,6 +156,18 @@ class Pairs:
             beyond=_columns(beyond),
         )
 
+    def of_answers(self) -> Pairs:
+        """The same without pairs of relevance 0, which do not answer.
+
+        Raises:
+            InvalidValue: there is no other.
+        """
+        keep = np.flatnonzero(self.relevance > 0)
+        if not len(keep):
+            raise InvalidValue("all pairs have relevance 0, so no moment answers a query; give other pairs")
+        columns = ("query", "moment", "similarity", "relevance")
+        return replace(self, **{name: getattr(self, name)[keep] for name in columns})
+
     def of_own_videos(self) -> Pairs:
         """The same with the videos that hold a moment here alone, in their old order."""
         own, video = np.unique(self.video, return_inverse=True)

@@ -134,6 +134,7 @@ class Experiment:
         before = first_stage(candidates)
         before_val = first_stage(val_candidates) if val_candidates else before
         learned = Split.read(source, train, train_videos, top=top)
+        learned = replace(learned, pairs=learned.pairs.of_answers())
         if train_videos is None:
             learned = learned.of_own_videos()
         judged = Split.read(source, val, val_videos)
@@ -242,7 +243,8 @@ def train_model(
     Args:
         name: the model, a name in :data:`moviola.training.recipes.RECIPES`.
         source: features of the videos and of the queries: a library or a folder of features.
-        train, val: TVR-Ranking pair files for training, and for choosing the weights.
+        train, val: TVR-Ranking pair files for training, and for choosing the weights. Pairs of relevance 0
+            are not learned from.
         out: a new folder for the model.
         train_videos: ids of the training videos; by default those that ``train`` names.
         val_videos: ids of val's; by default all with features, as in TVR-Ranking, which has one corpus for

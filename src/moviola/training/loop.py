@@ -33,6 +33,8 @@ __all__ = ["Fitted", "LoopConfig", "Task", "fit"]
 Batch = TypeVar("Batch")
 PRECISIONS: dict[str, torch.dtype | None] = {"fp32": None, "bf16": torch.bfloat16, "fp16": torch.float16}
 
+_LARGEST_SEED = 10**13  # multiplied by the step's prime, it fits PyTorch's 64 bits
+
 
 class Task(Protocol[Batch]):
     """A model with its training data and its evaluation."""
@@ -68,7 +70,7 @@ class LoopConfig:
         patience_from: the epoch, counted from 0, from which evaluations count for that: the start of the last
             stage of a schedule, so that no training ends before it, nor before it had its own chance.
         select: the measure on val whose best value chooses the weights.
-        seed: of everything random.
+        seed: of everything random, from 0 to 10^13.
         precision: "fp32", or "bf16"/"fp16" for mixed precision.
         device: "cpu", "cuda", …
     """
@@ -90,6 +92,8 @@ class LoopConfig:
             raise InvalidValue(
                 f"epochs={self.epochs}, steps={self.steps}, batch_size={self.batch_size}: give at least 1"
             )
+        if not 0 <= self.seed <= _LARGEST_SEED:
+            raise InvalidValue(f"seed={self.seed}: give a number from 0 to {_LARGEST_SEED:,}")
         if self.precision not in PRECISIONS:
             raise InvalidValue(f"precision {self.precision!r}: unknown; choose {', '.join(PRECISIONS)}")
 
@@ -147,8 +151,8 @@ def fit(
 
     Raises:
         InvalidValue: the task has no measure of the name to select by.
-        DataError: the state to resume from is missing, damaged or of another configuration; or the loss is
-            no longer a finite number.
+        DataError: the state to resume from is missing, damaged or of another configuration; the loss is no
+            longer a finite number; or the measure to select by has no value.
     """
     torch.manual_seed(config.seed)
     model = task.model.to(config.device)
@@ -259,8 +263,13 @@ def _evaluated(
     run.history.append(row)
     reporter.evaluation(row)
     reporter.progress(run.step, measures)
-    if measures[config.select] > run.best:
-        run.best, run.best_step, run.since_best = measures[config.select], run.step, 0
+    value = measures[config.select]
+    if math.isnan(value):  # no weights would ever be the best
+        raise DataError(
+            f"{config.select}: no query of val has an answer in its videos; give a val split that has some"
+        )
+    if value > run.best:
+        run.best, run.best_step, run.since_best = value, run.step, 0
         return True
     run.since_best += run.epoch >= config.patience_from
     return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from typing import Any, Protocol
 
@@ -77,8 +78,10 @@ def read_settings(
 
 
 def _given(values: Mapping[str, Any], overrides: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Tables of a file with overrides inserted."""
-    given: dict[str, dict[str, Any]] = {name: dict(table) for name, table in values.items()}
+    """Tables of a file with overrides inserted; ``values`` stay as they are."""
+    for name, table in values.items():
+        _require_table(name, table)
+    given: dict[str, dict[str, Any]] = deepcopy(dict(values))
     for override in overrides:
         name, equals, value = override.partition("=")
         table, dot, key = name.strip().partition(".")
@@ -91,7 +94,13 @@ def _given(values: Mapping[str, Any], overrides: Sequence[str]) -> dict[str, dic
 def _put(table: dict[str, Any], path: list[str], value: Any) -> None:
     for name in path[:-1]:
         table = table.setdefault(name, {})
+        _require_table(name, table)
     table[path[-1]] = value
+
+
+def _require_table(name: str, value: Any) -> None:
+    if not isinstance(value, Mapping):
+        raise InvalidValue(f"{name} is {value!r}: it is a table of settings; write {name}.NAME=VALUE")
 
 
 def _value(text: Any) -> Any:
@@ -106,6 +115,7 @@ def _value(text: Any) -> Any:
 
 def _filled(value: Any, changes: Mapping[str, Any], where: str) -> Any:
     """A dataclass with some fields changed and every type checked."""
+    _require_table(where, changes)
     names = {f.name for f in fields(value)}
     for name in changes:
         if name not in names:

@@ -39,7 +39,7 @@ def read_pairs(path: Path) -> list[Pair]:
             start=number(row["start"], "start", place),
             end=number(row["end"], "end", place),
             duration=number(row["duration"], "duration", place),
-            caption=text(row, "caption", place),
+            caption=row["caption"],  # empty where a search found the moment
             # A cosine; rounding may carry it a little past 1.
             similarity=number(row["similarity"], "similarity", place, -1.01, 1.01),
             rank=int(number(row["rank"], "rank", place)),

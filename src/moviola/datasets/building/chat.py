@@ -10,6 +10,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from moviola.errors import InvalidValue, MoviolaError
 
@@ -49,6 +50,9 @@ class ChatEndpoint:
         attempts: maximum number of attempts if the endpoint is busy or responds unusably, >= 1.
         back_off: seconds before the second attempt; doubled for each later one.
         sleep: waits; replaced in tests.
+
+    Raises:
+        InvalidValue: an address or a key that cannot be sent, or no attempt.
     """
 
     url: str
@@ -62,6 +66,9 @@ class ChatEndpoint:
     def __post_init__(self) -> None:
         if not self.url.startswith(("http://", "https://")):
             raise InvalidValue(f"endpoint {self.url!r}: give an address that starts with http:// or https://")
+        for name, value in (("path of the endpoint", urlsplit(self.url).path), ("key", self.key)):
+            if not (value.isascii() and value.isprintable() and " " not in value):
+                raise InvalidValue(f"{name}: holds a character that a request cannot; correct it")
         if self.attempts < 1:
             raise InvalidValue(f"attempts={self.attempts}: give at least 1")
 
@@ -127,7 +134,7 @@ class ChatEndpoint:
             payload = answer.read()
         try:
             content = json.loads(payload)["choices"][0]["message"]["content"]
-        except (ValueError, KeyError, IndexError, TypeError) as error:
+        except (ValueError, KeyError, IndexError, TypeError, RecursionError) as error:
             raise _Unusable("an answer that is no chat completion") from error
         rewrites = _sentences(content)
         if len(rewrites) != len(captions):
@@ -147,7 +154,7 @@ def _sentences(content: object) -> list[str]:
     text = re.sub(r"^```\w*\s*|\s*```$", "", content.strip())
     try:
         listed = json.loads(text[text.find("[") : text.rfind("]") + 1] or text)
-    except ValueError:
+    except (ValueError, RecursionError):
         listed = [_NUMBERING.sub("", line).strip().strip('"') for line in text.splitlines() if line.strip()]
     if not isinstance(listed, list) or not all(isinstance(line, str) and line.strip() for line in listed):
         raise _Unusable("an answer that is no list of sentences")

@@ -121,7 +121,11 @@ def make_imprecise(
     if batch < 1:
         raise InvalidValue(f"batch={batch}: give at least 1")
     given = dict.fromkeys(captions)
-    known = {**read_journal(journal), **(reviewed or {})}
+    known = {
+        **read_journal(journal),
+        **(reviewed or {}),
+        "": "",
+    }  # moments that a search found have no caption
     done = {caption: known[caption] for caption in given if caption in known}
     waiting = [caption for caption in given if caption not in done]
     failed: dict[str, Rewrite] = {}
@@ -172,7 +176,7 @@ def _mend(journal: Path) -> None:
 
 
 def read_journal(path: Path) -> dict[str, str]:
-    """Rewrites by caption; an unfinished last line is ignored.
+    """Rewrites by caption; an unfinished last line and empty captions are ignored.
 
     Raises:
         DataError: another line is damaged.
@@ -180,7 +184,11 @@ def read_journal(path: Path) -> dict[str, str]:
     if not path.exists():
         return {}
     _mend(path)
-    return {text(row, "caption", where): text(row, "rewrite", where) for where, row in read_json_lines(path)}
+    return {
+        text(row, "caption", where): text(row, "rewrite", where)
+        for where, row in read_json_lines(path)
+        if row.get("caption") != ""
+    }
 
 
 def write_review(failed: Iterable[Rewrite], path: Path, decided: Mapping[str, str] | None = None) -> None:

@@ -171,10 +171,13 @@ def relevant_pairs(
     found: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]] = []
     for first in range(0, count, _BLOCK):
         rows = slice(first, min(first + _BLOCK, count))
-        found += [
-            _above(parts, offsets, rows, slice(other, min(other + _BLOCK, count)), theta)
-            for other in range(0, count, _BLOCK)
-        ]
+        for other in range(first, count, _BLOCK):
+            one, two, value = _above(parts, offsets, rows, slice(other, min(other + _BLOCK, count)), theta)
+            found.append((one, two, value))
+            if (
+                other > first
+            ):  # the same pairs the other way round, which a product of its own rounds otherwise
+                found.append((two, one, value))
         if progress:
             progress(rows.stop, count)
     i, j, phi = (

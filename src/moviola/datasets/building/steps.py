@@ -153,7 +153,12 @@ def pseudo_pairs(
 def find_candidates(
     queries: Mapping[str, str], found: Annotations, encoder: TextEncoder, top: int
 ) -> list[Pair]:
-    """The ``top`` moments most similar to each query (id to text), to be judged (section 3.2)."""
+    """The ``top`` moments most similar to each query (id to text), to be judged (section 3.2).
+
+    Raises:
+        InvalidValue: a video's duration is unknown.
+    """
+    found.require_durations()
     rows = unit_rows(embed([*queries.values(), *found.captions], encoder))
     return candidate_pairs(queries, found, *nearest(rows[: len(queries)], rows[len(queries) :], top))
 

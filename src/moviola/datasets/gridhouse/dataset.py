@@ -258,8 +258,9 @@ def _annotate(
         counts[split] = len(entries)
         first_id += len(entries)
     queries = _train_queries(rows, taken, draw)
+    ranked = [_pseudo(first_id + n, query, rows, similar, max(TOP)) for n, query in enumerate(queries)]
     for top in TOP:
-        entries = [_pseudo(first_id + n, query, rows, similar, top) for n, query in enumerate(queries)]
+        entries = [{**entry, "relevant_moment": entry["relevant_moment"][:top]} for entry in ranked]
         write_json(folder / f"train_top{top:02d}.json", entries)
     counts["train"] = len(queries)
     seen = [row for row in rows if row.slots is not None]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
@@ -154,8 +155,10 @@ def make_videos(
         return
     # Workers make all their films in one process, so that each draws its sprites once; one thread each, since
     # they share the machine. "spawn", since forking a process with threads may deadlock.
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
-    with ProcessPoolExecutor(min(workers, len(missing)), mp_context=get_context("spawn")) as pool:
+    with (
+        _one_thread_each(),
+        ProcessPoolExecutor(min(workers, len(missing)), mp_context=get_context("spawn")) as pool,
+    ):
         try:
             for _ in pool.map(_make_video, missing, [folder] * len(missing), [write_video] * len(missing)):
                 done += 1
@@ -165,6 +168,19 @@ def make_videos(
                 f"{folder}: a process that makes films was killed, perhaps for lack of memory; "
                 "finished films are kept, so run the same command again, or with fewer --workers"
             ) from error
+
+
+@contextmanager
+def _one_thread_each() -> Iterator[None]:
+    """Processes that start meanwhile take one thread, unless set otherwise; this one keeps its own number."""
+    name = "OMP_NUM_THREADS"
+    given = name in os.environ
+    os.environ.setdefault(name, "1")
+    try:
+        yield
+    finally:
+        if not given:
+            del os.environ[name]
 
 
 def _make_video(film: Film, folder: Path, write_video: WriteVideo) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from moviola.datasets.annotations import Annotations, Collector
 from moviola.datasets.readers.durations import known_durations
 from moviola.errors import DataError
-from moviola.files.rows import number, read_json_lines, read_text, span, text
+from moviola.files.rows import lines_of, number, read_json_lines, read_text, span, text
 
 __all__ = ["read_charades"]
 
@@ -26,7 +26,7 @@ def read_charades(path: Path, durations: Path | None = None) -> Annotations:
             collector.add_video(video, number(row.get("duration"), "duration", where))
             collector.add(video, *span(row.get("ts"), "ts", where), text(row, "desc", where))
         return collector.made()
-    for place, line in enumerate(read_text(path).splitlines(), start=1):
+    for place, line in enumerate(lines_of(read_text(path)), start=1):
         if not line.strip():
             continue
         where = f"{path}: line {place}"

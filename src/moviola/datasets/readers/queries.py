@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from moviola.errors import DataError
-from moviola.files.rows import listed_rows, read_text, text
+from moviola.files.rows import lines_of, listed_rows, read_text, text
 from moviola.types import Query
 
 __all__ = ["read_queries"]
@@ -27,7 +27,7 @@ def read_queries(path: Path) -> list[Query]:
     if content.lstrip()[:1] in ("[", "{"):
         queries = _from_rows(listed_rows(path, content).objects())
     else:
-        lines = [line.strip() for line in content.splitlines() if line.strip()]
+        lines = [line.strip() for line in lines_of(content) if line.strip()]
         queries = [Query(str(number), line) for number, line in enumerate(lines, start=1)]
     if not queries:
         raise DataError(f"{path}: holds no query")

@@ -106,8 +106,9 @@ def _utterance(segment: Any, offset: float, latest: float, language: str) -> Utt
     if not text or end <= start or segment.compression_ratio > _REPETITIVE:
         return None
     words = tuple(
-        Word(float(offset + word.start), float(offset + word.end), word.word.strip())
+        Word(float(offset + word.start), float(min(offset + word.end, end)), word.word.strip())
         for word in segment.words or ()
+        if offset + word.start < end
     )
     return Utterance(start, end, text, words, min(1.0, math.exp(segment.avg_logprob)), language)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 
+from moviola.errors import InvalidValue
 from moviola.features import Integers, VideoFeatures
 from moviola.models.spr import SegmentRetriever
 from moviola.retrieval import Hits, Retrieval, TrainedStage1, segment_index
@@ -88,19 +90,23 @@ class SegmentGrid:
         return rows
 
     def shares(self, pairs: Pairs) -> sparse.csr_array:
-        """(Q, S) float32: the share of each segment that lies in an answer of each query, where above 0."""
-        video = pairs.video[pairs.moment]
-        start, end = pairs.start[pairs.moment], pairs.end[pairs.moment]
+        """(Q, S) float32: the share of each segment that lies in an answer of each query, where above 0.
+
+        Moments of relevance 0 are no answers.
+        """
+        answers = np.flatnonzero(pairs.relevance > 0)
+        query, moment = pairs.query[answers], pairs.moment[answers]
+        video, start, end = pairs.video[moment], pairs.start[moment], pairs.end[moment]
         first = self.begin[video] + np.floor(start / self.seconds).astype(np.int64)
         stop = self.begin[video] + np.ceil(end / self.seconds).astype(np.int64)
         count = np.maximum(np.minimum(stop, self.begin[video + 1]) - first, 0)
-        pair = np.repeat(np.arange(len(pairs)), count)
+        pair = np.repeat(np.arange(len(answers)), count)
         segment = np.arange(len(pair)) - np.repeat(np.cumsum(count) - count, count) + first[pair]
         left = self.position[segment] * self.seconds
         inside = np.minimum(left + self.seconds, end[pair]) - np.maximum(left, start[pair])
         share = (inside / self.seconds).astype(np.float32)
         shape = (len(pairs.query_ids), len(self))
-        return _largest(pairs.query[pair], segment, share, shape)
+        return _largest(query[pair], segment, share, shape)
 
 
 def _largest(
@@ -115,7 +121,7 @@ def _largest(
 
 
 def recall(best: Integers, shares: sparse.csr_array, k: int) -> float:
-    """Weighted recall of the answers' segments among the k best; mean over queries.
+    """Weighted recall of the answers' segments among the k best; mean over queries, NaN without an answer.
 
     Args:
         best: (Q, K) segments, best first.
@@ -124,7 +130,8 @@ def recall(best: Integers, shares: sparse.csr_array, k: int) -> float:
     """
     recalls = np.array([shares[[query]][:, row].sum() for query, row in enumerate(best[:, :k])])
     whole = shares.sum(axis=1)
-    return float((recalls[whole > 0] / whole[whole > 0]).mean())
+    answered = whole > 0
+    return float((recalls[answered] / whole[answered]).mean()) if answered.any() else math.nan
 
 
 @dataclass(frozen=True)
@@ -142,6 +149,9 @@ class SegmentTask:
 
     Every segment of which at least ``least_share`` lies in an answer of the query is one pair; every such
     pair in the batch is a positive.
+
+    Raises:
+        InvalidValue: there is no such pair; on first use.
     """
 
     model: SegmentRetriever
@@ -165,6 +175,11 @@ class SegmentTask:
     @cached_property
     def _examples(self) -> tuple[Integers, Integers]:
         query, segment = self._relevant.nonzero()
+        if not len(query):
+            raise InvalidValue(
+                f"no segment has a share of {self.sampling.least_share} or more in an answer; give other "
+                "pairs, or lower sampling.least_share"
+            )
         return query.astype(np.int64), segment.astype(np.int64)
 
     def batches_per_epoch(self) -> int:
