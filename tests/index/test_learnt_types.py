@@ -339,18 +339,25 @@ def test_a_mapped_flat_index_can_be_changed(
         np.testing.assert_array_equal(mine, theirs)
 
 
-def test_an_index_that_cannot_be_written_leaves_no_file(
+def test_an_index_that_cannot_be_written_stays_as_it_was_and_leaves_no_file(
     stored: NDArray[np.float32], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(path: Path, arrays: object) -> None:
         path.write_bytes(b"a part")
         raise OSError(28, "No space left on device")
 
+    index = RerankedIndex(DIM)
+    index.build(ids_of(COUNT), stored)
+    index.add(np.array([0]), clustered(1, seed=5))
+    index.remove(ids_of(2))
+    before = index.search(stored[:3], 20)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(reranked, "write_arrays", full)
     with pytest.raises(OSError, match="No space left"):
-        RerankedIndex(DIM).build(ids_of(COUNT), stored)
+        index.write(tmp_path / "index")
     assert not list(tmp_path.iterdir())
+    for mine, theirs in zip(index.search(stored[:3], 20), before, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
 
 
 def test_few_vectors_are_compared_exactly(name: str, stored: NDArray[np.float32]) -> None:
