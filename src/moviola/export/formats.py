@@ -267,7 +267,7 @@ def _chapters_by_video(export: Export) -> Written:
     for selection in export.chosen:
         by_video[selection.moment.video_id].append(selection)
     files: list[Path] = []
-    taken: set[str] = set()  # many file systems do not tell "A" from "a"
+    taken: set[str] = set()  # some file systems compare names without case
     for video_id, own in by_video.items():
         stem = plain = file_stem(video_id)
         number = 1
