@@ -208,6 +208,16 @@ def test_joined_cut_and_raw(world: World, tmp_path: Path) -> None:
     np.testing.assert_allclose(last[-1], stored(world / "vectors.h5")["4"][0], atol=1e-2)
 
 
+def test_the_vector_of_a_long_query_is_kept(world: World, tmp_path: Path) -> None:
+    """The last row of a file without vectors of its own, as of CLIP's tokens."""
+    rows = {str(n): np.arange(5.0)[:, None] + np.zeros(3) for n in range(len(MANY_EVENTS))}
+    tokens = h5(tmp_path / "t.h5", rows)
+    made = world.gather(tmp_path / "out", "--max-tokens", 3, queries=tokens, query_vectors=None)
+    assert made.code == 0, made.err
+    found = KeyedShards(tmp_path / "out" / "queries").read(f"the robot {MANY_EVENTS[0]}")
+    assert found[:, 0].tolist() == [0, 1, 4]
+
+
 def without(path: Path, key: str) -> dict[str, NDArray[np.float32]]:
     return {name: rows for name, rows in stored(path).items() if name != key}
 
@@ -224,6 +234,8 @@ def test_files_that_do_not_fit(world: World, tmp_path: Path) -> None:
     fails_with(world.gather(out, subtitles=short), "v00: ", "short.h5", "--slack 2")
     empty = h5(tmp_path / "empty.h5", stored(world / "visual.h5") | {"v01": np.zeros((0, DIM), np.float32)})
     fails_with(world.gather(out, visual=empty, subtitles=None), "v01: no rows")
+    mute = h5(tmp_path / "mute.h5", stored(world / "tokens.h5") | {"2": np.zeros((0, DIM), np.float32)})
+    fails_with(world.gather(out, queries=mute, query_vectors=None), "mute.h5: 2: no rows")
     fails_with(world.gather(out, clip_seconds=1.5), "clips of 1.5 s", "'v00'")
     fails_with(world.gather(out, "--key", "number"), "key 'number': unknown; choose query_id, desc_id, text")
     wide = h5(tmp_path / "wide.h5", {str(n): np.zeros(DIM + 1) for n in range(len(MANY_EVENTS))})

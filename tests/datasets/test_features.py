@@ -75,6 +75,18 @@ def test_every_form_reads_the_same_and_converts(write, arrays: Arrays, tmp_path:
             one.read("gone")
 
 
+@pytest.mark.parametrize(("kind", "bytes_each"), [("BF16", 2), ("F8_E4M3", 1)])
+def test_numbers_that_numpy_does_not_have_are_refused_by_name(
+    tmp_path: Path, kind: str, bytes_each: int
+) -> None:
+    path, size = tmp_path / "a.safetensors", 6 * bytes_each
+    head = json.dumps({"a": {"dtype": kind, "shape": [2, 3], "data_offsets": [0, size]}}).encode()
+    path.write_bytes(len(head).to_bytes(8, "little") + head + bytes(size))
+    for source in (tmp_path, path):
+        with pytest.raises(DataError, match=r"a\.safetensors: a: .* save them in float16 or float32"):
+            open_features(source).read("a")
+
+
 def test_the_keys_of_one_file_are_listed_once(arrays: Arrays, tmp_path: Path, monkeypatch: Any) -> None:
     file, listed = published._safetensors_file(as_tensors(arrays, tmp_path)), list[str]()
 

@@ -190,10 +190,9 @@ def test_reels_are_eight_letters_and_differ(rates: dict[str, str]) -> None:
     videos = [SourceVideo(name, _renamed(info, name), Timebase(Fraction(24))) for name in names]
     reels = reel_names(videos)
     assert list(reels.values()) == ["INTERVIE", "INTERVI2", "ND", "REEL", "REEL2", "A"]
-    many = [
-        SourceVideo(f"v{n}", _renamed(info, "longest name.mp4"), Timebase(Fraction(24))) for n in range(120)
-    ]
-    assert len(set(reel_names(many).values())) == 120
+    same, base = _renamed(info, "longest name.mp4"), Timebase(Fraction(24))
+    many = [SourceVideo(f"v{n}", same, base) for n in range(2000)]  # took half a minute
+    assert len(set(reel_names(many).values())) == 2000
     assert all(re.fullmatch("[A-Z0-9]{1,8}", reel) for reel in reel_names(many).values())
 
 
@@ -386,6 +385,12 @@ def test_chapters_by_video(tmp_path: Path) -> None:
     written = write_moments(chosen, {}, tmp_path / "out", "vtt-videos")
     assert [path.name for path in written.files] == ["a_b.vtt", "c.vtt", "a_b-2.vtt"]
     assert [cue[:2] for cue in cues(written.files[0])] == [(0, 1000), (6000, 7000)]
+
+
+def test_chapters_by_video_differ_by_more_than_case(tmp_path: Path) -> None:
+    """Where file names are compared without case, one would replace the other."""
+    written = write_moments(moments(("Beach", 0, 1), ("beach", 2, 3)), {}, tmp_path / "out", "vtt-videos")
+    assert [path.name for path in written.files] == ["Beach.vtt", "beach-2.vtt"]
 
 
 def test_long_names_of_videos_are_cut(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from moviola.errors import InvalidValue, SegmentIndexError
-from moviola.index import BACKENDS, FlatIndex, Index, RerankedIndex, load_index, save_index
+from moviola.index import BACKENDS, FlatIndex, Index, RerankedIndex, load_index, reranked, save_index
 from moviola.index import files as index_files
 from moviola.index.half_rows import widened
 
@@ -335,6 +336,27 @@ def test_a_mapped_flat_index_can_be_changed(
         which.remove(ids_of(COUNT)[:10])
         which.add(ids_of(COUNT)[:5], stored[:5])
     for mine, theirs in zip(index.search(stored[:5], 20), mapped.search(stored[:5], 20), strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+
+
+def test_an_index_that_cannot_be_written_stays_as_it_was_and_leaves_no_file(
+    stored: NDArray[np.float32], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, arrays: object) -> None:
+        path.write_bytes(b"a part")
+        raise OSError(28, "No space left on device")
+
+    index = RerankedIndex(DIM)
+    index.build(ids_of(COUNT), stored)
+    index.add(np.array([0]), clustered(1, seed=5))
+    index.remove(ids_of(2))
+    before = index.search(stored[:3], 20)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(reranked, "write_arrays", full)
+    with pytest.raises(OSError, match="No space left"):
+        index.write(tmp_path / "index")
+    assert not list(tmp_path.iterdir())
+    for mine, theirs in zip(index.search(stored[:3], 20), before, strict=True):
         np.testing.assert_array_equal(mine, theirs)
 
 

@@ -80,6 +80,14 @@ def test_ratings_go_out_and_come_back(judged: JudgingTask, tmp_path: Path) -> No
     assert other.outcome().agreed == judged.outcome().agreed
 
 
+def test_of_two_spellings_of_a_rater_the_first_stands(new_task: NewTask, tmp_path: Path) -> None:
+    names, path = [f"rater {letter}" for letter in "abcdefgh"], tmp_path / "ratings.csv"
+    write_ratings([Rating("1:1", name, 3) for name in (*names, *map(str.upper, names))], path)
+    task = new_task()
+    import_ratings(task, path)
+    assert task.raters() == names
+
+
 def test_ratings_beyond_the_rule_are_refused_by_name(judged: JudgingTask, tmp_path: Path) -> None:
     again = [Rating(one.pair_id, f"{one.worker} again", one.relevance) for one in judged.outcome().ratings]
     write_ratings([*again, Rating("9:9", "Anna", 1)], tmp_path / "ratings.csv")

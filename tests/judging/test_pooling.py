@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moviola.errors import InvalidValue, NotFound
-from moviola.judging import pool
+from moviola.judging import make_task, pool, pooling
 from moviola.measures import Run
 from moviola.types import Query, Span
 
@@ -93,3 +94,11 @@ def test_every_answer_is_in_the_pool_once(answers: list[Any], near: float) -> No
     for video, start, length in (moment for one in answers for moment in one):
         span = Span(start, start + length)
         assert any(video == other and (span == known or span.iou(known) > near) for other, known in spans)
+
+
+def test_run_files_are_read_before_the_library_is_searched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pooling, "library_runs", lambda *_, **__: pytest.fail("searched"))
+    with pytest.raises(NotFound, match=r"gone\.json"):
+        make_task(tmp_path / "task", None, [QUERY], run_files=[tmp_path / "gone.json"])  # type: ignore[arg-type]

@@ -73,6 +73,15 @@ def test_in_a_still_picture_the_proposal_stays(similarity: float) -> None:
     assert refined_span([similarity] * 57 + [similarity - 0.2] * 3, Span(44, 52)) == (44, 52)
 
 
+@pytest.mark.parametrize("rate", [3, 5, 10])
+def test_the_proposal_stays_at_any_rate(rate: int) -> None:
+    features = replace(videos_of([0.5] * 60), clip_seconds=1 / rate, durations=np.array([60 / rate]))
+    for clip in range(0, 56, 4):
+        span = Span(clip * features.clip_seconds, (clip + 4) * features.clip_seconds)
+        found = refine(features, span)
+        np.testing.assert_allclose((found.start[0], found.end[0]), (span.start, span.end))
+
+
 def test_what_lies_behind_the_end_is_cut_to_the_video() -> None:
     features = replace(videos_of([0.5] * 14, [0.5] * 4), durations=np.array([10.0, 4.0]))
     start, end = features.clip_spans(np.array([0, 0, 1]), [12.0, 8.0, 0.0], [14.0, 12.0, 4.0])

@@ -119,6 +119,13 @@ def test_a_shot_between_two_clips_scores_as_the_one_beside_it() -> None:
     assert refined(features, (0, 1.2, 1.6), (0, 3.2, 4.0)) == [(1.2, 1.6, 0.4), (3.2, 4.0, 0.5)]
 
 
+def test_a_shot_has_the_clips_that_begin_in_it_at_any_rate() -> None:
+    """At 3 clips a second, 5 / 3 s divided by the length of a clip is more than 5."""
+    features = videos([0.1] * 5 + [0.9] + [0.2] * 6, starts={0: [0, 5 / 3]})
+    features = replace(features, clip_seconds=1 / 3, durations=np.array([4.0]))
+    assert refined(features, (0, 0.0, 5 / 3), (0, 5 / 3, 4.0)) == [(0.0, 1.667, 0.1), (1.667, 4.0, 0.55)]
+
+
 def test_the_curve_decides_inside_a_long_shot() -> None:
     curve = [0.9] * 8 + [0.1] * 10 + [0.8] * 6 + [0.1] * 26
     features = videos(curve, starts={0: [0, 8.0]})

@@ -15,7 +15,7 @@ from moviola.errors import DataError
 from moviola.retrieval.refiners import CurveRefiner, Refined
 from moviola.retrieval.refiners.trained import TrainedRefiner
 from moviola.retrieval.trained_refiners import REFINERS
-from moviola.search import Library
+from moviola.search import Library, LikeMoment, SearchOptions
 from moviola.types import Moment
 
 Trained = Callable[..., Path]
@@ -79,6 +79,19 @@ def test_only_a_refiner_without_calibration_is_asked_for_what_chance_gives(
     library.use(refiner=trained("reel"))
     evidence.clear()
     assert answers(library)[0] and len(evidence) > proposals
+
+
+def test_coarse_moments_like_a_picture_are_set_against_chance_in_the_space_of_stage_1(
+    library: Library, trained: Trained
+) -> None:
+    library.use(stage1=trained("spr-stage1"))
+    searcher, like = library._searcher, LikeMoment("film0", 2.0)
+    gatherer = searcher._gatherer(searcher._viewer.view(), SearchOptions(refine=False))
+    found, stages = gatherer.seen(like, None), gatherer.stages(like)
+    assert stages is not None and len(found) > 1
+    chance = stages.cosines.segment_chance(stages.vectors(gatherer.features(like))[0])
+    expected = chance.scores(np.array([one.match for one in found]))
+    np.testing.assert_allclose([one.score for one in found], expected)
 
 
 def test_the_least_score_is_the_least_probability(library: Library, trained: Trained) -> None:

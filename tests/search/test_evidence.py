@@ -12,9 +12,21 @@ import pytest
 from moviola.errors import InvalidValue
 from moviola.retrieval import CurveRefiner, Refiner, ShotRefiner
 from moviola.retrieval.phrases import phrases_of
-from moviola.search import By, Library, LikeMoment, SearchOptions, SearchQuery, Text, WeightedSum, answers
+from moviola.search import (
+    By,
+    Filter,
+    Library,
+    LikeMoment,
+    SearchOptions,
+    SearchQuery,
+    Text,
+    WeightedSum,
+    answers,
+    searcher,
+)
 from moviola.search.evidence import EvidenceGatherer
-from moviola.types import Query
+from moviola.search.found import Found
+from moviola.types import Query, Span
 
 RED, GREEN = Text("a red square"), Text("something green")
 
@@ -128,6 +140,31 @@ def test_cues_that_come_in_between_two_counts_change_no_more_than_a_weight(
     counts = {**library.catalogue.cue_counts(), "subtitle": 1}  # two cues have "the"
     monkeypatch.setattr(library.catalogue, "cue_counts", lambda: counts)
     assert [m.span for m in library.search("the umbrella", by="subtitles")] == [m.span for m in expected]
+
+
+def test_kinds_of_cues_are_read_once_per_state_of_the_library(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Text in pictures is not compared by meaning; there may be hundreds of thousands of these cues."""
+    read, own = list[object](), library.catalogue.recognised_cues
+    monkeypatch.setattr(library.catalogue, "recognised_cues", lambda kinds: read.append(kinds) or own(kinds))
+    found = library.search("the umbrella")
+    assert library.search("the umbrella") == found and library.search("the harbour") and len(read) == 1
+    library.remove(["film1"])
+    library.search("the umbrella")
+    assert len(read) == 2
+
+
+def test_duplicates_do_not_count_among_the_moments_that_pass_a_filter(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = library.catalogue.video("film0").row
+    spans = [Span(0, 4), Span(0, 4.5), Span(8, 12), Span(16, 20)]
+    found = [Found(row, span, 0.5, "visual") for span in spans]
+    monkeypatch.setattr(searcher, "SEGMENTS", 2)
+    monkeypatch.setattr(searcher, "candidates", lambda gatherer, query, rows, segments: found[:segments])
+    options = SearchOptions(top_k=2, by="visual", filter=Filter(moment_length=(1.0, None)))
+    assert [m.span for m in library.search(RED, options)] == [spans[0], spans[2]]
 
 
 def _reads_phrases(library: Library) -> None:

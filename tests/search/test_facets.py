@@ -15,7 +15,7 @@ from moviola.types import Capture, Cue
 VIDEOS = {
     "holiday/beach/a": (8.0, Capture("2023-05-01T23:30:00-07:00", "tags", 52.52, 13.4, "Apple", "iPhone 15")),
     "holiday/beach/b": (30.0, Capture("2023-05-02T10:00:00", "tags", 52.52, 13.4, "Apple", "iPhone 15 Pro")),
-    "holiday/city/c": (90.0, Capture("2024-01-01T00:30:00", "tags", -33.9, 151.2, "Apple", "iPhone 15")),
+    "holiday/city/c": (90.0, Capture("2024-01-01T00:30:00", "tags", -33.9, 151.2, "APPLE", "iPhone 15")),
     "work/deep/d": (9000.0, Capture("2019-07-04T12:00:00", "name")),
 }  # fmt: skip
 

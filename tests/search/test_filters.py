@@ -56,9 +56,17 @@ def test_folders_and_patterns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert Filter(folder="beach").rows(videos) == {0, 1}
     assert Filter(folder=str(tmp_path / "beach" / "deep")).rows(videos) == {1}
     assert Filter(folder="*/beach*/*.mp4").rows(videos) == {0, 2}
+    assert Filter(folder="/").rows(videos) == {0, 1, 2}
     for folder in ("street", "*.avi"):
         with pytest.raises(NotFound, match="no video of this library is in this folder"):
             Filter(folder=folder).rows(videos)
+
+
+def test_names_of_folders_may_look_like_patterns() -> None:
+    paths = ("/films/[2020] sea/a.mp4", "/films/what?/b.mp4", "/films/whats/c.mp4")
+    videos = {row: video(row, path) for row, path in enumerate(paths)}
+    assert Filter(folder="/films/[2020] sea").rows(videos) == {0}
+    assert Filter(folder="/films/what?\n/films/[2020] sea").rows(videos) == {0, 1}
 
 
 def test_all_conditions_must_hold() -> None:
@@ -76,6 +84,7 @@ def test_all_conditions_must_hold() -> None:
         ("-50%..-10", 200.0, (100.0, 190.0)),
         ("30..90", 60.0, (30.0, 60.0)),
         ("-90..", 60.0, (0.0, 60.0)),
+        ("50%..-0", 60.0, (30.0, 60.0)),
     ],
 )
 def test_positions(where: str, duration: float, stretch: tuple[float, float]) -> None:
@@ -95,6 +104,12 @@ def test_positions(where: str, duration: float, stretch: tuple[float, float]) ->
         ({"taken": "0001"}, "taken 0001-01-01 .* years from 0002"),
         ({"where": "120%.."}, "at most 100%"),
         ({"where": "x.."}, "'x' is no time"),
+        ({"where": "60..30"}, "where 60.0..30.0: the first must not be above"),
+        ({"where": "-10%..-20%"}, "must not be above"),
+        ({"taken": "2023-00"}, "no such day"),
+        ({"taken": "2023-05-00"}, "no such day"),
+        ({"video_length": f"{'1' * 400}:00:00.."}, "is no time"),
+        ({"video_length": f"{'1' * 5000}:00:00.."}, "is no time"),
     ],
 )
 def test_what_is_written_otherwise_is_refused(fields: dict[str, str], message: str) -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moviola.search.found import Found
-from moviola.search.fusion import fused
+from moviola.search.fusion import fused, without_copies
 from moviola.types import Span
 
 
@@ -60,3 +60,23 @@ def test_words_of_two_kinds_support_each_other() -> None:
         "speech",
         2.0,
     )
+
+
+class Copies:
+    """Of three videos, the first shows what each of the others shows."""
+
+    def copies_of(self, row: int) -> frozenset[int]:
+        return frozenset({1, 3, 9}) - {row}
+
+    def there(self, row: int, span: Span, other: int) -> Span | None:
+        return span if row == 1 else None
+
+
+@pytest.mark.parametrize("rows", [(3, 9), (9, 3)])
+def test_a_copy_of_two_moments_is_folded_into_the_better_one(rows: tuple[int, int]) -> None:
+    """In an order of sets, it was folded into that of row 9."""
+    found = [Found(rows[0], Span(8, 18), 0.9, "visual"), Found(rows[1], Span(0, 10), 0.8, "visual")]
+    found.append(Found(1, Span(4, 14), 0.7, "visual"))
+    names = {row: f"v{row}" for row in (1, 3, 9)}
+    kept = without_copies(found, names, Copies())  # type: ignore[arg-type]
+    assert [[copy.video_id for copy in one.copies] for one in kept] == [["v1"], []]

@@ -28,7 +28,7 @@ from moviola.search.found import Found
 from moviola.search.last_answer import query_from_json, query_to_json
 from moviola.search.queries import as_query, compose
 from moviola.search.relevance_curve import score_curve
-from moviola.types import Moment
+from moviola.types import Moment, Span
 
 RED, GREEN = Text("a red square"), Text("something green")
 BLOCK = MarkedMoment("film0", 3.0, 6.0)
@@ -167,7 +167,7 @@ def test_a_curve_falls_where_it_looks_like_what_is_excluded(library: Library) ->
 
 @pytest.mark.parametrize("rate", [1, 3, 10])
 def test_each_clip_of_a_curve_is_compared_by_itself(library: Library, rate: int) -> None:
-    """At 10 clips a second, the bounds of one in ten round into a neighbour."""
+    """At 3 and at 10 clips a second, bounds of some clips round into a neighbour."""
     searcher, compared = library._searcher, list[tuple[int, int]]()
     view = searcher._viewer.view()
     features = replace(view.features, clip_seconds=1 / rate, counts=view.features.counts * 0 + 100)
@@ -180,7 +180,8 @@ def test_each_clip_of_a_curve_is_compared_by_itself(library: Library, rate: int)
 
     gatherer.likeness = likeness  # type: ignore[method-assign, assignment]
     score_curve(gatherer, Marked(None, (BLOCK,)), video)
-    assert compared == [(clip, clip + 1) for clip in range(100)]
+    likeness([Found(video.row, Span(clip / rate, (clip + 1) / rate), 0.0, "visual") for clip in range(100)])
+    assert compared == [(clip, clip + 1) for clip in range(100)] * 2
 
 
 def test_marks_that_are_nowhere_are_named(library: Library) -> None:

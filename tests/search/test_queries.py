@@ -72,6 +72,11 @@ def test_words_stand_for_texts() -> None:
     assert as_query("a dog") == dog
 
 
+def test_accents_may_be_characters_of_their_own() -> None:
+    """As macOS writes them; words would be divided there."""
+    assert Text("u\u0308ber") == as_query("u\u0308ber") == Text("über")
+
+
 def test_they_say_what_they_ask() -> None:
     query = (Text("a dog") + 0.5 * LikeMoment("beach", 12)).then("rain", gap=30).without("snow")
     assert str(query) == "a dog + 0.5 like beach@12, within 30 s then rain; not snow"

@@ -9,6 +9,7 @@ with the frames converted to the rate of the list, to the nearest.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -76,15 +77,18 @@ def write_markers(timeline: Timeline, out: Path, *, of_video: bool = False) -> N
 def reel_names(videos: Iterable[SourceVideo]) -> dict[str, str]:
     """A reel name for each video by id: letters and digits of its file's name, no two alike."""
     names: dict[str, str] = {}
+    taken: set[str] = set()
+    numbers: dict[str, int] = defaultdict(lambda: 1)
     for video in videos:
         if video.video_id in names:
             continue
         plain = re.sub(r"[^A-Z0-9]", "", video.path.stem.upper())[:_REEL] or "REEL"
-        name, number = plain, 1
-        while name in names.values():
-            number += 1
-            name = f"{plain[: _REEL - len(str(number))]}{number}"
+        name = plain
+        while name in taken:
+            numbers[plain] += 1
+            name = f"{plain[: _REEL - len(str(numbers[plain]))]}{numbers[plain]}"
         names[video.video_id] = name
+        taken.add(name)
     return names
 
 

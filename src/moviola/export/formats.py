@@ -266,15 +266,17 @@ def _chapters_by_video(export: Export) -> Written:
     by_video: dict[str, list[Selection]] = defaultdict(list)
     for selection in export.chosen:
         by_video[selection.moment.video_id].append(selection)
-    files: dict[Path, str] = {}
+    files: list[Path] = []
+    taken: set[str] = set()  # some file systems compare names without case
     for video_id, own in by_video.items():
         stem = plain = file_stem(video_id)
         number = 1
-        while (path := export.out / f"{stem}.vtt") in files:
+        while stem.casefold() in taken:
             number += 1
             stem = f"{plain}-{number}"
-        files[path] = video_id
-        write_video_chapters(own, path)
+        taken.add(stem.casefold())
+        files.append(export.out / f"{stem}.vtt")
+        write_video_chapters(own, files[-1])
     return Written(tuple(files))
 
 

@@ -111,13 +111,14 @@ def gather_features(
         segment_clips: clips of a segment.
         encoder: name and revision of the features' encoder; models trained on others are refused.
         raw: models use the rows unchanged; else each is normalised when read.
-        max_tokens: maximum rows of a query, with its vector; None keeps all.
+        max_tokens: maximum rows of a query, >= 1, with its vector, which is always kept; None keeps all.
         slack: maximum difference of the streams of a video, which is cut to the shortest.
 
     Raises:
         InvalidValue: ``out`` is not empty, or the lengths do not fit ``clip_seconds``.
         NotFound: missing features of videos or queries; the message names the first and their number.
-        DataError: a video's streams differ in length, it has no rows, or a query's vector is not one row.
+        DataError: a video's streams differ in length, a video or a query has no rows, or a query's vector is
+            not one row.
     """
     require_new_folder(out)
     names = tuple(durations)
@@ -161,8 +162,9 @@ def _query(files: PublishedFiles, key: str, max_tokens: int | None) -> NDArray[n
     """Rows of a query (n, d), its vector last."""
     rows = files.queries.features.read(key)
     if files.query_vectors is None:
-        return rows[:max_tokens]
-    vector = files.query_vectors.features.read(key)
+        rows, vector = rows[:-1], rows[-1:]
+    else:
+        vector = files.query_vectors.features.read(key)
     return np.concatenate([rows[: None if max_tokens is None else max_tokens - 1], vector])
 
 
@@ -198,7 +200,11 @@ def _odd_lengths(counts: Mapping[str, int], seconds: Mapping[str, float], clip_s
 def _require_queries(files: PublishedFiles, keys: Sequence[str], key: str) -> None:
     """Raise unless all queries have features, and vectors that can be appended to their tokens."""
     files.queries.require(keys, f"queries (by {key})")
-    if files.query_vectors is not None:
+    if files.query_vectors is None:
+        for query in keys:
+            if not files.queries.features.shape(query)[0]:
+                raise DataError(f"{files.queries.path}: {query}: no rows; leave the query out")
+    else:
         files.query_vectors.require(keys, f"queries (by {key})")
         for query in keys:
             shape, dim = files.query_vectors.features.shape(query), files.queries.features.shape(query)[1]

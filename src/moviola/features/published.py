@@ -172,8 +172,17 @@ def _safetensors(path: Path) -> NDArray[Any]:
         names = list(file.keys())
         if len(names) != 1:
             raise DataError(f"{path}: {len(names)} tensors; one per file is expected in a folder")
-        array: NDArray[Any] = file.get_tensor(names[0])
-        return array
+        return _tensor(path, file, names[0])
+
+
+def _tensor(path: Path, file: Any, name: str) -> NDArray[Any]:
+    try:
+        array: NDArray[Any] = file.get_tensor(name)
+    except (TypeError, AttributeError) as error:  # of bfloat16, of 8 bits
+        raise DataError(
+            f"{path}: {name}: NumPy has no such numbers ({error}); save them in float16 or float32"
+        ) from error
+    return array
 
 
 _ONE_ARRAY: dict[str, Callable[[Path], NDArray[Any]]] = {".npy": _npy, ".safetensors": _safetensors}
@@ -198,7 +207,7 @@ class _Safetensors:
         return _as_shape(tuple(self._file.get_slice(self._known(key)).get_shape()), f"{self._path}: {key}")
 
     def read(self, key: str) -> NDArray[np.float32]:
-        return _as_rows(self._file.get_tensor(self._known(key)), f"{self._path}: {key}")
+        return _as_rows(_tensor(self._path, self._file, self._known(key)), f"{self._path}: {key}")
 
 
 def open_features(path: Path) -> FeatureFiles:

@@ -22,6 +22,10 @@ __all__ = ["FeatureRows", "Integers", "VideoFeatures", "clips_by_video", "normal
 
 Integers = NDArray[np.int64]
 
+# Distance, in clips, within which a time is the beginning of a clip: times are multiples of the length of a
+# clip or of a frame, and dividing them may miss the whole number.
+_ROUNDING = 1e-6
+
 
 def clips_by_video(video: Integers, clip: Integers) -> tuple[list[tuple[int, Integers]], Integers]:
     """Clips (n,) of videos by place (n,), each once, so that what is stored of a video is read once.
@@ -190,6 +194,14 @@ class VideoFeatures:
     def with_fresh_cache(self, most_bytes: int = 1 << 32) -> VideoFeatures:
         """The same videos with an empty cache in memory, for a model whose weights change."""
         return replace(self, cache=MemoryCache(most_bytes))
+
+    def clips_at(self, seconds: Any) -> Integers:
+        """The clip (n,) during which each time (n,) of a video falls, also behind its end."""
+        return np.floor(np.asarray(seconds) / self.clip_seconds + _ROUNDING).astype(np.int64)
+
+    def clips_from(self, seconds: Any) -> Integers:
+        """The first clip (n,) that begins at or after each time (n,) of a video, also behind its end."""
+        return np.ceil(np.asarray(seconds) / self.clip_seconds - _ROUNDING).astype(np.int64)
 
     def clip_spans(
         self, video: int | Integers, start: Any, end: Any

@@ -110,5 +110,5 @@ def _number(text: str, options: dict[str, str], name: str, default: float, limit
 
 
 def _refused(text: str, reason: str) -> InvalidValue:
-    shown = re.sub(r"(token=)[^&#]*", r"\1…", re.sub(r"//[^/@]*@", "//…@", text))
+    shown = re.sub(r"//.*@", "//…@", re.sub(r"(?i)(token=)[^&#]*", r"\1…", text))
     return InvalidValue(f"index {shown!r}: {reason}")

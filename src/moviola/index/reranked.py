@@ -123,12 +123,16 @@ class RerankedIndex(TrainedIndex):
         self._main = None
 
     def _train(self, ids: Ids, vectors: Rows) -> None:
-        folder = Path(tempfile.mkdtemp(prefix="moviola-index-"))
-        path = folder / "main"
         arrays = learnt_lists(vectors)
-        write_arrays(path, {"ids": (ids, "<i8"), **arrays, "vectors": (vectors, "<f2")})
-        self._main = _Main.of(path)
-        weakref.finalize(self._main, shutil.rmtree, folder, ignore_errors=True)
+        folder = Path(tempfile.mkdtemp(prefix="moviola-index-"))
+        try:
+            write_arrays(folder / "main", {"ids": (ids, "<i8"), **arrays, "vectors": (vectors, "<f2")})
+            main = _Main.of(folder / "main")
+        except BaseException:  # a full disk above all
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        weakref.finalize(main, shutil.rmtree, folder, ignore_errors=True)
+        self._main = main
 
     # -- searching -----------------------------------------------------------------------------------------
 

@@ -50,13 +50,14 @@ class TrainedIndex(Index):
     def build(self, ids: Ids, vectors: Rows) -> None:
         """Learn from these vectors and replace all others; see :meth:`moviola.index.Index.build`."""
         ids = self._checked_all(ids, vectors)
-        self._sorted, self.origin = None, ""
-        self._gone, self._recent = ids[:0], FlatIndex(self.dim)
-        if len(ids) >= self.LEAST:
+        enough = len(ids) >= self.LEAST
+        if enough:  # first of all: where it fails, for one on a full disk, the index stays as it was
             order = np.argsort(ids)
             in_order = bool((np.diff(order) == 1).all())
             self._train(ids[order], vectors if in_order else vectors[order])
-        else:
+        self._sorted, self.origin = None, ""
+        self._gone, self._recent = ids[:0], FlatIndex(self.dim)
+        if not enough:
             self._forget()
             self._add_all(ids, vectors)
 

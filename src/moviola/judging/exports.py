@@ -106,7 +106,8 @@ def import_ratings(task: JudgingTask, path: Path) -> dict[str, str]:
     """
     refused = {}
     ratings = read_ratings(path)
-    names = {worker: task.sign_in(worker) for worker in {rating.worker for rating in ratings}}
+    # In their order: of two spellings of a name, the first one stands.
+    names = {worker: task.sign_in(worker) for worker in dict.fromkeys(rating.worker for rating in ratings)}
     for rating in ratings:
         try:
             task.answer(names[rating.worker], rating.pair_id, rating.relevance)

@@ -242,8 +242,8 @@ def make_task(
     names = Counter([*dict.fromkeys(systems or SYSTEMS), *(file.stem for file in run_files)])
     if twice := [name for name, count in names.items() if count > 1]:
         raise InvalidValue(f"{twice[0]}: two systems of that name; rename the run file")
-    runs = library_runs(library, queries, depth=depth, systems=systems, progress=progress)
-    runs |= {file.stem: read_run(file) for file in run_files}
+    given = {file.stem: read_run(file) for file in run_files}  # before a search that may take long
+    runs = library_runs(library, queries, depth=depth, systems=systems, progress=progress) | given
     durations = {video.video_id: video.duration for video in library.videos()}
     pooled = pool(queries, runs, durations, depth=depth, merge_above=merge_above)
     JudgingTask.create(path, pooled.pairs, settings or TaskSettings()).close()

@@ -39,6 +39,7 @@ class CueSearch:
 
     def __init__(self, store: LibraryStore) -> None:
         self._store = store
+        self._known: tuple[int, dict[frozenset[CueKind], NDArray[np.int64]]] = -1, {}
 
     def moments(
         self,
@@ -103,25 +104,33 @@ class CueSearch:
     ) -> Evidence:
         if vector is None or view.cues is None or len(view.cues) == 0 or not kinds:
             return
-        allowed = self._allowed(view.cues.ids(), rows, kinds)
+        allowed = self._allowed(view, view.cues.sorted_ids(), rows, frozenset(kinds))
         scores, pieces = view.cues.search(vector[None], _CUES, allowed=allowed)
         found, numbers = unpack_ids(pieces[0])
         columns = (found.tolist(), numbers.tolist(), _MEANING.scores(scores[0]).tolist())
         yield from (((row, number), score) for row, number, score in zip(*columns, strict=True))
 
     def _allowed(
-        self, ids: NDArray[np.int64], rows: frozenset[int] | None, kinds: Collection[CueKind]
+        self, view: View, ids: NDArray[np.int64], rows: frozenset[int] | None, kinds: frozenset[CueKind]
     ) -> NDArray[np.int64] | None:
-        """The ids of the index to search; None for all."""
-        wanted = np.ones(len(ids), bool)
+        """Those of all ids of the index that are to be searched; None for all."""
+        allowed = ids if kinds == set(CUE_KINDS) else self._of_kinds(view, ids, kinds)
         if rows is not None:
-            wanted &= np.isin(unpack_ids(ids)[0], list(rows))
-        if others := set(CUE_KINDS) - set(kinds):
+            allowed = allowed[np.isin(unpack_ids(allowed)[0], list(rows))]
+        return None if len(allowed) == len(ids) else allowed
+
+    def _of_kinds(self, view: View, ids: NDArray[np.int64], kinds: frozenset[CueKind]) -> NDArray[np.int64]:
+        """Those of the ids that are cues of some kinds; read once per state of the library."""
+        generation, known = self._known
+        if generation != view.generation:
+            known = {}
+        if kinds not in known:
             said = "subtitle" in kinds
-            pieces = self._store.catalogue.recognised_cues(others if said else set(kinds))
+            pieces = self._store.catalogue.recognised_cues(set(CUE_KINDS) - kinds if said else kinds)
             videos, numbers = np.array(pieces, dtype=np.int64).reshape(-1, 2).T
-            wanted &= np.isin(ids, segment_ids(videos, numbers), invert=said)
-        return None if wanted.all() else ids[wanted]
+            known = known | {kinds: ids[np.isin(ids, segment_ids(videos, numbers), invert=said)]}
+            self._known = view.generation, known
+        return known[kinds]
 
 
 def _joined(

@@ -204,11 +204,13 @@ class EvidenceGatherer:
             self.search([thing], rows, segments)
             self._seen[key] = []
             if key in self._hits:
-                retrieval = self.stages(thing)
+                retrieval, features = self.stages(thing), self.features(thing)
                 assert retrieval is not None
+                # Coarse moments of a trained stage 1 have cosines of its space, not of the encoder's.
+                coarse = retrieval.stage1.trained and retrieval.refiner is None
                 moments = retrieval.moments(
-                    self.features(thing), retrieval.merged(self._hits[key]), scale=self._scales.get(thing),
-                    distinct=False,
+                    features, retrieval.merged(self._hits[key]), distinct=False,
+                    scale=None if coarse else self._scales.get(thing),
                 )  # fmt: skip
                 self._seen[key] = self._found(moments, _kind(thing))
         return self._seen[key]
@@ -326,9 +328,9 @@ class EvidenceGatherer:
         place = features.place_of(found.row)
         if place is None:
             return (0, 0), None
-        count, seconds = int(features.counts[place]), features.clip_seconds
-        first = min(int(found.span.start / seconds), count - 1)
-        return (first, min(max(math.ceil(found.span.end / seconds), first + 1), count)), place
+        count = int(features.counts[place])
+        first = min(int(features.clips_at(found.span.start)), count - 1)
+        return (first, min(max(int(features.clips_from(found.span.end)), first + 1), count)), place
 
     def alike(self, marks: Marks, rows: Rows, segments: int) -> list[Found]:
         """Moments similar to right marks, whatever the text of the query; their scores are set later."""
@@ -470,7 +472,7 @@ class EvidenceGatherer:
         place = features.place_of(video.row)
         if place is None or term.time >= video.duration:
             raise _no_frame(term, video.duration, place is not None)
-        clip = min(int(term.time / features.clip_seconds), int(features.counts[place]) - 1)
+        clip = min(int(features.clips_at(term.time)), int(features.counts[place]) - 1)
         return features.read(place, clip, clip + 1)
 
 

@@ -111,7 +111,7 @@ def _count(store: LibraryStore, videos: Sequence[VideoRow]) -> FacetCounts:
         folders=_folder_counts(folders.values()),
         days=dict(sorted(days.items())),
         lengths=tuple(lengths),
-        cameras=_most_first(cameras),
+        cameras=_most_first(_without_case(cameras)),
         places=_place_counts(points),
         tags={},
         evidence=_evidence(store, videos),
@@ -136,6 +136,15 @@ def _evidence(store: LibraryStore, videos: Sequence[VideoRow]) -> dict[By, int]:
         store, store.catalogue.generation, {one.row: one for one in videos}
     ).distinguishable
     return {by: count for by, count in counts.items() if count}
+
+
+def _without_case(counts: Counter[str]) -> Counter[str]:
+    """Counts under the most frequent spelling of each name: filters ignore case."""
+    spelling: dict[str, str] = {}
+    joined: Counter[str] = Counter()
+    for name, count in counts.most_common():
+        joined[spelling.setdefault(name.casefold(), name)] += count
+    return joined
 
 
 def _most_first(counts: Mapping[str, int]) -> dict[str, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Collection, Mapping
 from contextlib import suppress
@@ -39,7 +40,12 @@ class Position:
     def seconds(self, duration: float) -> float:
         """Seconds from the start of a video of some length, in [0, duration]."""
         value = self.value * duration if self.share else self.value
-        return min(max(value + duration if self.value < 0 else value, 0.0), duration)
+        return min(max(value + duration if self.from_end else value, 0.0), duration)
+
+    @property
+    def from_end(self) -> bool:
+        """Whether it is counted from the end; ``-0`` is the end."""
+        return math.copysign(1.0, self.value) < 0
 
     @classmethod
     def parse(cls, text: str, what: str) -> Self:
@@ -99,8 +105,8 @@ class Filter:
     """Conditions on an answer; all that are given must hold.
 
     Attributes:
-        folder: only videos in this folder or below; with ``*``, ``?`` or ``[`` a pattern for the whole path
-            of a file, such as ``*/holiday/*.mov``. Several, one a line: videos in any of them.
+        folder: only videos in this folder or below; with ``*``, ``?`` or ``[`` also a pattern for the whole
+            path of a file, such as ``*/holiday/*.mov``. Several, one a line: videos in any of them.
         modified: only videos whose files were last changed between these times; local times without a zone.
         video_length: of the whole video, seconds.
         moment_length: of the moment, seconds.
@@ -146,6 +152,9 @@ class Filter:
         for bound in self.where:
             if bound is not None and not math.isfinite(bound.value):
                 raise InvalidValue(f"where {bound.value}: give finite positions")
+        low, high = self.where
+        if low and high and (low.share, low.from_end) == (high.share, high.from_end):
+            _require_order("where", low.value, high.value)  # others depend on the length of a video
 
     @classmethod
     def parse(
@@ -258,12 +267,13 @@ class Filter:
         )
         lines = _lines(self.folder)
         patterns = [line for line in lines if _is_pattern(line)]
-        folders = {self._resolved(line) for line in lines if not _is_pattern(line)}
+        # A folder's name may look like a pattern.
+        folders = tuple(os.path.normcase(self._resolved(line)).rstrip(os.sep) + os.sep for line in lines)
         found = {
             row
             for row, path in paths
-            if any(fnmatchcase(path, pattern) for pattern in patterns)
-            or (folders and not folders.isdisjoint(Path(path).parents))
+            if os.path.normcase(path).startswith(folders)
+            or any(fnmatchcase(path, pattern) for pattern in patterns)
         }
         if not found:
             raise NotFound(
@@ -347,7 +357,7 @@ def _period(text: str, what: str) -> tuple[datetime, datetime]:
         return moment, moment
     year, month, day = (int(part) if part else None for part in match.groups())
     try:
-        first = datetime(year or 1, month or 1, day or 1)
+        first = datetime(year or 1, 1 if month is None else month, 1 if day is None else day)
         if day is not None:
             after = first + timedelta(days=1)
         elif month is not None:

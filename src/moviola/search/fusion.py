@@ -109,17 +109,17 @@ def without_copies(found: Sequence[Found], video_ids: Mapping[int, str], known: 
     kept: list[Found] = []
     places: dict[int, list[int]] = defaultdict(list)
     for moment in found:
-        for row in known.copies_of(moment.row) & places.keys():
-            there = known.there(moment.row, moment.span, row)
-            same = [
-                place
-                for place in places[row]
-                if there and kept[place].span.intersection(there) >= there.duration / 2
-            ]
-            if same:
-                copied = CopiedMoment(video_ids[moment.row], moment.span.start, moment.span.end)
-                kept[same[0]] = replace(kept[same[0]], copies=(*kept[same[0]].copies, copied))
-                break
+        same = [
+            place
+            for row in known.copies_of(moment.row) & places.keys()
+            if (there := known.there(moment.row, moment.span, row))
+            for place in places[row]
+            if kept[place].span.intersection(there) >= there.duration / 2
+        ]
+        if same:
+            best = kept[min(same)]
+            copied = CopiedMoment(video_ids[moment.row], moment.span.start, moment.span.end)
+            kept[min(same)] = replace(best, copies=(*best.copies, copied))
         else:
             places[moment.row].append(len(kept))
             kept.append(moment)

@@ -83,7 +83,7 @@ class _Term(SearchQuery):
 
 @dataclass(frozen=True, slots=True)
 class Text(_Term):
-    """Words for what is seen or said.
+    """Words for what is seen or said, in Unicode's normal form C.
 
     Raises:
         InvalidValue: no words.
@@ -92,6 +92,7 @@ class Text(_Term):
     text: str
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "text", unicodedata.normalize("NFC", self.text))
         if not self.text.strip():
             raise InvalidValue("the text of a query is empty; say what to look for")
         try:

@@ -10,6 +10,7 @@ Speech during a clip adds to it as in a search (:mod:`moviola.search.fusion`).
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,9 +90,8 @@ class _Curve:
     def _marked(self, query: Marked) -> Floats:
         """(n,) in [0, 1]: the scores of each clip, changed by marks."""
         before = None if query.query is None else self.scores(query.query)
-        # Well inside each clip: rounding of its bounds would add a neighbour.
-        edges = (np.arange(len(self._times))[:, None] + (0.25, 0.75)) * self._seconds
-        clips = [Found(self._video.row, Span(*inside), 0.0, "visual") for inside in edges.tolist()]
+        bounds = (np.arange(len(self._times) + 1) * self._seconds).tolist()
+        clips = [Found(self._video.row, Span(*own), 0.0, "visual") for own in pairwise(bounds)]
         vectors, shown = self._gatherer.likeness(clips)
         if not len(shown):
             return np.zeros(len(clips)) if before is None else before

@@ -18,7 +18,7 @@ from moviola.search.answers import candidates
 from moviola.search.cues import CueSearch
 from moviola.search.evidence import EvidenceGatherer, Rows
 from moviola.search.found import Found, SearchResult
-from moviola.search.fusion import ranked
+from moviola.search.fusion import folded, ranked
 from moviola.search.name_evidence import NameSearch
 from moviola.search.options import KINDS, By, SearchOptions
 from moviola.search.queries import Marked, SearchQuery, Text, as_query
@@ -133,7 +133,7 @@ class Searcher:
         segments, retrieval = SEGMENTS, gatherer.texts
         kept = passing(segments)
         most = min(_DEEPEST, len(retrieval.index)) if retrieval is not None else 0
-        while options.filter.of_moments and len(kept) < options.top_k and segments < most:
+        while options.filter.of_moments and segments < most and len(_distinct(kept)) < options.top_k:
             segments *= 4
             kept = passing(segments)
         return kept
@@ -215,6 +215,10 @@ class Searcher:
             if self._names is None or self._names[0] is not view:
                 self._names = view, NameSearch.of(self._store, view)
             return self._names[1]
+
+
+def _distinct(found: Sequence[Found]) -> list[Found]:
+    return folded(sorted(found, key=lambda one: -one.score))
 
 
 def _checked(query: Query | SearchQuery) -> SearchQuery:

@@ -29,10 +29,11 @@ def parse_seconds(text: str, what: str) -> float:
     3723.5
     """
     found = _CLOCK.fullmatch(text.strip())
-    seconds = float(found[3]) if found else math.nan
-    if not found or (found[2] is not None and seconds >= 60):
-        raise InvalidValue(f"{what} {text!r} is no time; write seconds (12.5) or a clock time (1:02:03)")
-    return int(found[1] or 0) * 3600 + int(found[2] or 0) * 60 + seconds
+    hours, minutes, seconds = (float(part or 0) for part in found.groups()) if found else (math.inf,) * 3
+    total = hours * 3600 + minutes * 60 + seconds
+    if not found or (found[2] is not None and seconds >= 60) or math.isinf(total):
+        raise InvalidValue(f"{what} {text!r:.100} is no time; write seconds (12.5) or a clock time (1:02:03)")
+    return total
 
 
 def parse_range(

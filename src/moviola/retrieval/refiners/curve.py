@@ -70,7 +70,8 @@ class CurveRefiner(UntrainedRefiner):
         )
         curves = _smoothed_curves(query_vector(queries, query), features, proposals.video, begin, stop)
         seconds = features.clip_seconds
-        inside = _inside(proposals.start / seconds - begin, proposals.end / seconds - begin, stop - begin)
+        behind = features.clips_from(proposals.end) - begin
+        inside = _inside(proposals.start / seconds - begin, behind, stop - begin)
         first, last = self._best_runs(curves, stop - begin, inside)
         own = _means(curves, first, last)
         start, end = features.clip_spans(
@@ -111,17 +112,15 @@ def _clips_between(
     features: VideoFeatures, video: Integers, start: NDArray[np.float64], end: NDArray[np.float64]
 ) -> tuple[Integers, Integers]:
     """The first clip (N,) that a time reaches into, and the one after the last; at least one each."""
-    stop = np.minimum(features.counts[video], np.ceil(end / features.clip_seconds)).astype(np.int64)
-    begin = np.maximum(np.floor(start / features.clip_seconds), 0).astype(np.int64)
+    stop = np.minimum(features.counts[video], features.clips_from(end))
+    begin = np.maximum(features.clips_at(start), 0)
     return np.minimum(begin, stop - 1), stop
 
 
-def _inside(
-    start: NDArray[np.float64], end: NDArray[np.float64], counts: Integers
-) -> tuple[Integers, Integers]:
+def _inside(start: NDArray[np.float64], behind: Integers, counts: Integers) -> tuple[Integers, Integers]:
     """The first clip of proposals among ``counts`` (N,), and the one behind; bounds are counted in clips."""
     first = np.clip(np.rint(start), 0, counts - 1).astype(np.int64)
-    return first, np.clip(np.ceil(end), first + 1, counts).astype(np.int64)
+    return first, np.clip(behind, first + 1, counts)
 
 
 def _smoothed_curves(

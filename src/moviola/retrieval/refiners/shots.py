@@ -84,8 +84,8 @@ class ShotRefiner(UntrainedRefiner):
     ) -> NDArray[np.float64]:
         """Mean similarity (n,) of the best clips that begin in each shot; where none does, of the nearest."""
         last = features.counts[video]
-        first = np.minimum(np.ceil(opens / features.clip_seconds).astype(np.int64), last - 1)
-        stop = np.minimum(np.ceil(closes / features.clip_seconds).astype(np.int64), last)
+        first = np.minimum(features.clips_from(opens), last - 1)
+        stop = np.minimum(features.clips_from(closes), last)
         counts = np.maximum(stop, first + 1) - first
         shot = np.repeat(np.arange(len(video)), counts)
         begin = np.cumsum(counts) - counts
