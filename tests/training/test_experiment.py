@@ -72,6 +72,22 @@ def test_a_model_is_trained_calibrated_and_saved(world: Any, trained: Callable[[
     assert trained("spr-stage1").calibrated is None  # not a refiner
 
 
+def test_without_a_calibration_proposals_have_no_weight(
+    world: Any, trained: Callable[[str], TrainedModel], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("moviola.training.fit_calibration.fit", lambda *_: None)
+    monkeypatch.setattr("moviola.training.recipes.reel.ReelRecipe.proposal_weight", lambda *_: 50.0)
+    monkeypatch.setattr("moviola.training.recipes.reel.ReelRecipe.trims", lambda *_: (0.3, 0.3))
+    stage1 = trained("spr-stage1").folder
+    made = train_model(
+        "reel", world.features, train=world.folder / "train.json", val=world.folder / "val.json",
+        out=tmp_path / "reel", train_videos=world.train_videos, val_videos=world.val_videos,
+        stage1=stage1, segments=6, overrides=[*SETTINGS["reel"], *QUICK],
+    )  # fmt: skip
+    assert "proposal_weight" not in made.facts and made.facts["trims"] == [0.3, 0.3]
+    assert asked(world, made, stage1=stage1).figures == pytest.approx(made.facts["val"])
+
+
 def test_trims_are_kept_and_used(world: Any, trained: Callable[[str], TrainedModel], tmp_path: Path) -> None:
     made, stage1 = trained("reel"), trained("spr-stage1").folder
     folder = shutil.copytree(made.folder, tmp_path / "reel")

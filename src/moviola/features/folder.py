@@ -173,7 +173,17 @@ def describe_folder(
     durations: Mapping[str, float],
     shots: Mapping[str, Sequence[float]] | None = None,
 ) -> FeatureFolder:
-    """Write ``features.json``, which completes a folder of features; returns the folder, opened."""
+    """Write ``features.json``, which completes a folder of features.
+
+    Args:
+        folder: with the arrays.
+        facts: see :class:`moviola.features.source.SourceFacts`.
+        durations: seconds by video id.
+        shots: start times in seconds, rising from 0, of the shots of the videos that are cut, by video id.
+
+    Returns:
+        the folder, opened.
+    """
     about: dict[str, Any] = asdict(facts)
     for size in ("visual_dim", "subtitle_dim", "query_dim"):
         del about[size]  # known from the arrays

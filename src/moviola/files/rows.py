@@ -21,8 +21,7 @@ from moviola.errors import DataError, NotFound
 
 __all__ = [
     "CsvRows", "Rows", "blank_separated_rows", "csv_rows", "json_rows", "line_of", "lines_of", "listed_rows",
-    "number",
-    "parse_json", "read_csv", "read_json", "read_json_lines", "read_text", "span", "text",
+    "number", "parse_json", "read_csv", "read_json", "read_json_lines", "read_text", "span", "text",
 ]  # fmt: skip
 
 _GAP = re.compile(r"[\s,:]*")

@@ -14,9 +14,7 @@ from moviola.features import Integers, VideoFeatures
 from moviola.retrieval.segments import segment_spans
 from moviola.temporal import places_in_groups
 
-__all__ = [
-    "ByQuery", "Hits", "Proposals", "cut_at_shots", "merged_apart", "propose", "trimmed_at_cuts",
-]  # fmt: skip
+__all__ = ["ByQuery", "Hits", "Proposals", "cut_at_shots", "merged_apart", "propose"]
 
 # In a small library 200 segments are a large share, and merging them all makes long proposals: only the best
 # hits, one in a hundred segments, merge with each other; the rest merge among themselves. From 20,000
@@ -230,35 +228,6 @@ def cut_at_shots(proposals: Proposals, features: VideoFeatures, longest: float) 
         np.searchsorted(proposals.query[row], np.arange(len(proposals) + 1)),
         proposals.video[row], opens[keep], closes[keep], proposals.score[row], proposals.rank[row],
     )  # fmt: skip
-
-
-def trimmed_at_cuts(
-    features: VideoFeatures,
-    video: Integers,
-    start: NDArray[np.float64],
-    end: NDArray[np.float64],
-    trims: tuple[float, float],
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Moments without what another shot shows at their ends.
-
-    Args:
-        features: the videos.
-        video: (N,) places of videos.
-        start, end: (N,) seconds.
-        trims: shares (front, back) of a moment's length, each >= 0 and together below 1. A moment begins at
-            the last cut in its first ``front``, and ends at the first cut in its last ``back``.
-
-    Returns:
-        Start and end (N,) in seconds.
-    """
-    if features.shots is None or not any(trims):
-        return start, end
-    videos, own = np.unique(video, return_inverse=True)
-    offsets, edges = features.shot_edges_of(videos)
-    front, back = (share * (end - start) for share in trims)
-    last = np.maximum(places_in_groups(edges, offsets, own, start + front, "right") - 1, 0)
-    first = np.minimum(places_in_groups(edges, offsets, own, end - back), np.diff(offsets)[own] - 1)
-    return np.maximum(start, edges[offsets[own] + last]), np.minimum(end, edges[offsets[own] + first])
 
 
 def _first_of_equals(*columns: NDArray[Any]) -> NDArray[np.bool_]:

@@ -36,6 +36,10 @@ COMPILED: dict[str, Callable[..., Refiner]] = {
 """What runs one on the CPU from compiled graphs, without torch."""
 
 
+# Share of a moment that two trims may take together: something has to be left.
+_MOST_TRIMMED = 0.9
+
+
 def is_refiner(architecture: str) -> bool:
     """Whether models of an architecture are refiners: moviola's own, or a plug-in's."""
     return architecture in REFINERS or plugin("moviola.refiners", architecture) is not None
@@ -129,8 +133,10 @@ def answering_options(extra: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     if not _is_number(weight):
         raise _malformed(folder, "proposal_weight", weight, "no number from 0 on")
     both = type(trims) is list and len(trims) == 2 and all(map(_is_number, trims))
-    if not both or sum(trims) >= 1:
-        raise _malformed(folder, "trims", trims, "not two numbers from 0 on, together below 1")
+    if not both or sum(trims) > _MOST_TRIMMED:
+        raise _malformed(
+            folder, "trims", trims, f"not two numbers from 0 on, together at most {_MOST_TRIMMED}"
+        )
     options = {"proposal_weight": float(weight)} if weight else {}
     return options | ({"trims": (float(trims[0]), float(trims[1]))} if any(trims) else {})
 

@@ -180,13 +180,14 @@ class Experiment:
             else None
         )
         about = facts(self.name, trained, self.source, self.data, self.stage1, calibration=calibration)
-        # Without a calibration, search compares with random windows, to which no stage 1 gave a score.
-        if calibration is not None and answering.proposal_weight:
+        if calibration is None:  # search compares with random windows then, to which no stage 1 gave a score
+            answering = replace(answering, proposal_weight=0.0)
+        if answering.proposal_weight:
             about["proposal_weight"] = answering.proposal_weight
         if any(answering.trims):
             about["trims"] = list(answering.trims)
-        if chosen := answering_options(about, out):
-            about["val"] = judge(how.run(trained.model, val, replace(answering, **chosen)), val)
+        if answering_options(about, out):
+            about["val"] = judge(how.run(trained.model, val, answering), val)
         if self.candidates is not None:
             about["candidates"] = self.candidates
         card = model_card(self.name, asdict(cast("Any", trained.model).config), about)

@@ -50,7 +50,7 @@ class AnswerSettings:
         suppress_above: IoU above which the worse of two refined moments of a video is dropped; 1 keeps all,
             as the release of SPR does.
         proposal_weight: of a proposal's own score, >= 0, which is added to that of its refined moment.
-        trims: shares of a refined moment, see :func:`moviola.retrieval.proposals.trimmed_at_cuts`.
+        trims: shares of a refined moment, see :func:`moviola.retrieval.refiners.trained.trimmed_at_cuts`.
         calibration: calibration of a refiner's scores.
         scored: set :attr:`Moments.score`, the scores that `moviola search` shows.
     """

@@ -121,11 +121,8 @@ def make_imprecise(
     if batch < 1:
         raise InvalidValue(f"batch={batch}: give at least 1")
     given = dict.fromkeys(captions)
-    known = {
-        **read_journal(journal),
-        **(reviewed or {}),
-        "": "",
-    }  # moments that a search found have no caption
+    # Moments that a search found have no caption.
+    known = {**read_journal(journal), **(reviewed or {}), "": ""}
     done = {caption: known[caption] for caption in given if caption in known}
     waiting = [caption for caption in given if caption not in done]
     failed: dict[str, Rewrite] = {}

@@ -174,9 +174,8 @@ def relevant_pairs(
         for other in range(first, count, _BLOCK):
             one, two, value = _above(parts, offsets, rows, slice(other, min(other + _BLOCK, count)), theta)
             found.append((one, two, value))
-            if (
-                other > first
-            ):  # the same pairs the other way round, which a product of its own rounds otherwise
+            # The same pairs the other way round; a product of its own may be rounded in another way.
+            if other > first:
                 found.append((two, one, value))
         if progress:
             progress(rows.stop, count)

@@ -9,14 +9,15 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.features import MAX_TOKENS, QueryFeatures, VideoFeatures
+from moviola.features import MAX_TOKENS, Integers, QueryFeatures, VideoFeatures
 from moviola.models.clip_windows import LABELS, ClipWindows
 from moviola.retrieval.calibration import Calibration
 from moviola.retrieval.encoded_windows import context_windows
-from moviola.retrieval.proposals import Proposals, trimmed_at_cuts
+from moviola.retrieval.proposals import Proposals
 from moviola.retrieval.refiners.contract import CONTEXT, SAME_MOMENT, Refined
+from moviola.temporal import places_in_groups
 
-__all__ = ["Decoded", "TrainedRefiner"]
+__all__ = ["Decoded", "TrainedRefiner", "trimmed_at_cuts"]
 
 Model = TypeVar("Model")
 
@@ -36,7 +37,7 @@ class TrainedRefiner(ABC, Generic[Model]):
         suppress_above: likewise.
         proposal_weight: of a proposal's own score, a cosine, which is added to its moment's; >= 0. SPR's
             refiners have 0.
-        trims: see :func:`moviola.retrieval.proposals.trimmed_at_cuts`. SPR's refiners have none.
+        trims: see :func:`trimmed_at_cuts`. SPR's refiners have none.
     """
 
     in_encoder_space = False
@@ -119,3 +120,32 @@ class TrainedRefiner(ABC, Generic[Model]):
     def max_tokens(self) -> int:
         """Maximum tokens of a query that the model reads."""
         return MAX_TOKENS
+
+
+def trimmed_at_cuts(
+    features: VideoFeatures,
+    video: Integers,
+    start: NDArray[np.float64],
+    end: NDArray[np.float64],
+    trims: tuple[float, float],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Moments without what another shot shows at their ends.
+
+    Args:
+        features: the videos.
+        video: (N,) places of videos.
+        start, end: (N,) seconds.
+        trims: shares (front, back) of a moment's length, each >= 0 and together at most .9. A moment begins
+            at the last cut in its first ``front``, and ends at the first cut in its last ``back``.
+
+    Returns:
+        Start and end (N,) float64 seconds; unchanged where shots are unknown.
+    """
+    if features.shots is None or not any(trims):
+        return start, end
+    videos, own = np.unique(video, return_inverse=True)
+    offsets, edges = features.shot_edges_of(videos)
+    front, back = (share * (end - start) for share in trims)
+    last = np.maximum(places_in_groups(edges, offsets, own, start + front, "right") - 1, 0)
+    first = np.minimum(places_in_groups(edges, offsets, own, end - back), np.diff(offsets)[own] - 1)
+    return np.maximum(start, edges[offsets[own] + last]), np.minimum(end, edges[offsets[own] + first])
