@@ -17,9 +17,6 @@ __all__ = ["Findings"]
 BOUND_CONTEXT, BOUND_GRID = 8.0, 1.0
 """Of the practical upper bound that refiners are compared with: SPR's context, the features' clips."""
 
-RISING = 0.05
-"""Share by which val's best value rises in the last quarter of a training that would gain by a longer one."""
-
 
 class Findings:
     """The jobs of a comparison that are done, and what they found for the test queries.
@@ -71,8 +68,8 @@ class Findings:
         return Results(measures, per_query, tuple(found["query_ids"]), (), (), ())
 
     def converged(self, name: str) -> bool:
-        """Whether val's best value rose by less than :data:`RISING` in the last quarter of each phase."""
-        return all(_late_gain(phase) < RISING for phase in self.result(name)["phases"])
+        """Whether val's best value rose by less than the preset's share in the last quarter of each phase."""
+        return all(_late_gain(phase) < self.preset.rising for phase in self.result(name)["phases"])
 
     def late_gain(self, name: str) -> float:
         """By what share val's best value rose in the last quarter of a training (of its last phase)."""

@@ -132,7 +132,9 @@ class Preset:
             rows out.
         hard_share: of a budget of steps, after which negatives are drawn from the hardest.
         chosen: place in :data:`SETTINGS` by recipe, where it was chosen before; nothing is tried again there.
-        longer: with the rows of :data:`LONGER`.
+        longer: main rows (:data:`MAIN_ROWS`) that are trained with more steps too, and how many times as many.
+        rising: share by which val's best value rises in the last quarter of a training that would gain by a
+            longer one.
         slow_clips: with SPR_ReLo-S on clips of 1.5 s, as the paper's are.
     """
 
@@ -149,7 +151,8 @@ class Preset:
     lines: int = 0
     hard_share: float = HARD_SHARE
     chosen: Mapping[str, int] = field(default_factory=dict)
-    longer: bool = True
+    longer: Mapping[str, int] = field(default_factory=dict)
+    rising: float = 0.05
     slow_clips: bool = False
 
 
@@ -264,19 +267,25 @@ CHOSEN_BEFORE = {
 }  # fmt: skip
 """What ``full`` chose, place in :data:`SETTINGS` by recipe (``results/develop-*.json``)."""
 
+LONGER = {
+    "xml": 2, "reloclnet": 2, "spr-relo": 2, "reel": 2, "conquer-disjoint": 4, "prem": 4, "spr-relo-large": 4,
+}  # fmt: skip
+"""Main rows that are trained with so many times the budget too, whether they gain by more."""
+
 PRESETS: dict[str, Preset] = {
     "small": Preset(
         videos=40, queries=60, films={"develop": 32, "report": 33}, tops=(20,), top=20, seeds=(0,),
-        segments=40, budgets=_budgets(0.005),
+        segments=40, budgets=_budgets(0.005), longer=LONGER,
     ),
     "full": Preset(
         videos=300, queries=500, films={"develop": 51, "report": 52}, tops=TOPS, top=20, seeds=(0, 1, 2),
-        segments=50, budgets=_budgets(1.0),
+        segments=50, budgets=_budgets(1.0), longer=LONGER,
     ),
     "third": Preset(
         videos=300, queries=500, films={"develop": 51, "report": 97}, tops=TOPS, top=20, seeds=(0, 1, 2),
         segments=50, budgets=THIRD_BUDGETS, sizes=THIRD_SIZES, lines=20, hard_share=0.5,
-        chosen=CHOSEN_BEFORE, longer=False, slow_clips=True,
+        chosen=CHOSEN_BEFORE, longer={"prem": 2, "spr-relo-large": 2}, rising=0.02,
+        slow_clips=True,
     ),
 }  # fmt: skip
 """``small`` shows that everything works, in minutes; ``full`` is for a report: hours. ``third`` is planned,
@@ -351,7 +360,8 @@ class _Planner:
         if preset.slow_clips:
             yield self.study("spr-relo-1.5s", "spr-relo", "clips", world="report-1.5s")
         if preset.lines:
-            for row, (recipe, *kind) in WITH_LINES.items():
+            for row in WITH_LINES:
+                recipe, *kind = MAIN_ROWS[row]
                 yield replace(self.study(f"{row}-lines", recipe, "lines", *kind), lines=preset.lines)
 
     def overrides(
@@ -435,7 +445,8 @@ class _Planner:
 
     def studies(self) -> Iterator[Job]:
         """The rows of the ablations."""
-        for row, (recipe, times, *kind) in LONGER.items() if self.preset.longer else ():
+        for row, times in self.preset.longer.items():
+            recipe, *kind = MAIN_ROWS[row]
             yield self.study(f"{row}-longer", recipe, "longer", *kind, times=times)
         for recipe in ("xml", "reloclnet"):
             yield self.study(f"{recipe}-without-hard", recipe, "hard", f"{HARD[recipe]}=1000000")
@@ -468,24 +479,14 @@ class _Planner:
             )  # fmt: skip
 
 
-LONGER: dict[str, tuple[str, int, *tuple[str, ...]]] = {
-    "xml": ("xml", 2),
-    "reloclnet": ("reloclnet", 2),
-    "spr-relo": ("spr-relo", 2),
-    "reel": ("reel", 2),
-    "conquer-disjoint": ("conquer", 4, "model.similarity=disjoint"),
-    "prem": ("prem", 4),
-    "spr-relo-large": ("spr-relo-large", 4),
+MAIN_ROWS: dict[str, tuple[str, ...]] = {
+    **{recipe: (recipe,) for recipe in MODELS if recipe != "conquer"},
+    **{f"conquer-{kind}": ("conquer", f"model.similarity={kind}") for kind in CONQUERS},
 }
-"""Main rows that are trained with so many times the budget too, whether they gain by more: recipe, times,
-and what the row sets besides."""
+"""The main rows but stage 1's: recipe, and what the row sets besides."""
 
-WITH_LINES: dict[str, tuple[str, *tuple[str, ...]]] = {
-    "spr-relo": ("spr-relo",),
-    "reel": ("reel",),
-    "conquer-disjoint": ("conquer", "model.similarity=disjoint"),
-}
-"""Main rows that are trained with subtitle lines as candidates too: recipe, and what the row sets besides."""
+WITH_LINES = ("spr-relo", "reel", "conquer-disjoint")
+"""Main rows that are trained with subtitle lines as candidates too."""
 
 BY_SENTENCES = ("spr-stage1", "spr-relo", "reel", "xml")
 """Trained on labels by :data:`SENTENCES` too."""

@@ -6,7 +6,6 @@ from comparison.figures import MAIN
 from comparison.findings import Findings
 from comparison.plan import (
     BY_SENTENCES,
-    LONGER,
     MORE_QUERIES,
     SENTENCES,
     STRATEGIES,
@@ -38,8 +37,8 @@ def _strategies(found: Findings) -> Table:
 
 def _longer(found: Findings) -> Table:
     rows: dict[str, str] = {}
-    for model in LONGER:
-        rows |= {NAMES[model]: f"{model}-n{found.preset.top}", **more_steps([model])}
+    for model in found.preset.longer:
+        rows |= {NAMES[model]: f"{model}-n{found.preset.top}", **more_steps(found, [model])}
     text = f"N = {found.preset.top}; the schedule is as much longer."
     return table_of(found, "Longer training", rows, ALL, text)
 

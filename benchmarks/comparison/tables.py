@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from comparison.figures import FINE, MAIN, OVER, RECALL_DEPTHS, TYPES
-from comparison.findings import RISING, Findings
+from comparison.findings import Findings
 from comparison.plan import HARD, ORDER, SETTINGS, SHARES, tried_name
 from comparison.rows import ALL, BASELINES, NAMES, REFINERS, ROWS, cells, finished, more_steps
 from comparison.studies import STUDIES
@@ -137,7 +137,7 @@ def _claims(found: Findings) -> Table:
         "steps counted) of those under Longer training too. Reel's differences are given for each seed that "
         "both were trained with, and p is the largest of their paired permutation tests. It is given where "
         "all of them have one sign and val had stopped rising for both models (by less than "
-        f"{RISING:.0%} in the last quarter): of a model that still learned nothing follows."
+        f"{found.preset.rising:.0%} in the last quarter): of a model that still learned nothing follows."
     )
     rows = [*_claims_of_spr(found), *_claims_of_stages(found), *_claims_of_reel(found)]
     return Table("Claims", ("claim", "expected", "found"), rows, text)
@@ -145,7 +145,7 @@ def _claims(found: Findings) -> Table:
 
 def _claims_of_spr(found: Findings) -> Iterator[Row]:
     coarse, (spr, job) = found.test(found.first), _best(found, REFINERS[:3])
-    efforts = (False, True) if any(map(found.done, more_steps(ROWS).values())) else (False,)
+    efforts = (False, True) if any(map(found.done, more_steps(found, ROWS).values())) else (False,)
     for longer in efforts:
         yield from _best_over_best(found, longer=longer)
     if spr:
@@ -169,7 +169,7 @@ def _counted(longer: bool) -> str:
 def _best(found: Findings, models: Sequence[str], *, longer: bool = False) -> tuple[str, str]:
     """Label and job of the best on val among some models, or among those with more steps too; "" if none."""
     jobs = {NAMES[model]: f"{model}-n{found.preset.top}" for model in models}
-    jobs |= more_steps(models) if longer else {}
+    jobs |= more_steps(found, models) if longer else {}
     done = [(label, job) for label, job in jobs.items() if found.done(job)]
     return max(done, key=lambda row: found.val(row[1])[MAIN], default=("", ""))
 
