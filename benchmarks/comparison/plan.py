@@ -132,7 +132,7 @@ class Preset:
             rows out.
         hard_share: of a budget of steps, after which negatives are drawn from the hardest.
         chosen: place in :data:`SETTINGS` by recipe, where it was chosen before; nothing is tried again there.
-        longer: main rows (:data:`MAIN_ROWS`) that are trained with more steps too, and how many times as many.
+        longer: how many times as many steps some main rows (:data:`MAIN_ROWS`) are trained with besides.
         rising: share by which val's best value rises in the last quarter of a training that would gain by a
             longer one.
         slow_clips: with SPR_ReLo-S on clips of 1.5 s, as the paper's are.
