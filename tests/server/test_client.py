@@ -9,6 +9,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from moviola.errors import InvalidValue, LibraryError, NotFound
+from moviola.export import read_moments
 from moviola.server import Client
 from moviola.server.client import ServerError
 from moviola.server.schemas import Job
@@ -34,6 +35,9 @@ def test_search_export_and_clips(library: Client, tmp_path: Path) -> None:
     assert len(answer.moments) == 2 and answer.confident
     library.export(answer.moments, "csv", tmp_path / "found.csv")
     assert (tmp_path / "found.csv").read_text().count("\n") == 3
+    for selected, moment in zip(read_moments(tmp_path / "found.csv")[0], answer.moments, strict=True):
+        known = ("rank", "video_id", "start", "end", "score", "strong", "source", "snippet", "snippet_kind")
+        assert [getattr(selected.moment, name) for name in known] == [getattr(moment, name) for name in known]
     library.clip("harbour", 1, 2, tmp_path / "clip.mp4")
     assert (tmp_path / "clip.mp4").stat().st_size
     assert len(library.curve("umbrella", "harbour").scores) == 12
