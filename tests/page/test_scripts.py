@@ -39,3 +39,50 @@ def test_a_point_in_a_name_is_part_of_it(tmp_path: Path) -> None:
       console.log(JSON.stringify(["trips/holiday.2023", "holiday.2024", "Meeting 12.05", "a.mkv"].map(title)));
     """
     assert run(script, tmp_path) == ["holiday.2023", "holiday.2024", "Meeting 12.05", "a.mkv"]
+
+
+def test_searches_of_the_same_words_are_kept_beside_each_other(tmp_path: Path) -> None:
+    """They differ in a filter, or in a gap; one that is the same is kept once."""
+    script = """
+      const kept = {};
+      serve([
+        ["PUT /api/kept", ({ name, value }) => { kept[name] = value; return {}; }],
+        ["GET /api/kept", () => ({ entries: Object.entries(kept).map(([name, value]) => ({ name, value })) })],
+        ["GET /api/videos", () => ({ videos: [] })],
+      ]);
+      const { NOTHING, currentSearch } = await page("store.js");
+      const { saveButton } = await page("saved.js");
+      const step = (gap) => ({ text: "a cat", gap });
+      const wanted = [
+        {}, {}, { filter: { tag: "best" } }, { filter: { folder: "/x/2023/july" } },
+        { filter: { folder: "/y/2023/july" } }, { then: [step(30)] }, { then: [step(300)] },
+      ];
+      for (const search of wanted) {
+        currentSearch.value = { ...NOTHING, text: "a dog", ...search };
+        saveButton().heard.click();
+        for (let turn = 0; turn < 20; turn += 1) await settled();
+      }
+      console.log(JSON.stringify(Object.entries(kept).map(([name, { filter, gap }]) => [name, filter, gap])));
+    """
+    assert run(script, tmp_path) == [
+        ["a dog", {}, 60],
+        ["a dog, tagged best", {"tag": "best"}, 60],
+        ["a dog, in …/2023/july", {"folder": "/x/2023/july"}, 60],
+        ["a dog, in …/2023/july (2)", {"folder": "/y/2023/july"}, 60],
+        ["a dog, then a cat", {}, 30],
+        ["a dog, then a cat (2)", {}, 300],
+    ]
+
+
+def test_a_search_of_which_something_would_be_lost_is_not_kept(tmp_path: Path) -> None:
+    script = """
+      const { NOTHING, currentSearch } = await page("store.js");
+      const { saveButton } = await page("saved.js");
+      const marked = [{ video_id: "beach", start: 1, end: 2 }];
+      const searches = [{}, { minScore: 0.5 }, { refine: false }, { right: marked }, { wrong: marked }];
+      console.log(JSON.stringify(searches.map((search) => {
+        currentSearch.value = { ...NOTHING, text: "a dog", ...search };
+        return saveButton() !== null;
+      })));
+    """
+    assert run(script, tmp_path) == [True, False, False, False, False]
