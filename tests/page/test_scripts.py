@@ -36,7 +36,8 @@ def run(script: str, tmp_path: Path) -> Any:
 def test_a_point_in_a_name_is_part_of_it(tmp_path: Path) -> None:
     script = """
       const { title } = await page("format.js");
-      console.log(JSON.stringify(["trips/holiday.2023", "holiday.2024", "Meeting 12.05", "a.mkv"].map(title)));
+      const ids = ["trips/holiday.2023", "holiday.2024", "Meeting 12.05", "a.mkv"];
+      console.log(JSON.stringify(ids.map(title)));
     """
     assert run(script, tmp_path) == ["holiday.2023", "holiday.2024", "Meeting 12.05", "a.mkv"]
 
@@ -45,9 +46,10 @@ def test_searches_of_the_same_words_are_kept_beside_each_other(tmp_path: Path) -
     """They differ in a filter, or in a gap; one that is the same is kept once."""
     script = """
       const kept = {};
+      const entries = () => Object.entries(kept);
       serve([
         ["PUT /api/kept", ({ name, value }) => { kept[name] = value; return {}; }],
-        ["GET /api/kept", () => ({ entries: Object.entries(kept).map(([name, value]) => ({ name, value })) })],
+        ["GET /api/kept", () => ({ entries: entries().map(([name, value]) => ({ name, value })) })],
         ["GET /api/videos", () => ({ videos: [] })],
       ]);
       const { NOTHING, currentSearch } = await page("store.js");
@@ -62,7 +64,7 @@ def test_searches_of_the_same_words_are_kept_beside_each_other(tmp_path: Path) -
         saveButton().heard.click();
         for (let turn = 0; turn < 20; turn += 1) await settled();
       }
-      console.log(JSON.stringify(Object.entries(kept).map(([name, { filter, gap }]) => [name, filter, gap])));
+      console.log(JSON.stringify(entries().map(([name, { filter, gap }]) => [name, filter, gap])));
     """
     assert run(script, tmp_path) == [
         ["a dog", {}, 60],
@@ -86,3 +88,41 @@ def test_a_search_of_which_something_would_be_lost_is_not_kept(tmp_path: Path) -
       })));
     """
     assert run(script, tmp_path) == [True, False, False, False, False]
+
+
+def test_sent_videos_wait_for_room_among_the_jobs(tmp_path: Path) -> None:
+    script = """
+      let room = 2;
+      let begun = 0;
+      const started = [];
+      const failed = [];
+      serve([
+        ["POST /api/uploads", () => ({ headers: { Location: `/api/uploads/${(begun += 1)}` } })],
+        ["GET /api/uploads/", (_, path) => ({ path: `/in/${path.split("/").pop()}` })],
+        ["POST /api/jobs", ({ sources }) => {
+          if (started.length === room) return { status: 503, error: { code: "busy" } };
+          started.push(sources);
+          return { job: String(started.length), state: "done", refused: [], added: 1 };
+        }],
+      ]);
+      const { libraryInfo } = await page("store.js");
+      const ingest = await page("library/ingest.js");
+      ingest.ingestSection({ changed: async () => {}, failed: (what) => failed.push(what) });
+      libraryInfo.value = { can_ingest: true };
+      // The clock of the page is ours: what waits is called when there is room.
+      const waiting = new Map();
+      const before = globalThis.setTimeout;
+      globalThis.setTimeout = (call) => { waiting.set(waiting.size + 1, call); return waiting.size; };
+      globalThis.clearTimeout = (number) => waiting.delete(number);
+      await ingest.sendVideos([1, 2, 3, 4, 5].map((number) => ({ name: `${number}.mp4`, size: 0 })));
+      room = 3;
+      const [call] = [...waiting.values()];
+      globalThis.setTimeout = before;
+      call();
+      for (let turn = 0; turn < 20; turn += 1) await settled();
+      console.log(JSON.stringify({ started, failed }));
+    """
+    assert run(script, tmp_path) == {
+        "started": [["/in/1"], ["/in/2"], ["/in/3", "/in/4", "/in/5"]],
+        "failed": [],
+    }

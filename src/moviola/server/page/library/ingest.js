@@ -9,6 +9,8 @@ import { libraryInfo, view } from "../store.js";
 import { cancelUpload, sendFile, sending, unfinished } from "./uploading.js";
 import { progressBar, saidProgress } from "../waiting.js";
 
+const BUSY = 1000; // ms until a job is begun again
+
 /** @typedef {{changed: () => Promise<void>, failed: (what: string, error: unknown) => void}} Does */
 
 const jobs = h("div", { class: "jobs" });
@@ -44,6 +46,27 @@ export async function bringIn(sources) {
   }
 }
 
+/** Sent videos for which the server has had no room among its jobs yet.
+ * @type {string[]} */
+let sent = [];
+let later = 0;
+
+/** Have videos that were sent brought in: all that wait in one job, and later where too many jobs wait already.
+ * @param {string[]} more paths on the server */
+async function bringInSent(more) {
+  const paths = [...sent, ...more];
+  sent = [];
+  if (!paths.length) return;
+  try {
+    followJob(await api.startJob(paths));
+  } catch (error) {
+    if (!(error instanceof api.ApiError && error.code === "busy")) return does.failed(t("Not brought in"), error);
+    sent.push(...paths);
+    clearTimeout(later);
+    later = window.setTimeout(() => void bringInSent([]), BUSY);
+  }
+}
+
 /** Send videos one after the other, each to be brought in when it is there.
  * @param {File[]} files */
 export async function sendVideos(files) {
@@ -71,7 +94,7 @@ export async function sendVideos(files) {
     first = -1;
     try {
       const path = await sendFile(file, draw, going.signal);
-      await bringIn([path]);
+      await bringInSent([path]);
     } catch (error) {
       if (!going.signal.aborted) does.failed(t("{name} was not sent", { name: file.name }), error);
     } finally {
