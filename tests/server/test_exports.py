@@ -99,6 +99,13 @@ def test_what_cannot_be_written_is_refused(client: TestClient, change: dict[str,
     assert answer.status_code == status, answer.text
 
 
+def test_places_of_the_server_are_not_said(client: TestClient) -> None:
+    message = client.post("/api/export", json={"format": "vtt", "moments": MOMENTS}).json()["error"][
+        "message"
+    ]
+    assert message.startswith("moments.vtt: moments of 2 videos")
+
+
 def test_titles_never_lead_out_of_the_folder(client: TestClient) -> None:
     for title in ("../../x", "/etc/passwd", "..", "a/b", "😀", "con:", "\u202egpj"):
         answer = client.post("/api/export", json={"format": "json", "title": title, "moments": MOMENTS})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import zipfile
@@ -132,18 +133,21 @@ def _written(
     options = dict(request.options)
     if "title" in format.options:
         options.setdefault("title", request.title)
-    written = write_moments(
-        [
-            Selection(_moment(one, one.rank or place), one.title, one.note)
-            for place, one in enumerate(request.moments, 1)
-        ],
-        service.library.paths_of(videos)[0],
-        folder / f"{name}{format.suffix}",
-        request.format,
-        kept=service.library.kept_still,
-        progress=progress,
-        **options,
-    )
+    try:
+        written = write_moments(
+            [
+                Selection(_moment(one, one.rank or place), one.title, one.note)
+                for place, one in enumerate(request.moments, 1)
+            ],
+            service.library.paths_of(videos)[0],
+            folder / f"{name}{format.suffix}",
+            request.format,
+            kept=service.library.kept_still,
+            progress=progress,
+            **options,
+        )
+    except InvalidValue as error:  # names the file, whose folder is the server's own
+        raise InvalidValue(str(error).replace(f"{folder}{os.sep}", "")) from error
     if format.kind == "file":
         return written.files[0]
     return _zipped(written.files, written.refused, folder / f"{name}.zip")
