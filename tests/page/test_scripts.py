@@ -126,3 +126,15 @@ def test_sent_videos_wait_for_room_among_the_jobs(tmp_path: Path) -> None:
         "started": [["/in/1"], ["/in/2"], ["/in/3", "/in/4", "/in/5"]],
         "failed": [],
     }
+
+
+def test_of_a_file_whose_content_is_known_a_job_says_so(tmp_path: Path) -> None:
+    script = """
+      serve([["POST /api/jobs", () => ({ job: "1", state: "done", refused: [], added: 0, copies: 2 })]]);
+      const ingest = await page("library/ingest.js");
+      const section = ingest.ingestSection({ changed: async () => {}, failed: () => {} });
+      await ingest.bringIn(["/in"]);
+      const texts = (part) => typeof part === "string" ? [part] : (part.children ?? []).flatMap(texts);
+      console.log(JSON.stringify(texts(section).filter((text) => text.includes("added"))));
+    """
+    assert run(script, tmp_path) == ["0 videos added, 2 files hold videos of the library"]

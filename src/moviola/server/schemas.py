@@ -625,6 +625,7 @@ class Job(ResponseModel):
     seconds: float = Field(description="Finished seconds of the current video.", examples=[31.0])
     refused: list[Refusal]
     added: int = Field(description="Videos added or updated.", examples=[3])
+    copies: int = Field(description="Files with the content of a video that is in already.", examples=[0])
     started: str | None = Field(examples=["2024-05-01T18:30:00+00:00"])
     finished: str | None = Field(examples=[None])
     error: str = Field(examples=[""])

@@ -125,6 +125,13 @@ function followJob(job) {
 /** @type {Record<string, string>} */
 const STEPS = { pictures: t("pictures"), text: t("text in pictures"), speech: t("speech") };
 
+/** @param {api.Job} job that has ended */
+function outcome({ added, copies }) {
+  const said = [plural(added, "{n} video added", "{n} videos added")];
+  if (copies) said.push(plural(copies, "{n} file holds a video of the library", "{n} files hold videos of the library"));
+  return said.join(", ");
+}
+
 /** @param {api.Job} job */
 function jobParts(job) {
   const states = /** @type {Record<string, string>} */ ({ queued: t("waits"), running: t("running"), done: t("done"), failed: t("failed"), cancelled: t("cancelled") });
@@ -133,7 +140,7 @@ function jobParts(job) {
   return [
     h("div", { class: "job-head" }, h("strong", {}, states[job.state] ?? job.state),
       h("span", { class: "muted" }, runs(job) && job.share ? saidProgress(job) : ""),
-      h("span", { class: "job-video" }, runs(job) ? `${STEPS[job.step] ?? job.step} ${title(job.video)}` : plural(job.added, "{n} video added", "{n} videos added")), cancel),
+      h("span", { class: "job-video" }, runs(job) ? `${STEPS[job.step] ?? job.step} ${title(job.video)}` : outcome(job)), cancel),
     runs(job) ? bar : null,
     job.error ? h("p", { class: "why" }, job.error) : null,
     job.refused.length ? h("ul", { class: "refused" }, job.refused.map(({ video, reason }) => h("li", {}, h("span", { class: "name" }, title(video)), h("span", { class: "why" }, reason)))) : null,
