@@ -74,8 +74,8 @@ def test_another_program_at_the_address_is_an_error_of_the_server(status: int) -
 def test_events_of_files_with_odd_names() -> None:
     job = Job(
         job="a", state="done", sources=["films/sand\u2028sea\x85.mp4"], done=1, total=1, share=1.0,
-        seconds_left=None, step="", video="", seconds=0.0, refused=[], added=1, started=None, finished=None,
-        error="",
+        seconds_left=None, step="", video="", seconds=0.0, refused=[], added=1, copies=0, started=None,
+        finished=None, error="",
     )  # fmt: skip
     text = f"retry: 2000\n\nid: 1\nevent: done\ndata: {job.model_dump_json()}\n\n"
 
