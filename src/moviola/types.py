@@ -10,10 +10,13 @@ All values are frozen. Columnar collections (many moments at once) live where th
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 from moviola.errors import InvalidValue
+
+T = TypeVar("T")
 
 __all__ = [
     "CUE_KINDS",
@@ -32,6 +35,7 @@ __all__ = [
     "Video",
     "Word",
     "clock",
+    "several",
 ]
 
 CueKind = Literal["subtitle", "speech", "text"]
@@ -230,6 +234,17 @@ class FrameSize:
                 f"frame size {self.width}x{self.height}: shortest_edge {self.shortest_edge} is smaller than "
                 f"the crop; give at least {max(self.height, self.width)}"
             )
+
+
+def several(name: str, values: Iterable[T]) -> tuple[T, ...]:
+    """Values that an argument lists.
+
+    Raises:
+        InvalidValue: a single text, of which each letter would be taken for one.
+    """
+    if isinstance(values, str):
+        raise InvalidValue(f"{name} {values!r:.200}: a single text; give a list, [{values!r:.200}]")
+    return tuple(values)
 
 
 def clock(seconds: float) -> str:

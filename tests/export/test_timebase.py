@@ -83,6 +83,13 @@ def test_labels_that_do_not_exist(timebase: Timebase, wrong: str) -> None:
         timebase.frame_of(wrong)
 
 
+def test_a_thousand_frames_a_second_have_labels_too() -> None:
+    """WebM without a rate of its own is said to have as many as its clock has ticks."""
+    fast, usual = Timebase(Fraction(1000)), Timebase(Fraction(25))
+    assert fast.timecode(3_661_500) == "01:01:01:500"
+    assert usual.nearest_label(fast.timecode(3_661_500), fast.base) == usual.frame_of("01:01:01:12")
+
+
 @pytest.mark.parametrize("rate", [NTSC_FILM, Fraction(24), Fraction(25), Fraction(30), Fraction(60)])
 def test_drop_frame_exists_at_29_97_and_its_multiples_only(rate: Fraction) -> None:
     with pytest.raises(InvalidValue, match=r"only 29\.97 and 59\.94"):

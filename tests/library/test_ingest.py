@@ -78,6 +78,14 @@ def test_removed_videos_are_not_found_any_more(library: Library) -> None:
     assert library.verify() == []
 
 
+def test_an_id_by_itself_is_not_taken_for_its_letters(library: Library) -> None:
+    """``ab`` would be the videos a and b."""
+    for change in (library.remove, library.restore, library.again):
+        with pytest.raises(InvalidValue, match="'ab': a single text"):
+            change("ab")
+    assert {"a", "b"} <= {video.video_id for video in library.videos()}
+
+
 def test_removing_is_all_or_nothing(library: Library) -> None:
     with pytest.raises(NotFound, match=r"deep/d: .*did you mean"):
         library.remove(["a", "deep/d"])

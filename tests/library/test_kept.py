@@ -79,6 +79,13 @@ def test_tags_and_ratings_change_apart(kept: Kept) -> None:
     assert [entry.name for entry in kept.entries("mark")] == ["a"]
 
 
+def test_a_tag_is_not_taken_for_its_letters(kept: Kept) -> None:
+    for change in ("add", "remove"):
+        with pytest.raises(InvalidValue, match=rf"{change} 'dog': a single text"):
+            kept.mark(Mark(video_id="beach"), **{change: "dog"})  # type: ignore[arg-type]
+    assert kept.tagged() == {}
+
+
 def test_many_threads_lose_nothing(kept: Kept) -> None:
     def tag(number: int) -> None:
         for _ in range(5):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from base64 import b64decode
 from collections.abc import Callable
 from dataclasses import replace
@@ -442,5 +443,10 @@ def test_of_clips_of_one_name_one_is_cut(library: Library, clips: Path) -> None:
 def test_http_is_for_this_machine_alone(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     ran: list[tuple[Any, ...]] = []
     monkeypatch.setattr(MCPServer, "run", lambda _, *words, **options: ran.append((*words, options)))
-    serve_http(library_server(library), 8808)
-    assert ran == [("streamable-http", {"host": "127.0.0.1", "port": 8808})]
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(InvalidValue, match=rf"127.0.0.1:{port}: cannot listen there"):
+            serve_http(library_server(library), port)
+        assert not ran
+    serve_http(library_server(library), port)
+    assert ran == [("streamable-http", {"host": "127.0.0.1", "port": port})]

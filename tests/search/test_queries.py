@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moviola.errors import InvalidValue
-from moviola.search import LikeMoment, LikePicture, SearchQuery, Steps, Text, WeightedSum, Without
+from moviola.search import (
+    LikeMoment,
+    LikePicture,
+    Marked,
+    MarkedMoment,
+    SearchOptions,
+    SearchQuery,
+    Steps,
+    Text,
+    WeightedSum,
+    Without,
+    compose,
+)  # fmt: skip
 from moviola.search.queries import as_query, parts_of
 
 words = st.sampled_from(["a dog", "a cat", "rain", "a door opens"]).map(Text)
@@ -70,6 +83,28 @@ def test_words_stand_for_texts() -> None:
     assert dog.then("rain") == dog.then(Text("rain"))
     assert dog.without("rain") == dog.without(Text("rain"))
     assert as_query("a dog") == dog
+
+
+def test_words_with_marks_stand_for_a_text() -> None:
+    moment = MarkedMoment("beach", 1, 2)
+    by_words = Marked.of("a dog", [moment])  # type: ignore[list-item]
+    assert by_words == Marked(Text("a dog"), (moment,))
+    for nothing in (None, 5, b"a dog"):
+        with pytest.raises(InvalidValue, match="give a text"):
+            as_query(nothing)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda: compose("a dog", then="a cat"),
+        lambda: compose("a dog", excluded="a cat"),
+        lambda: SearchOptions(videos="beach"),
+    ],
+)
+def test_one_text_is_no_list_of_letters(ask: Callable[[], object]) -> None:
+    with pytest.raises(InvalidValue, match=r"a single text; give a list, \['"):
+        ask()
 
 
 def test_accents_may_be_characters_of_their_own() -> None:

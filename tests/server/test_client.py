@@ -9,6 +9,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from moviola.errors import InvalidValue, LibraryError, NotFound
+from moviola.export import read_moments
 from moviola.server import Client
 from moviola.server.client import ServerError
 from moviola.server.schemas import Job
@@ -34,6 +35,9 @@ def test_search_export_and_clips(library: Client, tmp_path: Path) -> None:
     assert len(answer.moments) == 2 and answer.confident
     library.export(answer.moments, "csv", tmp_path / "found.csv")
     assert (tmp_path / "found.csv").read_text().count("\n") == 3
+    for selected, moment in zip(read_moments(tmp_path / "found.csv")[0], answer.moments, strict=True):
+        known = ("rank", "video_id", "start", "end", "score", "strong", "source", "snippet", "snippet_kind")
+        assert [getattr(selected.moment, name) for name in known] == [getattr(moment, name) for name in known]
     library.clip("harbour", 1, 2, tmp_path / "clip.mp4")
     assert (tmp_path / "clip.mp4").stat().st_size
     assert len(library.curve("umbrella", "harbour").scores) == 12
@@ -70,8 +74,8 @@ def test_another_program_at_the_address_is_an_error_of_the_server(status: int) -
 def test_events_of_files_with_odd_names() -> None:
     job = Job(
         job="a", state="done", sources=["films/sand\u2028sea\x85.mp4"], done=1, total=1, share=1.0,
-        seconds_left=None, step="", video="", seconds=0.0, refused=[], added=1, started=None, finished=None,
-        error="",
+        seconds_left=None, step="", video="", seconds=0.0, refused=[], added=1, copies=0, started=None,
+        finished=None, error="",
     )  # fmt: skip
     text = f"retry: 2000\n\nid: 1\nevent: done\ndata: {job.model_dump_json()}\n\n"
 

@@ -56,6 +56,19 @@ def test_tables_hold_titles_and_notes_in_order(client: TestClient) -> None:
     assert [(row["start"], row["end"]) for row in found] == [(1.0, 4.0), (3.0, 6.0)]
 
 
+def test_the_score_says_whether_a_moment_is_strong(client: TestClient) -> None:
+    """One without a score was chosen by hand."""
+    scored = [MOMENTS[0] | {"score": score} for score in (0.25, 0.24)]
+    steps = [{"start": 1.0, "end": 2.0, "score": 0.9}, {"start": 3.0, "end": 4.0, "score": 0.3}]
+    asked = {"format": "json", "moments": [*scored, MOMENTS[1], scored[1] | {"strong": True, "steps": steps}]}
+    found = client.post("/api/export", json=asked).json()
+    assert [row["strong"] for row in found] == [True, False, True, True]
+    assert [(one["start"], one["end"], one["score"]) for one in found[3]["steps"]] == [
+        (1, 2, 0.9),
+        (3, 4, 0.3),
+    ]
+
+
 def test_clips_come_in_a_zip_and_play(client: TestClient) -> None:
     answer = client.post(
         "/api/export", json={"format": "clips", "moments": MOMENTS, "options": {"mode": "exact"}}
@@ -84,6 +97,13 @@ def test_clips_come_in_a_zip_and_play(client: TestClient) -> None:
 def test_what_cannot_be_written_is_refused(client: TestClient, change: dict[str, Any], status: int) -> None:
     answer = client.post("/api/export", json={"format": "csv", "moments": MOMENTS, **change})
     assert answer.status_code == status, answer.text
+
+
+def test_places_of_the_server_are_not_said(client: TestClient) -> None:
+    message = client.post("/api/export", json={"format": "vtt", "moments": MOMENTS}).json()["error"][
+        "message"
+    ]
+    assert message.startswith("moments.vtt: moments of 2 videos")
 
 
 def test_titles_never_lead_out_of_the_folder(client: TestClient) -> None:

@@ -169,7 +169,7 @@ def test_what_is_printed_while_videos_are_indexed_is_no_line_of_the_process(
     monkeypatch.setattr(asyncio, "create_subprocess_exec", noisy)
     lines: list[Mapping[str, Any]] = []
     order = {"library": "films", "sources": [], "allowed": []}
-    assert (asyncio.run(run_worker(order, lines.append)), lines) == (0, [{"added": 1}])
+    assert (asyncio.run(run_worker(order, lines.append)), lines) == (0, [{"added": 1, "copies": 0}])
 
 
 # ---- where from --------------------------------------------------------------------------------------------
@@ -265,7 +265,7 @@ def test_the_time_that_is_left_is_over_all_steps(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("moviola.server.progress.monotonic", lambda: clock["now"])
     job = Job(
         job="x", state="running", sources=[], done=0, total=0, share=0.0, seconds_left=None, step="",
-        video="", seconds=0.0, refused=[], added=0, started=None, finished=None, error="",
+        video="", seconds=0.0, refused=[], added=0, copies=0, started=None, finished=None, error="",
     )  # fmt: skip
     run = _Run(job, [], None)
     run.progress.at(0)

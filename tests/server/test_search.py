@@ -6,6 +6,7 @@ from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from fastapi.testclient import TestClient
@@ -121,6 +122,19 @@ def test_no_more_is_asked_than_the_limits_allow(client: TestClient) -> None:
     for asked in ({"query": {"terms": [half, half]}}, {"query": "a", "top_k": 501}):
         answer = client.post("/api/search", json=asked)
         assert answer.status_code == 422 and "at most" in answer.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("title", ["Unser Löwe", "我们的狮子" * 12])
+def test_a_concept_of_any_script_is_taught_and_deleted(serving: Serving, folder: Path, title: str) -> None:
+    right = [{"video_id": "harbour", "start": 1, "end": 3}]
+    with serving(folder) as client:
+        name = client.post("/api/concepts", json={"title": title, "query": {"right": right}}).json()["name"]
+        assert [one["name"] for one in client.get("/api/concepts").json()["concepts"]] == [name]
+        for status in (204, 404):
+            told = client.delete(f"/api/concepts/{quote(f'@{name}', safe='')}")
+            assert told.status_code == status
+        assert f"@{name}: no such concept" in told.json()["error"]["message"]
+        assert client.delete("/api/concepts/%FF").status_code == 422
 
 
 def test_a_full_queue_answers_busy(serving: Serving, folder: Path) -> None:

@@ -198,6 +198,19 @@ def test_names_that_are_not_of_a_video_are_refused(client: TestClient, inbox: Pa
     assert list(inbox.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("What now? Part 1: the start.mp4", "?: in it, which not every system takes"),
+        ("東" * 80 + ".mp4", "244 bytes of UTF-8, more than 200"),
+        (" beach.mp4", "spaces around it"),
+        (".beach.mp4", "a hidden file"),
+    ],
+)
+def test_it_is_said_what_is_wrong_with_a_name(client: TestClient, name: str, reason: str) -> None:
+    assert f"{reason}; rename the file" in begin(client, name=name).json()["error"]["message"]
+
+
 def test_only_into_folders_that_are_allowed(serving: Serving, folder: Path, client: TestClient) -> None:
     assert begin(client, folder="/etc").status_code == 404
     with serving(folder) as reading:

@@ -7,7 +7,7 @@ frame of a frame's beginning count as that beginning: files round their time sta
 millisecond.
 
 Timecodes are those of SMPTE ST 12-1. Drop-frame counting leaves out numbers, not frames: 00 and 01 (00 to 03
-at 59.94) at the start of each minute that is no multiple of ten. The labels are the library ``timecode``'s.
+at 59.94) at the start of each minute that is no multiple of ten. Its labels are the library ``timecode``'s.
 """
 
 from __future__ import annotations
@@ -85,7 +85,12 @@ class Timebase:
 
         After 23:59:59 it starts again at zero.
         """
-        return str(self._of(frames=frame + 1))
+        if self.drop_frame:
+            return str(self._of(frames=frame + 1))
+        # The library writes milliseconds at a rate of 1000.
+        seconds, frames = divmod(frame, self.base)
+        minutes, seconds = divmod(seconds, 60)
+        return f"{minutes // 60 % 24:02d}:{minutes % 60:02d}:{seconds:02d}:{frames:02d}"
 
     def frame_of(self, timecode: str) -> int:
         """The frame of a label.
@@ -121,16 +126,17 @@ class Timebase:
         return self._number(f"{clock}:{min(self.base - 1, round(int(frames) * self.base / base)):02d}")
 
     def _number(self, timecode: str) -> int:
-        return int(self._of(start_timecode=timecode).frames) - 1
+        if self.drop_frame:
+            return int(self._of(start_timecode=timecode).frames) - 1
+        hours, minutes, seconds, frames = map(int, timecode.split(":"))
+        return ((hours * 60 + minutes) * 60 + seconds) * self.base + frames
 
     def _of(self, **value: int | str) -> Timecode:
         try:
             from timecode.timecode import Timecode
         except ImportError as error:
             raise MissingDependency("timecodes need 'timecode'; pip install timecode") from error
-        # The library truncates a rate that it does not know: 12.5 to 12.
-        rate = self.rate if self.rate.denominator == 1001 else Fraction(self.base)
-        return Timecode(rate, force_non_drop_frame=not self.drop_frame, **value)  # type: ignore[arg-type]
+        return Timecode(self.rate, **value)  # type: ignore[arg-type]
 
 
 def can_drop(rate: Fraction) -> bool:

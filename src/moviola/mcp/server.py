@@ -8,6 +8,7 @@ end.
 from __future__ import annotations
 
 import os
+import socket
 import sys
 from collections.abc import Callable, Collection
 from difflib import get_close_matches
@@ -22,7 +23,7 @@ from mcp.server.mcpserver.tools import Tool
 from mcp.types import ToolAnnotations
 from pydantic import ValidationError
 
-from moviola.errors import MoviolaError
+from moviola.errors import InvalidValue, MoviolaError
 from moviola.mcp.tools import ClipTool, LibraryTools
 from moviola.search import Library
 
@@ -131,7 +132,17 @@ def serve_stdio(server: MCPServer) -> None:
 
 
 def serve_http(server: MCPServer, port: int) -> None:
-    """Serve programs of this machine at ``http://127.0.0.1:port/mcp``, until interrupted."""
+    """Serve programs of this machine at ``http://127.0.0.1:port/mcp``, until interrupted.
+
+    Raises:
+        InvalidValue: the port is taken, or may not be taken.
+    """
+    try:
+        socket.create_server(("127.0.0.1", port)).close()
+    except OSError as error:  # the SDK would end the process, without a remedy
+        raise InvalidValue(
+            f"127.0.0.1:{port}: cannot listen there ({os.strerror(error.errno or 0)}); choose another port"
+        ) from error
     server.run("streamable-http", host="127.0.0.1", port=port)
 
 

@@ -14,6 +14,7 @@ from pydantic import BaseModel, Field
 from moviola.errors import InvalidValue, MediaError, NotFound
 from moviola.export import KeptStill, export_clip, moment_cells
 from moviola.files.moments import moment_row
+from moviola.files.names import folded
 from moviola.files.presence import is_file
 from moviola.library import VideoRow, there
 from moviola.mcp.pictures import picture, timed_still
@@ -221,12 +222,11 @@ class LibraryTools:
         """List the videos of the library with their ids, files and lengths, page by page."""
         videos = {video.row: video for video in self._library.catalogue.videos()}
         rows = Filter(folder=folder).rows(videos, self._library.catalogue)
-        wanted = (text or "").casefold()
+        wanted = folded(text or "")
         matching = [
             video
             for row, video in videos.items()
-            if (rows is None or row in rows)
-            and (wanted in video.video_id.casefold() or wanted in video.path.casefold())
+            if (rows is None or row in rows) and wanted in folded(f"{video.video_id}\n{video.path}")
         ]
         last = offset + limit
         page = [

@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
+from moviola.files.names import folded
 from moviola.library import LibraryStore
 
 __all__ = ["Completions", "complete", "video_names"]
@@ -25,13 +26,13 @@ class Completions:
 
 
 VideoName = tuple[str, str, float]
-"""The last part of a video's id in lower case, its id, and its seconds."""
+"""The last part of a video's id, :func:`~moviola.files.names.folded`; its id; its seconds."""
 
 
 def video_names(store: LibraryStore) -> list[VideoName]:
     """The names of the searchable videos of a library."""
     return [
-        (video.video_id.rpartition("/")[2].casefold(), video.video_id, video.duration)
+        (folded(video.video_id.rpartition("/")[2]), video.video_id, video.duration)
         for video in store.videos()
     ]
 
@@ -44,10 +45,10 @@ def complete(
     Args:
         names: of the searchable videos.
         tagged: ids of videos by tag, also of removed ones.
-        text: what was typed; case does not count.
+        text: what was typed; neither case nor the form of accents counts.
         most: number of videos, and of tags.
     """
-    wanted = text.strip().casefold()
+    wanted = folded(text.strip())
     if not wanted:
         return Completions((), ())
     found = sorted(
@@ -59,7 +60,7 @@ def complete(
     tags = sorted(
         (at, tag, count)
         for tag, videos in tagged.items()
-        if (at := _begins(tag.casefold(), wanted)) >= 0 and (count := sum(one in ids for one in videos))
+        if (at := _begins(folded(tag), wanted)) >= 0 and (count := sum(one in ids for one in videos))
     )
     return Completions(
         tuple((video_id, seconds) for _, _, video_id, seconds in found[:most]),

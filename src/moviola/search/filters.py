@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Self
 
 from moviola.errors import InvalidValue, NotFound
+from moviola.files.names import composed
 from moviola.library import Catalogue, VideoRow, taken_of
 from moviola.search.times import parse_range, parse_seconds
 from moviola.types import Capture, Span
@@ -266,14 +267,14 @@ class Filter:
             ),
         )
         lines = _lines(self.folder)
-        patterns = [line for line in lines if _is_pattern(line)]
+        patterns = [composed(line) for line in lines if _is_pattern(line)]
         # A folder's name may look like a pattern.
-        folders = tuple(os.path.normcase(self._resolved(line)).rstrip(os.sep) + os.sep for line in lines)
+        folders = tuple(_compared(str(self._resolved(line))).rstrip(os.sep) + os.sep for line in lines)
         found = {
             row
             for row, path in paths
-            if os.path.normcase(path).startswith(folders)
-            or any(fnmatchcase(path, pattern) for pattern in patterns)
+            if _compared(path).startswith(folders)
+            or any(fnmatchcase(composed(path), pattern) for pattern in patterns)
         }
         if not found:
             raise NotFound(
@@ -313,6 +314,11 @@ class Filter:
 def _lines(text: str) -> list[str]:
     """What stands on the lines of a text, without spaces around; the text itself where it is empty."""
     return [line.strip() for line in text.splitlines() if line.strip()] or [text]
+
+
+def _compared(path: str) -> str:
+    """A path, equal to others that differ only as the system or people write it."""
+    return os.path.normcase(composed(path))
 
 
 def _is_pattern(text: str) -> bool:

@@ -9,7 +9,7 @@ from typing import Literal
 from moviola.retrieval import STRONG
 from moviola.types import CopiedMoment, CueKind, Moment, Reason, Span
 
-__all__ = ["Found", "SearchResult"]
+__all__ = ["STRONG", "Found", "SearchResult"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Literal
 
 from moviola.errors import InvalidValue
 from moviola.search.filters import Filter
-from moviola.types import CUE_KINDS, CueKind
+from moviola.types import CUE_KINDS, CueKind, several
 
 __all__ = ["KINDS", "By", "SearchOptions"]
 
@@ -48,7 +48,7 @@ class SearchOptions:
         weak: False omits weak moments, see :data:`moviola.retrieval.STRONG`.
 
     Raises:
-        InvalidValue: a number outside its range, or unknown evidence.
+        InvalidValue: a number outside its range, unknown evidence, or one text as ``videos``.
     """
 
     top_k: int = 10
@@ -68,4 +68,4 @@ class SearchOptions:
         if self.by not in KINDS:
             raise InvalidValue(f"by={self.by!r}: choose {', '.join(KINDS)}")
         if self.videos is not None:
-            object.__setattr__(self, "videos", frozenset(self.videos))
+            object.__setattr__(self, "videos", frozenset(several("videos", self.videos)))

@@ -32,7 +32,7 @@ from pathlib import Path
 
 from moviola.errors import InvalidValue
 from moviola.search.times import parse_seconds
-from moviola.types import Moment, Span
+from moviola.types import Moment, Span, several
 
 __all__ = [
     "GAP", "LikeMoment", "LikePicture", "Marked", "MarkedMoment", "SearchQuery", "Simple", "Steps", "Term",
@@ -262,9 +262,9 @@ class Marked(SearchQuery):
             object.__setattr__(self, name, value)
 
     @classmethod
-    def of(cls, query: SearchQuery, right: Sequence[Moment], wrong: Sequence[Moment] = ()) -> Marked:
+    def of(cls, query: SearchQuery | str, right: Sequence[Moment], wrong: Sequence[Moment] = ()) -> Marked:
         """A query with marks on moments of its answer."""
-        return cls(query, tuple(right), tuple(wrong))  # type: ignore[arg-type]
+        return cls(as_query(query), tuple(right), tuple(wrong))  # type: ignore[arg-type]
 
     def __str__(self) -> str:
         text = " ".join(filter(None, (f"@{self.concept}" if self.concept else "", str(self.query or ""))))
@@ -331,11 +331,17 @@ class Without(SearchQuery):
 
 
 def as_query(query: SearchQuery | str) -> SearchQuery:
-    """A ``str`` as its :class:`Text`, a sum of one term as that term."""
+    """A ``str`` as its :class:`Text`, a sum of one term as that term.
+
+    Raises:
+        InvalidValue: an empty text, or neither a text nor a query.
+    """
     if isinstance(query, str):
         return _read(query)
     if isinstance(query, WeightedSum) and len(query.terms) == 1:
         return query.terms[0][0]
+    if not isinstance(query, SearchQuery):
+        raise InvalidValue(f"query {query!r:.200}: give a text, or a query of moviola.search.queries")
     return query
 
 
@@ -389,9 +395,10 @@ def compose(
     else:
         said = [] if words is None else [(words, weight)]
         query = WeightedSum.of([*said, *((one, 1.0) for one in alike)])
-    for later in then:
+    for later in several("then", then):
         query = query.then(later, gap=gap)
-    return query.without(*excluded) if excluded else query
+    others = several("excluded", excluded)
+    return query.without(*others) if others else query
 
 
 def _order(query: Simple) -> tuple[bool, str]:

@@ -25,7 +25,7 @@ from moviola.search.queries import Marked, SearchQuery, Text, as_query
 from moviola.search.relevance_curve import score_curve
 from moviola.threads import one_blas_thread
 from moviola.timing import recorded, stage
-from moviola.types import CueKind, Query
+from moviola.types import CueKind, Query, several
 
 __all__ = ["Searcher"]
 
@@ -70,7 +70,7 @@ class Searcher:
         progress: Callable[[int], None] | None = None,
     ) -> list[SearchResult]:
         """Answers to queries; see :meth:`moviola.search.Library.search`."""
-        checked = [_checked(query) for query in queries]
+        checked = [_checked(query) for query in several("queries", queries)]
         answers = []
         with recorded() as timings:
             with stage("opening"):

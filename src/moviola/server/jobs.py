@@ -86,7 +86,7 @@ class _Run:
             self.note("progress", **line["progress"], seconds_left=self.progress.seconds_left)
         elif "refused" in line:
             self.note("refused", refused=[*self.job.refused, Refusal(**line["refused"])])
-        else:  # its last line: an error, or the number of videos that were added
+        else:  # its last line: an error, or the numbers of videos and copies
             self.job = self.job.model_copy(update=line)
 
 
@@ -125,7 +125,7 @@ class Jobs:
         job = Job(
             job=secrets.token_hex(8), state="queued", sources=[str(path) for path in paths], done=0, total=0,
             share=0.0, seconds_left=None, step="", video="", seconds=0.0, refused=[], added=0,
-            started=None, finished=None, error="",
+            copies=0, started=None, finished=None, error="",
         )  # fmt: skip
         run = self._runs[job.job] = _Run(job, paths, ocr)
         run.note("progress")

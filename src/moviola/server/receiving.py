@@ -310,9 +310,19 @@ def _writing(upload: Upload) -> Iterator[None]:
 
 
 def _require_name(name: str) -> None:
-    odd = not name.isprintable() or name.startswith(".") or set(name) & set('/\\:*?"<>|')
-    if odd or len(name.encode("utf-8", "replace")) > _LONGEST_NAME or name != name.strip():
-        raise InvalidValue(f"name {name!r:.200}: give the name of a file alone, such as beach.mp4")
+    length = len(name.encode("utf-8", "replace"))
+    odd = "".join(sign for sign in dict.fromkeys(name) if sign in '/\\:*?"<>|')
+    wrong = {
+        f"{length} bytes of UTF-8, more than {_LONGEST_NAME}": length > _LONGEST_NAME,
+        f"{odd} in it, which not every system takes": bool(odd),
+        "letters that cannot be printed": not name.isprintable(),
+        "a hidden file": name.startswith("."),
+        "spaces around it": name != name.strip(),
+    }
+    if reasons := [reason for reason, applies in wrong.items() if applies]:
+        raise InvalidValue(
+            f"name {name!r:.200}: {'; '.join(reasons)}; rename the file, for instance to beach.mp4"
+        )
     if Path(name).suffix.lower() not in VIDEO_SUFFIXES:
         raise InvalidValue(
             f"name {name!r:.200}: not a video by its suffix; videos are brought in, no other files"

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field
 
 from moviola.search.options import By
 from moviola.search.queries import GAP
+from moviola.types import CueKind
 
 __all__ = [
     "Answer",
@@ -23,6 +24,7 @@ __all__ = [
     "ExportFormat",
     "ExportMoment",
     "ExportRequest",
+    "ExportStep",
     "Filters",
     "FoundMoment",
     "Job",
@@ -537,6 +539,14 @@ class CueList(ResponseModel):
 # ---- export --------------------------------------------------------------------------------------------
 
 
+class ExportStep(RequestModel):
+    """One step of a sequence to export."""
+
+    start: Seconds
+    end: Seconds
+    score: Score
+
+
 class ExportMoment(RequestModel):
     """A moment to export."""
 
@@ -545,6 +555,14 @@ class ExportMoment(RequestModel):
     end: Seconds = Field(examples=[19.5])
     score: float = Field(default=0.0, ge=0, le=1, allow_inf_nan=False)
     rank: int | None = Field(default=None, ge=1, le=1_000_000, examples=[1])
+    strong: bool | None = Field(
+        default=None, description="Whether it is a strong moment; by default its score says that.",
+        examples=[True],
+    )  # fmt: skip
+    source: str = Field(default="visual", max_length=40, examples=["visual"])
+    snippet: str = Field(default="", max_length=100_000, examples=[""])
+    snippet_kind: CueKind | Literal[""] = Field(default="", examples=[""])
+    steps: list[ExportStep] = Field(default_factory=list, max_length=20, examples=[[]])
     title: str = Field(default="", max_length=500, examples=["the dog"])
     note: str = Field(default="", max_length=5_000, examples=["take the second half"])
 
@@ -607,6 +625,7 @@ class Job(ResponseModel):
     seconds: float = Field(description="Finished seconds of the current video.", examples=[31.0])
     refused: list[Refusal]
     added: int = Field(description="Videos added or updated.", examples=[3])
+    copies: int = Field(description="Files with the content of a video that is in already.", examples=[0])
     started: str | None = Field(examples=["2024-05-01T18:30:00+00:00"])
     finished: str | None = Field(examples=[None])
     error: str = Field(examples=[""])

@@ -29,7 +29,7 @@ from moviola.server.receiving import Receiving
 from moviola.server.stills import FileCache
 from moviola.server.uploads import Uploads
 
-__all__ = ["Service", "ServiceOf", "VideoOf"]
+__all__ = ["Service", "ServiceOf", "VideoOf", "decoded"]
 
 # Seconds that threads have to finish.
 _PATIENCE = 3.0
@@ -174,6 +174,18 @@ ServiceOf = Annotated[Service, Depends(_service)]
 """The service of a route's app."""
 
 
+def decoded(segment: str, what: str) -> str:
+    """A name in a path, which comes percent-encoded, see :class:`moviola.server.security.RawPaths`.
+
+    Raises:
+        InvalidValue: it is not UTF-8.
+    """
+    try:
+        return unquote(segment, errors="strict")
+    except UnicodeDecodeError as error:
+        raise InvalidValue(f"{what} {segment:.200}: not UTF-8 after percent-decoding") from error
+
+
 def _video(
     service: ServiceOf,
     video_id: Annotated[
@@ -185,11 +197,8 @@ def _video(
         ),
     ],
 ) -> VideoRow:
-    """The video in a path; percent-encoded, see :class:`moviola.server.security.RawPaths`."""
-    try:
-        name = unquote(video_id, errors="strict")
-    except UnicodeDecodeError as error:
-        raise InvalidValue(f"video {video_id}: not UTF-8 after percent-decoding") from error
+    """The video in a path."""
+    name = decoded(video_id, "video")
     return there(service.library.catalogue.video(name), service.library.catalogue)
 
 

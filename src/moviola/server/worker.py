@@ -58,7 +58,8 @@ def main() -> int:
         _say({"error": str(error)})
         return 1
     lines.refuse(report.refused)
-    _say({"added": len(report.added) + len(report.updated) + len(report.restored)})
+    added = len(report.added) + len(report.updated) + len(report.restored)
+    _say({"added": added, "copies": sum(map(len, report.copies.values()))})
     return 0
 
 

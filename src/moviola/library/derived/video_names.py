@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-import unicodedata
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from Stemmer import Stemmer
 from moviola.errors import DataError
 from moviola.features import Integers
 from moviola.files.array_file import map_sealed_arrays, write_sealed_arrays
+from moviola.files.names import composed
 from moviola.library.disk.catalogue import VideoRow
 from moviola.library.disk.store import LibraryStore
 from moviola.retrieval.phrases import FUNCTION_WORDS
@@ -227,9 +227,7 @@ def _number(stem: str) -> int:
 
 
 def _words(text: str) -> list[str]:
-    # macOS takes letters with accents apart in names.
-    whole = unicodedata.normalize("NFC", text)
-    words = (word.lower() for word in _WORD.findall(_HUMP.sub(" ", whole)))
+    words = (word.lower() for word in _WORD.findall(_HUMP.sub(" ", composed(text))))
     return [word for word in words if word not in FUNCTION_WORDS]
 
 

@@ -18,6 +18,7 @@ from typing import Any
 
 from moviola.errors import LibraryError, NotFound
 from moviola.features import Extent
+from moviola.files.names import composed
 from moviola.library.disk.captures import Captures
 from moviola.library.disk.cue_details import details_of, recognised_cue
 from moviola.library.disk.database import REMEDY, Database, named
@@ -150,7 +151,7 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
         return [self._video(row) for row in self._rows(_SELECT + " ORDER BY video_id")]
 
     def video(self, video_id: str) -> VideoRow:
-        """One video by id.
+        """One video by id, which may have its accents in another form (:mod:`moviola.files.names`).
 
         Raises:
             NotFound: no such video; the message offers near names.
@@ -159,7 +160,11 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
         if not rows:
             from difflib import get_close_matches
 
-            near = get_close_matches(video_id[:200], [video.video_id for video in self.videos()], n=3)
+            videos, wanted = self.videos(), composed(video_id)
+            same = [video for video in videos if composed(video.video_id) == wanted]
+            if len(same) == 1:
+                return same[0]
+            near = get_close_matches(video_id[:200], [video.video_id for video in videos], n=3)
             hint = f"; did you mean {', '.join(near)}?" if near else "; `moviola list` shows what is there"
             raise NotFound(f"{video_id:.200}: no such video in this library{hint}")
         return self._video(rows[0])

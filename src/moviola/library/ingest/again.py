@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from moviola.library.derived.video_names import publish_names
 from moviola.library.disk.store import LibraryStore
+from moviola.types import several
 
 __all__ = ["process_again"]
 
@@ -26,7 +27,9 @@ def process_again(store: LibraryStore, video_ids: Iterable[str], *, pictures: bo
         LibraryLocked: another process is writing.
     """
     with store.writing():
-        videos = [store.catalogue.video(video_id) for video_id in dict.fromkeys(video_ids)]
+        videos = [
+            store.catalogue.video(video_id) for video_id in dict.fromkeys(several("video_ids", video_ids))
+        ]
         with store.catalogue.transaction():
             for video in videos:
                 (store.catalogue.encode_again if pictures else store.catalogue.read_again)(video.row)

@@ -15,6 +15,7 @@ from moviola.library.disk.removed import RemovedVideo
 from moviola.library.disk.store import LibraryStore
 from moviola.library.ingest.plan import Plan, only_renamed
 from moviola.library.ingest.report import IngestReport
+from moviola.types import several
 
 __all__ = ["follow", "forget_root", "move_root", "note_copies", "restore"]
 
@@ -78,7 +79,7 @@ def restore(store: LibraryStore, video_ids: Iterable[str]) -> list[str]:
     """Restore removed videos, the newest of each id; see :meth:`moviola.library.Indexer.restore`."""
     catalogue = store.catalogue
     newest = {removed.video_id: removed for removed in reversed(catalogue.removed())}
-    wanted = list(dict.fromkeys(video_ids))
+    wanted = list(dict.fromkeys(several("video_ids", video_ids)))
     for video_id in wanted:
         if video_id not in newest:
             raise NotFound(f"{video_id}: not among the removed videos; `moviola library removed` shows them")

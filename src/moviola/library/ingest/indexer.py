@@ -25,6 +25,7 @@ from moviola.library.ingest.plan import FoundFile, Plan, only_renamed
 from moviola.library.ingest.reading import Listening, Readers, ReadingRun, replace_subtitles
 from moviola.library.ingest.report import IngestProgress, IngestReport
 from moviola.library.ingest.workers import Workers
+from moviola.types import several
 
 if TYPE_CHECKING:
     from moviola.library.ingest.frame_features import Refused
@@ -177,7 +178,10 @@ class Indexer:
             LibraryLocked: another process is writing.
         """
         with self._store.writing():
-            videos = [self._store.catalogue.video(video_id) for video_id in dict.fromkeys(video_ids)]
+            videos = [
+                self._store.catalogue.video(video_id)
+                for video_id in dict.fromkeys(several("video_ids", video_ids))
+            ]
             self._drop(videos, for_good=for_good)
             self._publish_changes()
         return [video.video_id for video in videos]

@@ -24,6 +24,7 @@ from pydantic import BaseModel, ValidationError
 from moviola.errors import DataError, LibraryError, NotFound, OutOfDate
 from moviola.library.disk.database import LateDatabase
 from moviola.library.kept.values import Entry, Kind, Mark, checked_kind, complaint, entry_of
+from moviola.types import several
 
 __all__ = ["KEPT_FILE", "Kept"]
 
@@ -170,7 +171,11 @@ class Kept(LateDatabase):
 
         Returns:
             the mark as stored; None where it was deleted.
+
+        Raises:
+            InvalidValue: a tag that is empty or too long, a rating out of range, or one text as ``add``.
         """
+        added, gone = several("add", add), several("remove", remove)
         with self._writing():
             version = self._version("mark", mark.name)
             before = (
@@ -179,8 +184,7 @@ class Kept(LateDatabase):
                 else mark.model_copy(update={"tags": [], "rating": 0})
             )
             assert isinstance(before, Mark)
-            gone = set(remove)
-            tags = [tag for tag in dict.fromkeys([*before.tags, *add]) if tag not in gone]
+            tags = [tag for tag in dict.fromkeys([*before.tags, *added]) if tag not in gone]
             value = {
                 **before.model_dump(), "tags": tags, "rating": before.rating if rating is None else rating,
             }  # fmt: skip

@@ -33,7 +33,7 @@ import { t } from "./language.js";
  * @typedef {{times: number[], scores: number[]}} Curve
  * @typedef {{video: string, reason: string}} Refused
  * @typedef {{job: string, state: "queued" | "running" | "done" | "failed" | "cancelled", done: number,
- *   total: number, share: number, seconds_left: number | null, step: string, video: string, refused: Refused[], added: number, error: string}} Job
+ *   total: number, share: number, seconds_left: number | null, step: string, video: string, refused: Refused[], added: number, copies: number, error: string}} Job
  * @typedef {{videos: number, folders: {path: string, parent: string, videos: number}[], days: {day: string, videos: number}[],
  *   lengths: {low: number, high: number | null, videos: number}[], cameras: {camera: string, videos: number}[],
  *   places: {latitude: number, longitude: number, videos: number}[], tags: {tag: string, videos: number}[],

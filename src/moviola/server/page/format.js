@@ -37,12 +37,9 @@ export function spanClock({ start, end }) {
  * @param {{start: number, end: number}} span */
 export const spanWords = ({ start, end }) => t("{start} to {end}", { start: clock(start), end: clock(end) });
 
-/** The last part of an id, without what kind of file it is.
+/** The last part of an id. What follows a point in it is part of the name: an id has no suffix where it needs none.
  * @param {string} video */
-export function title(video) {
-  const name = video.slice(video.lastIndexOf("/") + 1);
-  return name.replace(/\.[A-Za-z0-9]{2,4}$/, "") || video;
-}
+export const title = (video) => video.slice(video.lastIndexOf("/") + 1) || video;
 
 /** @param {number} seconds as of a whole library. */
 export function long(seconds) {

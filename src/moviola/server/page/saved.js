@@ -2,6 +2,7 @@
 
 import * as api from "./api.js";
 import { fill, h, icon, iconButton } from "./dom.js";
+import { activeFilters } from "./filters.js";
 import { plural, t } from "./language.js";
 import { describe, parametersOf } from "./links.js";
 import { notify } from "./notices.js";
@@ -26,10 +27,12 @@ export function rememberKnown(library) {
  * @param {Search} search */
 const stepsOf = (search) => search.then.filter((step) => step.text.trim());
 
-/** Whether the library can keep a search: pictures, single videos and steps with gaps of their own it does not.
+/** Whether the library can keep all of a search: pictures, marks, single videos, a least score, coarse moments and
+ * steps with gaps of their own it does not.
  * @param {Search} search */
 const canBeSaved = (search) =>
-  Boolean(search.text.trim()) && !search.likes.length && !search.videos.length && new Set(stepsOf(search).map((step) => step.gap)).size <= 1;
+  Boolean(search.text.trim()) && ![search.likes, search.videos, search.right, search.wrong].some((some) => some.length)
+  && !search.minScore && search.refine && new Set(stepsOf(search).map((step) => step.gap)).size <= 1;
 
 /** @param {SavedSearch} saved @returns {Search} */
 function searchOfSaved({ text, then, gap, without, filter, by }) {
@@ -42,14 +45,28 @@ async function newestVideo() {
   return Number(videos[0]?.version ?? 0);
 }
 
+/** What a search asks, equal to that of another one which asks the same.
+ * @param {SavedSearch} saved */
+const contentOf = ({ text, then, gap, without, filter, by }) => JSON.stringify([text, then, gap, without, Object.entries(filter).sort(), by]);
+
+/** A name that no other search has: one of the same words may differ in its gap, or in a path that is shown in short.
+ * @param {string} words @param {SavedSearch} wanted */
+async function nameOf(words, wanted) {
+  const taken = new Map((await api.kept("search")).map((entry) => [entry.name, contentOf(/** @type {SavedSearch} */ (entry.value))]));
+  let name = words;
+  for (let number = 2; (taken.get(name) ?? contentOf(wanted)) !== contentOf(wanted); number += 1) name = `${words} (${number})`;
+  return name;
+}
+
 async function save() {
   const search = currentSearch.value;
-  const name = describe(search);
   const steps = stepsOf(search);
   const gap = steps.length ? steps[0]?.gap ?? NO_LIMIT : GAP;
   const without = search.not.map((text) => text.trim()).filter(Boolean);
+  const wanted = { text: search.text.trim(), then: steps.map((step) => step.text.trim()), gap, without, filter: search.filter, by: search.by };
   try {
-    await api.keep("search", name, { text: search.text.trim(), then: steps.map((step) => step.text.trim()), gap, without, filter: search.filter, by: search.by });
+    const name = await nameOf([describe(search), ...activeFilters(search).map((filter) => filter.text)].join(", "), wanted);
+    await api.keep("search", name, wanted);
     known.value = { ...known.value, [name]: await newestVideo() };
     notify(t("The search is saved: it stands on the first page, with what is new"));
   } catch (error) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import zipfile
@@ -18,6 +19,7 @@ from starlette.types import Receive, Scope, Send
 
 from moviola.errors import InvalidValue, MoviolaError
 from moviola.export import Selection, named_format, write_moments
+from moviola.search.found import STRONG
 from moviola.server.exporting import Exporting
 from moviola.server.pools import Pool
 from moviola.server.problems import Busy, message_of
@@ -131,21 +133,36 @@ def _written(
     options = dict(request.options)
     if "title" in format.options:
         options.setdefault("title", request.title)
-    written = write_moments(
-        [
-            Selection(Moment(m.video_id, m.start, m.end, m.score, m.rank or place), m.title, m.note)
-            for place, m in enumerate(request.moments, 1)
-        ],
-        service.library.paths_of(videos)[0],
-        folder / f"{name}{format.suffix}",
-        request.format,
-        kept=service.library.kept_still,
-        progress=progress,
-        **options,
-    )
+    try:
+        written = write_moments(
+            [
+                Selection(_moment(one, one.rank or place), one.title, one.note)
+                for place, one in enumerate(request.moments, 1)
+            ],
+            service.library.paths_of(videos)[0],
+            folder / f"{name}{format.suffix}",
+            request.format,
+            kept=service.library.kept_still,
+            progress=progress,
+            **options,
+        )
+    except InvalidValue as error:  # names the file, whose folder is the server's own
+        raise InvalidValue(str(error).replace(f"{folder}{os.sep}", "")) from error
     if format.kind == "file":
         return written.files[0]
     return _zipped(written.files, written.refused, folder / f"{name}.zip")
+
+
+def _moment(one: ExportMoment, rank: int) -> Moment:
+    """What was found, as it was; a moment without a score was chosen by hand."""
+    strong = one.strong
+    if strong is None:
+        strong = "score" not in one.model_fields_set or one.score >= STRONG
+    return Moment(
+        one.video_id, one.start, one.end, one.score, rank, one.source, one.snippet,
+        tuple(Moment(one.video_id, step.start, step.end, step.score, rank) for step in one.steps),
+        one.snippet_kind, strong,
+    )  # fmt: skip
 
 
 def _require_inside(moment: ExportMoment, duration: float, most: float) -> None:

@@ -27,7 +27,7 @@ from moviola.server.schemas import (
     TeachRequest,
     raw_body,
 )
-from moviola.server.service import ServiceOf
+from moviola.server.service import ServiceOf, decoded
 from moviola.timing import milliseconds
 
 router = APIRouter(prefix="/api", tags=["search"])
@@ -104,10 +104,11 @@ async def teach(request: TeachRequest, service: ServiceOf) -> Concept:
 
 @router.delete("/concepts/{name}", status_code=204)
 async def forget(
-    service: ServiceOf, name: Annotated[str, Path(max_length=100, examples=["our-logo"])]
+    service: ServiceOf, name: Annotated[str, Path(max_length=1_000, examples=["our-logo"])]
 ) -> None:
     """Delete what was taught under a name."""
-    await service.change(lambda library: library.forget(name), service.searching)
+    concept = decoded(name, "concept")
+    await service.change(lambda library: library.forget(concept), service.searching)
 
 
 @router.post("/curve")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated
-from urllib.parse import unquote
 
 from fastapi import APIRouter, Depends, Query
 from fastapi import Path as PathParameter
@@ -15,7 +14,7 @@ from moviola.library.exact_copies import exact_copies
 from moviola.server.inside import resolved
 from moviola.server.problems import Forbidden
 from moviola.server.schemas import Job, ResponseModel
-from moviola.server.service import ServiceOf, VideoOf
+from moviola.server.service import ServiceOf, VideoOf, decoded
 
 __all__ = ["Changing", "router"]
 
@@ -115,7 +114,7 @@ async def restore(
     video_id: Annotated[str, PathParameter(max_length=12_000, examples=["holiday%2Fbeach"])],
 ) -> Removed:
     """Bring a video back that was taken out, with all that is known of it."""
-    name = unquote(video_id, errors="replace")
+    name = decoded(video_id, "video")
     await service.change(lambda library: library.restore([name]))
     return Removed(video_id=name)
 

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Query
 
 from moviola.errors import MediaError, NotFound
 from moviola.export import folder_command, play
+from moviola.files.names import folded
 from moviola.library import VideoRow
 from moviola.media import MediaInfo, plays_in_browsers, probe
 from moviola.search.library import Order
@@ -51,11 +52,11 @@ def videos(
     descending: Annotated[bool, Query(description="The other way round.")] = False,
 ) -> VideoList:
     """Videos in an order, refused ones with the reason."""
-    wanted = text.casefold()
+    wanted = folded(text)
     matching = [
         video
         for video in service.library.ordered(sort)
-        if state in (None, video.state) and wanted in f"{video.video_id}\n{video.path}".casefold()
+        if state in (None, video.state) and wanted in folded(f"{video.video_id}\n{video.path}")
     ]
     if descending:
         matching.reverse()

@@ -9,6 +9,8 @@ import { libraryInfo, view } from "../store.js";
 import { cancelUpload, sendFile, sending, unfinished } from "./uploading.js";
 import { progressBar, saidProgress } from "../waiting.js";
 
+const BUSY = 1000; // ms until a job is begun again
+
 /** @typedef {{changed: () => Promise<void>, failed: (what: string, error: unknown) => void}} Does */
 
 const jobs = h("div", { class: "jobs" });
@@ -44,6 +46,27 @@ export async function bringIn(sources) {
   }
 }
 
+/** Sent videos for which the server has had no room among its jobs yet.
+ * @type {string[]} */
+let sent = [];
+let later = 0;
+
+/** Have videos that were sent brought in: all that wait in one job, and later where too many jobs wait already.
+ * @param {string[]} more paths on the server */
+async function bringInSent(more) {
+  const paths = [...sent, ...more];
+  sent = [];
+  if (!paths.length) return;
+  try {
+    followJob(await api.startJob(paths));
+  } catch (error) {
+    if (!(error instanceof api.ApiError && error.code === "busy")) return does.failed(t("Not brought in"), error);
+    sent.push(...paths);
+    clearTimeout(later);
+    later = window.setTimeout(() => void bringInSent([]), BUSY);
+  }
+}
+
 /** Send videos one after the other, each to be brought in when it is there.
  * @param {File[]} files */
 export async function sendVideos(files) {
@@ -71,7 +94,7 @@ export async function sendVideos(files) {
     first = -1;
     try {
       const path = await sendFile(file, draw, going.signal);
-      await bringIn([path]);
+      await bringInSent([path]);
     } catch (error) {
       if (!going.signal.aborted) does.failed(t("{name} was not sent", { name: file.name }), error);
     } finally {
@@ -102,6 +125,13 @@ function followJob(job) {
 /** @type {Record<string, string>} */
 const STEPS = { pictures: t("pictures"), text: t("text in pictures"), speech: t("speech") };
 
+/** @param {api.Job} job that has ended */
+function outcome({ added, copies }) {
+  const said = [plural(added, "{n} video added", "{n} videos added")];
+  if (copies) said.push(plural(copies, "{n} file holds a video of the library", "{n} files hold videos of the library"));
+  return said.join(", ");
+}
+
 /** @param {api.Job} job */
 function jobParts(job) {
   const states = /** @type {Record<string, string>} */ ({ queued: t("waits"), running: t("running"), done: t("done"), failed: t("failed"), cancelled: t("cancelled") });
@@ -110,7 +140,7 @@ function jobParts(job) {
   return [
     h("div", { class: "job-head" }, h("strong", {}, states[job.state] ?? job.state),
       h("span", { class: "muted" }, runs(job) && job.share ? saidProgress(job) : ""),
-      h("span", { class: "job-video" }, runs(job) ? `${STEPS[job.step] ?? job.step} ${title(job.video)}` : plural(job.added, "{n} video added", "{n} videos added")), cancel),
+      h("span", { class: "job-video" }, runs(job) ? `${STEPS[job.step] ?? job.step} ${title(job.video)}` : outcome(job)), cancel),
     runs(job) ? bar : null,
     job.error ? h("p", { class: "why" }, job.error) : null,
     job.refused.length ? h("ul", { class: "refused" }, job.refused.map(({ video, reason }) => h("li", {}, h("span", { class: "name" }, title(video)), h("span", { class: "why" }, reason)))) : null,

