@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -16,7 +17,7 @@ from safetensors.numpy import load_file
 
 from moviola.features import FeatureFolder, KeyedShards, normalise_rows
 from moviola.training.data import read_videos
-from moviola.training.recipes import RECIPES
+from moviola.training.recipes import RECIPES, recipe
 from toy_world import DIM, MANY_EVENTS, SUBTITLE_DIM, toy_world
 
 Command = Callable[..., Any]
@@ -287,7 +288,10 @@ def test_every_model_learns_and_answers(world: World, tmp_path: Path, name: str)
     card = (tmp_path / "model" / "README.md").read_text()
     for said in ("train.json", "val.json", "`toy`", f"{next(iter(extra['val'].values())):.4f}"):
         assert said in card
-    assert next((tmp_path / "model" / "run").glob("**/log.csv")).read_text().startswith("step,")
+    for log in (tmp_path / "model" / "run").glob("**/log.csv"):
+        names = next(csv.reader(log.read_text().splitlines()))
+        measured = recipe(name).measured(log.parent.name)
+        assert (names[0], tuple(names[-len(measured) :])) == ("step", measured)
 
     judged, run = tmp_path / "judged.json", tmp_path / "run.jsonl"
     answered = world.answer(tmp_path / "model", run, *on, "--judgements", judged, "--json")
@@ -463,7 +467,9 @@ def test_wrong_candidates(world: World, tmp_path: Path, ranking: Path) -> None:
         ("xml", ("--set", "model.width=3"), "unknown setting 'width'"),
         ("xml", ("--set", "steps=3"), "write TABLE.NAME=VALUE"),
         ("xml", ("--set", "loop.steps=many"), "loop.steps: "),
-        ("xml", ("--set", "loop.select=AP"), "select 'AP'"),
+        ("xml", ("--set", "loop.select=AP"), "train.select 'AP': unknown on val; choose nDCG@10"),
+        ("spr-stage1", ("--set", "loop.select=nDCG@20,IoU>=0.5"), "choose recall@10, "),
+        ("prem", ("--set", "localizer.select=AP"), "localizer.select 'AP': unknown on val"),
         ("xml", ("--device", "tpu"), "tpu"),
         ("xml", ("--stage1", "WORLD/stage1"), "xml: searches the videos itself; leave --stage1 out"),
         ("reel", (), "reel: needs the proposals of a stage 1; train spr-stage1"),
@@ -481,7 +487,7 @@ def test_wrong_candidates(world: World, tmp_path: Path, ranking: Path) -> None:
 def test_wrong_words(world: World, tmp_path: Path, name: str, words: tuple[str, ...], said: str) -> None:
     placed = [word.replace("WORLD", str(world.folder)) for word in words]
     fails_with(world.train(name, tmp_path / "model", *placed), said)
-    assert not (tmp_path / "model" / "config.json").exists()
+    assert not list((tmp_path / "model").glob("**/log.csv"))  # nothing was trained
 
 
 def test_damaged_files(world: World, tmp_path: Path) -> None:

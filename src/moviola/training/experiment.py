@@ -124,6 +124,7 @@ class Experiment:
             own[table] = {**own.get(table, {}), **values}
         tables = _with_segments_of(source.facts, how, own)
         chosen = _on_devices(read_settings(how, tables, overrides))
+        how.require_measured(chosen)  # else the first evaluation would find out, after a whole epoch
 
         def first_stage(found: Path | None) -> FirstStage | None:
             return open_first_stage(
