@@ -467,6 +467,7 @@ def test_wrong_candidates(world: World, tmp_path: Path, ranking: Path) -> None:
         ("xml", ("--set", "model.width=3"), "unknown setting 'width'"),
         ("xml", ("--set", "steps=3"), "write TABLE.NAME=VALUE"),
         ("xml", ("--set", "loop.steps=many"), "loop.steps: "),
+        ("xml", ("--set", "loop.batch_size=0"), "error: loop: epochs=200, steps=4, batch_size=0: give"),
         ("xml", ("--set", "loop.select=AP"), "train.select 'AP': unknown on val; choose nDCG@10"),
         ("spr-stage1", ("--set", "loop.select=nDCG@20,IoU>=0.5"), "choose recall@10, "),
         ("prem", ("--set", "localizer.select=AP"), "localizer.select 'AP': unknown on val"),

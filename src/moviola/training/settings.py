@@ -128,5 +128,8 @@ def _filled(value: Any, changes: Mapping[str, Any], where: str) -> Any:
         return TypeAdapter(type(value)).validate_python(mixed)
     except ValidationError as error:
         first = error.errors()[0]
+        own = first.get("ctx", {}).get("error")
+        if isinstance(own, InvalidValue):  # of the settings' own checks, which name setting, value and remedy
+            raise InvalidValue(f"{where}: {own}") from error
         name = ".".join(str(part) for part in first["loc"])
         raise InvalidValue(f"{where}.{name}: {first['msg']} (got {first['input']!r})") from error
