@@ -237,6 +237,9 @@ def test_files_that_do_not_fit(world: World, tmp_path: Path) -> None:
     fails_with(world.gather(out, visual=empty, subtitles=None), "v01: no rows")
     mute = h5(tmp_path / "mute.h5", stored(world / "tokens.h5") | {"2": np.zeros((0, DIM), np.float32)})
     fails_with(world.gather(out, queries=mute, query_vectors=None), "mute.h5: 2: no rows")
+    endless = stored(world / "tokens.h5") | {"2": np.full((3, DIM), np.inf, np.float32)}
+    fails_with(world.gather(out, queries=h5(tmp_path / "endless.h5", endless)), "a number is not finite")
+    assert not out.exists()  # though the videos were written before, and the same command can be given again
     fails_with(world.gather(out, clip_seconds=1.5), "clips of 1.5 s", "'v00'")
     fails_with(world.gather(out, "--key", "number"), "key 'number': unknown; choose query_id, desc_id, text")
     wide = h5(tmp_path / "wide.h5", {str(n): np.zeros(DIM + 1) for n in range(len(MANY_EVENTS))})
