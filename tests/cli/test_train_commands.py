@@ -340,7 +340,8 @@ def test_an_interrupted_training_goes_on(
         with pytest.raises(Stopped):
             world.train(name, tmp_path / "one", *on, steps=8)
     fails_with(world.train(name, tmp_path / "one", *on, steps=8), "holds a training", "--resume")
-    fails_with(world.train(name, tmp_path / "one", *on, "--resume", steps=9), "begun with other settings")
+    longer = world.train(name, tmp_path / "one", *on, "--resume", steps=9)
+    fails_with(longer, "begun with other settings (loops.train.steps 8, now 9); give what")
     if on:
         assert world.train("spr-stage1", tmp_path / "stage1", "--seed", 1).code == 0
         other = world.train(name, tmp_path / "one", "--stage1", tmp_path / "stage1", "--resume", steps=8)
