@@ -107,6 +107,7 @@ def read(data: Path, name: str) -> Annotations:
     return Annotations(
         first.name, videos, durations,
         tuple(f"{number}-{name}" for number, part in enumerate(parts) for name in part.moment_ids),
+        tuple(f"{number}-{name}" for number, part in enumerate(parts) for name in part.query_ids),
         np.concatenate([[place[part.videos[row]] for row in part.video] for part in parts]).astype(np.int64),
         np.concatenate([part.start for part in parts]), np.concatenate([part.end for part in parts]),
         tuple(caption for part in parts for caption in part.captions),

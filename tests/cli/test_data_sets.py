@@ -161,6 +161,12 @@ def test_the_evaluator_takes_submissions_as_they_are(tmp_path: Path, moviola: Ca
     (tmp_path / "run.json").write_text(json.dumps(submission))
     found = moviola("evaluate", tmp_path / "run.json", truth, "--tvr", "--json")
     assert json.loads(found.out) == tvr_recall(submission, read_tvr_truth(truth))
+    assert found.err == ""
+    submission["SVMR"][0]["desc_id"] = 2
+    (tmp_path / "run.json").write_text(json.dumps(submission))
+    other = moviola("evaluate", tmp_path / "run.json", truth, "--tvr")
+    assert "1 query judged, but missing from the run: 1" in other.err
+    assert "1 query in the run, but not judged (they do not count): 2" in other.err
     wrong = moviola("evaluate", tmp_path / "run.json", truth, "--tvr", "--task", "vqa")
     assert wrong.code == 1
     assert "choose VCMR, SVMR, VR" in wrong.err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -16,7 +17,7 @@ from safetensors.numpy import load_file
 
 from moviola.features import FeatureFolder, KeyedShards, normalise_rows
 from moviola.training.data import read_videos
-from moviola.training.recipes import RECIPES
+from moviola.training.recipes import RECIPES, recipe
 from toy_world import DIM, MANY_EVENTS, SUBTITLE_DIM, toy_world
 
 Command = Callable[..., Any]
@@ -236,6 +237,9 @@ def test_files_that_do_not_fit(world: World, tmp_path: Path) -> None:
     fails_with(world.gather(out, visual=empty, subtitles=None), "v01: no rows")
     mute = h5(tmp_path / "mute.h5", stored(world / "tokens.h5") | {"2": np.zeros((0, DIM), np.float32)})
     fails_with(world.gather(out, queries=mute, query_vectors=None), "mute.h5: 2: no rows")
+    endless = stored(world / "tokens.h5") | {"2": np.full((3, DIM), np.inf, np.float32)}
+    fails_with(world.gather(out, queries=h5(tmp_path / "endless.h5", endless)), "a number is not finite")
+    assert not out.exists()  # though the videos were written before, and the same command can be given again
     fails_with(world.gather(out, clip_seconds=1.5), "clips of 1.5 s", "'v00'")
     fails_with(world.gather(out, "--key", "number"), "key 'number': unknown; choose query_id, desc_id, text")
     wide = h5(tmp_path / "wide.h5", {str(n): np.zeros(DIM + 1) for n in range(len(MANY_EVENTS))})
@@ -287,7 +291,10 @@ def test_every_model_learns_and_answers(world: World, tmp_path: Path, name: str)
     card = (tmp_path / "model" / "README.md").read_text()
     for said in ("train.json", "val.json", "`toy`", f"{next(iter(extra['val'].values())):.4f}"):
         assert said in card
-    assert next((tmp_path / "model" / "run").glob("**/log.csv")).read_text().startswith("step,")
+    for log in (tmp_path / "model" / "run").glob("**/log.csv"):
+        names = next(csv.reader(log.read_text().splitlines()))
+        measured = recipe(name).measured(log.parent.name)
+        assert (names[0], tuple(names[-len(measured) :])) == ("step", measured)
 
     judged, run = tmp_path / "judged.json", tmp_path / "run.jsonl"
     answered = world.answer(tmp_path / "model", run, *on, "--judgements", judged, "--json")
@@ -333,7 +340,8 @@ def test_an_interrupted_training_goes_on(
         with pytest.raises(Stopped):
             world.train(name, tmp_path / "one", *on, steps=8)
     fails_with(world.train(name, tmp_path / "one", *on, steps=8), "holds a training", "--resume")
-    fails_with(world.train(name, tmp_path / "one", *on, "--resume", steps=9), "begun with other settings")
+    longer = world.train(name, tmp_path / "one", *on, "--resume", steps=9)
+    fails_with(longer, "begun with other settings (loops.train.steps 8, now 9); give what")
     if on:
         assert world.train("spr-stage1", tmp_path / "stage1", "--seed", 1).code == 0
         other = world.train(name, tmp_path / "one", "--stage1", tmp_path / "stage1", "--resume", steps=8)
@@ -463,7 +471,10 @@ def test_wrong_candidates(world: World, tmp_path: Path, ranking: Path) -> None:
         ("xml", ("--set", "model.width=3"), "unknown setting 'width'"),
         ("xml", ("--set", "steps=3"), "write TABLE.NAME=VALUE"),
         ("xml", ("--set", "loop.steps=many"), "loop.steps: "),
-        ("xml", ("--set", "loop.select=AP"), "select 'AP'"),
+        ("xml", ("--set", "loop.batch_size=0"), "error: loop: epochs=200, steps=4, batch_size=0: give"),
+        ("xml", ("--set", "loop.select=AP"), "train.select 'AP': unknown on val; choose nDCG@10"),
+        ("spr-stage1", ("--set", "loop.select=nDCG@20,IoU>=0.5"), "choose recall@10, "),
+        ("prem", ("--set", "localizer.select=AP"), "localizer.select 'AP': unknown on val"),
         ("xml", ("--device", "tpu"), "tpu"),
         ("xml", ("--stage1", "WORLD/stage1"), "xml: searches the videos itself; leave --stage1 out"),
         ("reel", (), "reel: needs the proposals of a stage 1; train spr-stage1"),
@@ -481,7 +492,7 @@ def test_wrong_candidates(world: World, tmp_path: Path, ranking: Path) -> None:
 def test_wrong_words(world: World, tmp_path: Path, name: str, words: tuple[str, ...], said: str) -> None:
     placed = [word.replace("WORLD", str(world.folder)) for word in words]
     fails_with(world.train(name, tmp_path / "model", *placed), said)
-    assert not (tmp_path / "model" / "config.json").exists()
+    assert not list((tmp_path / "model").glob("**/log.csv"))  # nothing was trained
 
 
 def test_damaged_files(world: World, tmp_path: Path) -> None:

@@ -120,6 +120,20 @@ def test_mixed_dimensions_and_overflow_are_refused_by_name(arrays: Arrays, tmp_p
         convert(open_features(as_hdf5(huge, tmp_path / "h")), tmp_path / "b")
 
 
+@pytest.mark.parametrize("there", [True, False])
+def test_a_folder_that_could_not_be_filled_can_be_given_again(
+    arrays: Arrays, tmp_path: Path, there: bool
+) -> None:
+    folder, broken = tmp_path / "s", {**arrays, "w": np.full((2, 4), np.nan, np.float32)}
+    if there:
+        folder.mkdir()
+    with pytest.raises(DataError, match="w: a number is not finite"):
+        convert(open_features(as_hdf5(broken, tmp_path)), folder)
+    assert folder.exists() == there
+    convert(open_features(as_hdf5(arrays, tmp_path)), folder)
+    assert open_features(folder).keys() == tuple(arrays)
+
+
 def test_unfinished_or_cut_shards_are_noticed(arrays: Arrays, tmp_path: Path) -> None:
     folder = tmp_path / "s"
     convert(open_features(as_hdf5(arrays, tmp_path)), folder)

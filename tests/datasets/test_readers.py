@@ -11,9 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moviola.datasets.readers import READERS, read_annotations, read_questions, read_video_corpus
+from moviola.datasets.readers import (
+    READERS,
+    read_annotations,
+    read_questions,
+    read_video_corpus,
+    write_own_pairs,
+)
 from moviola.datasets.readers.queries import read_queries
+from moviola.datasets.statistics import statistics
 from moviola.errors import DataError, InvalidValue, MoviolaError, NotFound
+from moviola.measures import read_qrels
 
 TVR = {"vid_name": "v", "duration": 60.5, "ts": [1, 2.5], "desc": "One.", "type": "v", "desc_id": 7}
 PAIR = {
@@ -169,6 +177,19 @@ def test_what_does_not_fit_is_told(tmp_path: Path) -> None:
 def test_the_same_moment_in_many_pairs_is_one(tmp_path: Path) -> None:
     lines = [{"query_id": n, "query": f"q{n}", **PAIR} for n in range(3)]
     assert len(read_annotations(write(tmp_path, "a.jsonl", lines), "tvr_ranking")) == 1
+
+
+@pytest.mark.parametrize("kind", ["qvhighlights", "qv_m2"])
+def test_a_query_with_several_moments_stays_one(tmp_path: Path, kind: str) -> None:
+    """In a pair file it has all of them, as its own annotations judge it; statistics count it once."""
+    rows = [{**QVH, "relevant_windows": [[1, 2], [5, 9]]}, {**QVH, "qid": 8, "query": "Two."}]
+    path = write(tmp_path, "a.jsonl", rows)
+    found = read_annotations(path, kind)
+    assert len(set(found.moment_ids)) == len(found) == 3
+    assert found.queries == (("7", "One."), ("8", "Two."))
+    assert (statistics(found).queries, statistics(found).moments) == (2, 3)
+    write_own_pairs(found, tmp_path / "pairs.json")
+    assert read_qrels(tmp_path / "pairs.json").rows() == read_qrels(path).rows()
 
 
 @pytest.mark.parametrize(

@@ -145,6 +145,19 @@ def test_progress_counts_every_moment_once(judged: JudgingTask) -> None:
     assert found.raters[0].kappa is not None
 
 
+def test_progress_counts_the_levels_of_one_rater(new_task: NewTask) -> None:
+    """Where one person is taken at their word, the levels that are exported are those that are shown."""
+    task = new_task(raters=1)
+    task.sign_in("Anna")
+    batch = task.next_batch("Anna")
+    assert batch is not None
+    for moment, level in zip(batch.moments, (3, 0, 3), strict=True):
+        task.answer("Anna", moment.pair_id, level)
+    found = progress_of(task)
+    assert found.count("agreed") == 3
+    assert found.agreement.histogram.tolist() == [1, 0, 0, 2, 0]
+
+
 def test_progress_before_anybody_came(new_task: NewTask) -> None:
     found = progress_of(new_task())
     assert (found.count("moments"), found.count("open"), found.raters) == (3, 3, ())

@@ -89,6 +89,16 @@ def test_the_order_of_keys_does_not_matter(tmp_path: Path) -> None:
     assert len(read_qrels(path).rows()["q"]) == 2
 
 
+@pytest.mark.parametrize("suffix", ["json", "jsonl", "csv", "trec"])
+def test_a_run_that_answers_nothing_is_read(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"run.{suffix}"
+    write_run(Run.from_dict({"q": []}), path)
+    assert len(read_run(path).query) == 0
+    with pytest.raises(DataError, match="line 1: the file is empty"):
+        path.write_text("")
+        read_qrels(path)
+
+
 def test_both_forms_of_tvr_ranking(tmp_path: Path) -> None:
     moments = [
         {"pair_id": n, "video_name": f"v{n}", "timestamp": [n, n + 2], "duration": 60, "caption": "",

@@ -143,6 +143,13 @@ def test_the_right_answers_get_full_marks(films: Path, tmp_path: Path) -> None:
     moved = {name: [dict(m, video_id="film9") for m in moments] for name, moments in truth.items()}
     (tmp_path / "run.json").write_text(json.dumps(moved))
     assert run_public("extreme_when_bench", annotations, run=tmp_path / "run.json").measures["no span"] == 1
+    assert found.unanswered == ()
+    # Questions that the run lacks are named, as those about videos that are not there.
+    (tmp_path / "run.json").write_text(json.dumps({"another": truth.popitem()[1]}))
+    words = ["--annotations", annotations, "--run", tmp_path / "run.json"]
+    told = CliRunner().invoke(app, ["public", "extreme_when_bench", *map(str, words)])
+    assert "6 of 6 questions are missing from" in told.stderr
+    assert "they count as not answered: film0_red, film0_blue" in told.stderr
 
 
 def test_a_system_says_how_sure_it_is_of_an_answer(tmp_path: Path) -> None:

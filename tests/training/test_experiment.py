@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -187,7 +188,7 @@ def test_what_is_prepared_can_be_looked_at_before_it_is_trained(world: Any, tmp_
         experiment.train(tmp_path / "xml")
 
 
-def test_a_training_is_resumed_with_the_same_pairs_alone(world: Any, tmp_path: Path) -> None:
+def test_a_training_is_resumed_with_the_same_pairs_and_features_alone(world: Any, tmp_path: Path) -> None:
     pairs = Path(shutil.copy(world.folder / "train.json", tmp_path))
 
     def prepared() -> Experiment:
@@ -203,9 +204,12 @@ def test_a_training_is_resumed_with_the_same_pairs_alone(world: Any, tmp_path: P
     assert prepared().data == experiment.data
     with pytest.raises(InvalidValue, match="begun with other contents of the pair files; give what"):
         prepared().train(out, resume=True)
+    newer = replace(experiment.source, encoder_revision="newer")
+    with pytest.raises(InvalidValue, match=r"other features \(encoder_revision .*, now newer\); give what"):
+        replace(experiment, source=newer).train(out, resume=True)
     known = out / "run" / "settings.json"
     of_earlier_version = json.loads(known.read_text())
-    del of_earlier_version["contents of the pair files"]
+    del of_earlier_version["contents of the pair files"], of_earlier_version["features"]
     known.write_text(json.dumps(of_earlier_version))
     assert experiment.train(out, resume=True).facts["data"] == made.facts["data"]
 

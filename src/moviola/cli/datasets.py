@@ -154,9 +154,7 @@ def convert(
     path: Annotated[Path, Argument(help="An annotation file.")],
     out: Annotated[Path, Option("--out", "-o", help="File to write (TVR's jsonl).")],
     kind: KindOption,
-    pairs: Annotated[
-        bool, Option("--pairs", help="Write each caption as a query with its own moment.")
-    ] = False,
+    pairs: Annotated[bool, Option("--pairs", help="Write each query with its own moments.")] = False,
     durations: DurationsOption = None,
     json: JsonOption = False,
 ) -> None:

@@ -63,12 +63,14 @@ def evaluate(
     from moviola import measures as m
 
     if tvr:
-        recall = m.tvr_recall_of(run, qrels, task.upper())
+        submission, truth = m.read_tvr_files(run, qrels, task.upper())
+        recall = m.tvr_recall(submission, truth)
         cells = [(name, *map(str, pair)) for name, values in recall.items() for pair in values.items()]
         if json:
             emit_json(recall)
         else:
             show_table(("task", "measure", "value"), cells)
+        _note_unmatched(*m.unmatched_queries(submission, truth))
         return
     results = m.evaluate(
         m.read_run(run, run_format, preset=preset),
@@ -102,8 +104,7 @@ def evaluate(
             for query, row in by_query.items()
         ]
         show_table(("query", *results.per_query), cells, title="per query")
-    _note_queries(results.missing, "judged, but missing from the run")
-    _note_queries(results.extra, "in the run, but not judged (they do not count)")
+    _note_unmatched(results.missing, results.extra)
 
 
 def _by_query(results: Results) -> dict[str, dict[str, float | None]]:
@@ -113,6 +114,11 @@ def _by_query(results: Results) -> dict[str, dict[str, float | None]]:
         for query, value in zip(results.query_ids, values.tolist(), strict=True):
             found[query][name] = None if math.isnan(value) else value
     return found
+
+
+def _note_unmatched(missing: tuple[str, ...], extra: tuple[str, ...], run: str = "the run") -> None:
+    _note_queries(missing, f"judged, but missing from {run}")
+    _note_queries(extra, f"in {run}, but not judged (they do not count)")
 
 
 def _note_queries(queries: tuple[str, ...], what: str) -> None:
@@ -172,5 +178,4 @@ def compare(
         columns = ("measure, run", "means", "difference, 95 %", "+/-", "p perm.", "p t")
         show_table(columns, cells, title=title)
     for path, results in found.items():
-        _note_queries(results.missing, f"judged, but missing from {path}")
-        _note_queries(results.extra, f"in {path}, but not judged (they do not count)")
+        _note_unmatched(results.missing, results.extra, path)

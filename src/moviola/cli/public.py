@@ -79,5 +79,11 @@ def public(
             f"{len(report.missing)} of {report.videos} videos are missing; their questions count as not "
             f"answered: {shown}"
         )
+    if report.unanswered:
+        shown = ", ".join(report.unanswered[:5]) + (", …" if len(report.unanswered) > 5 else "")
+        note(
+            f"{len(report.unanswered)} of {report.questions} questions are missing from {run}; they count as "
+            f"not answered: {shown}"
+        )
     if report.missing or report.refused:
         leave_partial()

@@ -34,6 +34,8 @@ class Annotations:
         durations: (v,) float64 seconds; NaN where unknown.
         moment_ids: (m,) ids of moments as the data set has them, else "1", "2", … in file order, those that
             are left out counted.
+        query_ids: (m,) ids of the queries that the captions are. Where a data set lists the moments of each
+            query, all of them have its id; else a moment's query has the moment's own.
         video: (m,) int64 positions in ``videos``.
         start, end: (m,) float64 seconds as annotated, end > start; NaN where a split hides the answers.
         captions: (m,) sentences.
@@ -46,6 +48,7 @@ class Annotations:
     videos: tuple[str, ...]
     durations: NDArray[np.float64]
     moment_ids: tuple[str, ...]
+    query_ids: tuple[str, ...]
     video: NDArray[np.int64]
     start: NDArray[np.float64]
     end: NDArray[np.float64]
@@ -60,6 +63,11 @@ class Annotations:
     def flaw_counts(self) -> dict[str, int]:
         """Number of flaws of each kind."""
         return dict(Counter(flaw.kind for flaw in self.flaws))
+
+    @property
+    def queries(self) -> tuple[tuple[str, str], ...]:
+        """Id and text of each query, once, in the order of the moments."""
+        return tuple(dict.fromkeys(zip(self.query_ids, self.captions, strict=True)))
 
     def require_durations(self) -> None:
         """Raise :class:`InvalidValue` if the duration of a moment's video is unknown."""
@@ -78,6 +86,7 @@ class Annotations:
         return replace(
             self,
             moment_ids=picked(self.moment_ids),
+            query_ids=picked(self.query_ids),
             video=self.video[rows],
             start=self.start[rows],
             end=self.end[rows],
@@ -88,6 +97,7 @@ class Annotations:
 
 class _Row(NamedTuple):
     moment_id: str
+    query_id: str
     video: str
     start: float
     end: float
@@ -111,9 +121,17 @@ class Collector:
             self.durations[video] = duration
 
     def add(
-        self, video: str, start: float, end: float, caption: str, *, moment_id: str = "", type: str = ""
+        self,
+        video: str,
+        start: float,
+        end: float,
+        caption: str,
+        *,
+        moment_id: str = "",
+        query_id: str = "",
+        type: str = "",
     ) -> None:
-        """Add a moment of a known video; flaws are recorded."""
+        """Add a moment of a known video; flaws are recorded. Its query's id is by default its own."""
         self.given += 1
         name = moment_id or str(self.given)
         where = f"{name} ({video})"
@@ -126,7 +144,7 @@ class Collector:
         duration = self.durations[video]
         if end > duration + 0.5 or start >= duration:
             self.flaws.append(Flaw("beyond the video", where))
-        self.rows.append(_Row(name, video, start, end, caption.strip(), type))
+        self.rows.append(_Row(name, query_id or name, video, start, end, caption.strip(), type))
 
     def made(self) -> Annotations:
         """Everything gathered so far as one table."""
@@ -136,6 +154,7 @@ class Collector:
             videos=tuple(self.durations),
             durations=np.array(list(self.durations.values()), dtype=np.float64),
             moment_ids=tuple(row.moment_id for row in self.rows),
+            query_ids=tuple(row.query_id for row in self.rows),
             video=np.array([place[row.video] for row in self.rows], dtype=np.int64),
             start=np.array([row.start for row in self.rows], dtype=np.float64),
             end=np.array([row.end for row in self.rows], dtype=np.float64),

@@ -68,5 +68,5 @@ class Questions:
         for row in self.rows:
             for place, (start, end) in enumerate(row.windows, start=1):
                 name = row.query_id if len(row.windows) == 1 else f"{row.query_id}-{place}"
-                collector.add(row.video_id, start, end, row.text, moment_id=name)
+                collector.add(row.video_id, start, end, row.text, moment_id=name, query_id=row.query_id)
         return collector.made()

@@ -60,7 +60,7 @@ def statistics(
 
     Args:
         found: the annotations.
-        queries: texts to count as queries; the captions when None.
+        queries: texts to count as queries; those of the annotations when None, each once.
         count_verbs: count verbs too, see :func:`moviola.datasets.english.verb_forms`.
 
     Raises:
@@ -68,7 +68,7 @@ def statistics(
 
     Moments are counted once per video and span; videos are those with a moment.
     """
-    texts = found.captions if queries is None else tuple(queries)
+    texts = [text for _, text in found.queries] if queries is None else queries
     spans = {(int(v), s, e) for v, s, e in zip(found.video, found.start, found.end, strict=True)}
     used = np.unique(found.video)
     lengths = found.end - found.start

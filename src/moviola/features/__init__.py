@@ -8,8 +8,8 @@ makes them from published files. Retrieval and training read :class:`VideoFeatur
 from __future__ import annotations
 
 from moviola.features.cache import EncodingCache, MemoryCache
-from moviola.features.folder import FeatureFolder, describe_folder, require_new_folder
-from moviola.features.published import Computed, FeatureFiles, convert, open_features
+from moviola.features.folder import FeatureFolder, describe_folder
+from moviola.features.published import Computed, FeatureFiles, convert, new_folder, open_features
 from moviola.features.queries import MAX_TOKENS, QueryFeatures
 from moviola.features.shards import Extent, FeatureShards, KeyedShards
 from moviola.features.source import FeatureSource, SourceFacts
@@ -24,6 +24,6 @@ from moviola.features.videos import (
 __all__ = [
     "MAX_TOKENS", "Computed", "EncodingCache", "Extent", "FeatureFiles", "FeatureFolder", "FeatureRows",
     "FeatureShards", "FeatureSource", "Integers", "KeyedShards", "MemoryCache", "QueryFeatures",
-    "SourceFacts", "VideoFeatures", "clips_by_video", "convert", "describe_folder", "normalise_rows",
-    "open_features", "require_new_folder",
+    "SourceFacts", "VideoFeatures", "clips_by_video", "convert", "describe_folder", "new_folder",
+    "normalise_rows", "open_features",
 ]  # fmt: skip

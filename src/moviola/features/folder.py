@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.errors import DataError, InvalidValue, NotFound
+from moviola.errors import DataError, NotFound
 from moviola.features.queries import QueryFeatures
 from moviola.features.shards import KeyedShards
 from moviola.features.source import SourceFacts
@@ -21,7 +21,7 @@ from moviola.features.videos import FeatureRows, VideoFeatures
 from moviola.files.rows import read_json
 from moviola.files.writing import write_json
 
-__all__ = ["FeatureFolder", "describe_folder", "require_new_folder"]
+__all__ = ["FeatureFolder", "describe_folder"]
 
 DESCRIPTION = "features.json"
 # Format of the description; without a number it is 1.
@@ -159,12 +159,6 @@ def _shots(starts: Sequence[Sequence[float]], keys: Sequence[int]) -> list[NDArr
 
 def _stored(shards: KeyedShards, names: Sequence[str]) -> FeatureRows:
     return FeatureRows.stored(shards.shards, tuple(shards.extent(name) for name in names))
-
-
-def require_new_folder(folder: Path) -> None:
-    """Raise :class:`InvalidValue` unless a folder is new or empty."""
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InvalidValue(f"{folder}: not empty; give a new folder")
 
 
 def describe_folder(

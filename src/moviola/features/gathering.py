@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.errors import DataError, InvalidValue, NotFound
-from moviola.features.folder import FeatureFolder, describe_folder, require_new_folder
-from moviola.features.published import Computed, FeatureFiles, convert, open_features
+from moviola.features.folder import FeatureFolder, describe_folder
+from moviola.features.published import Computed, FeatureFiles, convert, new_folder, open_features
 from moviola.features.source import SourceFacts
 from moviola.features.videos import normalise_rows
 
@@ -120,34 +120,34 @@ def gather_features(
         DataError: a video's streams differ in length, a video or a query has no rows, or a query's vector is
             not one row.
     """
-    require_new_folder(out)
-    names = tuple(durations)
-    for stream in files.streams:
-        stream.require(names, "videos")
-    counts = _clip_counts(files.streams, names, slack)
-    odd = _odd_lengths(counts, durations, clip_seconds)
-    _require_queries(files, list(queries.values()), key)
-    visual = convert(Computed(names, lambda name: _visual(files, name, counts[name])), out / "visual")
-    rows = convert(
-        Computed(tuple(queries), lambda text: _query(files, queries[text], max_tokens)), out / "queries"
-    )
-    subtitle_dim = 0
-    if files.subtitles is not None:
-        read = files.subtitles.features.read
-        subtitle_dim = convert(
-            Computed(names, lambda name: read(name)[: counts[name]]), out / "subtitles"
-        ).dim
-    facts = SourceFacts(
-        encoder=encoder[0],
-        encoder_revision=encoder[1],
-        clip_seconds=clip_seconds,
-        segment_clips=segment_clips,
-        unit=not raw,
-        visual_dim=visual.dim,
-        subtitle_dim=subtitle_dim,
-        query_dim=rows.dim,
-    )
-    return Gathered(describe_folder(out, facts, durations), sum(counts.values()), tuple(odd))
+    with new_folder(out):
+        names = tuple(durations)
+        for stream in files.streams:
+            stream.require(names, "videos")
+        counts = _clip_counts(files.streams, names, slack)
+        odd = _odd_lengths(counts, durations, clip_seconds)
+        _require_queries(files, list(queries.values()), key)
+        visual = convert(Computed(names, lambda name: _visual(files, name, counts[name])), out / "visual")
+        rows = convert(
+            Computed(tuple(queries), lambda text: _query(files, queries[text], max_tokens)), out / "queries"
+        )
+        subtitle_dim = 0
+        if files.subtitles is not None:
+            read = files.subtitles.features.read
+            subtitle_dim = convert(
+                Computed(names, lambda name: read(name)[: counts[name]]), out / "subtitles"
+            ).dim
+        facts = SourceFacts(
+            encoder=encoder[0],
+            encoder_revision=encoder[1],
+            clip_seconds=clip_seconds,
+            segment_clips=segment_clips,
+            unit=not raw,
+            visual_dim=visual.dim,
+            subtitle_dim=subtitle_dim,
+            query_dim=rows.dim,
+        )
+        return Gathered(describe_folder(out, facts, durations), sum(counts.values()), tuple(odd))
 
 
 def _visual(files: PublishedFiles, name: str, count: int) -> NDArray[np.float32]:

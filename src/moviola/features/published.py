@@ -8,6 +8,7 @@ writes.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 from moviola.errors import DataError, InvalidValue, MissingDependency, MoviolaError, NotFound
 from moviola.features.shards import Extent, FeatureShards, KeyedShards, halves, write_table
 
-__all__ = ["Computed", "FeatureFiles", "convert", "open_features"]
+__all__ = ["Computed", "FeatureFiles", "convert", "new_folder", "open_features"]
 
 # Maximum ratio of compression.
 _MOST_TIMES = 2000
@@ -232,6 +233,25 @@ def open_features(path: Path) -> FeatureFiles:
     return _Safetensors(path) if path.suffix == ".safetensors" else _Hdf5(path)
 
 
+@contextmanager
+def new_folder(folder: Path) -> Iterator[None]:
+    """Write to a new or empty folder; it is as it was where the block raises, so that it can be given again.
+
+    Raises:
+        InvalidValue: the folder holds something, or is a file.
+    """
+    there = folder.exists()
+    if there and (not folder.is_dir() or any(folder.iterdir())):
+        raise InvalidValue(f"{folder}: not empty; give a new folder")
+    try:
+        yield
+    except BaseException:
+        shutil.rmtree(folder.resolve(), ignore_errors=True)
+        if there:
+            folder.resolve().mkdir(exist_ok=True)
+        raise
+
+
 def convert(
     source: FeatureFiles,
     folder: Path,
@@ -251,23 +271,22 @@ def convert(
         InvalidValue: the folder is not empty, or there are no features.
         DataError: dimensions differ, or a number does not fit half precision; the message names the key.
     """
-    if folder.exists() and any(folder.iterdir()):
-        raise InvalidValue(f"{folder}: not empty; give a new folder")
-    keys = source.keys()
-    if not keys:
-        raise InvalidValue("no features: there is nothing to convert")
-    dim = source.shape(keys[0])[1]
-    shards = FeatureShards(folder, "rows", dim, shard_bytes=shard_bytes)
-    extents: list[Extent] = []
-    end = (0, 0)
-    for done, key in enumerate(keys, start=1):
-        rows = source.read(key)
-        if rows.shape[1] != dim:
-            raise DataError(f"{key}: dimension {rows.shape[1]}, but {keys[0]} has {dim}")
-        extent = shards.append(halves(rows, key), end, sync=False)
-        extents.append(extent)
-        end = (extent.shard, extent.offset + extent.count)
-        if progress:
-            progress(done, len(keys))
-    shards.sync()
-    return write_table(folder, list(keys), extents, dim)
+    with new_folder(folder):
+        keys = source.keys()
+        if not keys:
+            raise InvalidValue("no features: there is nothing to convert")
+        dim = source.shape(keys[0])[1]
+        shards = FeatureShards(folder, "rows", dim, shard_bytes=shard_bytes)
+        extents: list[Extent] = []
+        end = (0, 0)
+        for done, key in enumerate(keys, start=1):
+            rows = source.read(key)
+            if rows.shape[1] != dim:
+                raise DataError(f"{key}: dimension {rows.shape[1]}, but {keys[0]} has {dim}")
+            extent = shards.append(halves(rows, key), end, sync=False)
+            extents.append(extent)
+            end = (extent.shard, extent.offset + extent.count)
+            if progress:
+                progress(done, len(keys))
+        shards.sync()
+        return write_table(folder, list(keys), extents, dim)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isnan
 
-from moviola.datasets.building.consensus import Agreement, Examined, Rating, agreement, exam
+import numpy as np
+
+from moviola.datasets.building.consensus import LEVELS, Agreement, Examined, Rating, agreement, exam
 from moviola.judging.task import JudgingTask
 
 __all__ = ["Progress", "QueryProgress", "RaterProgress", "number_or_none", "progress_of"]
@@ -83,7 +85,9 @@ def progress_of(task: JudgingTask) -> Progress:
     shared = _shared(outcome.ratings)
     examined = exam(shared).raters if shared else {}
     raters = tuple(_rater(name, judged[name], passed[name], examined.get(name)) for name in names)
-    return Progress(queries, raters, agreement(outcome.ratings))
+    # The task's own outcome: one rater's level may stand alone, which the rule for two does not know.
+    histogram = np.bincount(np.array([*outcome.agreed.values()], np.int64), minlength=LEVELS)
+    return Progress(queries, raters, replace(agreement(outcome.ratings), histogram=histogram))
 
 
 def _rater(name: str, judged: int, passed: int, found: Examined | None) -> RaterProgress:

@@ -21,7 +21,7 @@ from moviola.features import (
     VideoFeatures,
     convert,
     describe_folder,
-    require_new_folder,
+    new_folder,
 )
 from moviola.library.disk.settings import SETTINGS_FILE
 from moviola.library.disk.store import LibraryStore
@@ -115,20 +115,22 @@ def export_features(store: LibraryStore, texts: Sequence[str], out: Path) -> Fea
         InvalidValue: ``out`` holds something.
         LibraryError: the library has no visual encoder.
     """
-    require_new_folder(out)
-    source = LibrarySource(store)
-    features, different = source.videos(), list(dict.fromkeys(texts))
-    queries = source.queries(different, different)
-    text_row = {text: row for row, text in enumerate(different)}
-    for name, rows in (("visual", features.visual), ("subtitles", features.subtitles)):
-        if rows is not None:
-            convert(Computed(tuple(features.video_ids), partial(_rows, rows, features.row_of)), out / name)
-    convert(
-        Computed(tuple(different), lambda text: queries.rows[text_row[text]].astype(np.float32)),
-        out / "queries",
-    )
-    durations = dict(zip(features.video_ids, features.durations.tolist(), strict=True))
-    return describe_folder(out, source.facts, durations, _shots(features))
+    with new_folder(out):
+        source = LibrarySource(store)
+        features, different = source.videos(), list(dict.fromkeys(texts))
+        queries = source.queries(different, different)
+        text_row = {text: row for row, text in enumerate(different)}
+        for name, rows in (("visual", features.visual), ("subtitles", features.subtitles)):
+            if rows is not None:
+                convert(
+                    Computed(tuple(features.video_ids), partial(_rows, rows, features.row_of)), out / name
+                )
+        convert(
+            Computed(tuple(different), lambda text: queries.rows[text_row[text]].astype(np.float32)),
+            out / "queries",
+        )
+        durations = dict(zip(features.video_ids, features.durations.tolist(), strict=True))
+        return describe_folder(out, source.facts, durations, _shots(features))
 
 
 def _shots(features: VideoFeatures) -> dict[str, list[float]]:

@@ -56,7 +56,13 @@ from moviola.measures.significance import (
     t_test,
 )
 from moviola.measures.trec import Matched, match_documents
-from moviola.measures.tvr import read_tvr_submission, read_tvr_truth, tvr_recall, tvr_recall_of
+from moviola.measures.tvr import (
+    read_tvr_files,
+    read_tvr_submission,
+    read_tvr_truth,
+    tvr_recall,
+    unmatched_queries,
+)
 from moviola.temporal import overlap, suppress
 
 __all__ = [
@@ -84,6 +90,7 @@ __all__ = [
     "read_qrels",
     "read_qvhighlights",
     "read_run",
+    "read_tvr_files",
     "read_tvr_submission",
     "read_tvr_truth",
     "refused_share",
@@ -92,7 +99,7 @@ __all__ = [
     "t_test",
     "temporal_nms",
     "tvr_recall",
-    "tvr_recall_of",
+    "unmatched_queries",
     "write_qrels",
     "write_run",
 ]

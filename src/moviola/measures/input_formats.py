@@ -71,6 +71,9 @@ class Table:
 
 Reader = Callable[[Path, str, str], Table]
 
+_ROWS_ALONE = (".jsonl", ".trec")
+"""Files of rows without a header: a run that answers no query is one without a row."""
+
 
 def read_qrels(path: str | Path, format: str | None = None, *, preset: str | Preset | None = None) -> Qrels:
     """Judgements of a file.
@@ -99,7 +102,7 @@ def _read(
     if format is not None and format not in formats:
         raise InvalidValue(f"format {format!r}: unknown here; choose {', '.join(formats)}")
     text = read_text(path)
-    if not text.strip():
+    if not text.strip() and not (kind is Run and path.suffix in _ROWS_ALONE):
         raise DataError(f"{path}: line 1: the file is empty; give one with at least one row")
     name = format or _detect(path, text)
     if name not in formats:

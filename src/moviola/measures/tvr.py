@@ -22,8 +22,8 @@ from moviola.measures.qrels_and_run import Flags, Run, query_name, query_number
 from moviola.temporal import overlap
 
 __all__ = [
-    "OVERLAPS", "TOPS", "read_tvr_submission", "read_tvr_truth", "submission_of", "tvr_recall",
-    "tvr_recall_of",
+    "OVERLAPS", "TOPS", "read_tvr_files", "read_tvr_submission", "read_tvr_truth", "submission_of",
+    "tvr_recall", "unmatched_queries",
 ]  # fmt: skip
 
 TASKS = ("VCMR", "SVMR", "VR")
@@ -206,16 +206,15 @@ def read_tvr_submission(path: str | Path) -> dict[str, Any]:
     return content
 
 
-def tvr_recall_of(
-    run: str | Path, truth: str | Path, task: str = "VCMR", *, tops: Sequence[int] = TOPS
-) -> dict[str, dict[str, Any]]:
-    """:func:`tvr_recall` of two files.
+def read_tvr_files(
+    run: str | Path, truth: str | Path, task: str = "VCMR"
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Submission and annotations for :func:`tvr_recall`, of two files.
 
     Args:
         run: a TVR submission, or a run in any other form that :func:`moviola.measures.read_run` reads.
         truth: annotations in TVR's form; `moviola dataset convert` writes those of other sets so.
         task: the task of such a run: VCMR, SVMR or VR. A submission names it itself.
-        tops: depths.
 
     Raises:
         InvalidValue: an unknown task.
@@ -230,7 +229,27 @@ def tvr_recall_of(
         submission = {}
     if "video2idx" not in submission:
         submission = submission_of(read_run(run), task, (str(row["vid_name"]) for row in rows))
-    return tvr_recall(submission, rows, tops=tops)
+    return submission, rows
+
+
+def unmatched_queries(
+    submission: Mapping[str, Any], truth: Sequence[Mapping[str, Any]]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Ids of what stands in one alone of what :func:`tvr_recall` takes.
+
+    Returns:
+        annotated queries without an entry in some task of the submission, which count as wrong there, and
+        queries of the submission that are not annotated, which do not count.
+    """
+    judged = dict.fromkeys(query_name(row["desc_id"]) for row in truth)
+    answered = [
+        dict.fromkeys(query_name(entry["desc_id"]) for entry in submission[task])
+        for task in TASKS
+        if task in submission
+    ]
+    missing = (name for name in judged if any(name not in names for names in answered))
+    extra = dict.fromkeys(name for names in answered for name in names if name not in judged)
+    return tuple(missing), tuple(extra)
 
 
 def submission_of(run: Run, task: str, videos: Iterable[str] = ()) -> dict[str, Any]:

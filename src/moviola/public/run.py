@@ -33,6 +33,7 @@ class PublicReport:
         questions: number of questions.
         videos: number of videos that they name.
         missing: missing videos; questions about them count as not answered.
+        unanswered: questions that a measured run lacks, by id; they count as not answered.
         refused: files that could not be indexed, with the reason.
         encoder: of the library; empty for a measured run.
         groups: questions by part of the benchmark.
@@ -43,6 +44,7 @@ class PublicReport:
     questions: int
     videos: int
     missing: tuple[str, ...]
+    unanswered: tuple[str, ...]
     refused: dict[str, str]
     encoder: str
     groups: dict[str, int]
@@ -89,9 +91,12 @@ def run_public(
         format_of(out)  # an unknown suffix is refused before the videos are indexed
     questions = read_questions(annotations, name)
     refused: dict[str, str] = {}
+    unanswered: tuple[str, ...] = ()
     used = ""
     if run is not None:
         answers = Answers(read_run(run), {}, sureness=_sureness(run))
+        known = set(answers.run.query_ids)
+        unanswered = tuple(row.query_id for row in questions if row.query_id not in known)
     else:
         folder = library or annotations.with_name(f"{name}-library")
         fresh = not (folder / SETTINGS_FILE).is_file()
@@ -109,6 +114,7 @@ def run_public(
         len(questions),
         len(questions.videos),
         answers.missing,
+        unanswered,
         refused,
         used,
         dict(Counter(row.group for row in questions if row.group)),

@@ -40,11 +40,12 @@ from moviola.training.one_video import (
 )
 from moviola.training.recipe import AnswerSettings, Recipe, Trained, train
 from moviola.training.recipes import recipe, recipe_of
-from moviola.training.settings import TrainingSettings, read_settings
+from moviola.training.settings import TrainingSettings, differences, read_settings
 from moviola.training.validation import judge, judge_videos, run_of, video_qrels
 
 __all__ = ["TASKS", "Answer", "AnsweringModel", "Experiment", "TrainedModel", "answer", "train_model"]
 
+_FEATURES = "features"
 _PAIR_FILES = "contents of the pair files"
 
 Progress = Callable[[int, int, Mapping[str, float]], None]
@@ -124,6 +125,7 @@ class Experiment:
             own[table] = {**own.get(table, {}), **values}
         tables = _with_segments_of(source.facts, how, own)
         chosen = _on_devices(read_settings(how, tables, overrides))
+        how.require_measured(chosen)  # else the first evaluation would find out, after a whole epoch
 
         def first_stage(found: Path | None) -> FirstStage | None:
             return open_first_stage(
@@ -213,6 +215,7 @@ class Experiment:
             "model": self.name,
             "settings": self.settings.described(),
             "data": self.data,
+            _FEATURES: asdict(self.source),
             _PAIR_FILES: list(self.pair_files),
             "stage 1 or candidates": [before and before.mark for before in self.built_on],
         }
@@ -300,9 +303,14 @@ def _begin(out: Path, resume: bool, identity: Mapping[str, Any]) -> None:
     if resume and not path.is_file():
         raise InvalidValue(f"{out}: nothing to resume; train without --resume first")
     noted = plain(identity)
-    # Trainings that earlier versions have begun do not say which pair files they read.
-    if begun and (old := {_PAIR_FILES: noted[_PAIR_FILES], **read_json(path)}) != noted:
-        differ = ", ".join(name for name in noted if old.get(name) != noted[name])
+    # Trainings that earlier versions have begun do not say which features and pair files they read.
+    unsaid = {name: noted[name] for name in (_FEATURES, _PAIR_FILES)}
+    if begun and (old := {**unsaid, **read_json(path)}) != noted:
+        differ = ", ".join(
+            name + "".join(f" ({how})" for how in differences(old.get(name), noted[name]))
+            for name in noted
+            if old.get(name) != noted[name]
+        )
         raise InvalidValue(f"{out}: begun with other {differ}; give what it was begun with, or a new folder")
     write_json(path, noted, indent=1)
 

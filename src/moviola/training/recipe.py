@@ -24,7 +24,7 @@ from moviola.retrieval.refiners import CONTEXT, SAME_MOMENT
 from moviola.training.data import Sizes, Split
 from moviola.training.loop import Fitted, LoopConfig, Task, fit
 from moviola.training.settings import TrainingSettings
-from moviola.training.validation import run_of
+from moviola.training.validation import NAMES, run_of
 
 if TYPE_CHECKING:
     from moviola.measures import Run
@@ -105,6 +105,17 @@ class Recipe(ABC):
         self, model: nn.Module, train: Split, val: Split, settings: TrainingSettings
     ) -> Iterable[Phase]:
         """The phases of training, in order; each is made when the previous one is done."""
+
+    def measured(self, phase: str) -> tuple[str, ...]:
+        """Names of the measures on val that can choose the weights of a phase."""
+        return NAMES
+
+    def require_measured(self, settings: TrainingSettings) -> None:
+        """Raise :class:`InvalidValue` if a phase is to choose its weights by what is not measured on val."""
+        for phase, loop in settings.loops.items():
+            if loop.select not in self.measured(phase):
+                known = ", ".join(self.measured(phase))
+                raise InvalidValue(f"{phase}.select {loop.select!r}: unknown on val; choose {known}")
 
     @abstractmethod
     def moments(self, model: nn.Module, split: Split, how: AnswerSettings) -> Moments:

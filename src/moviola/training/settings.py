@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from typing import Any, Protocol
@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from moviola.errors import InvalidValue
 from moviola.training.loop import LoopConfig
 
-__all__ = ["TrainingSettings", "read_settings"]
+__all__ = ["TrainingSettings", "differences", "read_settings"]
 
 
 @dataclass(frozen=True)
@@ -128,5 +128,17 @@ def _filled(value: Any, changes: Mapping[str, Any], where: str) -> Any:
         return TypeAdapter(type(value)).validate_python(mixed)
     except ValidationError as error:
         first = error.errors()[0]
+        own = first.get("ctx", {}).get("error")
+        if isinstance(own, InvalidValue):  # of the settings' own checks, which name setting, value and remedy
+            raise InvalidValue(f"{where}: {own}") from error
         name = ".".join(str(part) for part in first["loc"])
         raise InvalidValue(f"{where}.{name}: {first['msg']} (got {first['input']!r})") from error
+
+
+def differences(old: Any, new: Any, path: str = "") -> Iterator[str]:
+    """What differs in two nested objects, each as ``loops.train.steps 4, now 8``."""
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        for name in {**old, **new}:
+            yield from differences(old.get(name), new.get(name), f"{path}.{name}" if path else name)
+    elif path and old != new:
+        yield f"{path} {old}, now {new}"

@@ -9,7 +9,9 @@ from moviola.measures import Measure, Qrels, Run, evaluate
 from moviola.retrieval import Moments
 from moviola.training.data import Split
 
-__all__ = ["MEASURES", "OVER_TYPES", "SUM", "judge", "judge_videos", "run_of", "video_qrels"]
+__all__ = [
+    "MEASURES", "NAMES", "OVER_TYPES", "SUM", "VIDEO_NAMES", "judge", "judge_videos", "run_of", "video_qrels",
+]  # fmt: skip
 
 MEASURES = tuple(
     Measure.parse(f"nDCG@{k},IoU>={overlap}") for overlap in (0.3, 0.5, 0.7) for k in (10, 20, 40)
@@ -21,7 +23,13 @@ OVER_TYPES = "types nDCG@20,IoU>=0.5"
 """The mean over types of queries (v, t, vt) of the mean of each, so that a rare type counts as much as
 another; the mean of all where a split has no types."""
 
+NAMES = (*map(str, MEASURES), SUM, OVER_TYPES)
+"""Names of the measures of :func:`judge`."""
+
 _VIDEO_DEPTHS = (5, 10, 20, 40)
+
+VIDEO_NAMES = tuple(f"video nDCG@{k}" for k in _VIDEO_DEPTHS)
+"""Names of the measures of :func:`judge_videos`."""
 
 
 def run_of(moments: Moments, split: Split, score: NDArray[np.float64] | None = None) -> Run:
@@ -81,5 +89,4 @@ def judge_videos(run: Run, split: Split) -> dict[str, float]:
     """NDCG of whole videos, see :func:`video_qrels`."""
     measures = [Measure.parse(f"nDCG@{k},IoU>=0.5") for k in _VIDEO_DEPTHS]
     values = evaluate(run, video_qrels(split), measures).measures
-    named = zip(_VIDEO_DEPTHS, measures, strict=True)
-    return {f"video nDCG@{k}": values[str(measure)] for k, measure in named}
+    return {name: values[str(measure)] for name, measure in zip(VIDEO_NAMES, measures, strict=True)}

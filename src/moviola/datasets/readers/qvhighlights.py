@@ -20,8 +20,8 @@ def read_qvhighlights(path: Path, durations: Path | None = None) -> Annotations:
         windows = row.get("relevant_windows")
         if not isinstance(windows, list):
             raise DataError(f"{where}: relevant_windows: a list is expected (the test split hides them)")
+        qid, query = text(row, "qid", where), text(row, "query", where)
         for place, window in enumerate(windows, start=1):
             start, end = span(window, "relevant_windows", where)
-            qid = text(row, "qid", where)
-            collector.add(video, start, end, text(row, "query", where), moment_id=f"{qid}-{place}")
+            collector.add(video, start, end, query, moment_id=f"{qid}-{place}", query_id=qid)
     return collector.made()

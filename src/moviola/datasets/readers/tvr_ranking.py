@@ -75,9 +75,9 @@ def ranked_queries(path: Path) -> list[str]:
 
 
 def write_own_pairs(moments: Annotations, path: Path) -> None:
-    """A pair file in which every caption is a query of its own, answered by its own moment alone.
+    """A pair file of a data set's own queries, each answered by its own moments alone.
 
-    Data sets of moment retrieval (VCMR, SVMR) are judged like this: one moment per query.
+    Data sets of moment retrieval (VCMR, SVMR) are judged like this: one moment per query, or a few.
 
     Raises:
         InvalidValue: a video's duration is unknown, or the split hides its answers.
@@ -85,21 +85,16 @@ def write_own_pairs(moments: Annotations, path: Path) -> None:
     moments.require_durations()
     if np.isnan(moments.start).any():
         raise InvalidValue(f"{moments.name}: this split hides its answers; give one that has them")
-    rows = [
-        {
-            "query_id": name,
-            "query": caption,
-            "relevant_moment": [
-                {
-                    "pair_id": name, "video_name": moments.videos[video], "timestamp": [start, end],
-                    "duration": float(moments.durations[video]), "caption": caption, "similarity": 1.0,
-                    "relevance": 1,
-                }
-            ],
-        }
-        for name, caption, video, start, end in zip(
-            moments.moment_ids, moments.captions, moments.video.tolist(), moments.start.tolist(),
-            moments.end.tolist(), strict=True,
-        )
-    ]  # fmt: skip
-    write_json(path, rows, indent=0)
+    entries: dict[tuple[str, str], dict[str, Any]] = {
+        (query_id, query): {"query_id": query_id, "query": query, "relevant_moment": []}
+        for query_id, query in moments.queries
+    }
+    for place, video in enumerate(moments.video.tolist()):
+        caption = moments.captions[place]
+        entries[moments.query_ids[place], caption]["relevant_moment"].append({
+            "pair_id": moments.moment_ids[place], "video_name": moments.videos[video],
+            "timestamp": [float(moments.start[place]), float(moments.end[place])],
+            "duration": float(moments.durations[video]), "caption": caption,
+            "similarity": 1.0, "relevance": 1,
+        })  # fmt: skip
+    write_json(path, list(entries.values()), indent=0)

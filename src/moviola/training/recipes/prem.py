@@ -21,7 +21,7 @@ from moviola.training.recipes.ranking import CandidateRecipe, adamw
 from moviola.training.settings import TrainingSettings
 from moviola.training.tasks.candidates import CandidateSampling, CandidateTask, hardest_videos
 from moviola.training.tasks.pairs import PairTask
-from moviola.training.validation import judge, judge_videos
+from moviola.training.validation import NAMES, VIDEO_NAMES, judge, judge_videos
 
 __all__ = ["PREM"]
 
@@ -78,6 +78,10 @@ class PremRecipe(CandidateRecipe):
             loop.batch_size,
         )
         yield Phase(candidates, loop)
+
+    def measured(self, phase: str) -> tuple[str, ...]:
+        """The retriever is measured by videos, the localizer by moments."""
+        return VIDEO_NAMES if phase == "retriever" else NAMES
 
 
 PREM = PremRecipe()

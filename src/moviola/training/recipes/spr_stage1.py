@@ -18,7 +18,7 @@ from moviola.training.loop import LoopConfig
 from moviola.training.optimizers import OptimizerConfig
 from moviola.training.recipe import AnswerSettings, Phase, Recipe
 from moviola.training.settings import TrainingSettings
-from moviola.training.tasks.segments import SegmentSampling, SegmentTask
+from moviola.training.tasks.segments import NAMES, SegmentSampling, SegmentTask
 
 __all__ = ["SPR_STAGE1"]
 
@@ -56,6 +56,10 @@ class Stage1Recipe(Recipe):
         loop = settings.loops["train"]
         retriever = cast("SegmentRetriever", model)
         yield Phase(SegmentTask(retriever, train, val, settings.sampling, loop.batch_size), loop)
+
+    def measured(self, phase: str) -> tuple[str, ...]:
+        """Recall of segments."""
+        return NAMES
 
     def moments(self, model: nn.Module, split: Split, how: AnswerSettings) -> Moments:
         """Coarse proposals."""

@@ -21,9 +21,12 @@ from moviola.retrieval import Hits, Retrieval, TrainedStage1, segment_index
 from moviola.retrieval.segments import segment_counts
 from moviola.training.data import Pairs, Split
 
-__all__ = ["DEPTHS", "SegmentBatch", "SegmentGrid", "SegmentSampling", "SegmentTask", "recall"]
+__all__ = ["DEPTHS", "NAMES", "SegmentBatch", "SegmentGrid", "SegmentSampling", "SegmentTask", "recall"]
 
 DEPTHS = (10, 50, 100, 200)
+
+NAMES = tuple(f"recall@{k}" for k in DEPTHS)
+"""Names of the measures of :meth:`SegmentTask.evaluate`."""
 """Numbers of best segments at which recall is measured."""
 
 
@@ -217,4 +220,4 @@ class SegmentTask:
         index = segment_index(stage1, features, length)
         retrieval = Retrieval(features, index, stage1, None, length, segments=max(DEPTHS))
         best = SegmentGrid(features, length).rows_of(retrieval.hits(self.val.queries))
-        return {f"recall@{k}": recall(best, self._val_shares, k) for k in DEPTHS}
+        return {name: recall(best, self._val_shares, k) for name, k in zip(NAMES, DEPTHS, strict=True)}
