@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import pytest
@@ -19,12 +20,11 @@ Run = Callable[..., Any]
 
 
 @pytest.fixture
-def found(library: Path, films: Path) -> list[Moment]:
+def found(library: Path) -> list[Moment]:
     """The answer that was printed last."""
     spans = [("street", 1.0, 3.0), ("harbour", 4.0, 11.0), ("street", 6.4, 7.0), ("harbour", 0.0, 1.2)]
     answer = [Moment(video, start, end, 0.5, rank) for rank, (video, start, end) in enumerate(spans, 1)]
-    paths = {name: str(films / f"{name}.mp4") for name in ("street", "harbour")}
-    keep_answer(library, KeptAnswer(Text("a car"), answer, paths))
+    keep_answer(library, KeptAnswer(Text("a car"), answer))
     return answer
 
 
@@ -39,6 +39,27 @@ def test_the_last_answer_goes_out(moviola: Run, library: Path, found: list[Momen
     chosen, paths = read_moments(tmp_path / "m.json")
     assert [s.moment.start for s in chosen] == [moment.start for moment in found]
     assert {Path(path).name for path in paths.values()} == {"street.mp4", "harbour.mp4"}
+
+
+def test_files_may_swap_names_after_the_search(
+    moviola: Run, library: Path, films: Path, tmp_path: Path
+) -> None:
+    """A moment is taken from its video, wherever that lies now, and not from another of its old name."""
+    own, lib = tmp_path / "films", tmp_path / "lib"
+    copytree(films, own)
+    assert moviola("index", own, "-l", lib, "--encoder", "none", "--no-ocr").code == 3
+    keep_answer(lib, KeptAnswer(Text("a car"), [Moment("street", 1.0, 3.0, 0.5, 1)]))
+    for old, new in (("street", "x"), ("harbour", "street"), ("x", "harbour")):
+        (own / f"{old}.mp4").rename(own / f"{new}.mp4")
+    moviola("index", own, "-l", lib, "--no-ocr")
+    moviola("export", tmp_path / "m.csv", "-l", lib)
+    assert read_moments(tmp_path / "m.csv")[1] == {"street": str(own / "harbour.mp4")}
+    assert moviola("cut", "1", "-o", tmp_path / "c.mp4", "-l", lib, "--json").rows[0]["path"] == str(
+        own / "harbour.mp4"
+    )
+    (own / "harbour.mp4").unlink()
+    answer = moviola("cut", "1", "-o", tmp_path / "d.mp4", "-l", lib)
+    assert answer.code == 1 and "harbour.mp4: the video's file is not there" in answer.err
 
 
 @pytest.mark.parametrize(("ranks", "picked"), [("2", [2]), ("1,3-4", [1, 3, 4]), ("4, 1 - 2", [4, 1, 2])])
