@@ -41,9 +41,7 @@ def test_the_last_answer_goes_out(moviola: Run, library: Path, found: list[Momen
     assert {Path(path).name for path in paths.values()} == {"street.mp4", "harbour.mp4"}
 
 
-def test_files_may_swap_names_after_the_search(
-    moviola: Run, library: Path, films: Path, tmp_path: Path
-) -> None:
+def test_files_may_swap_names_after_the_search(moviola: Run, films: Path, tmp_path: Path) -> None:
     """A moment is taken from its video, wherever that lies now, and not from another of its old name."""
     own, lib = tmp_path / "films", tmp_path / "lib"
     copytree(films, own)
@@ -60,6 +58,22 @@ def test_files_may_swap_names_after_the_search(
     (own / "harbour.mp4").unlink()
     answer = moviola("cut", "1", "-o", tmp_path / "d.mp4", "-l", lib)
     assert answer.code == 1 and "harbour.mp4: the video's file is not there" in answer.err
+
+
+def test_a_sheet_has_the_small_stills_of_videos_that_are_away(
+    moviola: Run, films: Path, tmp_path: Path
+) -> None:
+    lib, table = tmp_path / "lib", tmp_path / "m.csv"
+    copytree(films, tmp_path / "films")
+    moviola("index", tmp_path / "films", "-l", lib, "--encoder", "demo", "--sentence-encoder", "none")
+    (tmp_path / "films").rename(tmp_path / "away")
+    keep_answer(lib, KeptAnswer(Text("a car"), [Moment("street", 1.0, 3.0, 0.5, 1)]))
+    answer = moviola("export", tmp_path / "m.png", "-l", lib)
+    assert (answer.code, answer.err) == (0, "")
+    # Of a video that the library does not know there is none.
+    table.write_text("video_id,start,end,path\nstreet,1,3,gone.mp4\nelsewhere,1,3,gone.mp4\n")
+    answer = moviola("export", tmp_path / "n.png", "-l", lib, "--moments", table)
+    assert answer.code == 3 and answer.err.startswith("elsewhere: ") and answer.err.count("\n") == 1
 
 
 @pytest.mark.parametrize(("ranks", "picked"), [("2", [2]), ("1,3-4", [1, 3, 4]), ("4, 1 - 2", [4, 1, 2])])

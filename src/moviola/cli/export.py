@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -84,6 +85,7 @@ def export_(
     From Python: `moviola.export.write_moments`, of `moviola.search.last_answer.kept_answer`.
     """
     from moviola.export import format_of, named_format
+    from moviola.library.disk.settings import SETTINGS_FILE
 
     given = {
         "title": title, "rate": rate, "drop_frame": drop_frame, "start_timecode": start_timecode,
@@ -98,10 +100,12 @@ def export_(
     if ranks is not None:
         chosen = _ranked(chosen, ranks)
     missing = {selection.moment.video_id for selection in chosen} - paths.keys()
-    if missing:
-        with reading(library) as lib:
+    # A table with all paths needs no library.
+    with reading(library) if missing or (library / SETTINGS_FILE).is_file() else nullcontext() as lib:
+        if lib:
             paths |= lib.paths_of(sorted(missing))[0]
-    written = write_out(chosen, paths, out, format, **options)
+            options["kept"] = lib.kept_still
+        written = write_out(chosen, paths, out, format, **options)
     result = {
         "out": str(out), "format": format, "moments": len(chosen),
         "files": [str(path) for path in written.files], "refused": written.refused,
