@@ -109,7 +109,7 @@ def _marked(gatherer: EvidenceGatherer, query: Marked, rows: Rows, segments: int
     marks = gatherer.marks(query)
     moments = [] if query.query is None else candidates(gatherer, query.query, rows, segments)
     if isinstance(query.query, Simple | None):
-        alike = gatherer.alike(marks, rows, segments)
+        alike = [*gatherer.alike(marks, rows, segments), *gatherer.marked(query, rows)]
         if query.query is not None:
             alike = _with_text(gatherer, query.query, alike)
         moments = [*moments, *alike]
