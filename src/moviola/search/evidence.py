@@ -348,26 +348,6 @@ class EvidenceGatherer:
         moments = retrieval.moments(queries, retrieval.merged(hits), scored=False, distinct=False)
         return self.there(one for query in range(len(probes)) for one in self._found(moments, "like", query))
 
-    def marked(self, query: Marked, rows: Rows) -> list[Found]:
-        """The moments that were marked right, and all of the concept, within the filter; their scores are set
-        later.
-
-        What shows several things is marked by their mean, which may be nearer to other moments of its video.
-        """
-        marked = list(query.right)
-        if query.concept:
-            taught = read_concept(self.store.folder, self.view.settings, query.concept)
-            marked += map(MarkedMoment.parse, taught.moments)
-        videos = self.store.catalogue.videos_named({one.video_id for one in marked})
-        found = (
-            Found(video.row, Span(one.start, min(one.end, video.duration)), 0.0, "visual")
-            for one in marked
-            if (video := videos.get(one.video_id)) and one.start < video.duration
-        )
-        return self.there(
-            one for one in found if self._clips_of(one)[1] is not None and (rows is None or one.row in rows)
-        )
-
     def text_scores(self, thing: Simple, found: Sequence[Found]) -> NDArray[np.float64]:
         """(n,) float64, how well a part matches the best two frames of each moment, in [0, 1]."""
         retrieval = self.stages(thing)
