@@ -13,6 +13,7 @@ from fnmatch import fnmatchcase
 from itertools import chain
 from pathlib import Path
 from typing import Self
+from unicodedata import normalize
 
 from moviola.errors import InvalidValue, NotFound
 from moviola.library import Catalogue, VideoRow, taken_of
@@ -266,14 +267,15 @@ class Filter:
             ),
         )
         lines = _lines(self.folder)
-        patterns = [line for line in lines if _is_pattern(line)]
+        # Names from a Mac may have accents apart from their letters; what is typed has not.
+        patterns = [normalize("NFC", line) for line in lines if _is_pattern(line)]
         # A folder's name may look like a pattern.
-        folders = tuple(os.path.normcase(self._resolved(line)).rstrip(os.sep) + os.sep for line in lines)
+        folders = tuple(_comparable(self._resolved(line)).rstrip(os.sep) + os.sep for line in lines)
         found = {
             row
             for row, path in paths
-            if os.path.normcase(path).startswith(folders)
-            or any(fnmatchcase(path, pattern) for pattern in patterns)
+            if _comparable(path).startswith(folders)
+            or any(fnmatchcase(normalize("NFC", path), pattern) for pattern in patterns)
         }
         if not found:
             raise NotFound(
@@ -308,6 +310,11 @@ class Filter:
     def fits(self, span: Span) -> bool:
         """Whether a moment has the allowed length."""
         return _within(span.duration, *self.moment_length)
+
+
+def _comparable(path: str | Path) -> str:
+    """A path as paths are compared: by the system's rules on capitals, in Unicode's normal form C."""
+    return normalize("NFC", os.path.normcase(path))
 
 
 def _lines(text: str) -> list[str]:

@@ -15,6 +15,7 @@ from contextlib import closing, contextmanager
 from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 
 from moviola.errors import LibraryError, NotFound
 from moviola.features import Extent
@@ -150,7 +151,8 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
         return [self._video(row) for row in self._rows(_SELECT + " ORDER BY video_id")]
 
     def video(self, video_id: str) -> VideoRow:
-        """One video by id.
+        """One video by id, or by one of the same letters: names from a Mac may have accents apart from their
+        letters, and no keyboard types them so.
 
         Raises:
             NotFound: no such video; the message offers near names.
@@ -159,7 +161,11 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
         if not rows:
             from difflib import get_close_matches
 
-            near = get_close_matches(video_id[:200], [video.video_id for video in self.videos()], n=3)
+            videos = self.videos()
+            asked = normalize("NFC", video_id)
+            if same := [video for video in videos if normalize("NFC", video.video_id) == asked]:
+                return same[0]
+            near = get_close_matches(video_id[:200], [video.video_id for video in videos], n=3)
             hint = f"; did you mean {', '.join(near)}?" if near else "; `moviola list` shows what is there"
             raise NotFound(f"{video_id:.200}: no such video in this library{hint}")
         return self._video(rows[0])

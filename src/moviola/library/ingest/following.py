@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 
 from moviola.errors import InvalidValue, LibraryError, NotFound
 from moviola.features import Extent
@@ -78,7 +79,11 @@ def restore(store: LibraryStore, video_ids: Iterable[str]) -> list[str]:
     """Restore removed videos, the newest of each id; see :meth:`moviola.library.Indexer.restore`."""
     catalogue = store.catalogue
     newest = {removed.video_id: removed for removed in reversed(catalogue.removed())}
-    wanted = list(dict.fromkeys(video_ids))
+    alike = {normalize("NFC", video_id): video_id for video_id in newest}
+    wanted = [
+        video_id if video_id in newest else alike.get(normalize("NFC", video_id), video_id)
+        for video_id in dict.fromkeys(video_ids)
+    ]
     for video_id in wanted:
         if video_id not in newest:
             raise NotFound(f"{video_id}: not among the removed videos; `moviola library removed` shows them")
