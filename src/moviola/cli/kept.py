@@ -155,7 +155,6 @@ def rate(
 def _mark(library: Path, place: str, json: bool, **changes: object) -> None:
     with reading(library) as lib:
         mark = _place(lib, place)
-        lib.catalogue.video(mark.video_id)
         entry = lib.kept.mark(mark, **changes)  # type: ignore[arg-type]
     if entry is not None:
         _show(entry, json)
@@ -173,11 +172,16 @@ def _place(lib: Library, text: str) -> Mark:
     video, sign, times = text.rpartition("@")
     start, dash, end = times.partition("-")
     if not (sign and dash) or lib.catalogue.videos_named([text]):
-        return Mark.of(video_id=text)
-    span = parse_seconds(start, "start"), parse_seconds(end, "end")
-    if span[1] <= span[0]:
-        raise InvalidValue(f"{text}: the end must come after the start")
-    return Mark.of(video_id=video, start=span[0], end=span[1])
+        mark = Mark.of(video_id=text)
+    else:
+        span = parse_seconds(start, "start"), parse_seconds(end, "end")
+        if span[1] <= span[0]:
+            raise InvalidValue(f"{text}: the end must come after the start")
+        mark = Mark.of(video_id=video, start=span[0], end=span[1])
+    row = lib.catalogue.video(mark.video_id)
+    if mark.start is not None and mark.start >= row.duration:
+        raise InvalidValue(f"{text}: the video ends at {row.duration:g} s; name a moment before that")
+    return mark.model_copy(update={"video_id": row.video_id})
 
 
 @kept_group.command()
@@ -199,7 +203,6 @@ def collect(
         moments = []
         for text in places:
             mark = _place(lib, text)
-            lib.catalogue.video(mark.video_id)
             if mark.start is None or mark.end is None:
                 raise InvalidValue(f"{text}: name a moment, as in {text}@1:05-1:20")
             moments.append(KeptMoment.of(video_id=mark.video_id, start=mark.start, end=mark.end))
