@@ -149,6 +149,7 @@ def test_what_is_refused_is_told(moviola: Run, library: Path, tmp_path: Path) ->
     table.write_text("video_id,start,end\nstreet,1,2\nstreet,90,91\n")
     answer = moviola("export", tmp_path / "clips", "--moments", table, "-l", library)
     assert answer.code == 3 and "002_street_90.0-91.0.mp4: " in answer.err
+    assert answer.out == f"{tmp_path / 'clips'}: 2 moments, Clips (MP4); 1 refused\n"
     assert len(list((tmp_path / "clips").iterdir())) == 1
 
 

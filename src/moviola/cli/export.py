@@ -110,7 +110,8 @@ def export_(
         "out": str(out), "format": format, "moments": len(chosen),
         "files": [str(path) for path in written.files], "refused": written.refused,
     }  # fmt: skip
-    show(json, result, f"{out}: {len(chosen)} moments, {named_format(format).title}")
+    lacking = f"; {len(written.refused)} refused" if written.refused else ""
+    show(json, result, f"{out}: {len(chosen)} moments, {named_format(format).title}{lacking}")
     if written.refused:
         leave_partial()
 

@@ -227,19 +227,21 @@ def _audio_track(target: av.container.OutputContainer, excerpt: _Excerpt) -> Aud
     return target.add_stream("aac", rate=48_000, layout=layout)
 
 
+_REMEDY = "choose the mode that encodes: exact for an export, encode for a cut"
+
+
 def _require_playable(excerpt: _Excerpt, *, as_meant: bool) -> None:
     """Refuse to copy streams that browsers do not play, or do not show ``as_meant``."""
-    remedy = 'use mode="encode"'
     codec, pixels = excerpt.video.codec_context.codec.canonical_name, excerpt.video.pix_fmt or "unknown"
     if pixels not in _PICTURES.get(codec, ()):
-        raise MediaError(excerpt.path, f"{codec} {pixels} cannot be copied for browsers; {remedy}")
+        raise MediaError(excerpt.path, f"{codec} {pixels} cannot be copied for browsers; {_REMEDY}")
     if as_meant and (what := for_other_screens(excerpt.video)):
-        raise MediaError(excerpt.path, f"{what}, which browsers do not show correctly; {remedy}")
+        raise MediaError(excerpt.path, f"{what}, which browsers do not show correctly; {_REMEDY}")
     if excerpt.source.numbered or excerpt.source.sparse or excerpt.source.zero is None:
-        raise MediaError(excerpt.path, f"cannot be copied, its pictures have no times; {remedy}")
+        raise MediaError(excerpt.path, f"cannot be copied, its pictures have no times; {_REMEDY}")
     if excerpt.sound is not None and not _copies(excerpt.sound):
         sound = excerpt.sound.codec_context.codec.canonical_name
-        raise MediaError(excerpt.path, f"{sound} sound cannot be copied for browsers; {remedy}")
+        raise MediaError(excerpt.path, f"{sound} sound cannot be copied for browsers; {_REMEDY}")
 
 
 def _packets(excerpt: _Excerpt) -> Iterator[Packet[Stream]]:
@@ -250,11 +252,9 @@ def _packets(excerpt: _Excerpt) -> Iterator[Packet[Stream]]:
     deferred: list[Packet[Stream]] = []  # pictures shown after the end, needed only if an earlier one follows
     for packet in excerpt.source.packets_with(excerpt.sound):
         if packet.pts is None:
-            raise MediaError(excerpt.path, 'cannot be copied, time stamps are missing; use mode="encode"')
+            raise MediaError(excerpt.path, f"cannot be copied, time stamps are missing; {_REMEDY}")
         if packet.is_discard and excerpt.start <= packet.pts < end and packet.stream is excerpt.video:
-            raise MediaError(
-                excerpt.path, 'cannot be copied, its edit list leaves pictures out; use mode="encode"'
-            )
+            raise MediaError(excerpt.path, f"cannot be copied, its edit list leaves pictures out; {_REMEDY}")
         if packet.stream_index != excerpt.video.index:
             if packet.pts * packet.time_base < end * excerpt.source.tick:
                 yield packet
