@@ -91,7 +91,7 @@ def export_(
         "title": title, "rate": rate, "drop_frame": drop_frame, "start_timecode": start_timecode,
         "mode": mode, "titles": titles, "size": size, "columns": columns,
     }  # fmt: skip
-    options = {name: value for name, value in given.items() if value is not None}
+    options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if format is None:
         format = format_of(out).name
     if "title" in named_format(format).options:

@@ -162,8 +162,8 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
             from difflib import get_close_matches
 
             videos = self.videos()
-            asked = normalize("NFC", video_id)
-            if same := [video for video in videos if normalize("NFC", video.video_id) == asked]:
+            letters = normalize("NFC", video_id)
+            if same := [video for video in videos if normalize("NFC", video.video_id) == letters]:
                 return same[0]
             near = get_close_matches(video_id[:200], [video.video_id for video in videos], n=3)
             hint = f"; did you mean {', '.join(near)}?" if near else "; `moviola list` shows what is there"
