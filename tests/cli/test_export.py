@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import pytest
@@ -19,12 +20,11 @@ Run = Callable[..., Any]
 
 
 @pytest.fixture
-def found(library: Path, films: Path) -> list[Moment]:
+def found(library: Path) -> list[Moment]:
     """The answer that was printed last."""
     spans = [("street", 1.0, 3.0), ("harbour", 4.0, 11.0), ("street", 6.4, 7.0), ("harbour", 0.0, 1.2)]
     answer = [Moment(video, start, end, 0.5, rank) for rank, (video, start, end) in enumerate(spans, 1)]
-    paths = {name: str(films / f"{name}.mp4") for name in ("street", "harbour")}
-    keep_answer(library, KeptAnswer(Text("a car"), answer, paths))
+    keep_answer(library, KeptAnswer(Text("a car"), answer))
     return answer
 
 
@@ -39,6 +39,41 @@ def test_the_last_answer_goes_out(moviola: Run, library: Path, found: list[Momen
     chosen, paths = read_moments(tmp_path / "m.json")
     assert [s.moment.start for s in chosen] == [moment.start for moment in found]
     assert {Path(path).name for path in paths.values()} == {"street.mp4", "harbour.mp4"}
+
+
+def test_files_may_swap_names_after_the_search(moviola: Run, films: Path, tmp_path: Path) -> None:
+    """A moment is taken from its video, wherever that lies now, and not from another of its old name."""
+    own, lib = tmp_path / "films", tmp_path / "lib"
+    copytree(films, own)
+    assert moviola("index", own, "-l", lib, "--encoder", "none", "--no-ocr").code == 3
+    keep_answer(lib, KeptAnswer(Text("a car"), [Moment("street", 1.0, 3.0, 0.5, 1)]))
+    for old, new in (("street", "x"), ("harbour", "street"), ("x", "harbour")):
+        (own / f"{old}.mp4").rename(own / f"{new}.mp4")
+    moviola("index", own, "-l", lib, "--no-ocr")
+    moviola("export", tmp_path / "m.csv", "-l", lib)
+    assert read_moments(tmp_path / "m.csv")[1] == {"street": str(own / "harbour.mp4")}
+    assert moviola("cut", "1", "-o", tmp_path / "c.mp4", "-l", lib, "--json").rows[0]["path"] == str(
+        own / "harbour.mp4"
+    )
+    (own / "harbour.mp4").unlink()
+    answer = moviola("cut", "1", "-o", tmp_path / "d.mp4", "-l", lib)
+    assert answer.code == 1 and "harbour.mp4: the video's file is not there" in answer.err
+
+
+def test_a_sheet_has_the_small_stills_of_videos_that_are_away(
+    moviola: Run, films: Path, tmp_path: Path
+) -> None:
+    lib, table = tmp_path / "lib", tmp_path / "m.csv"
+    copytree(films, tmp_path / "films")
+    moviola("index", tmp_path / "films", "-l", lib, "--encoder", "demo", "--sentence-encoder", "none")
+    (tmp_path / "films").rename(tmp_path / "away")
+    keep_answer(lib, KeptAnswer(Text("a car"), [Moment("street", 1.0, 3.0, 0.5, 1)]))
+    answer = moviola("export", tmp_path / "m.png", "-l", lib)
+    assert (answer.code, answer.err) == (0, "")
+    # Of a video that the library does not know there is none.
+    table.write_text("video_id,start,end,path\nstreet,1,3,gone.mp4\nelsewhere,1,3,gone.mp4\n")
+    answer = moviola("export", tmp_path / "n.png", "-l", lib, "--moments", table)
+    assert answer.code == 3 and answer.err.startswith("elsewhere: ") and answer.err.count("\n") == 1
 
 
 @pytest.mark.parametrize(("ranks", "picked"), [("2", [2]), ("1,3-4", [1, 3, 4]), ("4, 1 - 2", [4, 1, 2])])
@@ -114,6 +149,7 @@ def test_what_is_refused_is_told(moviola: Run, library: Path, tmp_path: Path) ->
     table.write_text("video_id,start,end\nstreet,1,2\nstreet,90,91\n")
     answer = moviola("export", tmp_path / "clips", "--moments", table, "-l", library)
     assert answer.code == 3 and "002_street_90.0-91.0.mp4: " in answer.err
+    assert answer.out == f"{tmp_path / 'clips'}: 2 moments, Clips (MP4); 1 refused\n"
     assert len(list((tmp_path / "clips").iterdir())) == 1
 
 

@@ -28,6 +28,8 @@ def test_searches_are_saved_and_asked_again(moviola: Run, library: Path, tmp_pat
         collected = moviola("kept", "collect", "best", "harbour@2-5", *on)
         assert f"{count} moments" in collected.out
     assert "name a moment" in moviola("kept", "collect", "best", "harbour", *on).err
+    for words in (("tag", "harbour@0:12-0:13", "dog"), ("collect", "best", "harbour@1:00-1:01")):
+        assert "the video ends at 12 s" in moviola("kept", *words, *on).err
     for words in (("tag", "a" * 5_000, "dog"), ("search", "long", "a" * 3_000)):
         assert "at most" in moviola("kept", *words, *on).err
     listed = moviola("kept", "list", *on).out

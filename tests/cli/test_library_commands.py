@@ -46,6 +46,13 @@ def test_index_takes_the_best_encoder_and_says_so(moviola: Run, films: Path, tmp
     assert "Encoder:" not in again.err
 
 
+def test_a_mistyped_folder_makes_no_library(moviola: Run, films: Path, tmp_path: Path) -> None:
+    """One that kept the default encoder would refuse the encoder of the next try."""
+    answer = moviola("index", films, tmp_path / "flims", "-l", tmp_path / "lib", "--encoder", "none")
+    assert answer.code == 1 and "flims: no such file or folder" in answer.err
+    assert not list(tmp_path.iterdir())
+
+
 def test_search_prints_ranked_moments(moviola: Run, library: Path) -> None:
     answer = moviola("search", "the umbrella is gone", "--library", library)
     assert answer.code == 0

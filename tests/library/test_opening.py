@@ -134,6 +134,7 @@ def test_a_lost_or_damaged_index_is_made_anew(library: Library, victim: str) -> 
         path.unlink()
     with Library(library.folder, read_only=True) as reopened:
         assert reopened.search("anything", top_k=50) == expected
+        assert ["missing" in problem.message for problem in reopened.verify() if problem.repairable] == [True]
 
 
 def test_a_byte_that_opening_does_not_look_at_is_found_and_put_right(

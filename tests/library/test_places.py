@@ -20,7 +20,7 @@ from moviola.library import IngestProgress
 from moviola.library.disk.places import Root, is_below, present_path, root_of, volume_of, why_away
 from moviola.library.disk.still_store import StillStore
 from moviola.media import frame_at, read_small_still
-from moviola.search import Library
+from moviola.search import Filter, Library
 
 
 def ids(library: Library) -> list[str]:
@@ -210,6 +210,22 @@ def test_what_was_removed_comes_back_until_compaction(
     with pytest.raises(NotFound, match="not among the removed"):
         library.restore(["a"])
     assert library.verify() == []
+
+
+def test_an_accent_may_be_a_letter_of_its_own(library: Library, films: Path) -> None:
+    """Names from a Mac are; what is typed is not."""
+    typed, stored = "caf\u00e9", "cafe\u0301"
+    (films / "d.mp4").rename(films / f"{stored}.mp4")
+    library.remove(["d"])
+    library.compact()
+    library.index(films / f"{stored}.mp4")
+    assert library.catalogue.video(typed).video_id == stored
+    assert library.file_of(typed) == films / f"{stored}.mp4"
+    video = library.catalogue.video(typed)
+    assert Filter(folder=f"*/{typed}.*").rows({video.row: video}) == {video.row}
+    below = replace(video, path=f"/{stored}/x.mp4")
+    assert Filter(folder=f"/{typed}").rows({video.row: below}) == {video.row}
+    assert library.remove([typed]) == [stored] and library.restore([typed]) == [stored]
 
 
 def test_what_cannot_come_back_is_said(library: Library, films: Path) -> None:

@@ -80,7 +80,7 @@ def test_cut_shows_the_pictures_of_the_span(
 def test_what_browsers_do_not_play_is_encoded(films: Any, tmp_path: Path, name: str) -> None:
     path, _ = films.make(f"cut_{name}", **OTHERS[name])
     out = tmp_path / "piece.mp4"
-    with pytest.raises(MediaError, match=r'use mode "exact" \("encode" of moviola.media.cut\)'):
+    with pytest.raises(MediaError, match="choose the mode that encodes"):
         cut(path, Span(1, 2), out, mode="copy")
     assert list(tmp_path.iterdir()) == []
     cut(path, Span(1, 2), out, mode="encode")

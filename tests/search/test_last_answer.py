@@ -1,4 +1,4 @@
-"""The answer that is kept for `moviola open` and `cut`."""
+"""The answer that is kept for `moviola open`, `cut`, `mark` and `export`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from moviola.errors import DataError, NotFound
 from moviola.search import LikeMoment, Marked, Text
-from moviola.search.last_answer import KeptAnswer, keep_answer, kept_answer, kept_moment
+from moviola.search.last_answer import KeptAnswer, keep_answer, kept_answer
 from moviola.types import Moment, Reason, Span
 
 STEP = Moment("a", 1.0, 2.0, 0.5, 2)
@@ -17,13 +17,6 @@ MOMENTS = [
            why=(Reason("seen", 0.8), Reason("written", 0.5, ("red",)))),
     Moment("b", 1.0, 4.0, 0.1, 2, steps=(STEP, STEP), strong=False),
 ]  # fmt: skip
-
-
-@pytest.fixture
-def sources(tmp_path: Path) -> dict[str, str]:
-    for name in "ab":
-        (tmp_path / f"{name}.mp4").write_bytes(b"")
-    return {name: str(tmp_path / f"{name}.mp4") for name in "ab"}
 
 
 @pytest.fixture
@@ -43,52 +36,46 @@ def closed(library: Path) -> None:
     (library / "cache").write_text("a file where the folder would be")
 
 
-def test_it_lies_in_the_library(library: Path, sources: dict[str, str], users_cache: Path) -> None:
-    assert (
-        keep_answer(library, KeptAnswer(Text("a door"), MOMENTS, sources))
-        == library / "cache" / "last-answer.json"
-    )
-    moment, path = kept_moment(library, 2)
-    assert (moment.video_id, moment.start, moment.end, str(path)) == ("b", 1.0, 4.0, sources["b"])
+def test_it_lies_in_the_library(library: Path, users_cache: Path) -> None:
+    kept = keep_answer(library, KeptAnswer(Text("a door"), MOMENTS))
+    assert kept == library / "cache" / "last-answer.json"
+    moment = kept_answer(library).moment(2)
+    assert (moment.video_id, moment.start, moment.end) == ("b", 1.0, 4.0)
     assert not users_cache.exists()
 
 
-def test_nothing_of_an_answer_is_lost(library: Path, sources: dict[str, str]) -> None:
+def test_nothing_of_an_answer_is_lost(library: Path) -> None:
     query = Marked(
         (Text("a door") + 0.5 * LikeMoment("a", 1.0)).then("rain").without("snow"),
         right=tuple(MOMENTS[:1]),  # type: ignore[arg-type]
     )
-    answer = KeptAnswer(query, MOMENTS, sources, {"top_k": 5, "folder": "films"})
+    answer = KeptAnswer(query, MOMENTS, {"top_k": 5, "folder": "films"})
     keep_answer(library, answer)
     assert kept_answer(library) == answer
 
 
-def test_or_with_the_user(library: Path, sources: dict[str, str], users_cache: Path, tmp_path: Path) -> None:
+def test_or_with_the_user(library: Path, users_cache: Path, tmp_path: Path) -> None:
     closed(library)
-    kept = keep_answer(library, KeptAnswer(Text("a door"), MOMENTS, sources))
+    kept = keep_answer(library, KeptAnswer(Text("a door"), MOMENTS))
     assert kept.is_relative_to(users_cache)
-    assert kept_moment(library, 1)[0].video_id == "a"
+    assert kept_answer(library).moment(1).video_id == "a"
     other = tmp_path / "other"
     with pytest.raises(NotFound, match="no answer yet"):
-        kept_moment(other, 1)
+        kept_answer(other)
 
 
-def test_the_newest_answer_counts(library: Path, sources: dict[str, str]) -> None:
+def test_the_newest_answer_counts(library: Path) -> None:
     closed(library)
-    keep_answer(library, KeptAnswer(Text("a door"), MOMENTS, sources))
+    keep_answer(library, KeptAnswer(Text("a door"), MOMENTS))
     (library / "cache").unlink()
-    keep_answer(library, KeptAnswer(Text("a door"), MOMENTS[:1], sources))
+    keep_answer(library, KeptAnswer(Text("a door"), MOMENTS[:1]))
     with pytest.raises(NotFound, match="rank 2: the last answer has 1 moments"):
-        kept_moment(library, 2)
+        kept_answer(library).moment(2)
 
 
-def test_what_is_missing_is_named(library: Path, sources: dict[str, str]) -> None:
+def test_what_is_missing_is_named(library: Path) -> None:
     with pytest.raises(NotFound, match="run `moviola search` first"):
-        kept_moment(library, 1)
-    keep_answer(library, KeptAnswer(Text("a door"), MOMENTS, sources))
-    Path(sources["a"]).unlink()
-    with pytest.raises(NotFound, match="the video's file is not there"):
-        kept_moment(library, 1)
+        kept_answer(library)
 
 
 @pytest.mark.parametrize("content", ["", "[1]", '[{"rank": 1}]', '{"rank": 1}', '[{"rank": "x"}]'])
@@ -96,4 +83,4 @@ def test_a_damaged_one_is_named(library: Path, content: str) -> None:
     (library / "cache").mkdir()
     (library / "cache" / "last-answer.json").write_text(content)
     with pytest.raises(DataError, match=r"last-answer\.json"):
-        kept_moment(library, 1)
+        kept_answer(library)

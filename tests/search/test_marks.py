@@ -74,6 +74,9 @@ def test_marks_are_written_as_text() -> None:
         ("@our-logo", Marked(None, concept="our-logo")),
         ("@Our-Logo on a shelf", Marked(Text("on a shelf"), concept="our-logo")),
         ("on a  @logo2 shelf", Marked(Text("on a shelf"), concept="logo2")),
+        ("a shelf, (@our-logo), empty", Marked(Text("a shelf, empty"), concept="our-logo")),
+        ("@our-logo. On a shelf?", Marked(Text("On a shelf?"), concept="our-logo")),
+        ("„@logo2“", Marked(None, concept="logo2")),
         ("mail me@example", Text("mail me@example")),
         ("@ home", Text("@ home")),
     ],
@@ -215,6 +218,18 @@ def test_what_was_taught_stands_in_queries(library: Library) -> None:
         library.forget("our-logo")
 
 
+def test_what_was_marked_right_is_in_the_answer(library: Library) -> None:
+    """Also where it shows several things, and none of them as much as their mean."""
+    mixed = MarkedMoment("film0", 1.0, 12.0)
+    library.teach("mixed", Marked(None, (mixed,)))
+    for query in (Marked(None, (mixed,)), "@mixed"):
+        spans = [(m.video_id, m.start, m.end) for m in library.search(query, by="visual")]
+        assert (mixed.video_id, mixed.start, mixed.end) in spans
+    assert not any(m.video_id == "film0" for m in library.search("@mixed", by="visual", videos=["film1"]))
+    library.remove(["film0"])
+    assert not any(m.video_id == "film0" for m in library.search("@mixed", by="visual"))
+
+
 def test_only_what_is_right_teaches(library: Library) -> None:
     with pytest.raises(InvalidValue, match="at least one moment as right"):
         library.teach("logo", Marked(RED, (), (BLOCK,)))
@@ -229,7 +244,7 @@ def test_only_what_is_right_teaches(library: Library) -> None:
     ]
     assert as_query("@की on a shelf") == Marked(Text("on a shelf"), concept="की")
     assert as_query("@E\u0301clair") == Marked(None, concept="éclair")
-    assert as_query("@home! and @.net") == Text("@home! and @.net")
+    assert as_query("@ home! and @.net") == Text("@ home! and @.net")
 
 
 def test_a_reader_teaches_nothing(folder: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -11,7 +12,7 @@ from typer import Argument, Option
 
 from moviola.cli.app import JsonOption, app, leave_partial, note, show
 from moviola.cli.options import DEFAULT_LIBRARY, LibraryOption, reading
-from moviola.errors import InvalidValue
+from moviola.errors import InvalidValue, NotFound
 from moviola.types import clock
 
 if TYPE_CHECKING:
@@ -84,25 +85,33 @@ def export_(
     From Python: `moviola.export.write_moments`, of `moviola.search.last_answer.kept_answer`.
     """
     from moviola.export import format_of, named_format
+    from moviola.library.disk.settings import SETTINGS_FILE
 
     given = {
         "title": title, "rate": rate, "drop_frame": drop_frame, "start_timecode": start_timecode,
         "mode": mode, "titles": titles, "size": size, "columns": columns,
     }  # fmt: skip
-    options = {name: value for name, value in given.items() if value is not None}
+    options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if format is None:
         format = format_of(out).name
     if "title" in named_format(format).options:
         options.setdefault("title", out.stem)
-    chosen, paths = _of_file(moments, library) if moments else _of_last_answer(library)
+    chosen, paths = _of_file(moments) if moments else (_of_last_answer(library), {})
     if ranks is not None:
         chosen = _ranked(chosen, ranks)
-    written = write_out(chosen, paths, out, format, **options)
+    missing = {selection.moment.video_id for selection in chosen} - paths.keys()
+    # A table with all paths needs no library.
+    with reading(library) if missing or (library / SETTINGS_FILE).is_file() else nullcontext() as lib:
+        if lib:
+            paths |= lib.paths_of(sorted(missing))[0]
+            options["kept"] = lib.kept_still
+        written = write_out(chosen, paths, out, format, **options)
     result = {
         "out": str(out), "format": format, "moments": len(chosen),
         "files": [str(path) for path in written.files], "refused": written.refused,
     }  # fmt: skip
-    show(json, result, f"{out}: {len(chosen)} moments, {named_format(format).title}")
+    lacking = f"; {len(written.refused)} refused" if written.refused else ""
+    show(json, result, f"{out}: {len(chosen)} moments, {named_format(format).title}{lacking}")
     if written.refused:
         leave_partial()
 
@@ -123,24 +132,18 @@ def write_out(
     return written
 
 
-def _of_last_answer(library: Path) -> tuple[list[Selection], dict[str, str]]:
+def _of_last_answer(library: Path) -> list[Selection]:
     from moviola.export import Selection
     from moviola.search.last_answer import kept_answer
 
-    kept = kept_answer(library)
-    return [Selection(moment) for moment in kept.moments], kept.paths
+    return [Selection(moment) for moment in kept_answer(library).moments]
 
 
-def _of_file(file: Path, library: Path) -> tuple[list[Selection], dict[str, str]]:
-    """Moments of a file; paths that it lacks come from the library."""
+def _of_file(file: Path) -> tuple[list[Selection], dict[str, str]]:
+    """Moments of a file, and the paths that it has."""
     from moviola.export import read_moments
 
-    chosen, paths = read_moments(file)
-    missing = {selection.moment.video_id for selection in chosen} - paths.keys()
-    if missing:
-        with reading(library) as lib:
-            paths |= lib.paths_of(sorted(missing))[0]
-    return chosen, paths
+    return read_moments(file)
 
 
 def _ranked(chosen: Sequence[Selection], ranks: str) -> list[Selection]:
@@ -157,6 +160,21 @@ def _ranked(chosen: Sequence[Selection], ranks: str) -> list[Selection]:
                 raise InvalidValue(f"ranks {ranks!r}: there is no rank {rank} among {len(known)} moments")
             picked.append(known[rank])
     return picked
+
+
+def _moment(library: Path, rank: int) -> tuple[Moment, Path]:
+    """A moment of the last answer, and a file of its video that is there now."""
+    from moviola.search.last_answer import kept_answer
+
+    moment = kept_answer(library).moment(rank)
+    with reading(library) as lib:
+        path = lib.file_of(moment.video_id)
+        if path is None:
+            raise NotFound(
+                f"{lib.catalogue.video(moment.video_id).path}: the video's file is not there; plug its drive "
+                "in, or index it again"
+            )
+    return moment, path
 
 
 RankArgument = Annotated[int, Argument(min=1, help="Rank of a moment in the last answer.")]
@@ -180,12 +198,11 @@ def open_(
 
     Example: `moviola search "a red door" && moviola open 2 --player mpv`
 
-    From Python: `moviola.export.player_command` and `play`, of `moviola.search.last_answer.kept_moment`.
+    From Python: `moviola.export.player_command` and `play`, of `moviola.search.last_answer.kept_answer`.
     """
     from moviola.export import play, player_command
-    from moviola.search.last_answer import kept_moment
 
-    moment, path = kept_moment(library, rank)
+    moment, path = _moment(library, rank)
     command = player_command(path, moment.span, player)
     play(command)
     show(
@@ -216,12 +233,11 @@ def cut(
 
     With its German sound: `moviola cut 2 --track de`
 
-    From Python: `moviola.export.export_clip`, of `moviola.search.last_answer.kept_moment`.
+    From Python: `moviola.export.export_clip`, of `moviola.search.last_answer.kept_answer`.
     """
     from moviola.export import clip_name, export_clip
-    from moviola.search.last_answer import kept_moment
 
-    moment, path = kept_moment(library, rank)
+    moment, path = _moment(library, rank)
     target = out or Path(clip_name(moment))
     export_clip(moment, path, target, track=track)
     about = {"rank": rank, "video_id": moment.video_id, "path": str(path), "out": str(target)}

@@ -28,6 +28,8 @@ from moviola.cli.options import (
     for_new,
 )
 from moviola.cli.progress import progress_bar
+from moviola.errors import NotFound, printable
+from moviola.files.presence import is_gone
 
 if TYPE_CHECKING:
     from moviola.library import IngestProgress, IngestReport
@@ -147,6 +149,7 @@ def index_(
     """
     from moviola.search import Library
 
+    _require_sources(sources, library)
     with Library(
         library,
         encoder=encoder_for(context, library, encoder),
@@ -177,6 +180,16 @@ def index_(
         or report.offline or report.not_pruned
     ):  # fmt: skip
         leave_partial()
+
+
+def _require_sources(sources: list[Path], library: Path) -> None:
+    """A mistyped source must not leave an empty library, which would keep its encoder ever after."""
+    from moviola.library.disk.settings import SETTINGS_FILE
+
+    if not (library / SETTINGS_FILE).is_file():
+        for source in sources:
+            if is_gone(source) and not source.is_symlink():
+                raise NotFound(f"{printable(source)}: no such file or folder")
 
 
 @app.command()

@@ -178,8 +178,11 @@ def _place(lib: Library, text: str) -> Mark:
         if span[1] <= span[0]:
             raise InvalidValue(f"{text}: the end must come after the start")
         mark = Mark.of(video_id=video, start=span[0], end=span[1])
+    row = lib.catalogue.video(mark.video_id)
+    if mark.start is not None and mark.start >= row.duration:
+        raise InvalidValue(f"{text}: the video ends at {row.duration:g} s; name a moment before that")
     # Its id as the library has it, which may differ in the form of accents.
-    return mark.model_copy(update={"video_id": lib.catalogue.video(mark.video_id).video_id})
+    return mark.model_copy(update={"video_id": row.video_id})
 
 
 @kept_group.command()

@@ -134,7 +134,7 @@ def answer_and_keep(
         text = ", ".join(f"{name} {value:.1f} ms" for name, value in parts.items())
         note(dumps(parts) if json else text)
     try:
-        keep_answer(library, KeptAnswer(query, moments, paths, given))
+        keep_answer(library, KeptAnswer(query, moments, given))
     except InvalidValue as error:
         note(f"not kept for `moviola open`, `cut` and `mark`: {error}")
     return moments, paths

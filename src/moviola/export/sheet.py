@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -73,7 +74,9 @@ def moment_cells(
         try:
             image = frame_at(source_of(moment.video_id, sources), middle, width=_WIDTH)
         except (MediaError, NotFound, OSError) as error:
-            still = kept(moment.video_id, middle) if kept else None
+            still = None
+            with suppress(NotFound):  # a table may name videos that the library lacks
+                still = kept(moment.video_id, middle) if kept else None
             if still is None:
                 failed[moment.video_id] = str(error)
             image = _GREY if still is None else read_small_still(still, _WIDTH)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-__all__ = ["is_file", "is_folder"]
+__all__ = ["is_file", "is_folder", "is_gone"]
 
 
 def is_file(path: str | os.PathLike[str]) -> bool:
@@ -19,3 +19,14 @@ def is_file(path: str | os.PathLike[str]) -> bool:
 def is_folder(path: str | os.PathLike[str]) -> bool:
     """Whether a folder is there; False where that cannot be found out."""
     return os.path.isdir(path)  # noqa: PTH112
+
+
+def is_gone(path: str | os.PathLike[str]) -> bool:
+    """Whether a file or a folder is certainly not there; False where that cannot be found out."""
+    try:
+        os.stat(path)  # noqa: PTH116
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return False

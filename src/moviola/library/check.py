@@ -134,16 +134,18 @@ def _index_problems(store: LibraryStore, sound: VideoTable) -> Iterator[Problem]
         except SegmentIndexError as error:
             yield Problem("", f"{error} (it is rebuilt from the features)", True, mend)
             continue
+        counts = piece_counts(store, name, sound).tolist()
+        wanted = [pack_ids(row, count) for row, count in zip(sound, counts, strict=True)]
+        ids = np.sort(np.concatenate(wanted)) if wanted else np.empty(0, np.int64)
         if loaded is None:
+            if len(ids):
+                yield Problem("", f"index {name}: missing; {_LAGS}", True, mend)
             continue
         index, recipe = loaded
         if recipe != index_recipe(store, name):
             made = f"made as {recipe!r}, not as {index_recipe(store, name)!r}"
             yield Problem("", f"index {name}: {made}; {_LAGS}", True, mend)
             continue
-        counts = piece_counts(store, name, sound).tolist()
-        wanted = [pack_ids(row, count) for row, count in zip(sound, counts, strict=True)]
-        ids = np.sort(np.concatenate(wanted)) if wanted else np.empty(0, np.int64)
         if not np.array_equal(np.sort(index.ids()), ids):
             held = f"{len(index)} vectors, the features give {len(ids)}"
             yield Problem("", f"index {name}: {held}; {_LAGS}", True, mend)

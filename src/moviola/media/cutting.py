@@ -45,8 +45,7 @@ _TICK = Fraction(1, 90_000)
 _BT709 = 1  # for primaries, transfer and matrix alike (ITU-T H.273)
 # Seconds to decode before the start where time stamps may be wrong, since earlier ones correct them.
 _RUN_UP = 10
-# What clips call it everywhere, and what it is called here.
-_ENCODE = 'use mode "exact" ("encode" of moviola.media.cut)'
+_ENCODE = "choose the mode that encodes: exact for an export, encode for a cut"
 
 
 def cut(

@@ -21,6 +21,7 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
+from moviola.library import read_concept
 from moviola.retrieval import SEGMENTS, Marks, Retrieval
 from moviola.search.evidence import EvidenceGatherer, Rows
 from moviola.search.found import Found
@@ -30,6 +31,7 @@ from moviola.search.queries import (
     LikeMoment,
     LikePicture,
     Marked,
+    MarkedMoment,
     SearchQuery,
     Simple,
     Steps,
@@ -40,7 +42,7 @@ from moviola.search.queries import (
 )  # fmt: skip
 from moviola.search.sequences import chains
 from moviola.timing import stage
-from moviola.types import Reason
+from moviola.types import Reason, Span
 
 __all__ = ["candidates"]
 
@@ -109,12 +111,32 @@ def _marked(gatherer: EvidenceGatherer, query: Marked, rows: Rows, segments: int
     marks = gatherer.marks(query)
     moments = [] if query.query is None else candidates(gatherer, query.query, rows, segments)
     if isinstance(query.query, Simple | None):
-        alike = gatherer.alike(marks, rows, segments)
+        alike = [*gatherer.alike(marks, rows, segments), *_right(gatherer, query, rows)]
         if query.query is not None:
             alike = _with_text(gatherer, query.query, alike)
         moments = [*moments, *alike]
     with stage("calibration"):
         return _rescored(gatherer, marks, moments, has_text=query.query is not None)
+
+
+def _right(gatherer: EvidenceGatherer, query: Marked, rows: Rows) -> list[Found]:
+    """The moments marked right, and all of the concept, within the filter; their scores are set later.
+
+    What shows several things is marked by their mean, which may be nearer to other moments of its video.
+    """
+    store, view, marked = gatherer.store, gatherer.view, list(query.right)
+    if query.concept:
+        taught = read_concept(store.folder, view.settings, query.concept)
+        marked += map(MarkedMoment.parse, taught.moments)
+    videos = store.catalogue.videos_named({one.video_id for one in marked})
+    return gatherer.there(
+        Found(video.row, Span(one.start, min(one.end, video.duration)), 0.0, "visual")
+        for one in marked
+        if (video := videos.get(one.video_id))
+        and one.start < video.duration
+        and view.features.place_of(video.row) is not None
+        and (rows is None or video.row in rows)
+    )
 
 
 def _with_text(gatherer: EvidenceGatherer, query: SearchQuery, alike: Sequence[Found]) -> list[Found]:

@@ -1,7 +1,7 @@
 """The last printed answer, kept so that its moments can be named by rank: `moviola open 2`.
 
 It lies in the library's cache as ``last-answer.json`` (:func:`moviola.files.caches.cache_of`), and may be
-deleted at any time.
+deleted at any time. Where its videos lie is left to the library, since files are moved, and may swap names.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from typing import Any
 from moviola.errors import DataError, InvalidValue, NotFound
 from moviola.files.caches import cache_of
 from moviola.files.moments import moment_row, read_moment
-from moviola.files.presence import is_file
 from moviola.files.rows import read_json
 from moviola.files.writing import write_json
 from moviola.search.queries import (
@@ -31,7 +30,7 @@ from moviola.search.queries import (
 )  # fmt: skip
 from moviola.types import Moment
 
-__all__ = ["KeptAnswer", "keep_answer", "kept_answer", "kept_moment", "query_from_json", "query_to_json"]
+__all__ = ["KeptAnswer", "keep_answer", "kept_answer", "query_from_json", "query_to_json"]
 
 _FORMAT = 3
 
@@ -46,12 +45,10 @@ class KeptAnswer:
         query: its query.
         options: the options that were given, by name.
         moments: ranked.
-        paths: of their videos, by id.
     """
 
     query: SearchQuery
     moments: list[Moment]
-    paths: dict[str, str]
     options: dict[str, Any] = field(default_factory=dict)
 
     def moment(self, rank: int) -> Moment:
@@ -85,9 +82,7 @@ def keep_answer(library: Path, answer: KeptAnswer) -> Path:
         "format": _FORMAT,
         "query": query_to_json(answer.query),
         "options": answer.options,
-        "moments": [
-            {**moment_row(moment), "path": answer.paths[moment.video_id]} for moment in answer.moments
-        ],
+        "moments": [moment_row(moment) for moment in answer.moments],
     }
     place = cache_of(library) / _NAME
     write_json(place, content)
@@ -111,31 +106,10 @@ def kept_answer(library: Path) -> KeptAnswer:
         content = read_json(place)
         if content["format"] != _FORMAT:
             raise ValueError(f"format {content['format']}")
-        rows = content["moments"]
-        moments = [read_moment(row, f"{place}: moment {at}") for at, row in enumerate(rows, 1)]
-        paths = {row["video_id"]: str(row["path"]) for row in rows}
-        return KeptAnswer(query_from_json(content["query"]), moments, paths, dict(content["options"]))
+        moments = [read_moment(row, f"{place}: moment {at}") for at, row in enumerate(content["moments"], 1)]
+        return KeptAnswer(query_from_json(content["query"]), moments, dict(content["options"]))
     except (TypeError, KeyError, ValueError, AttributeError, InvalidValue) as error:
         raise DataError(f"{place}: damaged, or of another version; search again, or delete it") from error
-
-
-def kept_moment(library: Path, rank: int) -> tuple[Moment, Path]:
-    """A moment of the last answer, and its video's path.
-
-    Args:
-        library: its folder.
-        rank: from 1.
-
-    Raises:
-        NotFound: there was no search yet, the answer has no such rank, or the file is gone.
-        DataError: the kept answer is damaged.
-    """
-    kept = kept_answer(library)
-    moment = kept.moment(rank)
-    path = Path(kept.paths[moment.video_id])
-    if not is_file(path):
-        raise NotFound(f"{path}: the video's file is not there; plug its drive in, or index it again")
-    return moment, path
 
 
 # -- queries -------------------------------------------------------------------------------------------------

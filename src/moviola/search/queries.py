@@ -348,13 +348,18 @@ def as_query(query: SearchQuery | str) -> SearchQuery:
 def _read(text: str) -> SearchQuery:
     """A text, in which ``@name`` refers to a concept."""
     parts = text.split()
-    names = [part for part in parts if _is_concept(part)]
+    names = [bare for part in parts if _is_concept(bare := _bare(part))]
     if not names:
         return Text(text)
     if len(names) > 1:
         raise InvalidValue(f"{text!r}: name one concept at a time; join others with `then`")
-    words = " ".join(part for part in parts if part not in names)
+    words = " ".join(part for part in parts if _bare(part) not in names)
     return Marked(Text(words) if words else None, concept=unicodedata.normalize("NFC", names[0][1:].lower()))
+
+
+def _bare(word: str) -> str:
+    """A word without the punctuation around it, the @ of a concept excepted."""
+    return word.strip("".join(c for c in word if c != "@" and unicodedata.category(c).startswith("P")))
 
 
 def _is_concept(word: str) -> bool:

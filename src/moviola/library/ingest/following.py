@@ -9,6 +9,7 @@ from typing import Any
 
 from moviola.errors import InvalidValue, LibraryError, NotFound
 from moviola.features import Extent
+from moviola.files.names import composed
 from moviola.files.presence import is_file, is_folder
 from moviola.library.disk.places import Copy, held_by, is_below, volume_of
 from moviola.library.disk.removed import RemovedVideo
@@ -79,7 +80,11 @@ def restore(store: LibraryStore, video_ids: Iterable[str]) -> list[str]:
     """Restore removed videos, the newest of each id; see :meth:`moviola.library.Indexer.restore`."""
     catalogue = store.catalogue
     newest = {removed.video_id: removed for removed in reversed(catalogue.removed())}
-    wanted = list(dict.fromkeys(several("video_ids", video_ids)))
+    alike = {composed(video_id): video_id for video_id in newest}
+    wanted = [
+        video_id if video_id in newest else alike.get(composed(video_id), video_id)
+        for video_id in dict.fromkeys(several("video_ids", video_ids))
+    ]
     for video_id in wanted:
         if video_id not in newest:
             raise NotFound(f"{video_id}: not among the removed videos; `moviola library removed` shows them")

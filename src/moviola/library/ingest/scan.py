@@ -12,7 +12,7 @@ from itertools import chain, count
 from pathlib import Path
 
 from moviola.errors import MediaError, NotFound, UnreadableMedia, printable
-from moviola.files.presence import is_folder
+from moviola.files.presence import is_folder, is_gone
 from moviola.library.disk.catalogue import VideoRow
 from moviola.library.disk.places import (
     Copy,
@@ -78,7 +78,7 @@ def make_plan(
             planner.look_at(root, Path(root.name))
         elif planner.lacks(gone := os.path.realpath(source)):
             folders.append(Path(gone))
-        elif _is_gone(root):
+        elif is_gone(root):
             raise NotFound(f"{printable(source)}: no such file or folder")
         else:  # it cannot be examined, and is reported
             planner.look_at(root, Path(root.name))
@@ -288,7 +288,7 @@ class _Planner:
             video = self._by_hash.get(one.hash)
             if video is None or video.row in at_home or video.row in moving:
                 continue
-            if self._seen.get(video.path) is not None or _is_gone(Path(video.path)):
+            if self._seen.get(video.path) is not None or is_gone(Path(video.path)):
                 moving[video.row] = one
         return moving
 
@@ -357,7 +357,7 @@ class _Planner:
                 root = root_of(path, roots)
                 assert root is not None
                 self.plan.offline.setdefault(root.path, self._away(root.path))
-            elif _is_gone(Path(path)):
+            elif is_gone(Path(path)):
                 self._find_copy(video, away)
             elif any(walker.holds(Path(path)) for walker in self._leaving_out):
                 self.plan.left_out.append(video)
@@ -367,7 +367,7 @@ class _Planner:
             if any(is_below(path, str(folder)) for folder in folders)
             and not away(path)
             and ((seen := self._seen.get(path)) is None or seen.copy is None)
-            and (seen is not None or _is_gone(Path(path)))
+            and (seen is not None or is_gone(Path(path)))
         ]
 
     def _find_copy(self, video: VideoRow, away: Callable[[str], bool]) -> None:
@@ -444,17 +444,6 @@ def _may_be_complete(origin: VideoRow, found: FoundFile) -> bool:
     """Whether a damaged or incomplete file was written to since."""
     before = (origin.size, origin.mtime_ns)
     return origin.state == "partial" and before != (found.size, found.mtime_ns)
-
-
-def _is_gone(path: Path) -> bool:
-    """Whether a file is certainly gone; one that cannot be examined may exist."""
-    try:
-        path.stat()
-    except (FileNotFoundError, NotADirectoryError):
-        return True
-    except OSError:
-        return False
-    return False
 
 
 def _changed(status: os.stat_result) -> int:
