@@ -55,7 +55,7 @@ class Corpus:
     def proposals(self, scores: NDArray[np.float32], ids: Integers) -> Proposals:
         """The second stage for answers (q, k) of an index."""
         keys, position = unpack_ids(ids)
-        hits = Hits(np.searchsorted(self.features.keys, keys), position, scores)
+        hits = Hits(np.searchsorted(self.features.keys, keys), position, scores, len(self.ids))
         return propose(hits, self.features, self.segment_clips)
 
     @property

@@ -32,7 +32,7 @@ def hits_of(videos: dict[str, list[list[int]]], features: VideoFeatures) -> Hits
     ranked = sorted((rank, video, position) for video, rows in videos.items() for position, rank in rows)
     rank, video, position = zip(*ranked, strict=True)
     rows = [features.row_of[name] for name in video]
-    return Hits(np.array([rows]), np.array([position]), -np.array([rank], dtype=np.float32))
+    return Hits(np.array([rows]), np.array([position]), -np.array([rank], dtype=np.float32), len(rank))
 
 
 def test_proposals_equal_the_reference(golden: Path) -> None:

@@ -36,7 +36,7 @@ def hits(*queries: list[Place]) -> Hits:
         if own:
             table[:, query, : len(own)] = np.array(own).T
         score[query, : len(own)] = 1 - np.arange(len(own)) / 100
-    return Hits(table[0], table[1], score)
+    return Hits(table[0], table[1], score, depth)
 
 
 def proposed(found: list[Place], **how: Any) -> Proposals:
@@ -114,4 +114,8 @@ def test_the_best_hits_merge_with_each_other_alone(found: list[Place], apart: in
 
 def test_from_20000_segments_on_all_200_merge_as_in_the_paper() -> None:
     assert merged_apart(20_000) == 200
-    assert merged_apart(1_000) == merged_apart(2_000) == 20
+    assert merged_apart(80) == merged_apart(1_000) == merged_apart(2_000) == 20
+
+
+def test_of_few_segments_a_quarter_merges() -> None:
+    assert [merged_apart(segments) for segments in (0, 1, 5, 20, 40)] == [1, 1, 1, 5, 10]

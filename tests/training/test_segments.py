@@ -99,7 +99,7 @@ def test_clips_are_those_of_the_video_and_the_last_one_fills_up(world: Any) -> N
 def test_hits_are_the_segments_that_they_name(world: Any) -> None:
     grid = SegmentGrid(world.train.features, 4)
     rows = np.random.default_rng(0).permutation(len(grid)).reshape(1, -1)
-    hits = Hits(grid.video[rows], grid.position[rows], np.zeros(rows.shape, np.float32))
+    hits = Hits(grid.video[rows], grid.position[rows], np.zeros(rows.shape, np.float32), len(grid))
     np.testing.assert_array_equal(grid.rows_of(hits), rows)
 
 

@@ -130,7 +130,8 @@ class Retrieval:
             allowed = None if within is None else self._ids_of(within)
             scores, ids = self.index.search(vectors, segments or self.segments, allowed=allowed)
             keys, position = unpack_ids(ids)
-            return Hits(np.searchsorted(self.features.keys, keys), position, scores)
+            searched = len(self.index) if allowed is None else len(allowed)
+            return Hits(np.searchsorted(self.features.keys, keys), position, scores, searched)
 
     def proposals(
         self, queries: QueryFeatures, *, within: Scope | None = None, segments: int | None = None
@@ -143,7 +144,7 @@ class Retrieval:
         it.
         """
         with stage("proposals"):
-            proposals = propose(hits, self.features, self.segment_clips, apart=merged_apart(len(self.index)))
+            proposals = propose(hits, self.features, self.segment_clips, apart=merged_apart(hits.searched))
             longest = None if self.refiner is None else self.refiner.longest_shot
             return proposals if longest is None else cut_at_shots(proposals, self.features, longest)
 

@@ -16,10 +16,11 @@ from moviola.temporal import places_in_groups
 
 __all__ = ["ByQuery", "Hits", "Proposals", "cut_at_shots", "merged_apart", "propose"]
 
-# In a small library 200 segments are a large share, and merging them all makes long proposals: only the best
-# hits, one in a hundred segments, merge with each other; the rest merge among themselves. From 20,000
-# segments on that is all of them, as in the paper.
-_MERGED_SHARE, _MERGED_LEAST = 0.01, 20
+# Among few segments 200 are a large share, and merging them all makes long proposals: only the best hits, one
+# in a hundred segments, merge with each other; the rest merge among themselves. From 20,000 segments on that
+# is all of them, as in the paper. Of fewer than 2,000 it is 20, of fewer than 80 a quarter: in a single video
+# of a minute 20 would be all of it (benchmarks/one_video.json).
+_MERGED_SHARE, _MERGED_LEAST, _MERGED_MOST = 0.01, 20, 0.25
 
 
 @dataclass(frozen=True)
@@ -30,11 +31,13 @@ class Hits:
         video: (Q, K) int64, places of videos.
         position: (Q, K) int64, of the segment in its video.
         score: (Q, K) float32, falling along each row; -inf where a query has fewer hits.
+        searched: number of segments in the videos that were searched.
     """
 
     video: Integers
     position: Integers
     score: NDArray[np.float32]
+    searched: int
 
 
 @dataclass(frozen=True)
@@ -114,8 +117,9 @@ class Proposals(ByQuery):
 
 
 def merged_apart(segments: int) -> int:
-    """Number of best hits that merge with each other, in a library of ``segments`` segments."""
-    return max(_MERGED_LEAST, round(_MERGED_SHARE * segments))
+    """Number of best hits that merge with each other, where ``segments`` segments were searched."""
+    least = min(_MERGED_LEAST, max(1, round(_MERGED_MOST * segments)))
+    return max(least, round(_MERGED_SHARE * segments))
 
 
 def propose(

@@ -195,7 +195,9 @@ class EvidenceGatherer:
             hits = retrieval.hits(QueryFeatures.joined(features), within=self._scope(rows), segments=segments)
             for place, thing in enumerate(group):
                 own = slice(place, place + 1)
-                self._hits[thing, rows, segments] = Hits(hits.video[own], hits.position[own], hits.score[own])
+                self._hits[thing, rows, segments] = replace(
+                    hits, video=hits.video[own], position=hits.position[own], score=hits.score[own]
+                )
 
     def seen(self, thing: Simple, rows: Rows, segments: int = SEGMENTS) -> list[Found]:
         """Moments by pictures, best first; duplicates are still there."""
