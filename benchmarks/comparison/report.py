@@ -17,7 +17,7 @@ __all__ = ["write_report"]
 
 
 def write_report(bench: Bench, out: Path, *, title: str, tell: Callable[[str], None] = print) -> Path:
-    """Write ``report.md``, a CSV per table, named in :data:`TABLES`, and the figures.
+    """Write ``report.md``, a CSV per table with rows, named in :data:`TABLES`, and the figures.
 
     Args:
         bench: a comparison; rows of pieces that are not done are left out, and named.
@@ -41,8 +41,9 @@ def write_report(bench: Bench, out: Path, *, title: str, tell: Callable[[str], N
     tables = {}
     for name, make in TABLES.items():
         tell(f"table: {name}")
-        tables[name] = make(found)
-        tables[name].write_csv(out / f"{name}.csv")
+        if (table := make(found)).rows:
+            tables[name] = table
+            table.write_csv(out / f"{name}.csv")
     _overlaps(found, out / "ndcg.png")
     _learned(found, out / "curves.png")
     text = [

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from comparison.figures import MAIN
+from comparison.figures import MAIN, OVER, TYPES
 from comparison.findings import Findings
 from comparison.plan import (
     BY_SENTENCES,
     MORE_QUERIES,
     SENTENCES,
     STRATEGIES,
+    WITH_LINES,
     WORLDS,
     strategy_job,
 )
-from comparison.rows import ALL, BASELINES, NAMES, REFINERS, more_steps, table_of
-from comparison.table import Table
+from comparison.rows import ALL, BASELINES, NAMES, REFINERS, cells, more_steps, table_of
+from comparison.table import Row, Table
 from moviola.training.one_video import SEGMENTS_IN_VIDEO
 
 __all__ = ["STUDIES"]
@@ -41,6 +42,32 @@ def _longer(found: Findings) -> Table:
         rows |= {NAMES[model]: f"{model}-n{found.preset.top}", **more_steps(found, [model])}
     text = f"N = {found.preset.top}; the schedule is as much longer."
     return table_of(found, "Longer training", rows, ALL, text)
+
+
+def _lines(found: Findings) -> Table:
+    """Rows with subtitle lines as candidates, and Reel without the scores of its proposals."""
+    rows: list[Row] = []
+    kinds = [kind for kind in TYPES if kind in found.result(found.first)["types"]]
+    for row in WITH_LINES if found.preset.lines else ():
+        for label, job in (
+            (NAMES[row], f"{row}-n{found.preset.top}"),
+            (f"{NAMES[row]}, lines", f"{row}-lines"),
+        ):
+            if found.done(job):
+                whole = found.result(job)
+                parts = {label: whole}
+                if "without_proposals" in whole:
+                    parts[f"{label}, without proposals' scores"] = whole["without_proposals"]
+                for name, part in parts.items():
+                    types = (f"{part['types'][kind][MAIN]:.4f}" for kind in kinds)
+                    rows.append((name, *cells(part["test"], OVER), *types))
+    text = (
+        f"N = {found.preset.top}. The {found.preset.lines} subtitle lines nearest to a query are candidates "
+        "beside the proposals of stage 1, which reads no subtitles. Val chose how much a proposal's score "
+        "counts in Reel."
+    )
+    head = ("model", *OVER, *(f"{kind} {MAIN}" for kind in kinds))
+    return Table("Subtitle lines as candidates, and the scores of proposals", head, rows, text)
 
 
 def _hard(found: Findings) -> Table:
@@ -129,6 +156,7 @@ def _prem(found: Findings) -> Table:
 
 STUDIES = {
     "longer-training": _longer,
+    "subtitle-lines": _lines,
     "pseudo-labels": _labels,
     "training-strategies": _strategies,
     "more-queries": _queries,

@@ -240,8 +240,9 @@ def _seeds(found: Findings) -> Table:
             [[found.test(name)[m] for m in OVER] for name in _seeded(found, model) if found.done(name)]
         )
         if len(values):
-            spread = values.std(0, ddof=len(values) > 1)
-            cells = (f"{m:.4f} ± {s:.4f}" for m, s in zip(values.mean(0), spread, strict=True))
+            # One seed has no deviation.
+            spread = [f" ± {s:.4f}" for s in values.std(0, ddof=1)] if len(values) > 1 else [""] * len(OVER)
+            cells = (f"{m:.4f}{s}" for m, s in zip(values.mean(0), spread, strict=True))
             rows.append((NAMES[model], str(len(values)), *cells))
     text = f"N = {found.preset.top}; mean and standard deviation over seeds, stage 1 trained anew with each."
     return Table("Seeds", ("model", "seeds", *OVER), rows, text)

@@ -267,13 +267,14 @@ def test_labels_by_sentences_lie_beside_the_films(
 
 
 def report(bench: Bench, out: Path) -> tuple[str, dict[str, list[list[str]]]]:
-    """The report's text and its tables by name."""
+    """The report's text and its tables by name, of those that have rows."""
     told: list[str] = []
     text = write_report(bench, out, title="Toy", tell=told.append).read_text()
     assert told == [f"table: {name}" for name in TABLES]
-    assert {path.stem for path in out.glob("*.csv")} == set(TABLES)
+    written = [name for name, make in TABLES.items() if make(Findings(bench)).rows]
+    assert {path.stem for path in out.glob("*.csv")} == set(written)
     tables = {}
-    for name in TABLES:
+    for name in written:
         with (out / f"{name}.csv").open(newline="") as file:
             tables[name] = list(csv.reader(file))
     for figure in ("ndcg", "curves"):
@@ -354,7 +355,8 @@ def test_those_with_more_steps_are_among_the_best_where_they_are_trained(
     trained: Bench, tmp_path: Path
 ) -> None:
     """Best on val among the baselines is one with more steps; of SPR's the main row, whatever test says."""
-    bench = without(trained, tmp_path)
+    longer = replace(trained.preset, longer={"spr-relo": 2, "prem": 4})
+    bench = replace(without(trained, tmp_path), preset=longer)
     assert not any("more steps" in claim for claim in claims(bench))
     for name, (val, test) in {
         "spr-relo-n20": (0.99, 0.3), "spr-relo-longer": (0.98, 0.9),
@@ -369,6 +371,24 @@ def test_those_with_more_steps_are_among_the_best_where_they_are_trained(
         f"best SPR (SPR_ReLo-S) over best baseline (PREM, 4 times the steps), more steps counted, {MAIN}"
     ]
     assert (usual[:5], more[:5]) == ("+200%", "+100%")
+
+
+def test_rows_with_lines_and_without_scores_of_proposals_stand_side_by_side(
+    trained: Bench, tmp_path: Path
+) -> None:
+    bench = replace(without(trained, tmp_path), preset=replace(trained.preset, lines=2))
+    reel = bench.result("reel-n20")
+    apart = {"val": reel["val"], "types": reel["types"], "test": reel["test"] | {MAIN: 0.25}}
+    lines = {**reel, "test": reel["test"] | {MAIN: 0.75}, "without_proposals": apart}
+    bench.result_file("reel-lines").write_text(json.dumps(lines))
+    rows = {row[0]: row for row in TABLES["subtitle-lines"](Findings(bench)).rows}
+    figures_of = {name: row[2] for name, row in rows.items() if name.startswith("Reel")}
+    assert figures_of == {
+        "Reel (ours)": f"{reel['test'][MAIN]:.4f}",
+        "Reel (ours), lines": "0.7500",
+        "Reel (ours), lines, without proposals' scores": "0.2500",
+    }
+    assert "SPR_ReLo-S" in rows
 
 
 def with_curve(bench: Bench, name: str, last: float) -> None:
@@ -406,7 +426,8 @@ def test_stage_1_alone_makes_a_report(trained: Bench, tmp_path: Path) -> None:
     assert len(tables["all-models"]) == 1 + 2 + 2
     assert [row[1] for row in tables["claims"][1:]] == ["several times"]
     of_jobs = list(TABLES)[list(TABLES).index("training-strategies") :]
-    assert [len(tables[name]) for name in of_jobs] == [1] * 6
+    assert len(of_jobs) == 6
+    assert not set(of_jobs) & set(tables)
 
 
 def test_without_stage_1_there_is_no_report(bench: Bench, tmp_path: Path) -> None:
