@@ -31,9 +31,10 @@ VERSIONS = sorted(path.name for path in STORED.iterdir() if (path / "library").i
 
 @pytest.fixture(params=VERSIONS)
 def version(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of a version's files; the encoder that they were made with is the demo's."""
+    """The folder of a version's files; the demo's encoder is that of then, and as many segments merge."""
     folder = STORED / str(request.param)
     monkeypatch.setattr("moviola.encoders.clip.DEMO_FOLDER", folder / "encoder")
+    monkeypatch.setattr("moviola.retrieval.pipeline.merged_apart", lambda searched: 20)
     return folder
 
 

@@ -137,6 +137,7 @@ def test_what_a_link_asks_is_shown_and_wrong_input_is_marked(
     expect(chips(page)).to_have_text(["in */home/*", "taken 2023.."])
     page.get_by_role("button", name=re.compile("^filters")).click()
     expect(page.get_by_role("checkbox", name="*/home/*")).to_be_checked()
+    expect(page.locator("#results .moment").first).to_be_visible()
     shown = page.locator("#results .moment").count()
     page.goto(f"{dated.url}/#/search?q=a+cat&in.near=somewhere")
     expect(page.get_by_role("alert").filter(has_text="degrees north")).to_be_visible()
