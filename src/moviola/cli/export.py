@@ -84,7 +84,7 @@ def export_(
 
     From Python: `moviola.export.write_moments`, of `moviola.search.last_answer.kept_answer`.
     """
-    from moviola.export import format_of, named_format
+    from moviola.export import format_of, named_format, read_moments
     from moviola.library.disk.settings import SETTINGS_FILE
 
     given = {
@@ -96,7 +96,7 @@ def export_(
         format = format_of(out).name
     if "title" in named_format(format).options:
         options.setdefault("title", out.stem)
-    chosen, paths = _of_file(moments) if moments else (_of_last_answer(library), {})
+    chosen, paths = read_moments(moments) if moments else (_of_last_answer(library), {})
     if ranks is not None:
         chosen = _ranked(chosen, ranks)
     missing = {selection.moment.video_id for selection in chosen} - paths.keys()
@@ -137,13 +137,6 @@ def _of_last_answer(library: Path) -> list[Selection]:
     from moviola.search.last_answer import kept_answer
 
     return [Selection(moment) for moment in kept_answer(library).moments]
-
-
-def _of_file(file: Path) -> tuple[list[Selection], dict[str, str]]:
-    """Moments of a file, and the paths that it has."""
-    from moviola.export import read_moments
-
-    return read_moments(file)
 
 
 def _ranked(chosen: Sequence[Selection], ranks: str) -> list[Selection]:

@@ -20,7 +20,7 @@ __all__ = ["ByQuery", "Hits", "Proposals", "cut_at_shots", "merged_apart", "prop
 # in a hundred segments, merge with each other; the rest merge among themselves. From 20,000 segments on that
 # is all of them, as in the paper. Of fewer than 2,000 it is 20, of fewer than 80 a quarter: in a single video
 # of a minute 20 would be all of it (benchmarks/one_video.json).
-_MERGED_SHARE, _MERGED_LEAST, _MERGED_MOST = 0.01, 20, 0.25
+_MERGED_SHARE, _MERGED_LEAST, _SHARE_OF_FEW = 0.01, 20, 0.25
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Hits:
         video: (Q, K) int64, places of videos.
         position: (Q, K) int64, of the segment in its video.
         score: (Q, K) float32, falling along each row; -inf where a query has fewer hits.
-        searched: number of segments in the videos that were searched.
+        searched: number of segments that were searched.
     """
 
     video: Integers
@@ -118,7 +118,7 @@ class Proposals(ByQuery):
 
 def merged_apart(segments: int) -> int:
     """Number of best hits that merge with each other, where ``segments`` segments were searched."""
-    least = min(_MERGED_LEAST, max(1, round(_MERGED_MOST * segments)))
+    least = min(_MERGED_LEAST, max(1, round(_SHARE_OF_FEW * segments)))
     return max(least, round(_MERGED_SHARE * segments))
 
 

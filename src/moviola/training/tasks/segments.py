@@ -24,10 +24,10 @@ from moviola.training.data import Pairs, Split
 __all__ = ["DEPTHS", "NAMES", "SegmentBatch", "SegmentGrid", "SegmentSampling", "SegmentTask", "recall"]
 
 DEPTHS = (10, 50, 100, 200)
+"""Numbers of best segments at which recall is measured."""
 
 NAMES = tuple(f"recall@{k}" for k in DEPTHS)
 """Names of the measures of :meth:`SegmentTask.evaluate`."""
-"""Numbers of best segments at which recall is measured."""
 
 
 @dataclass(frozen=True)
