@@ -42,6 +42,7 @@ def test_dates_have_whole_days() -> None:
     days = [datetime(2024, 5, day, 23, 59, 59).timestamp() for day in (1, 2, 3)]
     videos = {row: video(row, changed=at) for row, at in enumerate(days)}
     assert Filter.parse(modified="2024-05-02..2024-05-02").rows(videos) == {1}
+    assert Filter.parse(modified="2024-05-02").rows(videos) == {1}
     assert Filter.parse(modified="2024-05-02..").rows(videos) == {1, 2}
     assert Filter.parse(modified="..2024-05-02T23:00").rows(videos) == {0}
     assert Filter.parse(modified="..2024-05-02 23:00").rows(videos) == {0}

@@ -158,7 +158,7 @@ def _filter(help: str, metavar: str | None = None) -> Any:
 
 def filter_options(
     folder: Annotated[str | None, _filter("Files below a folder, or a pattern: `*/beach/*.mov`.")] = None,
-    modified: Annotated[str | None, _filter("Last change: 2024-05-01..2024-05-31.", "FROM..TO")] = None,
+    modified: Annotated[str | None, _filter("Last change: 2024-05..2024-06-15.", "FROM..TO")] = None,
     video_length: Annotated[str | None, _filter("Length of the video: 60.. or ..10:00.", "LOW..HIGH")] = None,
     taken: Annotated[str | None, _filter("Date of recording: 2021..2023-05.", "FROM..TO")] = None,
     near: Annotated[str | None, _filter("Videos taken there: 52.52,13.40,5km.", "LAT,LON,DISTANCE")] = None,

@@ -6,9 +6,8 @@ import math
 import os
 import re
 from collections.abc import Collection, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta
+from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
 from itertools import chain
 from pathlib import Path
@@ -175,9 +174,10 @@ class Filter:
 
         Args:
             folder: see above.
-            modified: ``2024-05-01..2024-05-31``, both days included; with times ``2024-05-01T18:30``.
+            modified: ``2021..2023-05``, both included whole; ``2023-05`` alone; with times
+                ``2024-05-01T18:30..``.
             video_length, moment_length: ``10..1:30``.
-            taken: ``2021..2023-05``, both included whole; ``2023-05`` alone; times as in ``modified``.
+            taken: as ``modified``.
             near: ``52.52,13.40,5km``: degrees north and east, and a distance; 1 km without one.
             camera, tag: see above.
             where: ``0..10%``, ``-1:00..``.
@@ -191,10 +191,10 @@ class Filter:
 
         return cls(
             folder=folder,
-            modified=_dates(modified) if modified is not None else (None, None),
+            modified=_periods(modified, "modified") if modified is not None else (None, None),
             video_length=lengths(video_length, "video length"),
             moment_length=lengths(moment_length, "moment length"),
-            taken=_periods(taken) if taken is not None else (None, None),
+            taken=_periods(taken, "taken") if taken is not None else (None, None),
             near=Near.parse(near) if near is not None else None,
             camera=camera,
             tag=tag,
@@ -340,18 +340,11 @@ def _require_order(name: str, low: float | datetime | None, high: float | dateti
         raise InvalidValue(f"{name} {low}..{high}: the first must not be above the second")
 
 
-def _dates(text: str) -> tuple[datetime | None, datetime | None]:
-    since, until = parse_range(text, "date", _date)
-    with suppress(ValueError):  # a time of the day, which stands as it is
-        until = until and datetime.combine(date.fromisoformat(text.partition("..")[2].strip()), time.max)
-    return since, until
-
-
-def _periods(text: str) -> tuple[datetime | None, datetime | None]:
+def _periods(text: str, what: str) -> tuple[datetime | None, datetime | None]:
     """Times of ``FROM..TO``, or of one period; years, months and days count whole."""
     if ".." not in text:
         text = f"{text}..{text}"
-    since, until = parse_range(text, "taken", _period)
+    since, until = parse_range(text, what, _period)
     return since and since[0], until and until[1]
 
 
