@@ -82,11 +82,11 @@ def main() -> None:
         "--videos",
         type=int,
         nargs=2,
-        default=(500, 300),
+        default=(500, 500),
         metavar=("PLAIN", "EDITED"),
         help="films of the world",
     )
-    parser.add_argument("--steps", type=int, nargs=2, default=(400, 3000), metavar=("STAGE1", "REEL"))
+    parser.add_argument("--steps", type=int, nargs=2, default=(400, 4000), metavar=("STAGE1", "REEL"))
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
     folders = {role: options.out / path.name if options.out else path for role, path in DEMO_MODELS.items()}

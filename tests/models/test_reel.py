@@ -14,7 +14,7 @@ from moviola.models.reel import AnswerBatch, Reel, ReelConfig, ReelContext
 
 TINY = ReelConfig(
     visual_size=6, query_size=5, subtitle_size=4, hidden_size=16, heads=2, dilations=(1, 2), kernel=3,
-    longest_span=4, dropout=0.0,
+    longest_span=4, dropout=0.0, cuts=True,
 )  # fmt: skip
 
 
@@ -25,6 +25,8 @@ def reel(seed: int = 0, **changes: object) -> Reel:
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(torch.randn_like(parameter) / 20)
+        if model.config.cuts:
+            model.crossing.fill_(0.3)
     return model.eval()
 
 
@@ -50,10 +52,15 @@ def batch_of(
         visual=values(mask, config.visual_size),
         mask=mask,
         subtitles=values(mask, config.subtitle_size) if config.subtitle_size else None,
+        cuts=(torch.rand(mask.shape, generator=draw) < 0.3) * mask,
         answer=torch.tensor([row[:2] for row in answers], dtype=torch.int64).reshape(-1, 2),
         span=torch.tensor([row[2:4] for row in answers], dtype=torch.float32).reshape(-1, 2),
         similarity=torch.tensor([row[4] for row in answers], dtype=torch.float32),
     )
+
+
+def encoded(model: Reel, batch: AnswerBatch) -> ReelContext:
+    return model.encode_context(batch.visual, batch.mask, batch.subtitles, batch.cuts)
 
 
 ANSWERS = [(0, 0, 0.0, 2.0, 1.0), (0, 1, 1.5, 4.0, 0.5), (1, 1, 0.0, 3.2, 0.8), (2, 2, 1.0, 2.0, 1.0)]
@@ -75,7 +82,8 @@ def test_a_span_scores_its_edges_and_the_mean_of_what_lies_between(lengths: list
     curves = torch.randn(2, len(lengths), 3, length, generator=draw)
     mask = (torch.arange(length) < torch.tensor(lengths)[:, None]).float()
     curves = curves * mask[:, None]
-    found = model.span_scores(curves, mask)
+    cuts = (torch.rand(mask.shape, generator=draw) < 0.3) * mask
+    found = model.span_scores(curves, mask, cuts)
     assert found.shape == (2, len(lengths), length, TINY.longest_span)
     for query in range(2):
         for video, count in enumerate(lengths):
@@ -89,6 +97,7 @@ def test_a_span_scores_its_edges_and_the_mean_of_what_lies_between(lengths: list
                         continue
                     expected = start[first] + end[last] + inside[first : last + 1].mean()
                     expected = expected + model.length_bias[more]
+                    expected = expected - 0.3 * cuts[video, first + 1 : last + 1].sum()
                     assert cell == pytest.approx(expected.item(), abs=1e-5)
 
 
@@ -123,9 +132,9 @@ def test_gains_are_the_best_overlap_with_any_answer(data: st.DataObject) -> None
 
 def test_the_loss_is_the_cross_entropy_between_gains_and_all_spans_of_all_videos() -> None:
     model, batch = reel(), tiny_batch()
-    context = model.encode_context(batch.visual, batch.mask, batch.subtitles)
+    context = encoded(model, batch)
     curves = model.curves(model.encode_query(batch.query, batch.query_mask), context)
-    scores = model.span_scores(curves, batch.mask).flatten(1).double()
+    scores = model.span_scores(curves, batch.mask, batch.cuts).flatten(1).double()
     gains = model.gains(batch).flatten(1).double()
     expected = torch.stack([
         -(gains[q] / gains[q].sum() * scores[q].log_softmax(0)).sum() for q in range(len(gains))
@@ -141,7 +150,8 @@ def test_a_query_whose_answers_are_out_of_reach_is_left_out() -> None:
     without = batch_of([5, 7, 3], [2, 4, 3], answers)
     others = AnswerBatch(
         without.query[[0, 2]], without.query_mask[[0, 2]], without.visual, without.mask, without.subtitles,
-        torch.tensor([[0, 0], [0, 1], [1, 2]]), without.span[[0, 1, 3]], without.similarity[[0, 1, 3]],
+        without.cuts, torch.tensor([[0, 0], [0, 1], [1, 2]]), without.span[[0, 1, 3]],
+        without.similarity[[0, 1, 3]],
     )  # fmt: skip
     torch.testing.assert_close(
         sum(model.loss(without).values()), sum(model.loss(others).values()), rtol=1e-5, atol=1e-6
@@ -176,6 +186,7 @@ def test_padding_changes_nothing(clips: int, tokens: int, seed: int) -> None:
         visual=longer(batch.visual, clips, -3.0),
         mask=longer(batch.mask, clips, 0.0),
         subtitles=longer(batch.subtitles, clips, 5.0),
+        cuts=longer(batch.cuts, clips, 0.0),
     )
     with torch.no_grad():
         torch.testing.assert_close(
@@ -183,7 +194,7 @@ def test_padding_changes_nothing(clips: int, tokens: int, seed: int) -> None:
         )
         answers = []
         for one in (batch, padded):
-            context = model.encode_context(one.visual, one.mask, one.subtitles)
+            context = encoded(model, one)
             answers.append(model.refine(model.encode_query(one.query, one.query_mask), context))
     torch.testing.assert_close(answers[0][0], answers[1][0], rtol=1e-4, atol=1e-5)
     assert torch.equal(answers[0][1], answers[1][1])
@@ -194,7 +205,7 @@ def test_a_video_is_stored_the_same_alone_and_beside_others() -> None:
     model, batch = reel(), tiny_batch()
     assert batch.subtitles is not None
     with torch.no_grad():
-        together = model.encode_context(batch.visual, batch.mask, batch.subtitles)
+        together = encoded(model, batch)
         for row, count in enumerate(batch.mask.sum(dim=1).long().tolist()):
             alone = model.encode_context(
                 batch.visual[[row], :count], batch.mask[[row], :count], batch.subtitles[[row], :count]
@@ -206,9 +217,9 @@ def test_a_window_of_the_whole_video_is_refined_as_in_training() -> None:
     """The curves of refining are those of the loss, query by query."""
     model, batch = reel(), tiny_batch()
     with torch.no_grad():
-        context = model.encode_context(batch.visual, batch.mask, batch.subtitles)
+        context = encoded(model, batch)
         query = model.encode_query(batch.query, batch.query_mask)
-        scores = model.span_scores(model.curves(query, context), batch.mask)
+        scores = model.span_scores(model.curves(query, context), batch.mask, batch.cuts)
         for row in range(len(query)):
             best, first, last = model.refine(query[[row]], context)
             cells = scores[row].flatten(1)
@@ -221,8 +232,8 @@ def test_far_from_its_edges_a_window_sees_what_the_video_sees() -> None:
     model = reel()
     batch = batch_of([30], [3], [(0, 0, 0.0, 1.0, 1.0)])
     with torch.no_grad():
-        whole = model.encode_context(batch.visual, batch.mask, batch.subtitles)
-        window = ReelContext(whole.clips[:, 5:25], whole.mask[:, 5:25])
+        whole = encoded(model, batch)
+        window = ReelContext(whole.clips[:, 5:25], whole.mask[:, 5:25], whole.cuts[:, 5:25])
         query = model.encode_query(batch.query, batch.query_mask)
         all_curves, own = model.curves(query, whole), model.curves(query, window)
     torch.testing.assert_close(own[..., 2:-2], all_curves[..., 7:23], rtol=1e-4, atol=1e-5)
@@ -230,10 +241,37 @@ def test_far_from_its_edges_a_window_sees_what_the_video_sees() -> None:
 
 def test_select_takes_rows() -> None:
     model, batch = reel(), tiny_batch()
-    context = model.encode_context(batch.visual, batch.mask, batch.subtitles)
+    context = encoded(model, batch)
     chosen = context.select(torch.tensor([2, 0]))
     assert torch.equal(chosen.clips, context.clips[[2, 0]])
     assert torch.equal(chosen.mask, context.mask[[2, 0]])
+    assert torch.equal(chosen.cuts, context.cuts[[2, 0]])
+
+
+# ---- cuts ------------------------------------------------------------------------------------------------
+
+
+def test_where_nothing_is_cut_cuts_change_nothing() -> None:
+    """Neither answers nor training: the parameters of cuts get no gradient."""
+    model, blind = reel(), reel(cuts=False)
+    batch = replace(tiny_batch(), cuts=torch.zeros_like(tiny_batch().cuts))
+    shared = {name: value for name, value in model.state_dict().items() if name in blind.state_dict()}
+    blind.load_state_dict(shared)
+    assert set(model.state_dict()) - set(shared) == {"cut_kernel", "crossing"}
+    losses = [sum(one.loss(batch).values()) for one in (model, blind)]
+    assert torch.equal(*losses)
+    losses[0].backward()
+    assert model.cut_kernel.grad is not None and not model.cut_kernel.grad.any()
+
+
+def test_a_span_that_crosses_a_cut_loses_by_it() -> None:
+    model, batch = reel(), batch_of([12], [3], [(0, 0, 2.0, 6.0, 1.0)])
+    batch = replace(batch, cuts=torch.zeros(1, 12).index_fill(1, torch.tensor([5]), 1.0))
+    with torch.no_grad():
+        context, query = encoded(model, batch), model.encode_query(batch.query, batch.query_mask)
+        model.crossing.fill_(50.0)
+        _, first, last = model.refine(query, context)
+    assert not first < 5 <= last
 
 
 # ---- learning --------------------------------------------------------------------------------------------
@@ -272,7 +310,7 @@ def test_it_learns_a_tiny_corpus_and_ranks_its_answers_first() -> None:
     assert losses[-1] < losses[0] / 2
     model.eval()
     with torch.no_grad():
-        context = model.encode_context(batch.visual, batch.mask, batch.subtitles)
+        context = encoded(model, batch)
         query = model.encode_query(batch.query, batch.query_mask)
         for row, (_, video, start, end, _) in enumerate(answers):
             score, first, last = model.refine(query[[row]], context)

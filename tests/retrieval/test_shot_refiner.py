@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from moviola.features import QueryFeatures, VideoFeatures
 from moviola.retrieval import CurveRefiner, Proposals, ShotRefiner
 from moviola.retrieval.proposals import cut_at_shots
-from moviola.retrieval.refiners.trained import trimmed_at_cuts
+from moviola.retrieval.refiners.trained import moved_to_cuts
 
 QUERY = QueryFeatures.of(["q"], ["query"], [np.array([1.0, 0.0], np.float32)])
 
@@ -161,32 +161,33 @@ def test_of_no_proposals_and_of_one(count: int) -> None:
 # ---- moments of trained refiners ---------------------------------------------------------------------------
 
 
-def test_what_lies_before_an_early_cut_and_behind_a_late_one_is_trimmed() -> None:
-    features = videos([0.1] * 40, [0.1] * 40, starts={0: [0, 2.5, 3.5, 9.0, 11.5]})
-    video, start, end = np.array([0, 0, 0, 1]), np.array([1.0, 4, 0, 1]), np.array([11.0, 8, 40, 11])
-    for trims, expected in (
-        ((0.0, 0.0), [(1, 11), (4, 8), (0, 40), (1, 11)]),
-        ((0.3, 0.0), [(3.5, 11), (4, 8), (11.5, 40), (1, 11)]),
-        ((0.2, 0.3), [(2.5, 9), (4, 8), (3.5, 40), (1, 11)]),
-    ):
-        first, last = trimmed_at_cuts(features, video, start, end, trims)
-        assert list(zip(first.tolist(), last.tolist(), strict=True)) == expected
+def test_a_moment_begins_and_ends_at_the_nearest_cut() -> None:
+    features = videos([0.1] * 20, [0.1] * 20, starts={0: [0, 2.4, 3.3, 3.6, 9.5, 11.45]})
+    video = np.array([0, 0, 0, 0, 1])
+    found = moved_to_cuts(features, video, np.array([2.0, 3, 4, 0, 2]), np.array([11.0, 4, 9, 20, 11]))
+    starts, ends = (column.tolist() for column in found)
+    assert starts == [2.4, 3.3, 3.6, 0, 2]
+    assert ends == [11.45, 3.6, 9, 20, 11]  # 9.5 belongs to the even clip, 10
 
 
 @given(
-    st.lists(st.floats(0.1, 59.0), unique=True, max_size=12),
-    st.lists(st.tuples(st.floats(0, 55), st.floats(0.5, 30)), max_size=6),
-    st.tuples(st.floats(0, 0.6), st.floats(0, 0.3)),
+    st.lists(st.floats(0.1, 59.0), unique=True, max_size=40),
+    st.lists(st.tuples(st.integers(0, 55), st.integers(1, 30)), max_size=6),
+    st.sampled_from([0.5, 1.0, 1.5]),
 )
-def test_trimming_against_brute_force(
-    cuts: list[float], moments: list[tuple[float, float]], trims: tuple[float, float]
+def test_moving_to_cuts_against_brute_force(
+    cuts: list[float], moments: list[tuple[int, int]], clip_seconds: float
 ) -> None:
-    features = videos([0.1] * 60, starts={0: [0.0, *sorted(cuts)]})
-    start = np.array([first for first, _ in moments])
-    end = np.minimum(start + [length for _, length in moments], 60.0)
-    found = trimmed_at_cuts(features, np.zeros(len(moments), np.int64), start, end, trims)
-    for first, last, begins, ends in zip(start, end, *found, strict=True):
-        front, back = (share * (last - first) for share in trims)
-        assert begins == max([first, *(cut for cut in cuts if first < cut <= first + front)])
-        assert ends == min([last, *(cut for cut in cuts if last - back <= cut < last)])
-        assert begins < ends
+    features = replace(
+        videos([0.1] * 60, starts={0: [0.0, *(clip_seconds * cut for cut in sorted(cuts))]}),
+        clip_seconds=clip_seconds, durations=np.array([60 * clip_seconds]),
+    )  # fmt: skip
+    start = clip_seconds * np.array([first for first, _ in moments], np.float64)
+    end = np.minimum(start + clip_seconds * np.array([more for _, more in moments]), 60 * clip_seconds)
+    found = moved_to_cuts(features, np.zeros(len(moments), np.int64), start, end)
+    for before, after in zip((start, end), found, strict=True):
+        for boundary, time in zip(before, after, strict=True):
+            near = [clip_seconds * cut for cut in cuts if round(cut) == round(boundary / clip_seconds)]
+            near = near if 0 < boundary < 60 * clip_seconds else []
+            assert abs(time - boundary) == min((abs(cut - boundary) for cut in near), default=0)
+    assert (found[0] < found[1]).all()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -13,6 +13,7 @@ import torch
 
 from moviola.media import write_video
 from moviola.models.pretrained import build, save_pretrained
+from moviola.models.reel import Reel
 from moviola.search import Library
 
 RATE = 5
@@ -98,6 +99,8 @@ def trained(tmp_path: Path, original: Path) -> Callable[..., Path]:
         with torch.no_grad():
             for weight in model.parameters():
                 weight.add_(torch.randn_like(weight) / 8)  # fresh models say nearly the same of everything
+            if config.get("cuts"):
+                cast("Reel", model).crossing.fill_(0.5)
         about = {
             "encoder": settings.encoder, "encoder_revision": settings.encoder_revision,
             "clip_seconds": 1.0, "segment_clips": 4,

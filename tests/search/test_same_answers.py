@@ -23,7 +23,7 @@ CALIBRATED = {"calibration": {"slope": 0.25, "intercept": -0.5, "answers": 40, "
 MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "reel": ("reel", {}),
     "reel without subtitles": ("reel", {"subtitle_size": 0}),
-    "reel that ends moments at cuts": ("reel", {}),
+    "reel that reads cuts": ("reel", {"cuts": True}),
     "spr-clip": ("spr-clip", {}),
     "spr-relo": ("reloclnet", {}),
     "spr-relo, padded as in its release": ("reloclnet", {"reference_padding": True}),
@@ -74,8 +74,7 @@ def test_refined_moments(
 ) -> None:
     architecture, changes = MODELS[name]
     stage1 = trained("spr-stage1")
-    extra = {**(CALIBRATED if calibrated else {}), **({"trims": [0.6, 0.3]} if "cuts" in name else {})}
-    model = trained(architecture, extra=extra, **changes)
+    model = trained(architecture, extra=CALIBRATED if calibrated else {}, **changes)
     library.use(stage1=stage1, refiner=model)
     expected = searched(library)
     assert all(len(moments) >= 3 for moments in expected.values())

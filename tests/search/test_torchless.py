@@ -95,11 +95,13 @@ BOUND = 1e-4
 """Most by which scores of spans, which are logits, may differ; and by how much another span may be better."""
 
 
-def test_reel(trained: Trained, tmp_path: Path) -> None:
-    folder = trained("reel")
+@pytest.mark.parametrize("reads_cuts", [True, False])
+def test_reel(trained: Trained, tmp_path: Path, reads_cuts: bool) -> None:
+    folder = trained("reel", cuts=reads_cuts)
     by_torch: Any = TorchReel(from_pretrained(folder))  # type: ignore[arg-type]
     compiled = CompiledReel(folder, "r", Graphs(tmp_path / "graphs"))
     assert (compiled.max_tokens, compiled.reads_subtitles) == (by_torch.max_tokens, by_torch.reads_subtitles)
+    assert compiled.reads_cuts == by_torch.reads_cuts == reads_cuts
     for clips in (1, 2, 40):
         streams = rows(clips, 128), rows(clips, 384)
         np.testing.assert_allclose(
@@ -112,7 +114,8 @@ def test_reel(trained: Trained, tmp_path: Path) -> None:
         lengths = np.random.default_rng(windows).integers(1, clips + 1, windows)
         mask = (np.arange(clips) < lengths[:, None]).astype(np.float32)
         similarity = rows(windows, 3, clips) / 3 * mask[:, None]
-        ours, theirs = (one.best_spans(similarity, mask) for one in (compiled, by_torch))
+        cuts = (rows(windows, clips) > 1).astype(np.float32) * mask if reads_cuts else None
+        ours, theirs = (one.best_spans(similarity, mask, cuts) for one in (compiled, by_torch))
         np.testing.assert_allclose(ours[0], theirs[0], atol=BOUND)
         same = (ours[1] == theirs[1]) & (ours[2] == theirs[2])
         assert same.mean() > 0.95

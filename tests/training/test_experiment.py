@@ -78,32 +78,14 @@ def test_without_a_calibration_proposals_have_no_weight(
 ) -> None:
     monkeypatch.setattr("moviola.training.fit_calibration.fit", lambda *_: None)
     monkeypatch.setattr("moviola.training.recipes.reel.ReelRecipe.proposal_weight", lambda *_: 50.0)
-    monkeypatch.setattr("moviola.training.recipes.reel.ReelRecipe.trims", lambda *_: (0.3, 0.3))
     stage1 = trained("spr-stage1").folder
     made = train_model(
         "reel", world.features, train=world.folder / "train.json", val=world.folder / "val.json",
         out=tmp_path / "reel", train_videos=world.train_videos, val_videos=world.val_videos,
         stage1=stage1, segments=6, overrides=[*SETTINGS["reel"], *QUICK],
     )  # fmt: skip
-    assert "proposal_weight" not in made.facts and made.facts["trims"] == [0.3, 0.3]
+    assert "proposal_weight" not in made.facts
     assert asked(world, made, stage1=stage1).figures == pytest.approx(made.facts["val"])
-
-
-def test_trims_are_kept_and_used(world: Any, trained: Callable[[str], TrainedModel], tmp_path: Path) -> None:
-    made, stage1 = trained("reel"), trained("spr-stage1").folder
-    folder = shutil.copytree(made.folder, tmp_path / "reel")
-    content = json.loads((folder / "config.json").read_text())
-    for trims in ([0.6, 0.3], [0, 0]):
-        content["extra"]["trims"] = trims
-        (folder / "config.json").write_text(json.dumps(content))
-        assert getattr(load_refiner(folder, "a"), "trims") == tuple(trims)  # noqa: B009 - of trained ones
-        ready = AnsweringModel.open(folder, world.features.facts, stage1=stage1, segments=6)
-        assert ready.how.trims == tuple(trims)
-    for wrong in ([0.6], [0.6, 0.4], [-0.1, 0], ["a", 0], 0.3, None):
-        content["extra"]["trims"] = wrong
-        (folder / "config.json").write_text(json.dumps(content))
-        with pytest.raises(DataError, match=r"trims = .* is not two numbers"):
-            load_refiner(folder, "a")
 
 
 def test_the_weight_of_proposals_is_kept_and_used(

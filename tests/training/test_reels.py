@@ -12,11 +12,11 @@ import torch
 from moviola.measures import Run
 from moviola.models.pretrained import build
 from moviola.models.reel import Reel
-from moviola.retrieval import Proposals, refiner_of
+from moviola.retrieval import Moments, Proposals, refiner_of
 from moviola.retrieval.batches import token_batch, video_batch
 from moviola.training.data import Split
 from moviola.training.recipe import AnswerSettings, train
-from moviola.training.recipes.reel import PROPOSAL_SHARES, REEL, TRIMS
+from moviola.training.recipes.reel import CROSSINGS, PROPOSAL_SHARES, REEL
 from moviola.training.settings import read_settings
 from moviola.training.tasks.answers import AnswerTask
 from moviola.training.validation import judge
@@ -132,7 +132,7 @@ def test_refining_whole_videos_finds_what_the_loss_scores_highest(world: Any) ->
         context = model.encode_context(visual, mask)
         context = replace(context, clips=context.clips.half().float())  # as it is kept
         query = model.encode_query(*token_batch(split.queries, np.arange(len(split.queries))))
-        scores = model.span_scores(model.curves(query, context), mask)
+        scores = model.span_scores(model.curves(query, context), mask, context.cuts)
     for place, name in enumerate(split.queries.query_ids):
         best, cell = scores[place].flatten(1).max(dim=1)
         expected = [
@@ -224,24 +224,35 @@ def cut(split: Split) -> Split:
     return replace(split, features=replace(split.features, shots=lambda keys: [shots[key] for key in keys]))
 
 
-def test_a_moment_is_cut_to_one_shot_where_val_says_so(world: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_price_of_a_crossed_cut_is_the_best_on_val(world: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     split, model = whole_videos(world.val), model_for(world.val)
+    assert model.config.cuts
     how = AnswerSettings(suppress_above=1.0)
-    assert REEL.trims(model, split, how, "nDCG") == (0, 0)  # nothing is cut
-    plain = REEL.moments(model, split, how)
-    trimmed = REEL.moments(model, cut(split), replace(how, trims=(0.6, 0.3)))
-    assert (plain.match == trimmed.match).all()  # the score stays
-    assert (plain.start <= trimmed.start).all() and (trimmed.end <= plain.end).all()
-    assert (plain.start < trimmed.start).any()
+    REEL.settle(model, split, how, "nDCG")  # nothing is cut, so nothing is tried
+    assert model.crossing == 0
+    inside = REEL.moments(model, cut(split), how)
+    model.crossing.fill_(100.0)
+    apart = REEL.moments(model, cut(split), how)
+    assert _crossed(cut(split), inside) > _crossed(cut(split), apart)
 
-    def run(self: object, model: object, split: Split, how: AnswerSettings) -> tuple[float, float]:
-        return how.trims
+    def run(self: object, model: Reel, split: Split, how: AnswerSettings) -> float:
+        return float(model.crossing)
 
     monkeypatch.setattr("moviola.training.recipes.reel.ReelRecipe.run", run)
     for values in ([3, 3, 1, 3, 2], [0, 1, 2, 2, 0]):
-        value = dict(zip(TRIMS, values, strict=True))
+        value = dict(zip(CROSSINGS, values, strict=True))
         monkeypatch.setattr("moviola.training.recipes.reel.judge", lambda r, _, v=value: {"nDCG": v[r]})
-        assert REEL.trims(model, cut(split), how, "nDCG") == TRIMS[values.index(max(values))]
+        REEL.settle(model, cut(split), how, "nDCG")
+        assert model.crossing == CROSSINGS[values.index(max(values))]
+
+
+def _crossed(split: Split, moments: Moments) -> int:
+    """Number of moments with a cut inside."""
+    offsets, edges = split.features.shot_edges_of(moments.video)
+    return sum(
+        bool(((edges[low:high] > start + 0.5) & (edges[low:high] < end - 0.5)).any())
+        for low, high, start, end in zip(offsets, offsets[1:], moments.start, moments.end, strict=False)
+    )
 
 
 def test_training_beats_not_training(world: Any) -> None:

@@ -156,6 +156,26 @@ class VideoFeatures:
         offsets = np.cumsum([0, *map(len, edges)], dtype=np.int64)
         return offsets, np.concatenate(edges) if edges else np.empty(0)
 
+    def cuts_of(self, videos: Integers) -> tuple[Integers, NDArray[np.float64]]:
+        """The cuts of some videos (n,) by the clips that begin at them.
+
+        Returns:
+            offsets (n + 1,) of the videos among (c,) float64, one per clip: the time in seconds of the cut to
+            which the start of this clip is the nearest of all, of several cuts the nearest; NaN without one.
+        """
+        counts = self.counts[videos]
+        offsets = np.cumsum([0, *counts], dtype=np.int64)
+        times = np.full(offsets[-1], np.nan)
+        shots, edges = self.shot_edges_of(videos)
+        own = np.repeat(np.arange(len(videos)), np.diff(shots))
+        clip = np.rint(edges / self.clip_seconds).astype(np.int64)
+        is_cut = (clip > 0) & (clip < counts[own])
+        is_cut[shots[1:] - 1] = False  # where a video ends
+        away = np.abs(edges - clip * self.clip_seconds)[is_cut]
+        nearest_last = np.argsort(-away, kind="stable")
+        times[(offsets[own] + clip)[is_cut][nearest_last]] = edges[is_cut][nearest_last]
+        return offsets, times
+
     def _floats(self, rows: NDArray[np.float16]) -> NDArray[np.float32]:
         values = rows.astype(np.float32)
         return normalise_rows(values) if self.unit else values

@@ -56,7 +56,8 @@ def _reel_parts(model: Reel) -> dict[str, Part]:
     """``clips`` of one video (1, L, d), and of subtitles (1, L, d') where it reads them: (1, L, 3, h).
 
     ``query``: (1, 3, h) of tokens (1, n, d) with their mask (1, n). ``spans``: score, first and last clip
-    (N,) of the best span of windows, from dot products (N, 3, L) and the mask (N, L).
+    (N,) of the best span of windows, from dot products (N, 3, L), the mask (N, L) and, where the model reads
+    them, the cuts (N, L).
     """
     config = model.config
 
@@ -65,10 +66,11 @@ def _reel_parts(model: Reel) -> dict[str, Part]:
 
     sizes = [size for size in (config.visual_size, config.subtitle_size) if size]
     query = ((1, config.max_tokens, config.query_size), (1, config.max_tokens))
+    windows: tuple[Shape, ...] = ((None, 3, None), (None, None))
     return {
         "clips": Part(_Step(model, clips), tuple((1, None, size) for size in sizes)),
         "query": Part(_Step(model, model.encode_query), query),
-        "spans": Part(_Step(model, model.best_spans), ((None, 3, None), (None, None))),
+        "spans": Part(_Step(model, model.best_spans), (*windows, (None, None)) if config.cuts else windows),
     }
 
 

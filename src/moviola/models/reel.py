@@ -7,6 +7,8 @@ to find a moment and to rank moments from losses of different kinds. Here
   as long as it likes and a window is a slice of what is stored (:meth:`Reel.encode_context`);
 - **a query meets clips in dot products only**: three vectors of the query (does it happen here, does it start
   here, does it end here) against three of each clip, smoothed by one small convolution over time;
+- **a cut is evidence**, since an editor cuts where something begins or ends: where shots are known, that
+  convolution sees which clips begin at a cut, and a span scores less for each cut that it crosses;
 - **a span's score is one number that is comparable everywhere**: the logits of its start and of its end and
   the mean of what lies between. It is learned by one list-wise loss: softmax over *all* spans of *all* videos
   of the batch against the graded overlap of each with the query's answers (as in ListNet, Cao et al. 2007,
@@ -14,7 +16,7 @@ to find a moment and to rank moments from losses of different kinds. Here
   optimised is close to NDCG@K, IoU >= mu.
 
 As a refiner, it adds the score of the proposal to that of the span, by a weight that val chooses once it is
-trained, and where val's videos are cut, val chooses whether spans end at cuts near their ends
+trained; and where val's videos are cut, val chooses what a span loses by a cut that it crosses
 (:mod:`moviola.training.recipes.reel`).
 """
 
@@ -42,6 +44,7 @@ from moviola.models.spans import SUM, sliding, span_band
 __all__ = ["AnswerBatch", "Reel", "ReelConfig", "ReelContext"]
 
 _ROLES = 3  # inside, start, end
+_SMOOTHING = 16  # channels of the convolution over dot products
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,7 @@ class ReelConfig:
         least_overlap: spans that overlap an answer less than this (IoU) are no answer.
         sharpness: the gain of a span is its overlap beyond ``least_overlap`` to this power, times similarity
             to the power ``similarity_power``.
+        cuts: whether scores depend on where videos are cut.
     """
 
     visual_size: int = 768
@@ -78,6 +82,7 @@ class ReelConfig:
     least_overlap: float = 0.5
     sharpness: float = 1.0
     similarity_power: float = 2.0
+    cuts: bool = False
 
 
 @dataclass(frozen=True)
@@ -87,11 +92,13 @@ class AnswerBatch(Batch):
     Attributes:
         query, query_mask, visual, mask, subtitles: see :class:`~moviola.models.batches.Batch`; of Q queries
             and V videos.
+        cuts: (V, L) float32, 1 for a clip that begins at a cut.
         answer: (K, 2) int64, row of a query and row of a video.
         span: (K, 2) float32, start and end of the answer in clips, exclusive.
         similarity: (K,) float32 in [0, 1], how well it answers.
     """
 
+    cuts: Tensor
     answer: Tensor
     span: Tensor
     similarity: Tensor
@@ -99,10 +106,17 @@ class AnswerBatch(Batch):
 
 @dataclass(frozen=True)
 class ReelContext(Rows):
-    """Stored encodings of N videos or windows: ``clips`` (N, L, 3, h), ``mask`` (N, L), float32."""
+    """Stored encodings of N videos or windows, float32.
+
+    Attributes:
+        clips: (N, L, 3, h).
+        mask: (N, L), 1 for a clip.
+        cuts: (N, L), 1 for a clip that begins at a cut.
+    """
 
     clips: Tensor
     mask: Tensor
+    cuts: Tensor
 
 
 class _TimeBlock(nn.Module):
@@ -124,7 +138,14 @@ class _TimeBlock(nn.Module):
 
 
 class Reel(nn.Module):
-    """Encodes videos without a query, and scores all of their spans for each query; h is ``hidden_size``."""
+    """Encodes videos without a query, and scores all of their spans for each query; h is ``hidden_size``.
+
+    Attributes:
+        crossing: () float32, what a span's score loses by each cut that it crosses; not learned, but set once
+            the model is trained. Only with :attr:`ReelConfig.cuts`.
+    """
+
+    crossing: Tensor
 
     def __init__(self, config: ReelConfig) -> None:
         super().__init__()
@@ -144,20 +165,26 @@ class Reel(nn.Module):
         self.query_roles = nn.ModuleList(nn.Linear(size, size) for _ in range(_ROLES))
         initialise(self)
         self.smooth = nn.Sequential(
-            nn.Conv1d(_ROLES, 16, config.kernel, padding=config.kernel // 2),
+            nn.Conv1d(_ROLES, _SMOOTHING, config.kernel, padding=config.kernel // 2),
             nn.GELU(),
-            nn.Conv1d(16, _ROLES, config.kernel, padding=config.kernel // 2),
+            nn.Conv1d(_SMOOTHING, _ROLES, config.kernel, padding=config.kernel // 2),
         )
         self.log_scale = nn.Parameter(torch.full((_ROLES,), math.log(10.0)))
         self.length_bias = nn.Parameter(torch.zeros(config.longest_span))
+        if config.cuts:
+            self.cut_kernel = nn.Parameter(torch.zeros(_SMOOTHING, 1, config.kernel))
+            self.register_buffer("crossing", torch.zeros(()))
 
-    def encode_context(self, visual: Tensor, mask: Tensor, subtitles: Tensor | None = None) -> ReelContext:
+    def encode_context(
+        self, visual: Tensor, mask: Tensor, subtitles: Tensor | None = None, cuts: Tensor | None = None
+    ) -> ReelContext:
         """Everything about videos (or windows) that no query is needed for.
 
         Args:
             visual: (N, L, visual_size) float32.
             mask: (N, L) float32, 1 for a clip.
             subtitles: (N, L, subtitle_size) float32, or None.
+            cuts: (N, L) float32, 1 for a clip that begins at a cut; None for no cuts.
         """
         valid = mask[..., None]
         x = self.visual_projection(visual)
@@ -166,7 +193,7 @@ class Reel(nn.Module):
         for block in self.blocks:
             x = block(x, valid)
         clips = self.clip_roles(self.clip_norm(x)).unflatten(-1, (_ROLES, -1))
-        return ReelContext(F.normalize(clips, dim=-1), mask)
+        return ReelContext(F.normalize(clips, dim=-1), mask, torch.zeros_like(mask) if cuts is None else cuts)
 
     def encode_query(self, query: Tensor, query_mask: Tensor) -> Tensor:
         """(Q, Lq, query_size) and (Q, Lq) to (Q, 3, h) of length 1: inside, start and end."""
@@ -179,23 +206,30 @@ class Reel(nn.Module):
     def curves(self, query: Tensor, context: ReelContext) -> Tensor:
         """Logits (Q, N, 3, L) of each query (Q, 3, h) over the clips of each of N videos."""
         similarity = torch.einsum("qrh,nlrh->qnrl", query, context.clips)
-        return self._smoothed(similarity, context.mask)
+        return self._smoothed(similarity, context.mask, context.cuts)
 
-    def _smoothed(self, similarity: Tensor, mask: Tensor) -> Tensor:
-        """(..., N, 3, L): scaled, with what the neighbours say added; silence beyond the ends."""
+    def _smoothed(self, similarity: Tensor, mask: Tensor, cuts: Tensor) -> Tensor:
+        """(..., N, 3, L): scaled, with what neighbours and cuts say added; silence beyond the ends."""
         valid = mask[:, None, :]
         scaled = similarity * self.log_scale.exp()[:, None] * valid
         first, activation, second = self.smooth
-        hidden = activation(first(scaled.flatten(0, -3))).unflatten(0, scaled.shape[:-2]) * valid
+        hidden = first(scaled.flatten(0, -3)).unflatten(0, scaled.shape[:-2])
+        if self.config.cuts:
+            hidden = hidden + F.conv1d(cuts[:, None], self.cut_kernel, padding=self.config.kernel // 2)
+        hidden = activation(hidden) * valid
         smoothed: Tensor = second(hidden.flatten(0, -3)).view_as(scaled)
         return scaled + smoothed * valid
 
-    def span_scores(self, curves: Tensor, mask: Tensor) -> Tensor:
-        """Logits of all spans: curves (..., 3, L) and mask (..., L) to (..., L, longest_span).
+    def span_scores(self, curves: Tensor, mask: Tensor, cuts: Tensor) -> Tensor:
+        """Logits of all spans: curves (..., 3, L), mask and cuts (..., L) to (..., L, longest_span).
 
         Cell (m, w) is the span of clips m to m + w, both included; -1e10 where it leaves the video.
         """
         inside, start, end = curves.unbind(dim=-2)
+        if self.config.cuts:
+            # A span of clips m to n crosses the cuts at which the clips m + 1 to n begin.
+            weighed = self.crossing * cuts.cumsum(dim=-1)
+            start, end = start + weighed, end - weighed
         hidden = (mask == 0).expand(start.shape)
         edges = span_band(
             start.masked_fill(hidden, SUM.padding),
@@ -214,9 +248,9 @@ class Reel(nn.Module):
     def loss(self, batch: AnswerBatch) -> dict[str, Tensor]:
         """The list-wise loss over all spans of the batch's videos; queries without a reachable answer are
         left out."""
-        context = self.encode_context(batch.visual, batch.mask, batch.subtitles)
+        context = self.encode_context(batch.visual, batch.mask, batch.subtitles, batch.cuts)
         curves = self.curves(self.encode_query(batch.query, batch.query_mask), context)
-        scores = self.span_scores(curves, context.mask).flatten(1)
+        scores = self.span_scores(curves, context.mask, context.cuts).flatten(1)
         gains = self.gains(batch).flatten(1)
         total = gains.sum(dim=1)
         answered = total > 0
@@ -252,11 +286,15 @@ class Reel(nn.Module):
             score (N,) float32, comparable between windows and videos; first and last clip (N,) int64.
         """
         query = query.expand(len(context.mask), -1, -1)
-        return self.best_spans(torch.einsum("nrh,nlrh->nrl", query, context.clips), context.mask)
+        similarity = torch.einsum("nrh,nlrh->nrl", query, context.clips)
+        return self.best_spans(similarity, context.mask, context.cuts)
 
-    def best_spans(self, similarity: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """As :meth:`refine`, from dot products (N, 3, L) of clips and query and the mask (N, L)."""
-        scores = self.span_scores(self._smoothed(similarity, mask), mask)
+    def best_spans(
+        self, similarity: Tensor, mask: Tensor, cuts: Tensor | None = None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """As :meth:`refine`, from dot products (N, 3, L) of clips and query, the mask and the cuts."""
+        cuts = torch.zeros_like(mask) if cuts is None else cuts
+        scores = self.span_scores(self._smoothed(similarity, mask, cuts), mask, cuts)
         best, cell = scores.flatten(1).max(dim=1)
         first = cell // self.config.longest_span
         return best, first, first + cell % self.config.longest_span

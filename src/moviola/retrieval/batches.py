@@ -17,7 +17,7 @@ from moviola.retrieval.encoded_windows import padded_rows, read_windows
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["padded", "token_batch", "video_batch", "widened", "window_batch"]
+__all__ = ["cut_batch", "padded", "token_batch", "video_batch", "widened", "window_batch"]
 
 
 def padded(arrays: Sequence[NDArray[np.float32]]) -> tuple[Tensor, Tensor]:
@@ -47,6 +47,13 @@ def video_batch(features: VideoFeatures, rows: Integers) -> tuple[Tensor, Tensor
         return visual, mask, None
     subtitles = [array for row in rows.tolist() if (array := features.read_subtitles(row)) is not None]
     return visual, mask, padded(subtitles)[0]
+
+
+def cut_batch(features: VideoFeatures, rows: Integers) -> Tensor:
+    """Cuts of whole videos by place: (B, L) float32, 1 for a clip that begins at one."""
+    offsets, times = features.cuts_of(rows)
+    at_cut = (~np.isnan(times)).astype(np.float32)[:, None]
+    return padded(np.split(at_cut, offsets[1:-1]))[0][..., 0]
 
 
 def window_batch(

@@ -161,6 +161,11 @@ class CompiledReel(CompiledModel):
         """Whether it has a stream of subtitles."""
         return bool(self._number("subtitle_size"))
 
+    @property
+    def reads_cuts(self) -> bool:
+        """Whether scores depend on where videos are cut; models of earlier versions say nothing of it."""
+        return bool(self._config.get("cuts", False))
+
     def encode_clips(self, visual: Floats, subtitles: Floats | None) -> Floats:
         """(L, 3, h) of a video's clips."""
         streams = [visual[None]] if subtitles is None else [visual[None], subtitles[None]]
@@ -175,12 +180,14 @@ class CompiledReel(CompiledModel):
         encoded: Floats = self._part("query")(padded, mask.astype(np.float32))[0][0]
         return encoded
 
-    def best_spans(self, similarity: Floats, mask: Floats) -> Decoded:
+    def best_spans(self, similarity: Floats, mask: Floats, cuts: Floats | None) -> Decoded:
         """Logits, first and last clip of the best span of each window."""
         count, length = mask.shape
-        windows, clips = -count % _WINDOWS, -length % _CLIPS
-        wider = np.pad(similarity, ((0, windows), (0, 0), (0, clips)))
-        score, first, last = self._part("spans")(wider, np.pad(mask, ((0, windows), (0, clips))))
+        around = ((0, -count % _WINDOWS), (0, -length % _CLIPS))
+        inputs = [np.pad(similarity, (around[0], (0, 0), around[1])), np.pad(mask, around)]
+        if cuts is not None:
+            inputs.append(np.pad(cuts, around))
+        score, first, last = self._part("spans")(*inputs)
         return score[:count], first[:count], last[:count]
 
     def make(self) -> None:
@@ -192,7 +199,8 @@ class CompiledReel(CompiledModel):
         clips = self.encode_clips(streams[0], streams[1] if self.reads_subtitles else None)
         tokens = draw.normal(size=(_SOME, self._number("query_size"))).astype(np.float32)
         dots = np.einsum("rh,nrh->rn", self.encode_query(tokens), clips)[None]
-        self.best_spans(dots, np.ones((1, _SOME), np.float32))
+        cuts = np.zeros((1, _SOME), np.float32) if self.reads_cuts else None
+        self.best_spans(dots, np.ones((1, _SOME), np.float32), cuts)
 
 
 def compiled_windows(folder: Path, revision: str, graphs: Graphs, **options: Any) -> WindowRefiner:

@@ -17,7 +17,7 @@ from moviola.retrieval.compiled_models import Graphs, compiled_reel, compiled_wi
 from moviola.retrieval.refiners.contract import CONTEXT, Refiner
 
 __all__ = [
-    "COMPILED", "REFINERS", "answering_options", "is_refiner", "load_compiled_refiner", "load_refiner",
+    "COMPILED", "REFINERS", "is_refiner", "load_compiled_refiner", "load_refiner", "proposal_weight_of",
     "refiner_of",
 ]  # fmt: skip
 
@@ -36,10 +36,6 @@ COMPILED: dict[str, Callable[..., Refiner]] = {
 """What runs one on the CPU from compiled graphs, without torch."""
 
 
-# Share of a moment that two trims may take together: something has to be left.
-_MOST_TRIMMED = 0.9
-
-
 def is_refiner(architecture: str) -> bool:
     """Whether models of an architecture are refiners: moviola's own, or a plug-in's."""
     return architecture in REFINERS or plugin("moviola.refiners", architecture) is not None
@@ -52,7 +48,7 @@ def refiner_of(architecture: str, model: Any, revision: str, **options: Any) -> 
         architecture: a key of :data:`REFINERS`.
         model: of that architecture, in evaluation mode.
         revision: changes with its weights.
-        options: ``context``, ``calibration``, ``suppress_above``, ``proposal_weight``, ``trims``; see
+        options: ``context``, ``calibration``, ``suppress_above``, ``proposal_weight``; see
             :class:`moviola.retrieval.refiners.trained.TrainedRefiner`.
 
     Raises:
@@ -113,40 +109,27 @@ def _described(folder: Path) -> tuple[Description, dict[str, Any]]:
     sampling = (about.extra.get("settings") or {}).get("sampling") or {}
     calibration = Calibration.of(about.extra, folder)
     options = {"context": float(sampling.get("context", CONTEXT)), "calibration": calibration}
-    return about, options | answering_options(about.extra, folder)
+    weight = proposal_weight_of(about.extra, folder)
+    return about, options | ({"proposal_weight": weight} if weight else {})
 
 
-def answering_options(extra: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """What val chose besides the weights of the model in a folder; empty where its facts have none of it.
+def proposal_weight_of(extra: Mapping[str, Any], folder: Path) -> float:
+    """The weight of a proposal's score that val chose for the model in a folder; 0 where its facts have none.
 
     Args:
         extra: see :class:`moviola.models.description.Description`.
         folder: for messages.
 
     Returns:
-        ``proposal_weight`` and ``trims``, see :class:`moviola.retrieval.refiners.trained.TrainedRefiner`.
+        See :class:`moviola.retrieval.refiners.trained.TrainedRefiner`.
 
     Raises:
-        DataError: one of them is malformed.
+        DataError: it is malformed.
     """
-    weight, trims = extra.get("proposal_weight", 0.0), extra.get("trims", [0.0, 0.0])
-    if not _is_number(weight):
-        raise _malformed(folder, "proposal_weight", weight, "no number from 0 on")
-    both = type(trims) is list and len(trims) == 2 and all(map(_is_number, trims))
-    if not both or sum(trims) > _MOST_TRIMMED:
-        raise _malformed(
-            folder, "trims", trims, f"not two numbers from 0 on, together at most {_MOST_TRIMMED}"
+    weight = extra.get("proposal_weight", 0.0)
+    if type(weight) not in (int, float) or not 0 <= weight < math.inf:
+        raise DataError(
+            f"{folder / 'config.json'}: extra.proposal_weight = {weight!r:.60} is no number from 0 on; train "
+            "the model again, or remove the entry"
         )
-    options = {"proposal_weight": float(weight)} if weight else {}
-    return options | ({"trims": (float(trims[0]), float(trims[1]))} if any(trims) else {})
-
-
-def _is_number(value: object) -> bool:
-    return type(value) in (int, float) and 0 <= cast("float", value) < math.inf
-
-
-def _malformed(folder: Path, key: str, value: object, complaint: str) -> DataError:
-    return DataError(
-        f"{folder / 'config.json'}: extra.{key} = {value!r:.60} is {complaint}; train the model again, or "
-        "remove the entry"
-    )
+    return float(weight)

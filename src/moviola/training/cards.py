@@ -6,7 +6,7 @@ A card is written from the model's ``config.json`` alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -140,7 +140,7 @@ def model_card(name: str, config: Mapping[str, Any], extra: Mapping[str, Any]) -
         *_table(("measure", "value"), [(measure, f"{value:.4f}") for measure, value in extra["val"].items()]),
         "",
         *_scores(extra.get(KEY), extra.get("proposal_weight", 0.0)),
-        *_trims(extra.get("trims")),
+        *_cuts(extra.get("crossing")),
         "## Settings",
         "",
         *_table(("setting", "value"), [(key, f"`{value}`") for key, value in _flat({"model": config})]),
@@ -174,15 +174,15 @@ def _scores(calibration: Mapping[str, Any] | None, proposal_weight: float) -> li
     ]
 
 
-def _trims(trims: Sequence[float] | None) -> list[str]:
-    """How moments end at cuts."""
-    if not trims:
+def _cuts(crossing: float | None) -> list[str]:
+    """Price of cuts; None where val has none."""
+    if crossing is None:
         return []
     return [
         "## Cuts",
         "",
-        f"In a video that is cut, a moment begins at the last cut in the first {100 * trims[0]:.0f} % of it "
-        f"and ends at the first cut in its last {100 * trims[1]:.0f} %.",
+        f"In a video that is cut, a moment's matching score loses {crossing:g} by each cut that it crosses, "
+        "as val chose.",
         "",
     ]
 

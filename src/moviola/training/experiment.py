@@ -25,7 +25,7 @@ from moviola.models.description import read_description
 from moviola.models.pretrained import from_pretrained, save_pretrained
 from moviola.retrieval import SEGMENTS, Calibration, Moments
 from moviola.retrieval.refiners import CONTEXT, SAME_MOMENT
-from moviola.retrieval.trained_refiners import answering_options
+from moviola.retrieval.trained_refiners import proposal_weight_of
 from moviola.training.cards import described, facts, model_card, plain
 from moviola.training.compatibility import require_same_encoder, require_same_sizes, sampling_of
 from moviola.training.data import Split
@@ -175,20 +175,19 @@ class Experiment:
             how, learned, val, self.settings, stage1=before.model if before else None,
             folder=out / "run", resume=resume, tensorboard=tensorboard, progress=progress,
         )  # fmt: skip
-        answering = self._answering(how, trained, val)
+        answering, settled = self._answering(how, trained, val)
         calibration = (
             calibration_of(how, trained.model, val, answering, self.learned.queries.texts)
             if how.refines
             else None
         )
         about = facts(self.name, trained, self.source, self.data, self.stage1, calibration=calibration)
+        about |= settled
         if calibration is None:  # search compares with random windows then, to which no stage 1 gave a score
             answering = replace(answering, proposal_weight=0.0)
         if answering.proposal_weight:
             about["proposal_weight"] = answering.proposal_weight
-        if any(answering.trims):
-            about["trims"] = list(answering.trims)
-        if answering_options(about, out):
+        if how.refines:
             about["val"] = judge(how.run(trained.model, val, answering), val)
         if self.candidates is not None:
             about["candidates"] = self.candidates
@@ -196,7 +195,9 @@ class Experiment:
         save_pretrained(trained.model, out, card=card, extra=about)
         return TrainedModel(out, trained, about, calibration is not None if how.refines else None)
 
-    def _answering(self, how: Recipe, trained: Trained, val: Split) -> AnswerSettings:
+    def _answering(
+        self, how: Recipe, trained: Trained, val: Split
+    ) -> tuple[AnswerSettings, Mapping[str, float]]:
         """How the trained model answers: the context of its training, and what val chooses besides.
 
         Scores of another system have a scale of their own, so its proposals have no weight.
@@ -207,7 +208,7 @@ class Experiment:
         if self.candidates is None:
             weight = how.proposal_weight(model, val, settings, select)
             settings = replace(settings, proposal_weight=weight)
-        return replace(settings, trims=how.trims(model, val, settings, select))
+        return settings, how.settle(model, val, settings, select)
 
     def _identity(self) -> dict[str, Any]:
         """Values that must be the same to resume an interrupted training."""
@@ -363,8 +364,7 @@ class AnsweringModel:
             name, how, source, stage1=stage1, candidates=candidates, segments=segments, device=device
         )
         require_same_sizes(folder, about, how, source)
-        chosen = answering_options(about.extra, folder)
-        weight = chosen.pop("proposal_weight", 0.0)
+        weight = proposal_weight_of(about.extra, folder)
         if weight and candidates is not None and as_search:
             raise InvalidValue(
                 f"{folder}: its scores in search count those of a stage 1, and {candidates} has others; give "
@@ -379,7 +379,6 @@ class AnsweringModel:
             proposal_weight=weight if candidates is None else 0.0,
             calibration=Calibration.of(about.extra, folder),
             scored=as_search,
-            **chosen,
         )
         return cls(how, from_pretrained(folder, device), settings, built_on)
 

@@ -50,7 +50,6 @@ class AnswerSettings:
         suppress_above: IoU above which the worse of two refined moments of a video is dropped; 1 keeps all,
             as the release of SPR does.
         proposal_weight: of a proposal's own score, >= 0, which is added to that of its refined moment.
-        trims: shares of a refined moment, see :func:`moviola.retrieval.refiners.trained.trimmed_at_cuts`.
         calibration: calibration of a refiner's scores.
         scored: set :attr:`Moments.score`, the scores that `moviola search` shows.
     """
@@ -60,7 +59,6 @@ class AnswerSettings:
     context: float = CONTEXT
     suppress_above: float = SAME_MOMENT
     proposal_weight: float = 0.0
-    trims: tuple[float, float] = (0.0, 0.0)
     calibration: Calibration | None = None
     scored: bool = False
 
@@ -133,16 +131,17 @@ class Recipe(ABC):
         """
         return 0.0
 
-    def trims(self, model: nn.Module, val: Split, how: AnswerSettings, select: str) -> tuple[float, float]:
-        """Shares of a refined moment within which it is cut to one shot; by default none.
+    def settle(self, model: nn.Module, val: Split, how: AnswerSettings, select: str) -> Mapping[str, float]:
+        """Set what val chooses in the trained model itself; by default nothing.
 
         Args:
-            model, val, how, select: as of :meth:`proposal_weight`.
+            model, val, select: as of :meth:`proposal_weight`.
+            how: options of answering, with the weight of proposals.
 
         Returns:
-            :attr:`AnswerSettings.trims`.
+            What was set, by name, for the model's facts.
         """
-        return 0.0, 0.0
+        return {}
 
     def rank_videos(self, model: nn.Module, split: Split, how: AnswerSettings) -> Moments:
         """Whole videos, best first (VR); by default in the order of their best moments."""

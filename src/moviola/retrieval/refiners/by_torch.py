@@ -62,6 +62,11 @@ class TorchReel(_TorchParts):
         """Whether it has a stream of subtitles."""
         return bool(self.network.config.subtitle_size)
 
+    @property
+    def reads_cuts(self) -> bool:
+        """Whether scores depend on where videos are cut."""
+        return bool(self.network.config.cuts)
+
     def encode_clips(self, visual: Floats, subtitles: Floats | None) -> Floats:
         """(L, 3, h) of a video's clips."""
         given = None if subtitles is None else subtitles[None]
@@ -73,9 +78,9 @@ class TorchReel(_TorchParts):
         encoded: Floats = self._run("query", tokens[None], np.ones((1, len(tokens)), np.float32))[0][0]
         return encoded
 
-    def best_spans(self, similarity: Floats, mask: Floats) -> Decoded:
+    def best_spans(self, similarity: Floats, mask: Floats, cuts: Floats | None) -> Decoded:
         """Logits, first and last clip of the best span of each window."""
-        score, first, last = self._run("spans", similarity, mask)
+        score, first, last = self._run("spans", similarity, mask, cuts)
         return score, first, last
 
 

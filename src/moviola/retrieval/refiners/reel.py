@@ -33,18 +33,23 @@ class ReelParts(Protocol):
     def reads_subtitles(self) -> bool:
         """Whether it has a stream of subtitles."""
 
+    @property
+    def reads_cuts(self) -> bool:
+        """Whether scores depend on where videos are cut."""
+
     def encode_clips(self, visual: Floats, subtitles: Floats | None) -> Floats:
         """(L, 3, h) of a video's clips (L, d) and of speech during them (L, d')."""
 
     def encode_query(self, tokens: Floats) -> Floats:
         """(3, h) of a query's tokens (n, d)."""
 
-    def best_spans(self, similarity: Floats, mask: Floats) -> Decoded:
+    def best_spans(self, similarity: Floats, mask: Floats, cuts: Floats | None) -> Decoded:
         """Logits, first and last clip (N,) of the best span of each window.
 
         Args:
             similarity: (N, 3, L), dot products of clips with a query.
             mask: (N, L), 1 for a clip.
+            cuts: (N, L), 1 for a clip that begins at a cut; None where the model reads none.
         """
 
 
@@ -104,7 +109,9 @@ class ReelRefiner(TrainedRefiner[ReelParts]):
         similarity = np.zeros((*clip.shape, dots.shape[1]), np.float32)
         similarity[there] = dots[place]
         return self.model.best_spans(
-            np.ascontiguousarray(similarity.transpose(0, 2, 1)), there.astype(np.float32)
+            np.ascontiguousarray(similarity.transpose(0, 2, 1)),
+            there.astype(np.float32),
+            _cuts(features, video, clip, there) if self.model.reads_cuts else None,
         )
 
     def _dots(
@@ -117,3 +124,17 @@ class ReelRefiner(TrainedRefiner[ReelParts]):
         parts, place = clips_by_video(video, clip)
         encodings = [self._encoding(features, one)[clips] for one, clips in parts]
         return np.einsum("rh,nrh->nr", query, widened(np.concatenate(encodings))), place
+
+
+def _cuts(
+    features: VideoFeatures,
+    video: NDArray[np.int64],
+    clip: NDArray[np.int64],
+    there: NDArray[np.bool_],
+) -> Floats:
+    """(N, L): 1 for the clips of videos (N,) that begin at a cut, where a clip is ``there``."""
+    videos, own = np.unique(video, return_inverse=True)
+    offsets, times = features.cuts_of(videos)
+    cuts = np.zeros(clip.shape, np.float32)
+    cuts[there] = ~np.isnan(times[(offsets[own, None] + clip)[there]])
+    return cuts

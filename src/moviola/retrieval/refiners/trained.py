@@ -15,9 +15,8 @@ from moviola.retrieval.calibration import Calibration
 from moviola.retrieval.encoded_windows import context_windows
 from moviola.retrieval.proposals import Proposals
 from moviola.retrieval.refiners.contract import CONTEXT, SAME_MOMENT, Refined
-from moviola.temporal import places_in_groups
 
-__all__ = ["Decoded", "TrainedRefiner", "trimmed_at_cuts"]
+__all__ = ["Decoded", "TrainedRefiner", "moved_to_cuts"]
 
 Model = TypeVar("Model")
 
@@ -37,7 +36,6 @@ class TrainedRefiner(ABC, Generic[Model]):
         suppress_above: likewise.
         proposal_weight: of a proposal's own score, a cosine, which is added to its moment's; >= 0. SPR's
             refiners have 0.
-        trims: see :func:`trimmed_at_cuts`. SPR's refiners have none.
     """
 
     in_encoder_space = False
@@ -51,7 +49,6 @@ class TrainedRefiner(ABC, Generic[Model]):
     calibration: Calibration | None = None
     suppress_above: float = SAME_MOMENT
     proposal_weight: float = 0.0
-    trims: tuple[float, float] = (0.0, 0.0)
 
     @property
     def needs_tokens(self) -> bool:
@@ -114,7 +111,7 @@ class TrainedRefiner(ABC, Generic[Model]):
         seconds = windows.seconds(first, last, convention, features.durations[proposals.video])
         added = np.float32(self.proposal_weight) * proposals.score if self.proposal_weight else np.float32(0)
         spans = features.clip_spans(proposals.video, *seconds)
-        return Refined(*trimmed_at_cuts(features, proposals.video, *spans, self.trims), score + added)
+        return Refined(*moved_to_cuts(features, proposals.video, *spans), score + added)
 
     @property
     def max_tokens(self) -> int:
@@ -122,30 +119,27 @@ class TrainedRefiner(ABC, Generic[Model]):
         return MAX_TOKENS
 
 
-def trimmed_at_cuts(
-    features: VideoFeatures,
-    video: Integers,
-    start: NDArray[np.float64],
-    end: NDArray[np.float64],
-    trims: tuple[float, float],
+def moved_to_cuts(
+    features: VideoFeatures, video: Integers, start: NDArray[np.float64], end: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Moments without what another shot shows at their ends.
+    """Moments that begin and end at cuts where a cut is nearest to the boundary of clips that was found.
 
     Args:
         features: the videos.
         video: (N,) places of videos.
-        start, end: (N,) seconds.
-        trims: shares (front, back) of a moment's length, each >= 0 and together at most .9. A moment begins
-            at the last cut in its first ``front``, and ends at the first cut in its last ``back``.
+        start, end: (N,) seconds, boundaries of clips or the end of the video.
 
     Returns:
         Start and end (N,) float64 seconds; unchanged where shots are unknown.
     """
-    if features.shots is None or not any(trims):
+    if features.shots is None:
         return start, end
     videos, own = np.unique(video, return_inverse=True)
-    offsets, edges = features.shot_edges_of(videos)
-    front, back = (share * (end - start) for share in trims)
-    last = np.maximum(places_in_groups(edges, offsets, own, start + front, "right") - 1, 0)
-    first = np.minimum(places_in_groups(edges, offsets, own, end - back), np.diff(offsets)[own] - 1)
-    return np.maximum(start, edges[offsets[own] + last]), np.minimum(end, edges[offsets[own] + first])
+    offsets, times = features.cuts_of(videos)
+
+    def moved(seconds: NDArray[np.float64]) -> NDArray[np.float64]:
+        clip = np.rint(seconds / features.clip_seconds).astype(np.int64)
+        cut = times[offsets[own] + np.minimum(clip, features.counts[video] - 1)]
+        return np.where(np.abs(cut - seconds) <= features.clip_seconds / 2, cut, seconds)
+
+    return moved(start), moved(end)

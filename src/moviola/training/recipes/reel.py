@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
@@ -21,14 +21,14 @@ from moviola.training.settings import TrainingSettings
 from moviola.training.tasks.answers import AnswerTask
 from moviola.training.validation import judge
 
-__all__ = ["PROPOSAL_SHARES", "REEL", "TRIMS"]
+__all__ = ["CROSSINGS", "PROPOSAL_SHARES", "REEL"]
 
 PROPOSAL_SHARES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5)
 """Weights of a proposal's score that are tried on val: within a query, the deviation of weighted scores in
 deviations of Reel's."""
 
-TRIMS = ((0.0, 0.0), (0.3, 0.0), (0.6, 0.0), (0.3, 0.3), (0.6, 0.3))
-"""Shares of a moment's length at its ends within which it is cut to one shot, that are tried on val."""
+CROSSINGS = (0.0, 0.5, 1.0, 2.0, 4.0)
+"""What a span loses by each cut that it crosses, as tried on val."""
 
 
 class ReelRecipe(RefinerRecipe):
@@ -45,7 +45,7 @@ class ReelRecipe(RefinerRecipe):
         loop = LoopConfig(
             epochs=30, batch_size=32, optimizer=optimizer, patience=0, select="nDCG@20,IoU>=0.5"
         )
-        return TrainingSettings(loops={"train": loop})
+        return TrainingSettings({"cuts": True}, {"train": loop})
 
     def sized(self, sizes: Sizes) -> dict[str, Any]:
         """The sizes of the features, and the length of a clip."""
@@ -63,13 +63,22 @@ class ReelRecipe(RefinerRecipe):
         values = [judge(run, val)[select] for run in runs]
         return weights[values.index(max(values))]
 
-    def trims(self, model: nn.Module, val: Split, how: AnswerSettings, select: str) -> tuple[float, float]:
-        """The best on val of :data:`TRIMS`, the first of equal ones; none where no video of val is cut."""
+    def settle(self, model: nn.Module, val: Split, how: AnswerSettings, select: str) -> Mapping[str, float]:
+        """``crossing``: the best on val of :data:`CROSSINGS`, the first of equal ones.
+
+        Nothing where no video of val is cut, or the model does not read cuts.
+        """
+        reel = cast("Reel", model)
         offsets, _ = val.features.shot_edges_of(np.arange(len(val.features)))
-        if not (np.diff(offsets) > 2).any():
-            return TRIMS[0]
-        values = [judge(self.run(model, val, replace(how, trims=trims)), val)[select] for trims in TRIMS]
-        return TRIMS[values.index(max(values))]
+        if not (reel.config.cuts and (np.diff(offsets) > 2).any()):
+            return {}
+        values = []
+        for crossing in CROSSINGS:
+            reel.crossing.fill_(crossing)
+            values.append(judge(self.run(model, val, how), val)[select])
+        best = CROSSINGS[values.index(max(values))]
+        reel.crossing.fill_(best)
+        return {"crossing": best}
 
     def phases(
         self, model: nn.Module, train: Split, val: Split, settings: TrainingSettings

@@ -36,7 +36,6 @@ class RefinerRecipe(Recipe):
             calibration=how.calibration,
             suppress_above=how.suppress_above,
             proposal_weight=how.proposal_weight,
-            trims=how.trims,
         )
         # A model that learns between two evaluations must not reuse its earlier encodings.
         features = split.features.with_fresh_cache()

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from moviola.features import Integers, QueryFeatures, VideoFeatures
 from moviola.models.reel import AnswerBatch, Reel
-from moviola.retrieval.batches import token_batch, video_batch
+from moviola.retrieval.batches import cut_batch, token_batch, video_batch
 from moviola.training.data import Pairs
 
 __all__ = ["AnswerTask"]
@@ -70,6 +70,7 @@ class AnswerTask:
             tokens,
             token_mask,
             *video_batch(self.features, videos),
+            cuts=cut_batch(self.features, videos),
             answer=torch.from_numpy(np.stack([rows, np.searchsorted(videos, video)], axis=1)),
             span=torch.from_numpy(spans.astype(np.float32)),
             similarity=torch.from_numpy(pairs.similarity[held]),
