@@ -168,6 +168,9 @@ def test_a_moment_begins_and_ends_at_the_nearest_cut() -> None:
     starts, ends = (column.tolist() for column in found)
     assert starts == [2.4, 3.3, 3.6, 0, 2]
     assert ends == [11.45, 3.6, 9, 20, 11]  # 9.5 belongs to the even clip, 10
+    short = replace(videos([0.1] * 20, starts={0: [0, 19.2]}), durations=np.array([19.4]))
+    found = moved_to_cuts(short, np.array([0]), np.array([19.0]), np.array([19.4]))
+    assert [column.tolist() for column in found] == [[19.2], [19.4]]
 
 
 @given(

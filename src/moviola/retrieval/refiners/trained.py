@@ -142,4 +142,5 @@ def moved_to_cuts(
         cut = times[offsets[own] + np.minimum(clip, features.counts[video] - 1)]
         return np.where(np.abs(cut - seconds) <= features.clip_seconds / 2, cut, seconds)
 
-    return moved(start), moved(end)
+    # Within the last clip, which may be a short one, the start alone moves.
+    return moved(start), np.where(end < features.durations[video], moved(end), end)
