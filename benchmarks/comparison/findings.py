@@ -68,8 +68,16 @@ class Findings:
         return Results(measures, per_query, tuple(found["query_ids"]), (), (), ())
 
     def converged(self, name: str) -> bool:
-        """Whether val's best value rose by less than the preset's share in the last quarter of each phase."""
-        return all(_late_gain(phase) < self.preset.rising for phase in self.result(name)["phases"])
+        """Whether val's best value had stopped rising for a job, or for its model with more steps.
+
+        It had if it rose by less than the preset's share in the last quarter of each phase.
+        """
+        longer = name.removesuffix(f"-n{self.preset.top}") + "-longer"
+        return any(
+            all(_late_gain(phase) < self.preset.rising for phase in self.result(job)["phases"])
+            for job in (name, longer)
+            if self.done(job)
+        )
 
     def late_gain(self, name: str) -> float:
         """By what share val's best value rose in the last quarter of a training (of its last phase)."""

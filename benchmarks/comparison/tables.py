@@ -137,7 +137,8 @@ def _claims(found: Findings) -> Table:
         "steps counted) of those under Longer training too. Reel's differences are given for each seed that "
         "both were trained with, and p is the largest of their paired permutation tests. It is given where "
         "all of them have one sign and val had stopped rising for both models (by less than "
-        f"{found.preset.rising:.0%} in the last quarter): of a model that still learned nothing follows."
+        f"{found.preset.rising:.0%} in the last quarter, of this training or of one with more steps): of a "
+        "model that still learned nothing follows."
     )
     rows = [*_claims_of_spr(found), *_claims_of_stages(found), *_claims_of_reel(found)]
     return Table("Claims", ("claim", "expected", "found"), rows, text)

@@ -408,6 +408,16 @@ def test_p_is_printed_only_where_something_follows(
     assert ("val still rose: nothing follows" in said) != converged
 
 
+def test_a_model_that_more_steps_do_not_improve_has_converged(trained: Bench, tmp_path: Path) -> None:
+    bench = without(trained, tmp_path)
+    with_curve(bench, "xml-n20", 0.9)
+    assert not Findings(bench).converged("xml-n20")
+    bench.result_file("xml-longer").write_text(json.dumps(bench.result("xml-n20")))
+    for last in (0.9, 0.5):
+        with_curve(bench, "xml-longer", last)
+        assert Findings(bench).converged("xml-n20") == (last == 0.5)
+
+
 def test_tables_leave_out_what_is_missing_and_name_it(trained: Bench, tmp_path: Path) -> None:
     gone = ("xml-n20", "reel-n20", "spr-relo-large-n20")
     text, tables = report(without(trained, tmp_path, *gone), tmp_path / "report")
