@@ -27,12 +27,20 @@ __all__ = [
     "SegmentIndexError",
     "UnreadableMedia",
     "WorkersError",
+    "counted",
 ]
 
 
 def printable(path: object) -> str:
     """A path as printable text: bytes of its name that are not UTF-8 as ``\\xff``."""
     return str(path).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def counted(number: int, noun: str) -> str:
+    """``1 video``, ``2,000 videos``, ``3 queries``."""
+    if number != 1:
+        noun = f"{noun.removesuffix('y')}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{number:,} {noun}"
 
 
 class MoviolaError(Exception):

@@ -167,6 +167,8 @@ def test_the_evaluator_takes_submissions_as_they_are(tmp_path: Path, moviola: Ca
     other = moviola("evaluate", tmp_path / "run.json", truth, "--tvr")
     assert "1 query judged, but missing from the run: 1" in other.err
     assert "1 query in the run, but not judged (they do not count): 2" in other.err
+    given = moviola("evaluate", tmp_path / "run.json", truth, "--tvr", "--run-format", "trec")
+    assert given.code == 2 and "--run-format: not with --tvr" in given.err
     wrong = moviola("evaluate", tmp_path / "run.json", truth, "--tvr", "--task", "vqa")
     assert wrong.code == 1
     assert "choose VCMR, SVMR, VR" in wrong.err

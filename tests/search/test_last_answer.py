@@ -69,7 +69,7 @@ def test_the_newest_answer_counts(library: Path) -> None:
     keep_answer(library, KeptAnswer(Text("a door"), MOMENTS))
     (library / "cache").unlink()
     keep_answer(library, KeptAnswer(Text("a door"), MOMENTS[:1]))
-    with pytest.raises(NotFound, match="rank 2: the last answer has 1 moments"):
+    with pytest.raises(NotFound, match="rank 2: the last answer has 1 moment;"):
         kept_answer(library).moment(2)
 
 

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
-from typer import Argument, BadParameter, Context, Option
+from typer import Argument, Context, Option
 
 from moviola.cli.app import JsonOption, app, show
 from moviola.cli.options import (
     DEFAULT_LIBRARY,
     DeviceOption,
     LibraryOption,
-    on_command_line,
     reading,
+    refuse_given,
     search_options,
     with_options,
 )
@@ -30,6 +29,7 @@ from moviola.cli.train import (
     note_left_out,
     video_ids,
 )
+from moviola.errors import counted
 from moviola.files.writing import draft_of
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def answer(
     `moviola.measures.write_run`.
     """
     if model is None:
-        _refuse(context, _MODEL_ONLY, "only together with --model")
+        refuse_given(context, _MODEL_ONLY, "only together with --model")
         limits = {"videos": video_ids(videos)} if videos else {}
         run = _search_all(library, queries, out, options_of(options | limits), device)
         measures: dict[str, float] = {}
@@ -113,7 +113,7 @@ def answer(
         from moviola.measures.output_formats import write_qrels, write_run
         from moviola.training import experiment
 
-        _refuse(context, _SEARCH_ONLY, "an option of searches; leave it out with --model")
+        refuse_given(context, _SEARCH_ONLY, "an option of searches; leave it out with --model")
         found = experiment.answer(
             model, open_features(features or library), queries, task=task, videos=video_ids(videos),
             stage1=stage1, candidates=candidates, suppress_above=suppress_above, recipe_name=recipe,
@@ -125,15 +125,9 @@ def answer(
         if judgements is not None:
             write_qrels(found.qrels, judgements)
     counts = {"out": str(out), "queries": len(run.query_ids), "moments": len(run)}
-    lines = [f"{out}: {len(run.query_ids):,} queries, {len(run):,} moments"]
+    lines = [f"{out}: {counted(len(run.query_ids), 'query')}, {counted(len(run), 'moment')}"]
     lines += [f"{measure}  {value:.4f}" for measure, value in measures.items()]
     show(json, {**counts, "measures": measures}, *lines)
-
-
-def _refuse(context: Context, names: Iterable[str], reason: str) -> None:
-    for name in names:
-        if on_command_line(context, name):
-            raise BadParameter(f"--{name.replace('_', '-')}: {reason}")
 
 
 def _search_all(library: Path, queries: Path, out: Path, options: SearchOptions, device: str) -> Run:

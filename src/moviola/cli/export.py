@@ -12,7 +12,7 @@ from typer import Argument, Option
 
 from moviola.cli.app import JsonOption, app, leave_partial, note, show
 from moviola.cli.options import DEFAULT_LIBRARY, LibraryOption, reading
-from moviola.errors import InvalidValue, NotFound
+from moviola.errors import InvalidValue, NotFound, counted
 from moviola.types import clock
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def export_(
         "files": [str(path) for path in written.files], "refused": written.refused,
     }  # fmt: skip
     lacking = f"; {len(written.refused)} refused" if written.refused else ""
-    show(json, result, f"{out}: {len(chosen)} moments, {named_format(format).title}{lacking}")
+    show(json, result, f"{out}: {counted(len(chosen), 'moment')}, {named_format(format).title}{lacking}")
     if written.refused:
         leave_partial()
 
@@ -150,7 +150,9 @@ def _ranked(chosen: Sequence[Selection], ranks: str) -> list[Selection]:
             raise InvalidValue(f"ranks {ranks!r}: write single ranks and ranges, such as 1,3-5")
         for rank in range(first, last + 1):
             if rank not in known:
-                raise InvalidValue(f"ranks {ranks!r}: there is no rank {rank} among {len(known)} moments")
+                raise InvalidValue(
+                    f"ranks {ranks!r}: there is no rank {rank} among {counted(len(known), 'moment')}"
+                )
             picked.append(known[rank])
     return picked
 

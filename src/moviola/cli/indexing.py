@@ -28,7 +28,7 @@ from moviola.cli.options import (
     for_new,
 )
 from moviola.cli.progress import progress_bar
-from moviola.errors import NotFound, printable
+from moviola.errors import NotFound, counted, printable
 from moviola.files.presence import is_gone
 
 if TYPE_CHECKING:
@@ -305,12 +305,12 @@ def _print_report(report: IngestReport, library: Path, count: int) -> None:
         "given a fingerprint": report.fingerprinted,
     }
     parts = [f"{len(ids)} {what}" for what, ids in done.items() if ids] or ["nothing to do"]
-    console.print(f"{library}: {', '.join(parts)}; {count} videos can be searched")
+    console.print(f"{library}: {', '.join(parts)}; {counted(count, 'video')} can be searched")
     if report.repeats:
         console.print(f"{report.repeats / report.frames:.0%} of {report.frames} frames repeat an earlier one")
     for kind, ids in report.read.items():
         if ids:
-            console.print(f"{kind} read in {len(ids)} videos")
+            console.print(f"{kind} read in {counted(len(ids), 'video')}")
     for line in _problems(report):
         note(line.replace("\n", "\ufffd"))
 
@@ -327,7 +327,8 @@ def _problems(report: IngestReport) -> Iterator[str]:
             yield f"{what}: {video_id}: {reason}"
     if report.ignored:
         kinds = sorted({Path(path).suffix or "no suffix" for path in report.ignored})
-        yield f"ignored: {len(report.ignored)} files without a suffix of videos ({', '.join(kinds)})"
+        files = counted(len(report.ignored), "file")
+        yield f"ignored: {files} without a suffix of videos ({', '.join(kinds)})"
     for kind, remedy in report.not_read.items():
         yield f"{kind}: not read; {remedy}"
     if report.excluded:

@@ -20,6 +20,7 @@ from moviola.cli.app import (
 )
 from moviola.cli.options import DEFAULT_LIBRARY, LibraryOption, reading
 from moviola.cli.progress import progress_bar
+from moviola.errors import counted
 
 judge = command_group(
     "judge", "Judgements of a library's moments by people: a test set, and pairs to train on."
@@ -79,7 +80,7 @@ def new(
             "out": str(out), "queries": len(judged), "moments": len(found.pairs), "systems": systems,
         })  # fmt: skip
         return
-    console.print(f"{out}: {len(found.pairs)} moments of {len(judged)} queries")
+    console.print(f"{out}: {counted(len(found.pairs), 'moment')} of {counted(len(judged), 'query')}")
     for name, counts in systems.items():
         console.print(f"  {name}: {counts['moments']}, {counts['alone']} of them alone")
     for query in chosen:

@@ -22,7 +22,7 @@ from moviola.cli.options import (
     with_options,
 )
 from moviola.cli.search import print_answer
-from moviola.errors import InvalidValue, NotFound
+from moviola.errors import InvalidValue, NotFound, counted
 from moviola.files.rows import read_text
 from moviola.files.writing import write_text
 
@@ -64,7 +64,7 @@ def _summary(entry: Entry) -> str:
         more = [*value.then, *(f"without {text}" for text in value.without)]
         return ", ".join([value.text, *more, *(f"{key} {text}" for key, text in value.filter.items())])
     if isinstance(value, Collection):
-        return f"{len(value.moments)} moments"
+        return counted(len(value.moments), "moment")
     rated = [f"rated {value.rating}"] if value.rating else []
     return ", ".join([*value.tags, *rated])
 

@@ -7,10 +7,11 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Argument, Option
+from typer import Argument, Context, Option
 
 from moviola.cli.app import JsonOption, app, emit_json, note, show_table
-from moviola.errors import InvalidValue
+from moviola.cli.options import refuse_given
+from moviola.errors import InvalidValue, counted
 
 if TYPE_CHECKING:
     from moviola.measures import Results
@@ -28,9 +29,12 @@ PresetOption = Annotated[
 ]
 FormatOption = Annotated[str | None, Option(help="Format of the file; by default detected.")]
 
+_OWN_RULES = ("measure", "preset", "per_query", "run_format", "qrels_format")
+
 
 @app.command()
 def evaluate(
+    context: Context,
     run: Annotated[Path, Argument(help="Ranked moments: JSON, JSON lines, CSV, TVR, QVHighlights or TREC.")],
     qrels: Annotated[Path, Argument(help="Judgements, in any of the formats.")],
     measure: MeasureOption = None,
@@ -63,6 +67,7 @@ def evaluate(
     from moviola import measures as m
 
     if tvr:
+        refuse_given(context, _OWN_RULES, "not with --tvr, whose rules, files and measures are its own")
         submission, truth = m.read_tvr_files(run, qrels, task.upper())
         recall = m.tvr_recall(submission, truth)
         cells = [(name, *map(str, pair)) for name, values in recall.items() for pair in values.items()]
@@ -124,7 +129,7 @@ def _note_unmatched(missing: tuple[str, ...], extra: tuple[str, ...], run: str =
 def _note_queries(queries: tuple[str, ...], what: str) -> None:
     if queries:
         shown = ", ".join(queries[:10]) + (", …" if len(queries) > 10 else "")
-        note(f"{len(queries)} {'query' if len(queries) == 1 else 'queries'} {what}: {shown}")
+        note(f"{counted(len(queries), 'query')} {what}: {shown}")
 
 
 @app.command()

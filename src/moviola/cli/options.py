@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -39,6 +39,7 @@ __all__ = [
     "for_new",
     "on_command_line",
     "reading",
+    "refuse_given",
     "search_options",
     "with_options",
     "writing",
@@ -114,6 +115,13 @@ def on_command_line(context: Context, name: str) -> bool:
     """Whether an option was given as a word of the command, not by the environment or config.toml."""
     source = context.get_parameter_source(name)
     return source is not None and source.name == "COMMANDLINE"
+
+
+def refuse_given(context: Context, names: Iterable[str], reason: str) -> None:
+    """Refuse options that were given as words of the command and would do nothing."""
+    for name in names:
+        if on_command_line(context, name):
+            raise BadParameter(f"--{name.replace('_', '-')}: {reason}")
 
 
 def for_new(context: Context, library: Path, name: str, value: str | None) -> str | None:

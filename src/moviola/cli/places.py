@@ -12,6 +12,7 @@ from typer import Argument, BadParameter, Option
 from moviola.cli.app import JsonOption, app, note, show, show_records
 from moviola.cli.library import library_group
 from moviola.cli.options import DEFAULT_LIBRARY, LibraryOption, reading, writing
+from moviola.errors import counted
 
 
 @library_group.command()
@@ -55,7 +56,7 @@ def move(
     """
     with writing(library) as lib:
         moved = lib.move(old, new, check=not force)
-    show(json, {"moved": moved}, f"{library}: {moved} videos lie in {new} now")
+    show(json, {"moved": moved}, f"{library}: {counted(moved, 'video')} now in {new}")
 
 
 @library_group.command()
@@ -117,7 +118,8 @@ def restore(
         wanted = [one.video_id for one in lib.catalogue.removed()] if all_ else videos or []
         restored = lib.restore(wanted)
         count = len(lib)
-    show(json, {"restored": restored}, f"{library}: {len(restored)} restored; {count} videos can be searched")
+    searched = f"{counted(count, 'video')} can be searched"
+    show(json, {"restored": restored}, f"{library}: {len(restored)} restored; {searched}")
 
 
 @app.command()

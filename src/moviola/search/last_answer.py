@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from moviola.errors import DataError, InvalidValue, NotFound
+from moviola.errors import DataError, InvalidValue, NotFound, counted
 from moviola.files.caches import cache_of
 from moviola.files.moments import moment_row, read_moment
 from moviola.files.rows import read_json
@@ -61,7 +61,8 @@ class KeptAnswer:
             if moment.rank == rank:
                 return moment
         raise NotFound(
-            f"rank {rank}: the last answer has {len(self.moments)} moments; give one of their ranks"
+            f"rank {rank}: the last answer has {counted(len(self.moments), 'moment')}; give one of "
+            "their ranks"
         )
 
 
