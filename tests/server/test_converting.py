@@ -31,6 +31,13 @@ def conversions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Conversions:
     )
 
 
+def appear(out: Path) -> None:
+    """As a real conversion does: whoever finds the file finds it whole."""
+    draft = out.with_suffix(".draft")
+    draft.write_bytes(b"converted")
+    draft.replace(out)
+
+
 async def answer(conversions: Conversions, source: Path) -> Path:
     """Ask until it is there or refused, as the page does."""
     while True:
@@ -49,7 +56,7 @@ def test_the_share_that_is_done_is_said(
         progress(50.0)
         written.set()
         assert goes_on.wait(30)
-        out.write_bytes(b"converted")
+        appear(out)
 
     monkeypatch.setattr(converting, "make_playable", half)
 
@@ -75,7 +82,7 @@ def test_a_conversion_that_nobody_waited_for_leaves_no_share_to_the_next(
 
     def convert(source: Path, out: Path, track: int | None, progress: Callable[[float], None]) -> None:
         assert goes_on.acquire(timeout=30)
-        out.write_bytes(b"converted")
+        appear(out)
         progress(100.0)
 
     monkeypatch.setattr(converting, "make_playable", convert)

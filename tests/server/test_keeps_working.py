@@ -178,8 +178,11 @@ def test_pictures_of_a_server_that_was_killed_are_deleted_by_the_next(tmp_path: 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="a signal of POSIX")
-def test_a_closed_terminal_ends_a_server_in_peace(start: Callable[..., Any], tmp_path: Path) -> None:
-    before = set(Path(gettempdir()).glob("moviola-pictures-*"))
+def test_a_closed_terminal_ends_a_server_in_peace(
+    start: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (own := tmp_path / "temporary").mkdir()
+    monkeypatch.setenv("TMPDIR", str(own))  # other servers have pictures in the common one
     server = start()
     port = int(server.url.rsplit(":", 1)[1].partition("/")[0])
     data = picture(tmp_path)
@@ -187,10 +190,10 @@ def test_a_closed_terminal_ends_a_server_in_peace(start: Callable[..., Any], tmp
         head = f"POST /api/pictures HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(data)}\r\n\r\n"
         asked.sendall(head.encode() + data)
         assert asked.recv(100).startswith(b"HTTP/1.1 200")
-    assert set(Path(gettempdir()).glob("moviola-pictures-*")) > before
+    assert list(own.glob("moviola-pictures-*"))
     server.process.send_signal(signal.SIGHUP)
     server.process.wait(30)
-    assert set(Path(gettempdir()).glob("moviola-pictures-*")) <= before
+    assert not list(own.glob("moviola-pictures-*"))
 
 
 def test_a_picture_for_which_there_is_no_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
