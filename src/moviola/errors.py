@@ -1,4 +1,4 @@
-"""The exception tree.
+"""The exception tree, and how its messages write paths and counts.
 
 Every message names the input, the value that was wrong and the remedy, for instance
 ``clip.mp4: no video stream (audio only); give a file with pictures``.
@@ -28,6 +28,7 @@ __all__ = [
     "UnreadableMedia",
     "WorkersError",
     "counted",
+    "printable",
 ]
 
 

@@ -29,7 +29,7 @@ PresetOption = Annotated[
 ]
 FormatOption = Annotated[str | None, Option(help="Format of the file; by default detected.")]
 
-_OWN_RULES = ("measure", "preset", "per_query", "run_format", "qrels_format")
+_NOT_WITH_TVR = ("measure", "preset", "per_query", "run_format", "qrels_format")
 
 
 @app.command()
@@ -67,7 +67,7 @@ def evaluate(
     from moviola import measures as m
 
     if tvr:
-        refuse_given(context, _OWN_RULES, "not with --tvr, whose rules, files and measures are its own")
+        refuse_given(context, _NOT_WITH_TVR, "not with --tvr, whose rules, files and measures are its own")
         submission, truth = m.read_tvr_files(run, qrels, task.upper())
         recall = m.tvr_recall(submission, truth)
         cells = [(name, *map(str, pair)) for name, values in recall.items() for pair in values.items()]
