@@ -27,8 +27,6 @@ __all__ = [
     "SegmentIndexError",
     "UnreadableMedia",
     "WorkersError",
-    "counted",
-    "printable",
 ]
 
 
