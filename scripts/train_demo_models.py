@@ -10,7 +10,7 @@ What they learn from: the films of one world that are numbered for training (60 
 choose the weights, and were asked for the settings below. Those for test (30 %) are asked once, at the end,
 and what comes out goes into the model cards. The worlds of the demo and of the tests have other seeds.
 
-Cost: half an hour on 2 cores for the films, their index and features, which `--work` keeps; then
+Cost: three quarters of an hour on 2 cores for the films, their index and features, which `--work` keeps; then
 10 minutes on one core to train both. Same machine, same weights: training uses one thread.
 """
 
