@@ -28,7 +28,7 @@ from moviola.search.evidence import EvidenceGatherer
 from moviola.search.found import Found
 from moviola.types import Query, Span
 
-RED, GREEN = Text("a red square"), Text("something green")
+RED, CYAN = Text("a red square"), Text("a cyan box")
 
 
 class Calls:
@@ -69,9 +69,9 @@ def calls(library: Library, monkeypatch: pytest.MonkeyPatch) -> Calls:
     ("query", "texts", "searches"),
     [
         (RED, 1, 1),
-        (RED + GREEN, 2, 1),
-        (RED.then(GREEN), 2, 1),
-        (RED.then(GREEN).then(RED), 2, 1),
+        (RED + CYAN, 2, 1),
+        (RED.then(CYAN), 2, 1),
+        (RED.then(CYAN).then(RED), 2, 1),
         (LikeMoment("film0", 2.0) + RED, 1, 1),
     ],
     ids=str,
@@ -91,10 +91,10 @@ def test_a_step_is_searched_for_where_the_others_were_found(
     searcher = library._searcher
     gatherer = searcher._gatherer(searcher._viewer.view(), SearchOptions(by="visual"))
     nearest = {}
-    for text in (RED, GREEN):
+    for text in (RED, CYAN):
         gatherer.prepare([text])
         nearest[text] = {one.row for one in answers.candidates(gatherer, text, None, segments=1)}
-    assert nearest[RED] != nearest[GREEN]
+    assert nearest[RED] != nearest[CYAN]
     reached: list[list[set[int]]] = []
 
     def chains(steps: Any, gaps: Any) -> list[Any]:
@@ -102,17 +102,17 @@ def test_a_step_is_searched_for_where_the_others_were_found(
         return []
 
     monkeypatch.setattr(answers, "chains", chains)
-    answers.candidates(gatherer, RED.then(GREEN), None, segments=1)
-    assert reached == [[nearest[RED] | nearest[GREEN]] * 2]
+    answers.candidates(gatherer, RED.then(CYAN), None, segments=1)
+    assert reached == [[nearest[RED] | nearest[CYAN]] * 2]
 
 
 def test_what_is_excluded_is_encoded_with_the_others(library: Library, calls: Calls) -> None:
-    library.search(RED.without(GREEN))
-    assert calls.batches[0] == 1 and calls.texts[0] == Counter({RED.text: 1, GREEN.text: 1})
+    library.search(RED.without(CYAN))
+    assert calls.batches[0] == 1 and calls.texts[0] == Counter({RED.text: 1, CYAN.text: 1})
 
 
 def test_a_batch_is_encoded_and_searched_for_at_once(library: Library, calls: Calls) -> None:
-    queries = [Query("1", RED.text), Query("2", GREEN.text), Query("3", RED.text)]
+    queries = [Query("1", RED.text), Query("2", CYAN.text), Query("3", RED.text)]
     first, second, third = library.search_many(queries)
     assert calls.batches == [1, 1] and calls.searches == 1
     assert first == third != second
@@ -129,7 +129,7 @@ def test_of_a_batch_the_moments_of_one_query_are_held_at_a_time(
 
     monkeypatch.setattr(searcher, "_gatherer", gatherer)
     held: list[int] = []
-    library.search_many([RED, GREEN, RED + GREEN], progress=lambda _: held.append(len(made[0]._seen)))
+    library.search_many([RED, CYAN, RED + CYAN], progress=lambda _: held.append(len(made[0]._seen)))
     assert held == [0, 0, 0] and len(made[0]._hits) == 3
 
 
@@ -185,7 +185,7 @@ def test_by_phrases_a_text_is_the_sum_of_its_phrases(library: Library, text: str
     assert [m.score for m in found] == pytest.approx([m.score for m in expected], abs=2e-3)
 
 
-@pytest.mark.parametrize("query", [RED, RED + GREEN, RED.then(GREEN), RED.without(GREEN)], ids=str)
+@pytest.mark.parametrize("query", [RED, RED + CYAN, RED.then(CYAN), RED.without(CYAN)], ids=str)
 def test_phrases_of_all_texts_are_encoded_in_one_batch(
     library: Library, calls: Calls, query: SearchQuery
 ) -> None:
@@ -195,7 +195,7 @@ def test_phrases_of_all_texts_are_encoded_in_one_batch(
     assert set(phrases_of(RED.text)) <= set(calls.texts[0])
 
 
-@pytest.mark.parametrize("query", [RED, RED + GREEN, RED.then(GREEN), RED.without(GREEN)], ids=str)
+@pytest.mark.parametrize("query", [RED, RED + CYAN, RED.then(CYAN), RED.without(CYAN)], ids=str)
 @pytest.mark.parametrize("by", ["all", "visual", "said"])
 def test_no_moment_twice(library: Library, query: SearchQuery, by: By) -> None:
     found = library.search(query, SearchOptions(top_k=1000, by=by))
@@ -244,5 +244,5 @@ def test_options_may_be_given_whole_or_by_name(library: Library, films: Path) ->
 @pytest.mark.parametrize("refiner", [CurveRefiner(), ShotRefiner()], ids=["curve", "shots"])
 def test_nowhere_to_look_is_no_error(library: Library, refiner: Refiner) -> None:
     library.refiner = refiner
-    found = library.search(RED.then(GREEN), videos=[]), library.search(RED, videos=[])
+    found = library.search(RED.then(CYAN), videos=[]), library.search(RED, videos=[])
     assert found == ([], []) and not any(answer.confident for answer in found)
