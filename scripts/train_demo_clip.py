@@ -287,15 +287,17 @@ def make_tokenizer(texts: Sequence[str]) -> Any:
     pattern = CLIPTokenizer().backend_tokenizer
     learner = Tokenizer(models.BPE())
     learner.normalizer, learner.pre_tokenizer = pattern.normalizer, pattern.pre_tokenizer
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    # As special tokens the ends of words have ids of their own from the start; else the trainer numbers them
+    # as its hash table has them, and decides between equal pairs another way in each run.
     trainer = trainers.BpeTrainer(
-        vocab_size=800,
-        special_tokens=["<|startoftext|>", "<|endoftext|>"],
-        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+        vocab_size=1000,
+        special_tokens=["<|startoftext|>", "<|endoftext|>", *(f"{letter}</w>" for letter in alphabet)],
+        initial_alphabet=alphabet,
         end_of_word_suffix="</w>",
         show_progress=False,
     )
-    alphabet = " ".join(sorted(pre_tokenizers.ByteLevel.alphabet()))
-    learner.train_from_iterator([*texts, alphabet], trainer)
+    learner.train_from_iterator([*texts, " ".join(alphabet)], trainer)
     learnt = json.loads(learner.to_str())["model"]
     merges = [tuple(merge) for merge in learnt["merges"]]
     return CLIPTokenizer(vocab=learnt["vocab"], merges=merges, model_max_length=LONGEST)
