@@ -40,15 +40,19 @@ def scene_at(episode: Episode, time: float) -> Scene:
     """What a frame at a time in seconds shows."""
     beat = episode.beat_at(time)
     before = {placed.cell: placed for placed in beat.placed}.get(beat.target)
-    doing = next((m.slots for m in episode.moments if m.event - 0.2 <= time < m.end), None)
     return Scene(
         robot=beat.robot,
         room=episode.floor_at(beat.position),
         carrying=beat.carrying,
         facing=Thing(before.colour, before.type) if before else None,
         facing_open=bool(before and before.open),
-        doing=doing,
+        doing=_event_at(episode, time),
     )
+
+
+def _event_at(episode: Episode, time: float) -> Slots | None:
+    """What happens, from just before an event to the end of its moment."""
+    return next((m.slots for m in episode.moments if m.event - 0.2 <= time < m.end), None)
 
 
 def scene_caption(scene: Scene, generator: Generator) -> str:
@@ -91,7 +95,7 @@ def _named(thing: Thing, generator: Generator) -> str:
 
 
 def in_patches(episode: Episode, time: float, square: Box, picture: Box, side: int) -> NDArray[np.int8]:
-    """What each patch of a frame holds most of, what takes part in the event before the rest.
+    """The thing or robot that fills most of each patch of a frame; one that takes part counts double.
 
     Args:
         episode: what is filmed.
@@ -123,8 +127,8 @@ def in_patches(episode: Episode, time: float, square: Box, picture: Box, side: i
 def _things(episode: Episode, time: float) -> list[tuple[tuple[int, int, int], Box]]:
     """All things and robots, as positions in IN_PATCH, and where they are, in cells."""
     beat = episode.beat_at(time)
-    doing = next((m.slots for m in episode.moments if m.event - 0.2 <= time < m.end), None)
-    second = doing.second if doing is not None else None
+    event = _event_at(episode, time)
+    second = event.second if event is not None else None
     found = []
     for placed in beat.placed:
         part = "other"

@@ -67,7 +67,7 @@ FIRST_HELD_OUT_SEED = 1_900_000_000
 RATE = 2.0  # frames a second to learn from, and of the files
 PLAIN_CRF = 20  # x264's quality of plain films, that of `moviola gridhouse`
 SIZE = 112  # pixels a side: a cell of gridhouse is one patch
-PATCHES = 7  # a side
+PATCHES = SIZE // 16  # a side
 LONGEST = 32  # tokens
 FACTS = ("robot", "action", "colour", "type", "second colour", "second type", "room")
 OPTIONS = (ROBOTS, (*ACTIONS, "nothing"), COLOURS, TYPES, COLOURS, TYPES, FLOORS)
@@ -333,7 +333,7 @@ def make_model(tokenizer: Any) -> Any:
     # Positions start as sines of their row and column, as strong as the patches: what matters is which cell
     # lies before the robot, and from CLIP's faint random start it takes long to learn where cells are.
     place = model.vision_model.embeddings.position_embedding.weight
-    place.data[1:] = torch.from_numpy(sines(SIZE // 16, vision["hidden_size"]))
+    place.data[1:] = torch.from_numpy(sines(PATCHES, vision["hidden_size"]))
     return model
 
 
@@ -450,7 +450,7 @@ def optimiser_of(parameters: Sequence[Any], rate: float, steps: int) -> tuple[An
     )
 
 
-def read_wrong(guesses: Sequence[Any], truths: Any) -> Any:
+def readout_loss(guesses: Sequence[Any], truths: Any) -> Any:
     """Mean cross-entropy of read-outs, each of its column of ``truths``; OPEN counts for nothing."""
     import torch
     from torch.nn import functional as F
@@ -507,8 +507,8 @@ def fit(model: Any, tokenizer: Any, data: Shots, *, steps: int, batch: int, rate
         levels[:, : len(spoken)] = agreement(asked, shown)
         levels[described, len(spoken) + np.arange(len(scenes))] = 4
         matching = (contrast(logits, levels) + contrast(logits.T, levels.T)) / 2
-        reading = read_wrong(read, true)
-        looking = read_wrong(held, torch.from_numpy(data.patches[chosen]).long().to(device).flatten(0, 1))
+        reading = readout_loss(read, true)
+        looking = readout_loss(held, torch.from_numpy(data.patches[chosen]).long().to(device).flatten(0, 1))
         optimiser.zero_grad()
         (matching + 2 * reading + LOOKING * looking).backward()
         nn.utils.clip_grad_norm_(parameters, 1.0)

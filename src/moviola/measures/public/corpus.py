@@ -21,8 +21,9 @@ def fig(answers: Sequence[CorpusAnswered]) -> dict[str, float]:
     A video's rank is one more than how many score strictly higher; a video that was not found has none. θ/R@1
     counts a span, cut at the duration, when its video is right and the verdict is "matched"; ``any verdict``
     counts it whatever the verdict. ``verdict``: of questions with a verdict, the share where it says
-    "matched" just when the right video is first. Where no question has a verdict, neither is there. The
-    protocol gives it for two turns, where the second may search again; with one turn they are the same.
+    "matched" just when the right video is first. Where no question has a verdict, θ/R@1 and ``verdict`` are
+    left out. The protocol gives ``verdict`` for two turns, where the second may search again; with one turn
+    they are the same.
     """
     ranks = np.array([_rank(one) for one in answers])
     iou = np.array([_iou(one) for one in answers])
@@ -33,10 +34,11 @@ def fig(answers: Sequence[CorpusAnswered]) -> dict[str, float]:
         if one.matched is not None
     ]
     found = {f"VR R@{k}": percent(ranks <= k) for k in DEPTHS}
-    for theta in OVERLAPS:
-        found |= {f"{theta}/R@1": percent((iou >= theta) & said)} if judged else {}
-        found[f"{theta}/R@1 (any verdict)"] = percent(iou >= theta)
-    return found | ({"verdict": percent(judged)} if judged else {})
+    found |= {f"{theta}/R@1 (any verdict)": percent(iou >= theta) for theta in OVERLAPS}
+    if judged:
+        found |= {f"{theta}/R@1": percent((iou >= theta) & said) for theta in OVERLAPS}
+        found["verdict"] = percent(judged)
+    return found
 
 
 def _rank(one: CorpusAnswered) -> float:
