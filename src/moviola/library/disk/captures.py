@@ -25,9 +25,9 @@ class Taken:
 
     Attributes:
         wall: local clock time without a zone; if the place is unknown, the clock of this machine's zone.
-        zone: ``"recorded"``: the file says the offset; ``"utc"``: it says universal time alone; ``"none"``:
-            it says a wall clock without a zone.
-        source: ``"tags"``, ``"container"``, ``"name"``, or ``"file"`` for its modification time.
+        zone: whether the file says the offset (``"recorded"``), universal time alone (``"utc"``), or a wall
+            clock without a zone (``"none"``).
+        source: ``"file"`` stands for its modification time.
         offset: seconds east of UTC, where the file gives it.
     """
 
@@ -77,15 +77,13 @@ class Captures(Database):
         try:
             if capture.taken:
                 datetime.fromisoformat(capture.taken)
-            if not all(
-                value is None or isinstance(value, float) for value in (capture.latitude, capture.longitude)
-            ):
+            if not {type(capture.latitude), type(capture.longitude)} <= {float, type(None)}:
                 raise TypeError(capture.latitude)
+            return capture
         except (TypeError, ValueError) as error:
             raise LibraryError(
                 f"{self.path}: damaged catalogue (capture of video {row}); {REMEDY}"
             ) from error
-        return capture
 
 
 def taken_of(video: VideoRow, capture: Capture) -> Taken:

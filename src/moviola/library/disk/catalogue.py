@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 import math
-import sqlite3
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import astuple, dataclass
+from contextlib import contextmanager
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from moviola.features import Extent
 from moviola.files.names import composed
 from moviola.library.disk.captures import Captures
 from moviola.library.disk.cue_details import details_of, recognised_cue
-from moviola.library.disk.database import REMEDY, Database, named
+from moviola.library.disk.database import REMEDY, Database, run_script
 from moviola.library.disk.places import Places
 from moviola.library.disk.removed import RemovedVideos
 from moviola.library.disk.schema import (
@@ -34,7 +34,7 @@ from moviola.library.disk.schema import (
     VIDEO_TYPES,
     VideoRow,
 )
-from moviola.types import CUE_KINDS, Cue, CueKind
+from moviola.types import CUE_KINDS, Cue, CueKind, several
 
 __all__ = ["CATALOGUE_FILE", "Catalogue", "CueRow", "Job", "Reading", "ShotRow", "VideoRow"]
 
@@ -63,12 +63,8 @@ class ShotRow:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A finished reading of one video by one reader.
-
-    Attributes:
-        kind: of cues that the reader makes.
-        reader, revision: name of the reader, and its revision, which changes with its weights.
-        language: recognised language; empty if none.
+    """A finished reading of one video: the kind of cues, the reader's name, its revision, which changes with
+    its weights, and the recognised language, empty if none.
     """
 
     kind: CueKind
@@ -94,10 +90,6 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
     Writers hold the library's lock; readers need none (WAL). Every method raises :class:`LibraryError` where
     the file is damaged and :class:`LibraryLocked` where another process has held it for too long.
 
-    Args:
-        folder: the library.
-        read_only: never write; works on a read-only file system.
-
     Raises:
         LibraryError: the file is missing, damaged or holds other tables than a catalogue.
     """
@@ -109,10 +101,7 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
     @classmethod
     def create(cls, folder: Path) -> None:
         """Make an empty catalogue; one that is there already, whole or unfinished, keeps its content."""
-        path = folder / CATALOGUE_FILE
-        with named(path), closing(sqlite3.connect(path, isolation_level=None)) as db:
-            db.execute("PRAGMA journal_mode = WAL")
-            db.executescript(SCHEMA)
+        run_script(folder / CATALOGUE_FILE, SCHEMA)
 
     def _require_schema(self) -> None:
         """Refuse a file that lacks a table, a column or a counter, or that has triggers or views."""
@@ -169,6 +158,10 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
             raise NotFound(f"{video_id:.200}: no such video in this library{hint}")
         return self._video(rows[0])
 
+    def listed(self, video_ids: Iterable[str]) -> list[VideoRow]:
+        """The videos of some ids, each once, in their order; errors as of :meth:`video`."""
+        return [self.video(video_id) for video_id in dict.fromkeys(several("video_ids", video_ids))]
+
     def videos_named(self, video_ids: Collection[str]) -> dict[str, VideoRow]:
         """The videos of some ids, those that exist."""
         rows = self._rows(f"{_SELECT} WHERE video_id IN ({_MEMBERS})", (json.dumps([*video_ids]),))
@@ -182,44 +175,38 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
         readings: Iterable[Reading] = (),
         repeats: int = 0,
     ) -> VideoRow:
-        """Store a video with its features, shots and cues, replacing the one of the same id or path.
-
-        Returns:
-            the new row.
+        """Store a video with its features, shots and cues, replacing the one of the same id or path; returns
+        it with its row number.
         """
         same = "SELECT row, hash FROM videos WHERE video_id = ? OR path = ?"
-        kept: list[tuple[str, tuple[Any, ...]]] = []
+        kept: list[tuple[str, dict[str, Any]]] = []
         for old, content in self._rows(same, (video.video_id, video.path)):
-            if content == video.hash:
-                kept += self._of_content(old)
+            if content == video.hash:  # these belong to the bytes
+                kept += [
+                    (table, one) for table in ("copies", "captures") for one in self._rows_on(old, table)
+                ]
             self.drop(old)
-        columns = _columns(video)
-        marks = ", ".join("?" * len(columns))
-        row = self._insert(
-            f"INSERT INTO videos ({', '.join(columns)}) VALUES ({marks})", tuple(columns.values())
+        row = self._insert_row("videos", _columns(video))
+        self._insert_all(
+            "INSERT INTO cues (text, video, number, start, stop) VALUES (?, ?, ?, ?, ?)",
+            [(cue.text, row, number, cue.start, cue.end) for number, cue in enumerate(cues)],
         )
-        self._put_cues(row, cues)
+        self._insert_all(
+            "INSERT INTO recognised (video, number, kind, details) VALUES (?, ?, ?, ?)",
+            [(row, n, cue.kind, details_of(cue)) for n, cue in enumerate(cues) if cue.kind != "subtitle"],
+        )
         self.set_readings(row, readings)
         self.set_shots(row, shots)
-        for statement, values in kept:
-            self._rows(statement, (row, *values))
+        for table, values in kept:
+            self._insert_row(table, {**values, "video": row})
         if repeats:
             self._rows("INSERT INTO repeats (video, frames) VALUES (?, ?)", (row, repeats))
         for kind, extent in (("frames", video.frames), ("cues", video.cues)):
             # Never lower: a video whose subtitles are read again keeps rows before those of others.
             if extent is not None:
-                self.set_feature_end(
-                    kind, *max(self.feature_end(kind), (extent.shard, extent.offset + extent.count))
-                )
-        return self._video(self._rows(_SELECT + " WHERE row = ?", (row,))[0])
-
-    def _of_content(self, row: int) -> list[tuple[str, tuple[Any, ...]]]:
-        """Statements that copy what belongs to a video's bytes to its new row."""
-        return [
-            (f"INSERT INTO {table} VALUES ({', '.join('?' * (1 + len(values)))})", tuple(values))
-            for table in ("copies", "captures")
-            for _, *values in self._rows(f"SELECT * FROM {table} WHERE video = ?", (row,))
-        ]
+                end = extent.shard, extent.offset + extent.count
+                self.set_feature_end(kind, *max(self.feature_end(kind), end))
+        return replace(video, row=row)
 
     def feature_end(self, kind: str) -> tuple[int, int]:
         """Shard and row behind the last committed feature of a kind."""
@@ -227,7 +214,7 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
         return int(shard), int(rows)
 
     def set_feature_end(self, kind: str, shard: int, rows: int) -> None:
-        """Raise that end."""
+        """Store that end."""
         self._rows("UPDATE feature_ends SET shard = ?, rows = ? WHERE kind = ?", (shard, rows, kind))
 
     def moved(self, row: int, path: str, size: int, mtime_ns: int, sidecars: str) -> None:
@@ -282,20 +269,6 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
         details = {number: about for number, *about in recognised}
         return [self._cue(*cue, *details.get(number, ())) for number, cue in enumerate(rows)]
 
-    def _put_cues(self, row: int, cues: Sequence[Cue]) -> None:
-        self._insert_all(
-            "INSERT INTO cues (text, video, number, start, stop) VALUES (?, ?, ?, ?, ?)",
-            [(cue.text, row, number, cue.start, cue.end) for number, cue in enumerate(cues)],
-        )
-        self._insert_all(
-            "INSERT INTO recognised (video, number, kind, details) VALUES (?, ?, ?, ?)",
-            [
-                (row, number, cue.kind, details_of(cue))
-                for number, cue in enumerate(cues)
-                if cue.kind != "subtitle"
-            ],
-        )
-
     def set_readings(self, row: int, readings: Iterable[Reading]) -> None:
         """Store which readers have read a video; readings of other kinds stay."""
         self._insert_all(
@@ -306,9 +279,8 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
 
     def readings(self, row: int) -> dict[CueKind, Reading]:
         """Readings of a video, by the kind of their cues."""
-        rows = self._rows_of(
-            "readings", "SELECT kind, reader, revision, language FROM readings WHERE video = ?", (row,)
-        )
+        columns = "kind, reader, revision, language"
+        rows = self._rows_of("readings", f"SELECT {columns} FROM readings WHERE video = ?", (row,))
         return {kind: Reading(kind, *rest) for kind, *rest in rows}
 
     def set_shots(self, row: int, shots: Sequence[ShotRow]) -> None:
@@ -325,13 +297,11 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
 
     def shots_of(self, videos: Collection[int]) -> dict[int, list[ShotRow]]:
         """The shots of some videos by row number, where they were searched for."""
-        rows = self._rows_of(
-            "shots",
-            f"SELECT video, start, opening FROM shots WHERE video IN ({_MEMBERS}) ORDER BY video, number",
-            (json.dumps([*videos]),),
+        of_videos = (
+            f"SELECT video, start, opening FROM shots WHERE video IN ({_MEMBERS}) ORDER BY video, number"
         )
         shots: dict[int, list[ShotRow]] = {}
-        for row, start, opening in rows:
+        for row, start, opening in self._rows_of("shots", of_videos, (json.dumps([*videos]),)):
             if not (type(start) is float and 0 <= start < math.inf and type(opening) is str):
                 raise LibraryError(f"{self.path}: damaged catalogue (shots of video {row}); {REMEDY}")
             shots.setdefault(row, []).append(ShotRow(start, opening))
@@ -358,23 +328,19 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
     def videos_with_cues(self) -> dict[CueKind, int]:
         """Number of videos that have cues of a kind, by kind."""
         counts: dict[CueKind, int] = dict.fromkeys(CUE_KINDS, 0)
-        recognised: dict[int, int] = {}
-        for kind, video, cues in self._rows_of(
-            "recognised", "SELECT kind, video, count(*) FROM recognised GROUP BY kind, video"
-        ):
+        recognised: Counter[int] = Counter()
+        of_videos = "SELECT kind, video, count(*) FROM recognised GROUP BY kind, video"
+        for kind, video, cues in self._rows_of("recognised", of_videos):
             counts[kind] += 1
-            recognised[video] = recognised.get(video, 0) + cues
+            recognised[video] += cues
         rows = self._rows("SELECT video, count(*) FROM cues GROUP BY video")
-        counts["subtitle"] = sum(cues > recognised.get(video, 0) for video, cues in rows)
+        counts["subtitle"] = sum(cues > recognised[video] for video, cues in rows)
         return counts
 
     def recognised_cues(self, kinds: Collection[CueKind]) -> list[tuple[int, int]]:
         """Row numbers of videos and numbers of cues in them, for all cues of some kinds but subtitles."""
-        return self._rows_of(
-            "recognised",
-            f"SELECT video, number FROM recognised WHERE kind IN ({_MEMBERS})",
-            (json.dumps([*kinds]),),
-        )
+        of_kinds = f"SELECT video, number FROM recognised WHERE kind IN ({_MEMBERS})"
+        return self._rows_of("recognised", of_kinds, (json.dumps([*kinds]),))
 
     def match_cues(
         self,
@@ -383,13 +349,8 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
         videos: Collection[int] | None = None,
         kinds: Collection[CueKind] = CUE_KINDS,
     ) -> list[CueRow]:
-        """Cues that hold any of the words (stemmed), best BM25 first.
-
-        Args:
-            words: of the query.
-            limit: maximum number of cues.
-            videos: row numbers of the videos to search; None for all.
-            kinds: kinds of cues to search.
+        """At most ``limit`` cues of some kinds that hold any of the words (stemmed), best BM25 first;
+        ``videos`` are row numbers of those to search, None for all.
         """
         recognised = self._has("recognised")
         if not words or not (recognised or "subtitle" in kinds):
@@ -414,10 +375,8 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
 
     @contextmanager
     def job(self, kind: str, total: int) -> Iterator[Callable[[], object]]:
-        """Record a job, which stays ``running`` if the process is killed.
-
-        Yields:
-            a function that counts one more item as done.
+        """Record a job, which stays ``running`` if the process is killed; yields a function that counts one
+        more item as done.
         """
         job = self._insert("INSERT INTO jobs (kind, total) VALUES (?, ?)", (kind, total))
         state = "interrupted"
@@ -434,9 +393,7 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
 
     def _cue(self, start: Any, stop: Any, text: Any, kind: Any = "subtitle", details: Any = None) -> Cue:
         try:
-            if not (
-                isinstance(start, float | int) and isinstance(stop, float | int) and isinstance(text, str)
-            ):
+            if not (all(isinstance(at, float | int) for at in (start, stop)) and isinstance(text, str)):
                 raise TypeError(start)
             if details is None:
                 return Cue(start, stop, text)
@@ -457,8 +414,6 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
 
 
 _SELECT = f"SELECT {COLUMNS['videos']} FROM videos"
-
-
 # Members of a JSON list given as a parameter, and the kind of a row of ``cues``.
 _MEMBERS = "SELECT value FROM json_each(?)"
 _KIND = (

@@ -12,15 +12,9 @@ __all__ = ["details_of", "recognised_cue"]
 
 def details_of(cue: Cue) -> str:
     """Confidence, box and words of a recognised cue."""
-    return json.dumps(
-        {
-            "confidence": cue.confidence,
-            "box": None if cue.box is None else astuple(cue.box),
-            "words": [astuple(word) for word in cue.words],
-        },
-        ensure_ascii=False,
-        separators=(",", ":"),
-    )
+    box = None if cue.box is None else astuple(cue.box)
+    details = {"confidence": cue.confidence, "box": box, "words": [astuple(word) for word in cue.words]}
+    return json.dumps(details, ensure_ascii=False, separators=(",", ":"))
 
 
 def recognised_cue(start: float, end: float, text: str, kind: CueKind, details: str) -> Cue:
@@ -32,13 +26,7 @@ def recognised_cue(start: float, end: float, text: str, kind: CueKind, details: 
     if kind not in CUE_KINDS:
         raise ValueError(kind)
     known = json.loads(details)
-    confidence, box = known["confidence"], known["box"]
-    return Cue(
-        start,
-        end,
-        text,
-        kind,
-        None if confidence is None else float(confidence),
-        None if box is None else Box(*map(float, box)),
-        tuple(Word(float(begun), float(ended), str(word)) for begun, ended, word in known["words"]),
-    )
+    confidence = None if known["confidence"] is None else float(known["confidence"])
+    box = None if known["box"] is None else Box(*map(float, known["box"]))
+    words = tuple(Word(float(begun), float(ended), str(word)) for begun, ended, word in known["words"])
+    return Cue(start, end, text, kind, confidence, box, words)

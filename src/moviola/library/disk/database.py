@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from weakref import WeakSet
 
 from moviola.errors import InvalidValue, LibraryError, LibraryLocked
 
-__all__ = ["REMEDY", "Database", "LateDatabase", "named"]
+__all__ = ["REMEDY", "Database", "LateDatabase", "named", "run_script"]
 
 REMEDY = "restore a copy or index into a new library"
 """Remedy for a damaged catalogue."""
@@ -38,15 +38,9 @@ class _Own:
 class Database:
     """A SQLite file that exists; each thread has a connection of its own.
 
-    Readers need no lock (WAL), a library's writers hold its own. Every method raises :class:`LibraryError`
-    where the file is damaged and :class:`LibraryLocked` where another process has held it for too long.
-
-    Args:
-        path: the file.
-        read_only: never write; works on a read-only file system.
-
-    Raises:
-        LibraryError: the file is missing.
+    Readers need no lock (WAL), a library's writers hold its own; opened read-only, it works on a read-only
+    file system. Every method raises :class:`LibraryError` where the file is missing or damaged, and
+    :class:`LibraryLocked` where another process has held it for too long.
 
     Attributes:
         holds, remedy: description of the file, and what helps where it is damaged; for messages.
@@ -56,8 +50,8 @@ class Database:
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self.path = path
-        if not self.path.is_file():
-            raise LibraryError(f"{self.path}: missing; {self.remedy}")
+        if not path.is_file():
+            raise LibraryError(f"{path}: missing; {self.remedy}")
         self._read_only, self._closed = read_only, False
         self._own = threading.local()
         self._open: WeakSet[_Connection] = WeakSet()
@@ -76,22 +70,18 @@ class Database:
         return own.db
 
     def _connect(self) -> _Connection:
+        db = self._connection("ro" if self._read_only else "rw")
         if not self._read_only:
-            db = self._connection("rw")
             db.execute("PRAGMA synchronous = FULL")
             return db
-        db = self._connection("ro")
         try:
             db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            return db
         except sqlite3.OperationalError as error:
             db.close()
             if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
                 raise
-            return self._connect_standing_still()
-        return db
-
-    def _connect_standing_still(self) -> _Connection:
-        """On a read-only file system WAL works only for a file that is declared immutable."""
+        # On a read-only file system WAL works only for a file that is declared immutable.
         journal = self.path.with_name(self.path.name + "-wal")
         if journal.exists() and journal.stat().st_size:
             raise LibraryError(
@@ -115,6 +105,11 @@ class Database:
         """Insert one row; returns its number."""
         with named(self.path, self.holds, self.remedy):
             return int(self._db.execute(statement, values).lastrowid or 0)
+
+    def _insert_row(self, table: str, values: Mapping[str, Any]) -> int:
+        """Insert values by column; returns the row's number."""
+        marks = ", ".join("?" * len(values))
+        return self._insert(f"INSERT INTO {table} ({', '.join(values)}) VALUES ({marks})", [*values.values()])
 
     def _insert_all(self, statement: str, values: Iterable[Sequence[Any]]) -> None:
         """Insert many rows."""
@@ -175,10 +170,6 @@ class Database:
 class LateDatabase(Database):
     """A SQLite file that the first write makes; without it there is nothing to read.
 
-    Args:
-        path: the file.
-        read_only: never write.
-
     Attributes:
         script: makes the tables that are missing.
         tables: all tables; a file without the first one counts as missing.
@@ -218,12 +209,9 @@ class LateDatabase(Database):
             self._open_if_made()
             if self._there and all(map(self._has, self.tables)):
                 return
-            with (
-                named(self.path, self.holds, self.remedy),
-                closing(sqlite3.connect(self.path, isolation_level=None)) as db,
-            ):
-                db.execute("PRAGMA journal_mode = WAL")
-                db.executescript(f"{self.script}; PRAGMA user_version = {self.format}")
+            run_script(
+                self.path, f"{self.script}; PRAGMA user_version = {self.format}", self.holds, self.remedy
+            )
             if not self._there:
                 self._open_file()
 
@@ -231,6 +219,13 @@ class LateDatabase(Database):
         """Close all connections."""
         if self._there:
             super().close()
+
+
+def run_script(path: Path, script: str, holds: str = "catalogue", remedy: str = REMEDY) -> None:
+    """Make tables in a file, which is made where it is missing, and set it to WAL."""
+    with named(path, holds, remedy), closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("PRAGMA journal_mode = WAL")
+        db.executescript(script)
 
 
 @contextmanager

@@ -24,11 +24,7 @@ class DiskCache:
     """``REVISION/KEY.npy`` in a folder; an :class:`moviola.features.EncodingCache`.
 
     A row number of the catalogue stands for one state of one video for ever, and a revision for one model, so
-    entries never go out of date.
-
-    Args:
-        folder: where files are stored.
-        read_only: never write.
+    entries never go out of date. Read-only, it never writes.
     """
 
     def __init__(self, folder: Path, *, read_only: bool) -> None:
@@ -38,32 +34,26 @@ class DiskCache:
     def get(
         self, revision: str, key: int, count: int, make: Callable[[], NDArray[np.float16]]
     ) -> NDArray[np.float16]:
-        """Encoding of a video by the model of a revision, (count, ...) float16; computed and stored if
-        missing.
-        """
-        return self._memory.get(revision, key, count, lambda: self._stored(revision, key, count, make))
+        """Encoding of a video by the model of a revision, (count, ...) float16; made and kept if missing."""
 
-    def _stored(
-        self, revision: str, key: int, count: int, make: Callable[[], NDArray[np.float16]]
-    ) -> NDArray[np.float16]:
-        path = self.folder / revision / f"{key}.npy"
-        rows = _read(path, count)
-        if rows is None:
-            rows = make()
-            if not self.read_only:
-                # The disk may be full, or another process sweep the folder: the next search makes it again.
-                with suppress(InvalidValue), sealed_draft_of(path) as draft, draft.open("wb") as file:
-                    np.save(file, rows)
-        return rows
+        def stored() -> NDArray[np.float16]:
+            path = self.folder / revision / f"{key}.npy"
+            rows = _read(path, count)
+            if rows is None:
+                rows = make()
+                if not self.read_only:
+                    # Where the disk is full, or the folder was swept, the next search makes it again.
+                    with suppress(InvalidValue), sealed_draft_of(path) as draft, draft.open("wb") as file:
+                        np.save(file, rows)
+            return rows
+
+        return self._memory.get(revision, key, count, stored)
 
     def keep_only(self, revision: str, keys: Collection[int]) -> set[int]:
-        """Delete entries of other models and of other videos, in memory too.
-
-        An entry deleted on disk alone would be served from memory, and never written again.
-
-        Returns:
-            row numbers of the videos that still have entries.
+        """Delete entries of other models and of other videos; returns the row numbers of videos that still
+        have one.
         """
+        # What is deleted on disk alone would be served from memory, and never written again.
         self._memory.forget(lambda known, key: known == revision and key in keys)
         for folder in self.folder.glob("*"):
             if folder.name != revision:
@@ -78,16 +68,9 @@ class DiskCache:
 
 
 def damaged_in_cache(library: Path) -> list[Path]:
-    """Names of cache files that do not match their digests; drafts are skipped."""
-    paths = sorted((library / "cache").rglob("*"))
-    return [
-        path
-        for path in paths
-        if path.suffix in _SEALED
-        and not path.name.startswith(".")
-        and not path.is_dir()
-        and not is_sealed(path)
-    ]
+    """Cache files that do not match their digests; drafts are skipped."""
+    files = (path for path in sorted((library / "cache").rglob("[!.]*")) if path.suffix in _SEALED)
+    return [path for path in files if not path.is_dir() and not is_sealed(path)]
 
 
 def _read(path: Path, count: int) -> NDArray[np.float16] | None:

@@ -24,15 +24,10 @@ NONE = "none"
 
 
 class LibraryEncoders:
-    """Encoders of a library, loaded when first needed. Safe for threads.
+    """Encoders that the settings of a library name, loaded when first needed. Safe for threads.
 
-    Args:
-        folder: of the library, for messages.
-        settings: of the library, with the names of the encoders.
-        device, precision, resident: passed to the encoders.
-
-    Attributes:
-        device: as given.
+    ``folder`` is that of the library, for messages; ``device``, ``precision`` and ``resident`` are passed to
+    the encoders.
     """
 
     def __init__(self, folder: Path, settings: Settings, device: str, precision: str, resident: bool) -> None:
@@ -70,10 +65,8 @@ class LibraryEncoders:
             return self._visual
 
     def rows(self, images: NDArray[np.uint8]) -> NDArray[np.float32]:
-        """Frame features as the library stores them, (n, frame_dim) float32; errors as of :attr:`visual`.
-
-        Args:
-            images: (n, height, width, 3) uint8 RGB of the visual encoder's ``frame_size``.
+        """Frame features as the library stores them, (n, frame_dim) float32, of images (n, height, width, 3)
+        uint8 RGB of the visual encoder's ``frame_size``; errors as of :attr:`visual`.
         """
         from moviola.encoders import PictureEncoder
 
@@ -102,9 +95,8 @@ class LibraryEncoders:
         with self._lock:
             if self._sentences is None and self._settings.sentence_encoder:
                 with self._naming_the_library():
-                    self._sentences = self._visual_sentences or self._load_sentences(
-                        self._settings.sentence_encoder
-                    )
+                    name = self._settings.sentence_encoder
+                    self._sentences = self._visual_sentences or self._load_sentences(name)
             return self._sentences
 
     @property
@@ -121,11 +113,8 @@ class LibraryEncoders:
     def sentence_rows(
         self, cues: Sequence[Cue], known: Mapping[str, NDArray[np.float32]] | None = None
     ) -> NDArray[np.float32] | None:
-        """Sentence vectors of cues, (cues, d) float32; None without a sentence encoder or cues.
-
-        Args:
-            cues: of one video.
-            known: vectors by text that are reused.
+        """Sentence vectors of cues, (cues, d) float32, of which those known by text are reused; None without
+        a sentence encoder or cues.
         """
         if self.sentences is None or not cues:
             return None
@@ -135,17 +124,16 @@ class LibraryEncoders:
         return np.stack([rows[cue.text] for cue in cues])
 
     def require_same(self, encoder: str | None, sentence_encoder: str | None) -> None:
-        """Refuse encoders that the library was not built with; None: not named.
-
-        Raises:
-            EncoderMismatch: the message names both values.
-        """
-        wanted: dict[str, object] = {}
-        if encoder is not None:
-            wanted["encoder"] = "" if encoder == NONE else self._load_visual(encoder).id
-        if sentence_encoder is not None:
-            none = sentence_encoder == NONE
-            wanted["sentence_encoder"] = "" if none else self._load_sentences(sentence_encoder).id
+        """Raise :class:`EncoderMismatch` for an encoder that the library was not built with; None: any."""
+        named = {
+            "encoder": (encoder, self._load_visual),
+            "sentence_encoder": (sentence_encoder, self._load_sentences),
+        }
+        wanted = {
+            key: "" if name == NONE else load(name).id
+            for key, (name, load) in named.items()
+            if name is not None
+        }
         self._settings.require_same(self._folder, wanted)
 
     def _load_visual(self, name: str) -> FrameTextEncoder:
@@ -166,20 +154,10 @@ class LibraryEncoders:
 
 
 def settings_of_new_library(
-    encoder: str,
-    sentence_encoder: str | None,
-    sampling: dict[str, float],
-    *,
-    device: str,
-    precision: str,
+    encoder: str, sentence_encoder: str | None, sampling: Mapping[str, float], device: str, precision: str
 ) -> Settings:
-    """Settings of a new library with these encoders.
-
-    Args:
-        encoder: name of the visual encoder, or ``"none"``.
-        sentence_encoder: likewise; None: MiniLM.
-        sampling: ``segment_seconds`` and ``frame_rate`` where given.
-        device, precision: passed to the encoders.
+    """Settings of a new library with encoders by name, ``"none"`` for none, and None for MiniLM; sampling has
+    ``segment_seconds`` and ``frame_rate`` where given.
 
     Raises:
         MissingModel: an encoder is not on this machine.
@@ -190,8 +168,8 @@ def settings_of_new_library(
     values: dict[str, Any] = {**sampling}
     if encoder != NONE:
         visual = load_encoder(encoder, device=device, precision=precision)
-        values |= {**_visual_facts(visual), "picture_dim": picture_dim(visual)}
-        values["encoder_precision"] = visual.precision
+        values |= _visual_facts(visual)
+        values |= {"picture_dim": picture_dim(visual), "encoder_precision": visual.precision}
     name = sentence_encoder or MINILM
     if name != NONE:
         values |= _sentence_facts(load_sentence_encoder(name, device=device))
@@ -203,8 +181,5 @@ def _visual_facts(encoder: FrameTextEncoder) -> dict[str, object]:
 
 
 def _sentence_facts(encoder: SentenceEncoder) -> dict[str, object]:
-    return {
-        "sentence_encoder": encoder.id,
-        "sentence_revision": encoder.revision,
-        "sentence_dim": encoder.dim,
-    }
+    names = ("sentence_encoder", "sentence_revision", "sentence_dim")
+    return dict(zip(names, (encoder.id, encoder.revision, encoder.dim), strict=True))

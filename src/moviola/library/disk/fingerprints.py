@@ -100,12 +100,8 @@ class Fingerprint:
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """The same stretch in two videos.
-
-    Attributes:
-        start, end: seconds of the one video.
-        later: seconds by which the other shows it later; may be negative.
-        agreement: median cosine of the frames times the correlation of what changes in them, up to 1.
+    """The same stretch in two videos: seconds of the one, by how many the other shows it later (or earlier,
+    below 0), and the median cosine of the frames times the correlation of what changes in them, up to 1.
     """
 
     start: float
@@ -203,16 +199,17 @@ def best_match(one: Fingerprint, other: Fingerprint) -> _Match | None:
         runs = _runs(rows[0] @ _middle(sizes[0]), rows[1] @ _middle(sizes[1]), step)
         found += [(run, _Pair(one, other, sizes)) for run in runs]
     found.sort(key=lambda one: -one[0].quality)
-    rough = [pair.measured(run) for run, pair in found[:_RUNS]]
-    rough.sort(key=lambda match: -match.quality)
+    rough = sorted((pair.measured(run) for run, pair in found[:_RUNS]), key=_quality, reverse=True)
     close = list({(m.start, m.end, m.later): m for m in rough}.values())[:_CLOSE]
     if not close or close[0].quality < _PROMISING:
         return None
-    tried = []
-    for match in close:
-        pairs = ((_Pair(one, other, sizes), match) for sizes in _FINE)
-        tried.append(max(pairs, key=lambda found: found[0].measured(match).quality))
-    return max((_refined(pair, match) for pair, match in tried), key=lambda match: match.quality)
+    pairs = [_Pair(one, other, sizes) for sizes in _FINE]
+    tried = [(max(pairs, key=lambda pair: pair.measured(match).quality), match) for match in close]
+    return max((_refined(pair, match) for pair, match in tried), key=_quality)
+
+
+def _quality(match: _Match) -> float:
+    return match.quality
 
 
 def _refined(pair: _Pair, match: _Match) -> _Match:
@@ -231,7 +228,7 @@ def _moved(pair: _Pair, best: _Match) -> _Match:
     """A match at the best offset nearby."""
     for moves in _REFINED:
         moved = [pair.measured(replace(best, later=best.later + move)) for move in moves]
-        best = max(best, *moved, key=lambda match: match.quality)
+        best = max(best, *moved, key=_quality)
     return best
 
 
@@ -272,12 +269,7 @@ def _units(rows: Fields, least: float) -> Fields:
 
 
 class _Pair:
-    """Two videos of which the middle is looked at.
-
-    Args:
-        one, other: their fingerprints.
-        sizes: of the middle of each, as a share of its sides.
-    """
+    """Two videos of which the middle is looked at, whose sizes are shares of the sides of each."""
 
     def __init__(self, one: Fingerprint, other: Fingerprint, sizes: tuple[float, float]) -> None:
         self._one, self._other, self._sizes = one, other, sizes
@@ -337,9 +329,8 @@ class _Pair:
         times, ours, theirs = self._frames(start, end, match.later)
         if len(times) < 2:
             return match
-        gains = (
-            _cosines(_middled(ours[:, seen]), _middled(theirs[:, seen])) - max(match.frames - _BELOW, _ALIKE)
-        ).clip(-_ONE, _ONE)
+        cosines = _cosines(_middled(ours[:, seen]), _middled(theirs[:, seen]))
+        gains = (cosines - max(match.frames - _BELOW, _ALIKE)).clip(-_ONE, _ONE)
         lasting = float(np.median(np.diff(times)))
         gains *= np.diff(times, append=times[-1] + lasting)
         sums = np.concatenate([[0.0], np.cumsum(gains)])

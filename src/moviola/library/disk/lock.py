@@ -19,7 +19,7 @@ _DRAFTS = (
 
 
 def writing(folder: Path) -> AbstractContextManager[None]:
-    """Hold the write lock of the library in ``folder``; the system releases it when the process ends.
+    """Hold the write lock of a library; the system releases it when the process ends.
 
     Raises:
         LibraryLocked: another writer holds it; the message names its process id.
@@ -29,7 +29,7 @@ def writing(folder: Path) -> AbstractContextManager[None]:
 
 
 def is_being_written(folder: Path) -> bool:
-    """Whether a process holds the write lock of the library in ``folder``; changes nothing."""
+    """Whether a process holds the write lock of a library; changes nothing."""
     return is_held(folder / ".lock")
 
 

@@ -77,14 +77,9 @@ def source_of(role: str, source: str | PathLike[str]) -> Path | None:
 
 
 def check_fits(role: str, source: Path, settings: Settings, *, force: bool) -> None:
-    """Check a model against the library: training data, sizes, graphs.
+    """Check the folder of a model against a library: training data, sizes, graphs.
 
-    Args:
-        role: a key of :data:`ROLES`.
-        source: a folder that ``moviola train`` or ``moviola models convert`` wrote.
-        settings: of the library.
-        force: accept a model that does not record its training data. Recorded facts and sizes must agree
-            in any case.
+    ``force`` accepts one that does not record its training data; what is recorded must agree in any case.
 
     Raises:
         NotFound: no such folder, or a file is missing in it.
@@ -128,43 +123,28 @@ def _compared(role: str, about: Description, settings: Settings) -> list[tuple[s
     retrain = "train one on this library's features (`moviola features from-library`)"
     reindex = f"{retrain}, or index the videos into a library that fits"
     config, extra = about.config, about.extra
+    otherwise = f"{retrain}, or index the videos with another"
+    clip_seconds = extra.get("clip_seconds", config.get("clip_seconds"))
+    frame_size = config.get("visual_size", config.get("hidden_size"))
     rows = [
         ("encoder", extra.get("encoder"), settings.encoder, reindex),
         ("encoder revision", extra.get("encoder_revision"), settings.encoder_revision, reindex),
-        (
-            "clip seconds",
-            extra.get("clip_seconds", config.get("clip_seconds")),
-            1 / settings.frame_rate,
-            f"{retrain}, or index the videos with another --frame-rate",
-        ),
-        (
-            "frame features of size",
-            config.get("visual_size", config.get("hidden_size")),
-            settings.encoder_dim,
-            retrain,
-        ),
+        ("clip seconds", clip_seconds, 1 / settings.frame_rate, f"{otherwise} --frame-rate"),
+        ("frame features of size", frame_size, settings.encoder_dim, retrain),
         ("query features of size", config.get("query_size"), settings.encoder_dim, retrain),
     ]
     if config.get("subtitle_size"):
         rows.append(("subtitle features of size", config["subtitle_size"], settings.sentence_dim, retrain))
     if role == "stage1":
-        rows.append((
-            "segment clips",
-            _trained_with(about, "segment_clips", extra.get("segment_clips")),
-            settings.frames_per_segment,
-            f"{retrain}, or index the videos with another --segment-seconds",
-        ))  # fmt: skip
-        most = int(config.get("max_clips", settings.frames_per_segment))
-        if most < settings.frames_per_segment:
-            rows.append(("segments with at most this many clips", most, settings.frames_per_segment, retrain))
+        clips, sampling = settings.frames_per_segment, extra.get("settings")
+        for name in ("sampling", "segment_clips"):  # kept by `moviola train` beside the model
+            sampling = sampling.get(name) if isinstance(sampling, Mapping) else None
+        trained = extra.get("segment_clips") if sampling is None else sampling
+        rows.append(("segment clips", trained, clips, f"{otherwise} --segment-seconds"))
+        most = int(config.get("max_clips", clips))
+        if most < clips:
+            rows.append(("segments with at most this many clips", most, clips, retrain))
     return rows
-
-
-def _trained_with(about: Description, name: str, otherwise: Any) -> Any:
-    """A setting of the sampling that ``moviola train`` keeps beside the model."""
-    settings = about.extra.get("settings")
-    sampling = settings.get("sampling") if isinstance(settings, Mapping) else None
-    return sampling.get(name, otherwise) if isinstance(sampling, Mapping) else otherwise
 
 
 def _same(theirs: Any, ours: Any) -> bool:
@@ -182,11 +162,7 @@ def model_folder(library: Path, role: str, settings: Settings) -> Path:
 
 
 def copy_into(library: Path, role: str, source: Path) -> dict[str, str]:
-    """Copy a model's folder into a library; returns the settings that use it.
-
-    Raises:
-        LibraryError: the copy differs from the source.
-    """
+    """Copy a model's folder into a library, whole or not at all; returns the settings that use it."""
     revision = revision_of(source)
     short = revision[:8]
     name = re.sub(r"[^A-Za-z0-9_.-]+", "-", source.resolve().name).strip(".-").removesuffix(f"-{short}")
@@ -194,7 +170,8 @@ def copy_into(library: Path, role: str, source: Path) -> dict[str, str]:
     folder = library / "models" / role / name
     if not folder.is_dir() or revision_of(folder) != revision:
         with draft_folder_of(folder) as draft:
-            for file in (*_FILES, *_graph_files(source, revision)):
+            graphs = (path.relative_to(source) for path in (source / GRAPHS / revision).glob("*"))
+            for file in (*_FILES, *graphs):
                 if (source / file).is_file():
                     (draft / file).parent.mkdir(parents=True, exist_ok=True)
                     shutil.copyfile(source / file, draft / file)
@@ -202,11 +179,6 @@ def copy_into(library: Path, role: str, source: Path) -> dict[str, str]:
                 raise LibraryError(f"{source}: changed while it was copied; try again")
             shutil.rmtree(folder, ignore_errors=True)
     return {role: name, f"{role}_revision": revision}
-
-
-def _graph_files(source: Path, revision: str) -> list[str]:
-    files = (source / GRAPHS / revision).glob("*")
-    return sorted(path.relative_to(source).as_posix() for path in files)
 
 
 def discard_others(library: Path, settings: Settings) -> None:
@@ -218,10 +190,8 @@ def discard_others(library: Path, settings: Settings) -> None:
 
 
 def require_intact(library: Path, role: str, settings: Settings) -> Path:
-    """The folder of the model in use.
-
-    Raises:
-        LibraryError: it is missing, or not what ``moviola.toml`` names.
+    """The folder of the model in use; :class:`LibraryError` where it is missing, or not what ``moviola.toml``
+    names.
     """
     folder, wanted = model_folder(library, role, settings), getattr(settings, f"{role}_revision")
     remedy = (
@@ -244,14 +214,8 @@ def require_intact(library: Path, role: str, settings: Settings) -> Path:
 class ModelsInUse:
     """The trained models that a library searches with, loaded when first needed. Safe for threads.
 
-    Args:
-        library: its folder.
-        settings: of the library; name the models.
-        encoders: of the library; without a visual one no model is in use.
-        read_only: make graphs that are lacking in the user's cache, not in the library's.
-
-    Attributes:
-        settings: as given.
+    Without a visual encoder no model is in use. Read-only, it makes graphs that are lacking in the user's
+    cache, not in the library's.
     """
 
     def __init__(
@@ -265,11 +229,7 @@ class ModelsInUse:
 
     @property
     def stage1(self) -> Stage1:
-        """The trained stage 1 in use, else the mean of the clips.
-
-        Raises:
-            LibraryError: its copy in the library is missing, or is not the one that was put in use.
-        """
+        """The trained stage 1 in use, else the mean of the clips; errors as of :func:`require_intact`."""
         with self._lock:
             if self._stage1 is None:
                 self._stage1 = self._load_stage1()
@@ -277,11 +237,7 @@ class ModelsInUse:
 
     @property
     def refiner(self) -> Refiner:
-        """The trained refiner in use, else the one without training, tuned to the encoder where it says how.
-
-        Raises:
-            LibraryError: as of :attr:`stage1`.
-        """
+        """The trained refiner in use, else the one without training; errors likewise."""
         with self._lock:
             if self._refiner is None:
                 self._refiner = self._load_refiner()
@@ -297,7 +253,7 @@ class ModelsInUse:
         encoder = self._encoders.visual
         if encoder is None or not self.settings.stage1:
             return MeanPooling()
-        folder, revision = self._intact("stage1")
+        folder, revision = self._intact("stage1"), self.settings.stage1_revision
         if self._compiles:
             return CompiledStage1(folder, revision, self._graphs)
         return load_stage1(folder, revision, encoder.device)
@@ -306,7 +262,7 @@ class ModelsInUse:
         encoder = self._encoders.visual
         if encoder is None or not self.settings.refiner:
             return self.untrained_refiner
-        folder, revision = self._intact("refiner")
+        folder, revision = self._intact("refiner"), self.settings.refiner_revision
         compiled = load_compiled_refiner(folder, revision, self._graphs) if self._compiles else None
         return compiled or load_refiner(folder, revision, encoder.device)
 
@@ -318,10 +274,8 @@ class ModelsInUse:
         """
         return self._encoders.device in ("auto", "cpu")
 
-    def _intact(self, role: str) -> tuple[Path, str]:
-        """Folder and revision of the model in use."""
-        folder = require_intact(self._library, role, self.settings)
-        return folder, str(getattr(self.settings, f"{role}_revision"))
+    def _intact(self, role: str) -> Path:
+        return require_intact(self._library, role, self.settings)
 
     def make_graphs(self) -> None:
         """Make the graphs of the models in use, so that no search needs torch; delete others."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 
 from moviola.files.presence import is_file
@@ -18,28 +18,16 @@ from moviola.library.disk.database import Database
 from moviola.library.disk.schema import VideoRow
 
 __all__ = [
-    "Copy",
-    "Places",
-    "Root",
-    "is_below",
-    "is_there",
-    "present_path",
-    "root_of",
-    "there",
-    "volume_of",
-    "why_away",
-]
+    "Copy", "Places", "Root", "held_by", "is_below", "is_there", "present_path", "root_of", "there",
+    "volume_of", "why_away",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """An indexed folder.
-
-    Attributes:
-        path: without links.
-        volume: marker of its volume, see :func:`volume_of`.
-        patterns: exclusions, as in ``.gitignore``.
-        defaults: whether :data:`moviola.library.ingest.ignore_patterns.DEFAULTS` are excluded, too.
+    """An indexed folder, without links; the marker of its volume (:func:`volume_of`); patterns of what it
+    excludes, as in ``.gitignore``; and whether
+    :data:`moviola.library.ingest.ignore_patterns.DEFAULTS` are excluded, too.
     """
 
     path: str
@@ -89,25 +77,21 @@ class Places(Database):
 
     def copies_of(self, row: int) -> list[Copy]:
         """The further paths of one video, by path."""
-        rows = self._rows_of("copies", f"{_COPIES} WHERE video = ? ORDER BY path", (row,))
-        return [Copy(*row) for row in rows]
+        found = self._rows_of("copies", f"{_COPIES} WHERE video = ? ORDER BY path", (row,))
+        return [Copy(*copy) for copy in found]
 
     def put_copy(self, copy: Copy) -> None:
         """Store a further path of a video."""
-        self._rows(
-            "INSERT OR REPLACE INTO copies (video, path, size, mtime_ns) VALUES (?, ?, ?, ?)",
-            (copy.video, copy.path, copy.size, copy.mtime_ns),
-        )
+        statement = "INSERT OR REPLACE INTO copies (video, path, size, mtime_ns) VALUES (?, ?, ?, ?)"
+        self._rows(statement, astuple(copy))
 
     def drop_copy(self, path: str) -> None:
         """Delete a further path."""
         self._rows("DELETE FROM copies WHERE path = ?", (path,))
 
     def move_paths(self, old: str, new: str) -> int:
-        """Replace a folder in all paths: videos, copies, roots, and removed videos.
-
-        Returns:
-            the number of files.
+        """Replace a folder in all paths: videos, copies, roots, and removed videos; returns the number of
+        files.
         """
         moved = 0
         for table in ("videos", "copies", "roots", "removed"):
@@ -134,10 +118,10 @@ def root_of(path: str, roots: Iterable[Root]) -> Root | None:
 
 
 def volume_of(folder: Path) -> str:
-    """A marker of the volume of a folder; constant while that volume is mounted there.
+    """A marker of the volume of a folder: the file system's id from ``statvfs``, else the device number.
 
-    It is the file system's id from ``statvfs``; where there is none, the device number. Some file systems get
-    another id with each mount, so a different marker alone proves nothing.
+    It is constant while that volume is mounted; some file systems get another one with each mount, so a
+    different marker alone proves nothing.
 
     Raises:
         OSError: the folder cannot be read.
@@ -148,14 +132,8 @@ def volume_of(folder: Path) -> str:
 
 
 def why_away(folder: Path, volume: str, held: Iterable[VideoRow]) -> str:
-    """Why a folder is away; empty where it is there.
-
-    A single file of its videos, found with its size, proves that it is there.
-
-    Args:
-        folder: a root.
-        volume: its marker; empty if unknown.
-        held: its videos.
+    """Why a root with a volume (empty if unknown) and videos is away; empty where it is there, which a single
+    one of these files, found with its size, proves.
     """
     try:
         with os.scandir(folder) as entries:

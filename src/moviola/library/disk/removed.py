@@ -12,17 +12,11 @@ from moviola.library.disk.schema import ADDED, CUES_OF
 
 __all__ = ["RemovedVideo", "RemovedVideos"]
 
-_TABLES = ("videos", "cues", *ADDED)
-
 
 @dataclass(frozen=True, slots=True)
 class RemovedVideo:
-    """A removed video.
-
-    Attributes:
-        row: its former row number.
-        video_id, path, hash: as they were.
-        since: time of removal, UTC, ``YYYY-MM-DD HH:MM:SS``.
+    """A removed video as it was, with its former row number; ``since`` is the time of its removal, UTC,
+    ``YYYY-MM-DD HH:MM:SS``.
     """
 
     row: int
@@ -44,17 +38,17 @@ class RemovedVideos(Database):
 
     def keep_removed(self, row: int) -> None:
         """Store the data of a video that is about to be removed."""
-        content = {}
-        for table in _TABLES:
-            names = self._columns_of(table)
-            of_video = {"videos": "row = ?", "cues": CUES_OF}.get(table, "video = ?")
-            rows = self._rows(f"SELECT {', '.join(names)} FROM {table} WHERE {of_video}", (row,))
-            content[table] = [dict(zip(names, values, strict=True)) for values in rows]
+        content = {table: self._rows_on(row, table) for table in ("videos", "cues", *ADDED)}
         (video,) = content["videos"]
-        self._rows(
-            "INSERT OR REPLACE INTO removed (row, video_id, path, hash, content) VALUES (?, ?, ?, ?, ?)",
-            (row, video["video_id"], video["path"], video["hash"], json.dumps(content)),
-        )
+        known = {name: video[name] for name in ("row", "video_id", "path", "hash")}
+        self._insert_row("removed", {**known, "content": json.dumps(content)})
+
+    def _rows_on(self, row: int, table: str) -> list[dict[str, Any]]:
+        """The rows of a table that belong to a video, by column."""
+        names = [name for (name,) in self._rows("SELECT name FROM pragma_table_info(?)", (table,))]
+        of_video = {"videos": "row = ?", "cues": CUES_OF}.get(table, "video = ?")
+        rows = self._rows(f"SELECT {', '.join(names)} FROM {table} WHERE {of_video}", (row,))
+        return [dict(zip(names, values, strict=True)) for values in rows]
 
     def removed_content(self, row: int) -> dict[str, list[dict[str, Any]]]:
         """What is known of a removed video: rows by table.
@@ -69,11 +63,8 @@ class RemovedVideos(Database):
         return content
 
     def bring_back(self, row: int, **changes: Any) -> int:
-        """Put a removed video in again, under a new row number, which it gives.
-
-        Args:
-            row: that it had.
-            changes: other values of its row in ``videos``.
+        """Put a removed video in again, with some other values of its row in ``videos``; returns its new row
+        number.
 
         Raises:
             NotFound: as of :meth:`removed_content`.
@@ -89,21 +80,13 @@ class RemovedVideos(Database):
             raise InvalidValue(
                 f"{video['video_id']}: {taken[0][0]} has its id or its file now; remove that one first"
             )
-        new = self._insert(*_insertion("videos", video))
+        new = self._insert_row("videos", video)
         for table, rows in content.items():
             for values in rows:
-                self._rows(*_insertion(table, {**values, "video": new}))
+                self._insert_row(table, {**values, "video": new})
         self._rows("DELETE FROM removed WHERE row = ?", (row,))
         return new
 
     def forget_removed(self) -> None:
-        """Nothing that was removed can be brought back any more."""
+        """Delete all that is kept of removed videos."""
         self._rows("DELETE FROM removed")
-
-    def _columns_of(self, table: str) -> list[str]:
-        return [name for (name,) in self._rows("SELECT name FROM pragma_table_info(?)", (table,))]
-
-
-def _insertion(table: str, values: dict[str, Any]) -> tuple[str, tuple[Any, ...]]:
-    marks = ", ".join("?" * len(values))
-    return f"INSERT INTO {table} ({', '.join(values)}) VALUES ({marks})", tuple(values.values())

@@ -27,12 +27,7 @@ def roots_in(catalogue: Catalogue) -> list[RootState]:
     roots = catalogue.roots()
     held = held_by(catalogue.videos(), roots)
     return [
-        RootState(
-            root.path,
-            root.patterns,
-            root.defaults,
-            len(held[root.path]),
-            why_away(Path(root.path), root.volume, held[root.path]),
-        )
+        RootState(path, root.patterns, root.defaults, len(own), why_away(Path(path), root.volume, own))
         for root in roots
+        for path, own in [(root.path, held[root.path])]
     ]

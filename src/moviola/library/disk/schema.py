@@ -49,8 +49,7 @@ CREATE TABLE IF NOT EXISTS captures (
 )
 """,
 }
-"""Tables on single videos that came later: a library that was built before has them from its next change on.
-"""
+"""Tables on single videos that came later: an older library has them from its next change on."""
 
 OF_LIBRARY = {
     # Folders that were indexed, and what lies mounted below them.
@@ -69,9 +68,10 @@ CREATE TABLE IF NOT EXISTS removed (
 }
 """The same on the library as a whole."""
 
-# FTS5 keeps the columns of a row in a table of its own, the second one as ``c1``, and has no index on them.
+# FTS5 keeps the columns of a row in a table of its own, the second one as ``c1``, and has no index on them:
+# the cues of one video would be found by reading those of all.
 CUES_BY_VIDEO = "CREATE INDEX IF NOT EXISTS cues_by_video ON cues_content (c1)"
-"""Index that came later, likewise: without it the cues of one video are found by reading those of all."""
+"""Index that came later, likewise."""
 
 CUES_OF = "rowid IN (SELECT id FROM cues_content WHERE c1 = ?)"
 """Condition on a row of ``cues``: that it is of a video."""

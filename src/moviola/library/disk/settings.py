@@ -28,9 +28,8 @@ _KINDS = {int: "a whole number", float: "a number", str: "a text"}
 class Settings:  # no model of pydantic's, whose import takes a tenth of a search from the command line
     """Settings that fix the content of a library. Encoder fields are empty where that evidence is off.
 
-    ``encoder_precision`` is the precision of the first frame features, for information: it may differ between
-    machines, since all precisions of an encoder agree to a cosine of .999
-    (:data:`moviola.compiled.module.LEAST_COSINE`); empty in older libraries.
+    ``encoder_precision`` is that of the first frame features, for information: all precisions of an encoder
+    agree to a cosine of .999 (:data:`moviola.compiled.module.LEAST_COSINE`); empty in older libraries.
 
     ``picture_dim`` is 0 where pictures are compared by the same features as texts: the encoder has no others,
     or the library is older than they are.
@@ -68,7 +67,11 @@ class Settings:  # no model of pydantic's, whose import takes a tenth of a searc
 
     def __post_init__(self) -> None:
         for one in fields(self):
-            self._require_type(one.name, type(one.default))
+            value, kind = getattr(self, one.name), type(one.default)
+            if kind is float and type(value) is int and abs(value) < _EXACT:  # 1 in a file means 1.0
+                object.__setattr__(self, one.name, float(value))
+            elif type(value) is not kind:
+                raise InvalidValue(f"{one.name} {value!r:.60}: must be {_KINDS[kind]}")
         for name in ("encoder_dim", "picture_dim", "sentence_dim"):
             if getattr(self, name) < 0:
                 raise InvalidValue(f"{name} {getattr(self, name)}: must be 0 or more")
@@ -77,26 +80,15 @@ class Settings:  # no model of pydantic's, whose import takes a tenth of a searc
                 raise InvalidValue(f"{name} {getattr(self, name)}: must be above 0, and {largest:g} at most")
         for name in ("stage1", "refiner"):
             if not _FOLDER_NAME.fullmatch(getattr(self, name)):
-                raise InvalidValue(
-                    f"{name} {getattr(self, name)!r:.60}: no name of a folder in models/{name}"
-                )
-        self._require_whole_frames()
-        self._require_usable()
-
-    def _require_type(self, name: str, kind: type) -> None:
-        value = getattr(self, name)
-        if kind is float and type(value) is int and abs(value) < _EXACT:  # 1 in a file means 1.0
-            object.__setattr__(self, name, float(value))
-        elif type(value) is not kind:
-            raise InvalidValue(f"{name} {value!r:.60}: must be {_KINDS[kind]}")
-
-    def _require_whole_frames(self) -> None:
+                value = getattr(self, name)
+                raise InvalidValue(f"{name} {value!r:.60}: no name of a folder in models/{name}")
         frames = self.frame_rate * self.segment_seconds
         if abs(frames - round(frames)) > 1e-9 or frames < 1:
             raise InvalidValue(
                 f"{self.segment_seconds} s at {self.frame_rate} frames/s is {frames} frames: "
                 "a segment must hold a whole number of frames"
             )
+        self._require_usable()
 
     def _require_usable(self) -> None:
         backends = backends_of(self.index)
@@ -156,11 +148,7 @@ class Settings:  # no model of pydantic's, whose import takes a tenth of a searc
             raise LibraryError(f"{path}: {error}; restore it from a copy") from error
 
     def require_same(self, folder: Path, wanted: Mapping[str, object]) -> None:
-        """Refuse values that differ from the settings.
-
-        Raises:
-            EncoderMismatch: the message names the first field that differs, with both values.
-        """
+        """Raise :class:`EncoderMismatch` where a value differs from the settings; it names both."""
         for key, value in wanted.items():
             stored = getattr(self, key)
             if stored != value:

@@ -35,12 +35,7 @@ _FINGERPRINTS = "timed_fingerprints"  # others, without times, were kept before
 
 
 class StillStore(LateDatabase):
-    """The small stills of a library.
-
-    Args:
-        folder: the library.
-        read_only: never write.
-    """
+    """The small stills and fingerprints of a library."""
 
     holds, remedy = "collection of stills", "delete it; answers stay the same"
     script, tables = _TABLES, ("stills", _FINGERPRINTS)
@@ -61,10 +56,8 @@ class StillStore(LateDatabase):
                 [(content, time, picture) for time, picture in stills],
             )
             if fingerprint is not None:
-                self._rows(
-                    f"INSERT OR REPLACE INTO {_FINGERPRINTS} VALUES (?, ?, ?)",
-                    (content, *_packed(fingerprint)),
-                )
+                packed = (content, *_packed(fingerprint))
+                self._rows(f"INSERT OR REPLACE INTO {_FINGERPRINTS} VALUES (?, ?, ?)", packed)
 
     def fingerprint(self, content: str) -> Fingerprint | None:
         """The fingerprint of some content; None where none is kept, or it is damaged."""
@@ -101,12 +94,9 @@ class StillStore(LateDatabase):
     def keep_only(self, contents: Collection[str]) -> None:
         """Delete the stills and fingerprints of all other content."""
         if self._is_there():
+            others, kept = "content NOT IN (SELECT value FROM json_each(?))", json.dumps([*contents])
             for table in self.tables:
-                if self._has(table):
-                    self._rows(
-                        f"DELETE FROM {table} WHERE content NOT IN (SELECT value FROM json_each(?))",
-                        (json.dumps([*contents]),),
-                    )
+                self._rows_of(table, f"DELETE FROM {table} WHERE {others}", (kept,))
             self._rows("VACUUM")
 
     def discard(self) -> None:

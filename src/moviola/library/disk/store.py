@@ -32,14 +32,13 @@ __all__ = ["LibraryStore"]
 
 
 class LibraryStore:
-    """A library folder. Opening is cheap: encoders and models are loaded when first needed.
-
-    Reading is safe for threads.
+    """A library folder. Opening is cheap: encoders and models are loaded when first needed. Reading is safe
+    for threads.
 
     Args:
         folder: the library; created by the first writer if an encoder is given and nothing is there.
-        encoder: name of the visual encoder (``"demo"``, a hub id, a folder), ``"none"`` for a library of
-            subtitles alone, or None for the library's own.
+        encoder: name of the visual encoder (``"demo"``, a hub id, a folder), ``"none"`` for subtitles alone,
+            or None for the library's own.
         sentence_encoder: the same for subtitles; in a new library None means MiniLM.
         segment_seconds: length of the indexed segments (tau_S of SPR) of a new library, 4 by default; a whole
             number of frames. For an existing one, the value that it must have.
@@ -85,12 +84,11 @@ class LibraryStore:
         exists = _holds_library(self.folder)
         if not exists:
             _refuse_to_create(self.folder, encoder, read_only)
-            _create(
-                self.folder,
-                settings_of_new_library(
-                    str(encoder), sentence_encoder, chosen, device=device, precision=precision
-                ),
-            )
+            new = settings_of_new_library(str(encoder), sentence_encoder, chosen, device, precision)
+            self.folder.mkdir(parents=True, exist_ok=True)
+            # The settings are written last: a folder without them is not yet a library.
+            Catalogue.create(self.folder)
+            new.write(self.folder)
         self._settings_changed = (self.folder / SETTINGS_FILE).stat().st_mtime_ns
         self.settings = Settings.read(self.folder)
         self.encoders = LibraryEncoders(self.folder, self.settings, device, precision, resident)
@@ -155,14 +153,9 @@ class LibraryStore:
                 ) from error
 
     def require_in_place(self) -> None:
-        """Refuse to go on where the library's folder is no longer the one that was opened.
-
-        The catalogue of an unplugged drive may stay open and take rows, while features would be written to
-        whatever is at the path now.
-
-        Raises:
-            LibraryError: the folder is gone, or another one is at its path.
-        """
+        """Raise :class:`LibraryError` where the library's folder is no longer the one that was opened."""
+        # The catalogue of an unplugged drive may stay open and take rows, while features would be written to
+        # whatever is at the path now.
         if _identity(self.folder) != self._place:
             raise LibraryError(
                 f"{self.folder}: no longer the folder that was opened; was its drive unplugged? Finished "
@@ -201,9 +194,9 @@ class LibraryStore:
     def searchable(self) -> VideoTable:
         """The searchable videos as catalogue rows, by row number."""
         table = read_video_table(self._table, self.catalogue.generation)
-        if table is not None:
-            return table
-        return VideoTable.of(video for video in self.catalogue.videos() if video.state != "refused")
+        if table is None:
+            table = VideoTable.of(video for video in self.catalogue.videos() if video.state != "refused")
+        return table
 
     def _publish_videos(self) -> None:
         with self.catalogue.snapshot():
@@ -216,28 +209,19 @@ class LibraryStore:
         return self.folder / "cache" / "videos.table"
 
     def features_of(self, videos: VideoTable, *, pictures: bool = False) -> VideoFeatures:
-        """Features of the given videos that have frames; by rising row number.
-
-        Args:
-            videos: the videos.
-            pictures: append the features of likeness to those for texts, in one row.
+        """Features of the given videos that have frames, by rising row number; with ``pictures`` the features
+        of likeness follow those for texts in each row.
         """
-        seen = videos.with_frames
+        seen, dim = videos.with_frames, self.settings.sentence_dim
         rows = videos.rows[seen]
-        subtitles = FeatureRows(
-            self.settings.sentence_dim, rows, lambda row: self._subtitle_rows(videos[row])
-        )
+        columns = slice(None if pictures else self.settings.encoder_dim)
         return VideoFeatures(
             video_ids=videos.ids(seen),
             durations=videos.durations[seen],
             clip_seconds=1 / self.settings.frame_rate,
             counts=videos.frames[seen, 2],
-            visual=FeatureRows.stored(
-                self.frame_features,
-                videos.extents(seen),
-                slice(None if pictures else self.settings.encoder_dim),
-            ),
-            subtitles=subtitles if self.settings.sentence_dim else None,
+            visual=FeatureRows.stored(self.frame_features, videos.extents(seen), columns),
+            subtitles=FeatureRows(dim, rows, lambda row: self._subtitle_rows(videos[row])) if dim else None,
             keys=rows,
             cache=self.cache,
             shots=_ShotStarts(self.catalogue),
@@ -255,10 +239,8 @@ class LibraryStore:
         return normalised(self.cue_features.checked(video.cues))
 
     def _subtitle_rows(self, video: VideoRow) -> NDArray[np.float16]:
-        """Speech during each frame of a video, (n, d) float16, one row per frame.
-
-        The mean of the normalised sentence vectors of the subtitles, or recognised speech, that touch the
-        frame's time; zeros where nobody speaks.
+        """Speech during each frame of a video, (n, d) float16: the mean of the normalised sentence vectors of
+        the subtitles, or recognised speech, that touch the frame's time; zeros where nobody speaks.
         """
         assert video.frames is not None
         rate = self.settings.frame_rate
@@ -286,9 +268,8 @@ class _ShotStarts:
     def __call__(self, rows: Sequence[int]) -> list[NDArray[np.float64]]:
         if missing := {row for row in rows if row not in self._known}:
             shots = self._catalogue.shots_of(missing)
-            self._known |= {
-                row: np.array([shot.start for shot in shots.get(row, ())], np.float64) for row in missing
-            }
+            for row in missing:
+                self._known[row] = np.array([shot.start for shot in shots.get(row, ())], np.float64)
         return [self._known[row] for row in rows]
 
 
@@ -303,11 +284,6 @@ def _require_unicode(folder: Path) -> None:
 
 
 def _holds_library(folder: Path) -> bool:
-    """Whether a library is in a folder.
-
-    Raises:
-        LibraryError: the folder cannot be examined.
-    """
     try:
         return (folder / SETTINGS_FILE).is_file()
     except OSError as error:
@@ -318,25 +294,17 @@ def _holds_library(folder: Path) -> bool:
 
 
 def _refuse_to_create(folder: Path, encoder: str | None, read_only: bool) -> None:
-    if folder.exists() and not (folder.is_dir() and _is_blank(folder)):
+    # A process killed while it created a library leaves a catalogue, and drafts.
+    if folder.exists() and not (
+        folder.is_dir()
+        and all(p.name.startswith(CATALOGUE_FILE) or p.suffix == ".tmp" for p in folder.iterdir())
+    ):
         raise NotFound(f"{folder}: not a moviola library (no {SETTINGS_FILE}); name an empty folder")
     if read_only or encoder is None:
         raise NotFound(
             f"{folder}: no library there; `moviola index FOLDER --library {folder} --encoder NAME` makes one "
             "(`moviola models list` shows the encoders on this machine)"
         )
-
-
-def _is_blank(folder: Path) -> bool:
-    """Whether a folder is empty, or left by a process killed while it created a library."""
-    return all(p.name.startswith(CATALOGUE_FILE) or p.suffix == ".tmp" for p in folder.iterdir())
-
-
-def _create(folder: Path, settings: Settings) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    # The settings are written last: a folder without them is not yet a library.
-    Catalogue.create(folder)
-    settings.write(folder)
 
 
 def _identity(folder: Path) -> tuple[int, int] | None:

@@ -34,15 +34,7 @@ def backup_folder(library: Path, format_version: int) -> Path:
 
 
 def upgraded(library: Path, catalogue: Catalogue, settings: Settings) -> Settings:
-    """Upgrade a library to the present format; under its write lock.
-
-    Args:
-        library: its folder.
-        catalogue: its catalogue.
-        settings: of an earlier format.
-
-    Returns:
-        the settings to write.
+    """Upgrade a library with settings of an earlier format, under its write lock; returns the present ones.
 
     Raises:
         InvalidValue, LibraryError: the backup cannot be written; the library is as it was.

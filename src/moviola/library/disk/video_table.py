@@ -37,7 +37,7 @@ Made = TypeVar("Made")
 
 @dataclass(frozen=True, eq=False)
 class _MadeOfRows(Sequence[Made]):
-    """What a function makes of each of some rows (n, ...), made when read."""
+    """Values made of rows (n, ...) when read."""
 
     rows: NDArray[Any]
     make: Callable[[Any], Made]
@@ -119,9 +119,9 @@ class VideoTable(Mapping[int, VideoRow]):
         )
         size, mtime_ns, width, height = self.numbers[place].tolist()
         return VideoRow(
-            row=int(self.rows[place]), video_id=video_id, path=path, size=size, mtime_ns=mtime_ns, hash=hash_,
-            sidecars=sidecars, state=state, error=error, duration=float(self.durations[place]), width=width,
-            height=height, codec=codec, frames=_extent(self.frames[place]), cues=_extent(self.cues[place]),
+            int(self.rows[place]), video_id, path, size, mtime_ns, hash_, sidecars, state, error,
+            float(self.durations[place]), width, height, codec,
+            _extent(self.frames[place]), _extent(self.cues[place]),
         )  # fmt: skip
 
     @cached_property

@@ -25,7 +25,6 @@ from moviola.library.ingest.plan import FoundFile, Plan, only_renamed
 from moviola.library.ingest.reading import Listening, Readers, ReadingRun, replace_subtitles
 from moviola.library.ingest.report import IngestProgress, IngestReport
 from moviola.library.ingest.workers import Workers
-from moviola.types import several
 
 if TYPE_CHECKING:
     from moviola.library.ingest.frame_features import Refused
@@ -38,25 +37,25 @@ Progress = Callable[[IngestProgress], None]
 
 
 def _report_on(plan: Plan) -> IngestReport:
-    """Counts before indexing starts."""
+    """The report before indexing starts."""
+
+    def ids(videos: Iterable[VideoRow]) -> list[str]:
+        return [video.video_id for video in videos]
+
     return IngestReport(
-        unchanged=[video.video_id for video in plan.unchanged],
-        missing=[video.video_id for video in plan.missing],
-        left_out=[video.video_id for video in plan.left_out],
-        away=[video.video_id for video in plan.away],
-        offline={printable(path): reason for path, reason in plan.offline.items()},
-        ignored=[printable(path) for path in plan.ignored],
-        excluded=list(plan.excluded),
-        waiting=[printable(path) for path in plan.waiting],
-        refused=dict(plan.refused),
-    )
+        unchanged=ids(plan.unchanged), missing=ids(plan.missing), left_out=ids(plan.left_out),
+        away=ids(plan.away), offline={printable(path): reason for path, reason in plan.offline.items()},
+        ignored=[*map(printable, plan.ignored)], excluded=[*plan.excluded],
+        waiting=[*map(printable, plan.waiting)], refused={**plan.refused},
+    )  # fmt: skip
 
 
 class Indexer:
     """Writes to a library; every method takes its write lock.
 
-    Args:
-        store: the library, not opened read-only.
+    Raises:
+        InvalidValue: by every method, where the library was opened read-only.
+        LibraryLocked: likewise, where another process is writing.
     """
 
     def __init__(self, store: LibraryStore) -> None:
@@ -88,14 +87,13 @@ class Indexer:
         or unfit file is reported and does not stop the others.
 
         Args:
-            sources: video files or folders.
             prune: remove videos of these folders whose file is gone, or that are left out now (else they are
                 only reported); :meth:`restore` brings them back. Never those of a folder that is away:
                 unmounted, empty where it was not, or with another volume in its place.
-            confirm: called with ids and their number before pruning removes more than one video and more than
-                a tenth of the library; None: nothing is removed then.
-            exclude: patterns of files to leave out, as in ``.gitignore``; replaces earlier ones; None: keeps
-                them. Files ``.moviolaignore`` add to them.
+            confirm: called with ids and the number of videos before pruning removes more than one and more
+                than a tenth of the library; None: nothing is removed then.
+            exclude: patterns of files to leave out, as in ``.gitignore``, besides files ``.moviolaignore``;
+                None: the earlier ones.
             default_excludes: leave out :data:`moviola.library.ingest.ignore_patterns.DEFAULTS` and folders
                 with a file ``.nomedia``; None: as before, which is True at first.
             settled: whether a new or changed file is complete, by its path and status; others wait for
@@ -110,20 +108,19 @@ class Indexer:
                 without such a track are reported; ``"all"``; None or ``"default"``: the one that players
                 choose by the file's flags.
             speech_language: spoken language (ISO 639); None: detected.
-            workers: processes that encode and read: None: this one; a number: processes of this machine,
-                which share its cores; ``"ray://host:port"``: the machines of a Ray cluster, which see the
-                videos by the same paths. Only this process writes; see :mod:`moviola.library.ingest.workers`.
-            every_frame: encode all frames, also those that repeat an earlier one
+            workers: what encodes and reads: None: this process; a number of processes, which share this
+                machine's cores; ``"ray://host:port"``: a Ray cluster, whose machines see the videos by the
+                same paths. Only this process writes; see :mod:`moviola.library.ingest.workers`.
+            every_frame: also encode frames that repeat an earlier one
                 (:mod:`moviola.library.ingest.repeats`).
             stills: keep a small still of each segment, some 1.4 kB, to show when its file is away.
             progress: called as work goes on; with workers, when a video is done.
 
         Raises:
-            InvalidValue: no source given, opened read-only, invalid workers, track, language or pattern.
+            InvalidValue: no source given, invalid workers, track, language or pattern.
             MissingDependency, MissingModel: a reader that was named, or Ray, is not on this machine.
             WorkersError: the cluster cannot be reached, or a node of it cannot do the work.
             NotFound: a source does not exist.
-            LibraryLocked: another process is writing.
         """
         from moviola.library.ingest.scan import make_plan
 
@@ -136,15 +133,10 @@ class Indexer:
         with self._store.writing(), chosen as pool:
             catalogue = self._store.catalogue
             plan = make_plan(
-                [Path(source) for source in sources],
-                catalogue.videos(),
-                roots=catalogue.roots(),
-                copies=catalogue.copies(),
-                removed=catalogue.removed(),
-                exclude=exclude,
-                default_excludes=default_excludes,
-                settled=settled,
-            )
+                [Path(source) for source in sources], catalogue.videos(), roots=catalogue.roots(),
+                copies=catalogue.copies(), removed=catalogue.removed(), exclude=exclude,
+                default_excludes=default_excludes, settled=settled,
+            )  # fmt: skip
             report = _report_on(plan)
             follow(self._store, plan, report)
             if prune:
@@ -166,43 +158,31 @@ class Indexer:
         return report
 
     def remove(self, video_ids: Iterable[str], *, for_good: bool = False) -> list[str]:
-        """Remove videos (their files are not touched); all or none.
-
-        Args:
-            video_ids: of the videos.
-            for_good: keep nothing for :meth:`restore`, since the stored data are damaged.
+        """Remove videos (their files are not touched); all or none; ``for_good`` keeps nothing for
+        :meth:`restore`, since the stored data are damaged.
 
         Raises:
             NotFound: an id is unknown.
-            InvalidValue: the library was opened read-only.
-            LibraryLocked: another process is writing.
         """
+        catalogue = self._store.catalogue
         with self._store.writing():
-            videos = [
-                self._store.catalogue.video(video_id)
-                for video_id in dict.fromkeys(several("video_ids", video_ids))
-            ]
-            self._drop(videos, for_good=for_good)
+            videos = catalogue.listed(video_ids)
+            with catalogue.transaction():
+                for video in videos:
+                    if for_good:
+                        catalogue.drop(video.row)
+                    else:
+                        catalogue.take_out(video)
             self._publish_changes()
         return [video.video_id for video in videos]
-
-    def _drop(self, videos: Iterable[VideoRow], *, for_good: bool = False) -> None:
-        catalogue = self._store.catalogue
-        with catalogue.transaction():
-            for video in videos:
-                if for_good:
-                    catalogue.drop(video.row)
-                else:
-                    catalogue.take_out(video)
 
     def restore(self, video_ids: Iterable[str]) -> list[str]:
         """Restore videos that were removed since the last compaction; all or none, without encoding.
 
         Raises:
             NotFound: no video of that id was removed.
-            InvalidValue: its id or its file belongs to another video now, or opened read-only.
+            InvalidValue: its id or its file belongs to another video now.
             LibraryError: its features are damaged.
-            LibraryLocked: another process is writing.
         """
         with self._store.writing():
             restored = restore(self._store, video_ids)
@@ -214,8 +194,6 @@ class Indexer:
 
         Raises:
             NotFound: the folder is no root.
-            InvalidValue: opened read-only.
-            LibraryLocked: another process is writing.
         """
         with self._store.writing():
             removed = forget_root(self._store, Path(root))
@@ -228,20 +206,12 @@ class Indexer:
         publish_names(self._store, encode=False)
 
     def move(self, old: str | PathLike[str], new: str | PathLike[str], *, check: bool = True) -> int:
-        """Replace the path of a folder; nothing is read or encoded.
-
-        Args:
-            old: the former path; need not exist any more.
-            new: its present path.
-            check: refuse a new folder that has none of the files.
-
-        Returns:
-            the number of files.
+        """Replace the path of a folder, which need not exist any more; nothing is read or encoded. ``check``
+        refuses a new folder that has none of the files. Returns their number.
 
         Raises:
             NotFound: the library has nothing in the old folder, or none of its files is in the new one.
-            InvalidValue: another video's file is at one of the new paths, or opened read-only.
-            LibraryLocked: another process is writing.
+            InvalidValue: another video's file is at one of the new paths.
         """
         with self._store.writing():
             moved = move_root(self._store, Path(old), Path(new), check=check)
@@ -257,11 +227,14 @@ class Indexer:
         """Remove videos, unless they are many and the removal is not confirmed."""
         if not videos:
             return
-        ids, total = [video.video_id for video in videos], len(self._store.catalogue.videos())
+        catalogue = self._store.catalogue
+        ids, total = [video.video_id for video in videos], len(catalogue.videos())
         if len(ids) > max(1, total / 10) and not (confirm is not None and confirm(ids, total)):
             report.not_pruned = f"{len(ids)} of {total} videos would be taken out, more than a tenth"
             return
-        self._drop(videos)
+        with catalogue.transaction():
+            for video in videos:
+                catalogue.take_out(video)
         report.removed += ids
         report.missing, report.left_out = [], []
 
@@ -374,12 +347,11 @@ class Indexer:
             force: accept a model that does not record its training data.
 
         Raises:
-            InvalidValue: nothing to change, opened read-only, a model of another kind, or one that does not
-                record its training data.
+            InvalidValue: nothing to change, a model of another kind, or one that does not record its training
+                data.
             EncoderMismatch: a model trained on another encoder, frame rate or segment length.
             NotFound, DataError: a model's folder is missing or damaged.
             LibraryError: the library has no visual encoder.
-            LibraryLocked: another process is writing.
         """
         folder, settings = self._store.folder, self._store.settings
         given = {"stage1": stage1, "refiner": refiner}
@@ -396,23 +368,18 @@ class Indexer:
             changes: dict[str, Any] = {key: "" for role in chosen for key in (role, f"{role}_revision")}
             for role, source in trained.items():
                 changes |= copy_into(folder, role, source)
-            settings = replace(self._store.settings, **changes)
-            settings.write(folder)
-            self._store.adopt(settings)
-            discard_others(folder, settings)
+            self._choose(replace(self._store.settings, **changes))
+            discard_others(folder, self._store.settings)
             self.publish()
 
     def use_index(self, kind: str) -> None:
-        """Choose the type of index for segments and cues; it is built at once.
-
-        Args:
-            kind: a name in :data:`moviola.index.BACKENDS`, ``"auto"`` (by the number of segments), or the
-                address of a Milvus server, ``"milvus://HOST:PORT/COLLECTION"``.
+        """Choose the type of index for segments and cues, which is built at once: a name in
+        :data:`moviola.index.BACKENDS`, ``"auto"`` (by the number of segments), or the address of a Milvus
+        server, ``"milvus://HOST:PORT/COLLECTION"``.
 
         Raises:
-            InvalidValue: an unknown type, no address, or opened read-only.
+            InvalidValue: an unknown type, or no address.
             IndexServerError: the server does not answer; the library stays as it is.
-            LibraryLocked: another process is writing.
         """
         with self._store.writing():
             before = self._store.settings
@@ -428,18 +395,15 @@ class Indexer:
         self._store.adopt(settings)
 
     def tune_index(self) -> list[Trial]:
-        """Measure how far searches must look to find 99 % of the exact answers, and store that setting.
-
-        Measured on segments of this library and on two hundred text queries. An index keeps the setting until
-        it is measured again, or gets another type.
+        """Measure how far searches must look to find 99 % of the exact answers, on segments of this library
+        and on two hundred text queries. An index keeps that setting until it is measured again, or gets
+        another type.
 
         Returns:
             the settings that were tried; empty where the type of the index has none.
 
         Raises:
-            InvalidValue: opened read-only.
             LibraryError: the library has no visual encoder, or is empty.
-            LibraryLocked: another process is writing.
         """
         with self._store.writing():
             publish_indexes(self._store)
@@ -454,9 +418,8 @@ class Indexer:
         }
 
     def publish(self) -> None:
-        """Update what is derived from videos and models: indexes and the cache.
-
-        Under the write lock, which every other method takes itself.
+        """Update what is derived from videos and models, indexes and the cache, under the write lock, which
+        this method does not take.
         """
         store = self._store
         store.require_in_place()

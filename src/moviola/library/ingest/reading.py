@@ -68,9 +68,10 @@ class Listening:
 
         if track not in (None, "default", "all"):
             track = str(require_track_choice(str(track)))
-        if language is not None and not (spoken := language_of(language)):
+        spoken = None if language is None else language_of(language)
+        if language is not None and not spoken:
             raise InvalidValue(f"speech language {language!r}: give an ISO 639 code, such as de")
-        return cls(track or "default", spoken if language is not None else None)
+        return cls(track or "default", spoken)
 
     def noted(self, revision: str) -> str:
         """A reader's revision as a library records it, followed by these options."""
@@ -111,37 +112,29 @@ class Readers:
         device: str,
         listening: Listening = AS_PLAYED,
     ) -> Readers:
-        """Readers from options.
-
-        Args:
-            ocr: whether text in pictures is read; None: in all but small ones, or in all by a named reader.
-            ocr_reader: name of its reader; None: the packaged one.
-            speech: name of the reader of speech; None or ``"none"``: nobody.
-            device: handed to it.
-            listening: how.
+        """Readers from options of :meth:`moviola.library.Indexer.index`; ``"none"`` reads no speech, too.
 
         Raises:
             MissingDependency: packages of a named reader are not installed.
             MissingModel: its model is not on this machine.
         """
-        text = None if ocr is False else load_text_reader(ocr_reader or OFFLINE_TEXT)
-        hears = None
+        text = hears = None
+        named: list[CueKind] = []
+        if ocr is not False:
+            text = load_text_reader(ocr_reader or OFFLINE_TEXT)
+            named += ["text"] if ocr or ocr_reader else []
         if speech not in (None, NONE):
             hears = load_speech_reader(str(speech), device=device, language=listening.language)
-        named = bool(ocr or ocr_reader)
-        requested: dict[CueKind, bool] = {"text": text is not None and named, "speech": hears is not None}
-        return cls(text, hears, [kind for kind, wanted in requested.items() if wanted], listening)
+            named.append("speech")
+        return cls(text, hears, named, listening)
 
 
 @dataclass(frozen=True, slots=True)
 class ReadingRun:
-    """One run of the readers over a library; under its write lock.
+    """One run of the readers over a library, by this process or workers; under its write lock.
 
-    Attributes:
-        store: the library.
-        report: filled with what was read, and with problems.
-        progress: called as work goes on; with workers, when a video is done.
-        workers: processes that read; None: this one.
+    ``report`` gets what was read, and problems; ``progress`` is called as work goes on, by workers when a
+    video is done.
     """
 
     store: LibraryStore
@@ -154,28 +147,24 @@ class ReadingRun:
         chosen: dict[CueKind, Reader | None] = {"text": readers.text, "speech": readers.speech}
         for kind, reader in chosen.items():
             if reader is not None:
-                named = kind in readers.named
                 waiting = [
                     video
                     for video in self.store.searchable().values()
-                    if video.video_id in videos
-                    and self._lacks(video, kind, reader.id, readers.listening, again=named)
+                    if video.video_id in videos and self._lacks(video, kind, reader.id, readers)
                 ]
-                if kind == "text" and not named:
+                if kind == "text" and kind not in readers.named:
                     waiting = self._legible(waiting)
                 if waiting:
                     self._read_all(kind, reader, readers.listening, waiting)
 
-    def _lacks(
-        self, video: VideoRow, kind: CueKind, reader: str, listening: Listening, *, again: bool
-    ) -> bool:
+    def _lacks(self, video: VideoRow, kind: CueKind, reader: str, readers: Readers) -> bool:
         if kind == "speech" and any(cue.kind == "subtitle" for cue in self.store.catalogue.cues(video.row)):
             return False
         reading = self.store.catalogue.readings(video.row).get(kind)
         if reading is None:
             return True
-        otherwise = kind == "speech" and not listening.same(reading.revision)
-        return again and (reading.reader != reader or otherwise)
+        otherwise = kind == "speech" and not readers.listening.same(reading.revision)
+        return kind in readers.named and (reading.reader != reader or otherwise)
 
     def _legible(self, videos: Sequence[VideoRow]) -> list[VideoRow]:
         """Videos without those of small pictures, which are reported."""
@@ -223,7 +212,10 @@ class ReadingRun:
             yield UnreadableMedia(video.path, found.reason) if isinstance(found, Lost) else found
 
     def _to_read(self, video: VideoRow) -> _ToRead:
-        return _ToRead(Path(video.path), video.duration, _shots(self.store, video))
+        # One shot for all of it where they are unknown.
+        starts = [shot.start for shot in self.store.catalogue.shots(video.row)] or [0.0]
+        shots = [Span(start, end) for start, end in pairwise([*starts, video.duration]) if end > start]
+        return _ToRead(Path(video.path), video.duration, shots)
 
 
 Found = tuple[list[Cue], str]
@@ -240,14 +232,7 @@ class _ToRead:
 
 
 class VideoReader:
-    """Runs a reader over videos. Pickled for another process, it opens its own reader there.
-
-    Args:
-        kind: of the cues.
-        reader: the reader's name.
-        device: of the reader, where it has a choice.
-        listening: options of reading speech.
-    """
+    """Runs a reader over videos. Pickled for another process, it opens its own reader there."""
 
     def __init__(self, kind: CueKind, reader: Reader, device: str, listening: Listening = AS_PLAYED) -> None:
         self.kind, self._reader, self._device, self._listening = kind, reader, device, listening
@@ -272,11 +257,8 @@ class VideoReader:
     def read(
         self, video: _ToRead, on_seconds: Callable[[float], None] = lambda _: None
     ) -> Found | MediaError:
-        """Cues of a video; the error where the file cannot be read any more.
-
-        Args:
-            video: the video to read.
-            on_seconds: called with the number of seconds that are read.
+        """Cues of a video; the error where the file cannot be read any more. ``on_seconds`` is called with
+        the number of seconds that are read.
         """
         from moviola.library.ingest.screen_text import read_text
         from moviola.library.ingest.speech import read_speech
@@ -304,12 +286,6 @@ def _reopened(kind: CueKind, reader_id: str, revision: str, device: str, listeni
     return VideoReader(kind, reader, device, listening)
 
 
-def _shots(store: LibraryStore, video: VideoRow) -> list[Span]:
-    """The shots of a video; one for all of it where they are unknown."""
-    starts = [shot.start for shot in store.catalogue.shots(video.row)] or [0.0]
-    return [Span(start, end) for start, end in pairwise([*starts, video.duration]) if end > start]
-
-
 def _commit(store: LibraryStore, video: VideoRow, cues: Sequence[Cue], reading: Reading) -> None:
     """Replace the cues of a kind in a video."""
     catalogue = store.catalogue
@@ -326,13 +302,8 @@ def _commit(store: LibraryStore, video: VideoRow, cues: Sequence[Cue], reading: 
 def replace_subtitles(
     store: LibraryStore, video: VideoRow, fresh: VideoRow, subtitles: Sequence[Cue]
 ) -> None:
-    """Replace the subtitles of a video; they displace recognised speech, text in pictures stays.
-
-    Args:
-        store: the library.
-        video: as the catalogue has it.
-        fresh: the video as it will be stored.
-        subtitles: in order of time.
+    """Replace the subtitles of a video, as the catalogue has it and as it will be stored; they displace
+    recognised speech, text in pictures stays.
     """
     gone: CueKind = "speech" if subtitles else "subtitle"
     others = [cue for cue in store.catalogue.cues(video.row) if cue.kind not in ("subtitle", gone)]

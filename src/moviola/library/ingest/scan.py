@@ -14,16 +14,7 @@ from pathlib import Path
 from moviola.errors import MediaError, NotFound, UnreadableMedia, printable
 from moviola.files.presence import is_folder, is_gone
 from moviola.library.disk.catalogue import VideoRow
-from moviola.library.disk.places import (
-    Copy,
-    Root,
-    held_by,
-    is_below,
-    is_there,
-    root_of,
-    volume_of,
-    why_away,
-)
+from moviola.library.disk.places import Copy, Root, held_by, is_below, is_there, root_of, volume_of, why_away
 from moviola.library.disk.removed import RemovedVideo
 from moviola.library.ingest.ignore_patterns import LeavingOut
 from moviola.library.ingest.plan import FoundFile, Plan
@@ -51,17 +42,10 @@ def make_plan(
     A file is unchanged while its path, size, modification time and sidecars are; otherwise its content
     decides: known content at a new path was moved if the old path is gone, and is a copy if not. The hash
     reads only pieces of a file, so copies are compared byte by byte, and a file that was incomplete
-    (``partial``) counts as changed in any case. Refused files are tried again. Nothing is removed here. Files
-    of a folder that are no videos by their suffix are ``ignored``; a file that is named itself is always
-    tried.
+    (``partial``) counts as changed in any case. Refused files are tried again. Nothing is removed here. A
+    file that is named itself is always tried, whatever its suffix.
 
-    Args:
-        sources: files and folders.
-        known: videos of the library.
-        roots, copies, removed: the library's folders, further paths of its videos, and what can be restored.
-        exclude: patterns for the folders, replacing earlier ones; None: the earlier ones.
-        default_excludes: whether the defaults apply, likewise.
-        settled: whether a new or changed file is complete, by its path and status; None: all are.
+    Options are those of :meth:`moviola.library.Indexer.index`; the rest is what the catalogue knows.
 
     Raises:
         NotFound: a source does not exist, and the library has nothing of it.
@@ -71,16 +55,15 @@ def make_plan(
     folders = []
     for source in sources:
         root = _resolved(source)
+        there = os.path.lexists(root)
         if is_folder(root):
             if planner.enter(root, exclude, default_excludes):
                 folders.append(root)
-        elif os.path.lexists(root):
-            planner.look_at(root, Path(root.name))
-        elif planner.lacks(gone := os.path.realpath(source)):
+        elif not there and planner.lacks(gone := os.path.realpath(source)):
             folders.append(Path(gone))
-        elif is_gone(root):
+        elif not there and is_gone(root):
             raise NotFound(f"{printable(source)}: no such file or folder")
-        else:  # it cannot be examined, and is reported
+        else:  # where it cannot be examined, it is reported
             planner.look_at(root, Path(root.name))
     planner.decide()
     planner.find_missing(folders)
@@ -97,16 +80,8 @@ def _resolved(path: Path) -> Path:
 
 @dataclass(slots=True)
 class _Seen:
-    """A file that was examined.
-
-    Attributes:
-        path: without links.
-        name: its path below the source.
-        status: of the file.
-        sidecars: signature of the subtitle files beside it.
-        hash: of its content.
-        known: the catalogue's video of its path.
-        copy: the catalogue's further path of a video, if it is one.
+    """A file that was examined: its path without links and below the source, the signature of the subtitle
+    files beside it, the hash of its content, and what the catalogue has of its path.
     """
 
     path: Path
@@ -118,9 +93,8 @@ class _Seen:
     copy: Copy | None
 
     def found(self, video_id: str) -> FoundFile:
-        return FoundFile(
-            self.path, video_id, self.status.st_size, _changed(self.status), self.hash, self.sidecars
-        )
+        size, changed = self.status.st_size, _changed(self.status)
+        return FoundFile(self.path, video_id, size, changed, self.hash, self.sidecars)
 
 
 class _Planner:
@@ -185,18 +159,21 @@ class _Planner:
 
     def _why_away(self, path: str) -> str:
         """Why a folder is away, judged by its own videos, not by those of roots below it."""
-        root = self._roots.get(path)
+        videos, root = self._by_path.values(), self._roots.get(path)
         if root is None:
-            own = [video for video in self._by_path.values() if is_below(video.path, path)]
-            return why_away(Path(path), "", own)
-        own = held_by(self._by_path.values(), list(self._roots.values()))[path]
-        return why_away(Path(path), root.volume, own)
+            return why_away(Path(path), "", [video for video in videos if is_below(video.path, path)])
+        return why_away(Path(path), root.volume, held_by(videos, [*self._roots.values()])[path])
 
     def _look_into(self, folder: Path, root: Root) -> None:
+
+        def note_unreadable(error: OSError) -> None:
+            name = printable(error.filename)
+            self.plan.refused[name] = f"{name}: cannot be read ({error.strerror}); skipped"
+
         walker = LeavingOut(folder, root.patterns, defaults=root.defaults)
         device = folder.stat().st_dev
         mounted: dict[int, Path] = {}
-        for path in sorted(walker.walk(self._note_unreadable)):
+        for path in sorted(walker.walk(note_unreadable)):
             suffix = path.suffix.lower()
             if suffix in VIDEO_SUFFIXES:
                 resolved = _resolved(path)
@@ -210,16 +187,11 @@ class _Planner:
         self.plan.excluded += [*map(printable, (*walker.folders, *videos))]
         self._leaving_out.append(walker)
         for path in mounted.values():
-            place = _mount_of(path)
+            place = next(above for above in path.parents if above.is_mount())
             if str(place) not in self._roots:
                 below = Root(str(place), volume_of(place), root.patterns, root.defaults)
                 self._roots[below.path] = below
                 self.plan.roots.append(below)
-
-    def _note_unreadable(self, error: OSError) -> None:
-        """A folder that cannot be listed."""
-        folder = printable(error.filename)
-        self.plan.refused[folder] = f"{folder}: cannot be read ({error.strerror}); skipped"
 
     # -- files -----------------------------------------------------------------------------------------
 
@@ -236,11 +208,8 @@ class _Planner:
             names = self._names_with_subtitles(path.parent)
             beside = _signature(sidecars(path, names)) if names else ""
             now = (status.st_size, _changed(status))
-            if (
-                known
-                and known.state != "refused"
-                and (*now, beside) == (known.size, known.mtime_ns, known.sidecars)
-            ):
+            before = (known.size, known.mtime_ns, known.sidecars) if known else ()
+            if known and known.state != "refused" and (*now, beside) == before:
                 self.plan.unchanged.append(known)
                 self._seen[text] = _Seen(path, name, status, beside, known.hash, known, None)
                 return
@@ -260,7 +229,11 @@ class _Planner:
     def decide(self) -> None:
         """Sort the files into the plan, once all were examined."""
         seen = [one for one in self._seen.values() if one]
-        at_home = {one.known.row: one for one in seen if one.known and _is_same(one.known, one)}
+        at_home = {
+            one.known.row: one
+            for one in seen
+            if one.known and one.known.hash == one.hash and one.known.state != "refused"
+        }
         unchanged = {video.row for video in self.plan.unchanged}
         for row, one in at_home.items():
             if row not in unchanged:
@@ -271,8 +244,7 @@ class _Planner:
             video = self._by_row[row]
             self._go_on(video, one)
             self._overwrites(one, moving)
-            root = root_of(video.path, self._roots.values())
-            if root is not None and self._away(root.path):
+            if self._root_away(video.path):
                 self.plan.kept_paths.append(Copy(row, video.path, video.size, video.mtime_ns))
         places = {row: one.path for row, one in moving.items()}
         settled = {id(one) for one in moving.values()}
@@ -300,7 +272,8 @@ class _Planner:
     def _go_on(self, video: VideoRow, one: _Seen) -> None:
         """The content of a known video, at its place or elsewhere."""
         found = one.found(video.video_id)
-        if _may_be_complete(video, found):
+        written_to = (video.size, video.mtime_ns) != (found.size, found.mtime_ns)
+        if video.state == "partial" and written_to:  # it may be complete now
             self.plan.changed.append(found)
         elif video.path == str(one.path) and video.sidecars != one.sidecars:
             self.plan.subtitles.append((video, found))
@@ -317,7 +290,11 @@ class _Planner:
         if first := pending.get(one.hash):
             alike.append((first.video_id, first.path))
         for video_id, path in alike:
-            if _same_bytes(path, one.path):
+            try:
+                same = filecmp.cmp(path, one.path, shallow=False)
+            except OSError:  # one cannot be read now; the hashes agree
+                same = True
+            if same:
                 self._overwrites(one, moving)
                 self.plan.copies.append((video_id, one.found(video_id)))
                 return
@@ -335,42 +312,37 @@ class _Planner:
     def find_missing(self, folders: Sequence[Path]) -> None:
         """Known videos of these folders, and of those that are away, that were not found."""
         # A video that waits to be encoded again may have moved, too.
-        elsewhere = {
-            *(video.video_id for video, _ in self.plan.moved),
-            *(f.video_id for f in self.plan.changed),
-        }
-        roots = list(self._roots.values())
+        elsewhere = {found.video_id for found in (*self.plan.changed, *(f for _, f in self.plan.moved))}
 
-        def away(path: str) -> bool:
-            root = root_of(path, roots)
-            return root is not None and bool(self._away(root.path))
+        def is_inside(path: str) -> bool:
+            return any(is_below(path, str(folder)) for folder in folders)
 
         for path, video in self._by_path.items():
             if path in self._seen or video.video_id in elsewhere:
                 continue
             if any(is_below(path, folder) for folder in self.plan.offline):
                 self.plan.away.append(video)
-            elif not any(is_below(path, str(folder)) for folder in folders):
+            elif not is_inside(path):
                 continue
-            elif away(path):
+            elif root := self._root_away(path):
                 self.plan.away.append(video)
-                root = root_of(path, roots)
-                assert root is not None
                 self.plan.offline.setdefault(root.path, self._away(root.path))
             elif is_gone(Path(path)):
-                self._find_copy(video, away)
+                self._find_copy(video)
             elif any(walker.holds(Path(path)) for walker in self._leaving_out):
                 self.plan.left_out.append(video)
-        self.plan.lost_copies = [
-            path
-            for path in self._copies
-            if any(is_below(path, str(folder)) for folder in folders)
-            and not away(path)
-            and ((seen := self._seen.get(path)) is None or seen.copy is None)
-            and (seen is not None or is_gone(Path(path)))
-        ]
+        for path in self._copies:
+            if is_inside(path) and not self._root_away(path):
+                seen = self._seen.get(path)
+                if is_gone(Path(path)) if seen is None else seen.copy is None:
+                    self.plan.lost_copies.append(path)
 
-    def _find_copy(self, video: VideoRow, away: Callable[[str], bool]) -> None:
+    def _root_away(self, path: str) -> Root | None:
+        """The root of a path, if it is away."""
+        root = root_of(path, self._roots.values())
+        return root if root is not None and self._away(root.path) else None
+
+    def _find_copy(self, video: VideoRow) -> None:
         """A video whose file is gone: it may have a further path, or is missing."""
         copies = [copy for copy in self._copies.values() if copy.video == video.row]
         for copy in copies:
@@ -380,14 +352,13 @@ class _Planner:
                 file = FoundFile(path, video.video_id, copy.size, copy.mtime_ns, video.hash, beside)
                 self.plan.moved.append((video, file))
                 return
-        kept = any(away(copy.path) for copy in copies)
+        kept = any(self._root_away(copy.path) for copy in copies)
         (self.plan.away if kept else self.plan.missing).append(video)
 
     def _refuse(self, path: Path, name: Path, known: VideoRow | None, error: MediaError | OSError) -> None:
+        reason = f"cannot be read ({error.strerror}); check its permissions and its disk"
         if isinstance(error, MediaError):
             reason = error.reason
-        else:
-            reason = f"cannot be read ({error.strerror}); check its permissions and its disk"
         video_id = known.video_id if known else printable(self._new_id(path, name))
         self.plan.refused[video_id] = f"{printable(path.name)}: {reason}; skipped"
 
@@ -401,19 +372,6 @@ class _Planner:
         return video_id
 
 
-def _is_same(video: VideoRow, one: _Seen) -> bool:
-    """Whether a file still has the content in the catalogue."""
-    return video.hash == one.hash and video.state != "refused"
-
-
-def _same_bytes(one: Path, other: Path) -> bool:
-    """Whether two files have the same content; True where one cannot be read now and the hashes agree."""
-    try:
-        return filecmp.cmp(one, other, shallow=False)
-    except OSError:
-        return True
-
-
 def _names_with_subtitles(folder: Path) -> list[str]:
     """All names in a folder, sorted; none where there are no subtitle files.
 
@@ -425,25 +383,11 @@ def _names_with_subtitles(folder: Path) -> list[str]:
     return names if any(name.lower().endswith(SUBTITLE_SUFFIXES) for name in names) else []
 
 
-def _mount_of(path: Path) -> Path:
-    """Mount point of the volume of a file."""
-    device = path.stat().st_dev
-    return next(
-        folder for folder in path.parents if folder.parent == folder or folder.parent.stat().st_dev != device
-    )
-
-
 def _require_unicode(*paths: Path) -> None:
     """Refuse a path that is not UTF-8: ids and paths are stored and printed as text."""
     for path in paths:
         if printable(path) != str(path):
             raise UnreadableMedia(path, f"its path is not UTF-8 ({printable(path)}); rename it")
-
-
-def _may_be_complete(origin: VideoRow, found: FoundFile) -> bool:
-    """Whether a damaged or incomplete file was written to since."""
-    before = (origin.size, origin.mtime_ns)
-    return origin.state == "partial" and before != (found.size, found.mtime_ns)
 
 
 def _changed(status: os.stat_result) -> int:
@@ -457,10 +401,10 @@ def _signature(paths: Iterable[Path]) -> str:
     for path in paths:
         try:
             status = path.stat()
+            state = f"{status.st_size}:{status.st_mtime_ns}"
         except OSError:
-            parts.append(f"{printable(path.name)}:unreadable")
-        else:
-            parts.append(f"{printable(path.name)}:{status.st_size}:{status.st_mtime_ns}")
+            state = "unreadable"
+        parts.append(f"{printable(path.name)}:{state}")
     return "|".join(parts)
 
 

@@ -20,14 +20,13 @@ from dataclasses import dataclass, field
 from datetime import datetime, time
 from pathlib import Path
 from threading import Event
-from typing import Protocol
 
 from moviola.errors import InvalidValue, LibraryError, LibraryLocked, MissingDependency, NotFound
 from moviola.files.presence import is_folder
 from moviola.library.disk.places import is_below
 from moviola.library.ingest.report import IngestProgress, IngestReport
 
-__all__ = ["Hours", "Indexes", "WatchOptions", "Watcher", "is_remote"]
+__all__ = ["Hours", "WatchOptions", "Watcher", "is_remote"]
 
 _MOUNTS = Path("/proc/self/mountinfo")
 # Names as there.
@@ -97,20 +96,6 @@ class WatchOptions:
                 raise InvalidValue(f"{name} {getattr(self, name)}: give seconds above 0")
 
 
-class Indexes(Protocol):
-    """Indexing of folders: :meth:`moviola.library.Indexer.index`, with some options."""
-
-    def __call__(
-        self,
-        *sources: Path,
-        prune: bool,
-        confirm: Callable[[Sequence[str], int], bool],
-        settled: Callable[[Path, os.stat_result], bool],
-        progress: Callable[[IngestProgress], None],
-    ) -> IngestReport:
-        """Index folders."""
-
-
 class _Paused(Exception):
     """The working hours are over, or the watcher is to stop."""
 
@@ -120,16 +105,15 @@ class Watcher:
     """Keeps a library in step with some folders, until it is stopped.
 
     Attributes:
-        index: indexes folders.
+        index: :meth:`moviola.library.Indexer.index`.
         library: its folder; changes in it are ignored.
         folders: to watch; one that is away is checked every :attr:`WatchOptions.poll` seconds.
-        options: of watching.
         reported: called with the report of each run that changed something.
         warned: called with each temporary obstacle.
         stop: ends :meth:`run` when set; the video at work is finished.
     """
 
-    index: Indexes
+    index: Callable[..., IngestReport]
     library: Path
     folders: Sequence[Path]
     options: WatchOptions = field(default_factory=WatchOptions)
@@ -213,27 +197,27 @@ class Watcher:
     def _look(self) -> float:
         """Index the folders if it is time; returns the time of the next run without a change."""
         now = clock.monotonic()
+        soon = now + self.options.poll
         if not self._may_work():
-            return now + self.options.poll
-        waiting = False
+            return soon
         try:
             report = self._indexed(prune=False)
             waiting = bool(report.waiting)
             if (report.missing or report.left_out) and not waiting:
                 report = self._indexed(prune=True)
-        except LibraryLocked as error:
-            self._warn(str(error))
-            return now + self.options.poll
         except _Paused:
-            return now + self.options.poll
+            return soon
         except (LibraryError, NotFound) as error:
-            if self._there() == list(self.folders):
+            # Otherwise a drive was unplugged, perhaps the library's own.
+            if not isinstance(error, LibraryLocked) and self._there() == list(self.folders):
                 raise
-            self._warn(str(error))  # a drive was unplugged, perhaps the library's own
-            return now + self.options.poll
+            self._warn(str(error))
+            return soon
         away = "; ".join(f"{path} is away: {reason}" for path, reason in report.offline.items())
         self._warn(away or report.not_pruned)
-        return now + (self.options.settle if waiting else self.options.poll if away else self.options.rescan)
+        if waiting:
+            return now + self.options.settle
+        return soon if away else now + self.options.rescan
 
     def _indexed(self, *, prune: bool) -> IngestReport:
         there = self._there()
