@@ -16,7 +16,7 @@ from moviola.library.derived.indexes import INDEXES, index_recipe, piece_counts,
 from moviola.library.disk.catalogue import ShotRow, VideoRow
 from moviola.library.disk.disk_cache import damaged_in_cache
 from moviola.library.disk.models_in_use import NONE, ROLES, require_intact
-from moviola.library.disk.places import present_path
+from moviola.library.disk.places import present_path, root_of
 from moviola.library.disk.store import LibraryStore
 from moviola.library.disk.video_table import VideoTable
 from moviola.library.ingest.indexer import Indexer
@@ -31,7 +31,7 @@ _LAGS = "searches complete it in memory, and the next write brings it up to date
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A problem that was found. ``video_id`` is empty when it concerns the library as a whole.
+    """A problem of a video, or of the library as a whole, whose id is empty.
 
     ``repairable`` problems are fixed by :func:`repair`; the others need a person (a file that is gone).
     ``commands`` mend it, one after the other; none where only a copy of the file does.
@@ -69,20 +69,19 @@ def _still_problems(store: LibraryStore) -> Iterator[Problem]:
     except LibraryError as error:
         damage = str(error)
     if damage:
-        yield Problem(
-            "", f"stills.sqlite: {damage}; repair deletes it, answers stay the same", True,
-            (command(store.folder, "repair"),),
-        )  # fmt: skip
+        message = f"stills.sqlite: {damage}; repair deletes it, answers stay the same"
+        yield Problem("", message, True, (command(store.folder, "repair"),))
 
 
 def _video_problems(store: LibraryStore, video: VideoRow) -> Iterator[Problem]:
-    index = command(store.folder, "index", _root_of(store, video.path))
+    root = root_of(video.path, store.catalogue.roots())  # by it the video gets the same id again
+    index = command(store.folder, "index", root.path if root else video.path)
     again = (command(store.folder, "repair"), index)
     damage = []
-    if video.frames is not None and not store.frame_features.intact(video.frames):
-        damage.append("frame features are damaged; index the video again")
-    if video.cues is not None and not store.cue_features.intact(video.cues):
-        damage.append("subtitle features are damaged; index the video again")
+    features = {"frame": (store.frame_features, video.frames), "subtitle": (store.cue_features, video.cues)}
+    for name, (shards, extent) in features.items():
+        if extent is not None and not shards.intact(extent):
+            damage.append(f"{name} features are damaged; index the video again")
     stored = len(store.catalogue.cues(video.row))
     if video.cues is not None and video.cues.count != stored:
         damage.append(f"{stored} cues but {video.cues.count} features; index again")
@@ -91,33 +90,21 @@ def _video_problems(store: LibraryStore, video: VideoRow) -> Iterator[Problem]:
     yield from (Problem(video.video_id, message, True, again) for message in damage)
     source = present_path(video, store.catalogue.copies_of(video.row))
     if source is None:
-        yield Problem(
-            video.video_id,
-            f"{video.path}: not there; plug its drive in, index it at its new place, or remove it",
-            False,
-            (command(store.folder, "remove", video.video_id),),
-        )
+        message = f"{video.path}: not there; plug its drive in, index it at its new place, or remove it"
+        yield Problem(video.video_id, message, False, (command(store.folder, "remove", video.video_id),))
     elif source.stat().st_size != video.size:
         message = f"{video.path}: the file has changed; index it again"
         yield Problem(video.video_id, message, False, (index,))
 
 
-def _root_of(store: LibraryStore, path: str) -> str:
-    """The folder by which a file was indexed, so that its video gets the same id again."""
-    roots = [root.path for root in store.catalogue.roots() if Path(path).is_relative_to(root.path)]
-    return max(roots, key=len, default=path)
-
-
 def _follow_each_other(shots: Sequence[ShotRow], duration: float) -> bool:
     """Whether shots cover a video from its beginning to its end."""
     starts = [shot.start for shot in shots]
-    openings = ["start", *(shot.opening for shot in shots[1:])]
     return not shots or (
-        starts[0] == 0
+        shots[0] == ShotRow(0, "start")
         and starts[-1] < duration
         and starts == sorted(set(starts))
-        and openings[0] == shots[0].opening
-        and set(openings[1:]) <= {"cut", "dissolve", "fade"}
+        and {shot.opening for shot in shots[1:]} <= {"cut", "dissolve", "fade"}
     )
 
 
@@ -145,8 +132,7 @@ def _index_problems(store: LibraryStore, sound: VideoTable) -> Iterator[Problem]
         if recipe != index_recipe(store, name):
             made = f"made as {recipe!r}, not as {index_recipe(store, name)!r}"
             yield Problem("", f"index {name}: {made}; {_LAGS}", True, mend)
-            continue
-        if not np.array_equal(np.sort(index.ids()), ids):
+        elif not np.array_equal(np.sort(index.ids()), ids):
             held = f"{len(index)} vectors, the features give {len(ids)}"
             yield Problem("", f"index {name}: {held}; {_LAGS}", True, mend)
 
@@ -199,9 +185,8 @@ def repair(store: LibraryStore) -> list[Problem]:
 
 
 def compact(store: LibraryStore) -> int:
-    """Copy live features into new shards and delete the old ones; returns the bytes that were freed.
-
-    Removed videos cannot be brought back afterwards.
+    """Copy live features into new shards and delete the old ones; returns the bytes that were freed. Removed
+    videos cannot be brought back afterwards.
 
     Readers that have the old shards open keep them; the catalogue changes over in one transaction.
 
@@ -213,16 +198,14 @@ def compact(store: LibraryStore) -> int:
     with store.writing():
         videos = store.catalogue.videos()
         before = _bytes(store)
-        frames = _copied(store.frame_features, {v.row: v.frames for v in videos if v.frames})
-        cues = _copied(store.cue_features, {v.row: v.cues for v in videos if v.cues})
+        frames, frames_end = _copied(store.frame_features, {v.row: v.frames for v in videos if v.frames})
+        cues, cues_end = _copied(store.cue_features, {v.row: v.cues for v in videos if v.cues})
         with store.catalogue.transaction():
             store.catalogue.forget_removed()
             for video in videos:
                 store.catalogue.relocate(video.row, frames.get(video.row), cues.get(video.row))
-            for features, extents in ((store.frame_features, frames), (store.cue_features, cues)):
-                last = max(extents.values(), key=lambda e: (e.shard, e.offset), default=None)
-                end = (last.shard, last.offset + last.count) if last else (_next_shard(features), 0)
-                store.catalogue.set_feature_end(features.kind, *end)
+            store.catalogue.set_feature_end("frames", *frames_end)
+            store.catalogue.set_feature_end("cues", *cues_end)
         store.stills.keep_only({video.hash for video in videos})
         for features, extents in ((store.frame_features, frames), (store.cue_features, cues)):
             live = {extent.shard for extent in extents.values()}
@@ -233,20 +216,16 @@ def compact(store: LibraryStore) -> int:
         return before - _bytes(store)
 
 
-def _copied(features: FeatureShards, extents: dict[int, Extent]) -> dict[int, Extent]:
-    """The same rows in shards numbered after the old ones."""
-    end = (_next_shard(features), 0)
+def _copied(features: FeatureShards, extents: dict[int, Extent]) -> tuple[dict[int, Extent], tuple[int, int]]:
+    """The same rows in shards numbered after the old ones, and their end."""
+    end = (max(features.shards(), default=0) + 1, 0)
     copies = {}
     for row, extent in extents.items():
         if not features.intact(extent):
             raise LibraryError(f"{features.kind}: damaged features; run `moviola repair` first")
         copy = features.append(np.asarray(features.read(extent), np.float32), end)
         copies[row], end = copy, (copy.shard, copy.offset + copy.count)
-    return copies
-
-
-def _next_shard(features: FeatureShards) -> int:
-    return max(features.shards(), default=0) + 1
+    return copies, end
 
 
 def _bytes(store: LibraryStore) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import shutil
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import metadata, util
@@ -14,6 +15,7 @@ from moviola.errors import MoviolaError
 from moviola.files.toml import read_toml
 from moviola.library.check import command, verify
 from moviola.library.disk.lock import drafts_in, is_being_written
+from moviola.library.disk.places import is_below
 from moviola.library.disk.root_states import RootState, roots_in
 from moviola.library.disk.settings import FORMAT_VERSION, SETTINGS_FILE
 from moviola.library.disk.store import LibraryStore
@@ -41,10 +43,8 @@ _MOST, _LITTLE_ROOM = 10, 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One finding; ``ok`` is False where something should be done.
-
-    ``commands`` mend it, one after the other; none where a person has to do something else, which ``detail``
-    says.
+    """One finding; ``ok`` is False where something should be done: ``commands``, one after the other, or else
+    what ``detail`` says.
     """
 
     what: str
@@ -56,12 +56,9 @@ class Finding:
 def diagnose(library: Path) -> list[Finding]:
     """Check the machine and, where there is one, the library in a folder; changes nothing.
 
-    Of the library all is read, as by :func:`moviola.library.verify`: some seconds for each gigabyte.
-
-    Returns:
-        what was looked at, in the order in which a person would ask: packages, plug-ins, encoder, device,
-        library. An
-        error that was met is a finding with ``ok=False``.
+    Of the library all is read, as by :func:`moviola.library.verify`: some seconds for each gigabyte. What was
+    looked at comes in the order in which a person would ask: packages, plug-ins, encoder, device, library. An
+    error that was met is a finding with ``ok=False``.
     """
     return [*_machine(), *_optional(), *_plugins(), *_encoder(), _left_out(), *_library(library)]
 
@@ -72,9 +69,8 @@ def _machine() -> Iterator[Finding]:
         yield Finding(name, True, metadata.version(name))
     both = all(util.find_spec(name) is not None for name in ("torch", "torchvision"))
     if both and "+cpu" in metadata.version("torch"):
-        yield Finding(
-            "torchvision", False, "installed beside a CPU build of torch; uninstall it if models fail to load"
-        )
+        detail = "installed beside a CPU build of torch; uninstall it if models fail to load"
+        yield Finding("torchvision", False, detail)
 
 
 def _optional() -> Iterator[Finding]:
@@ -109,9 +105,8 @@ def _encoder() -> Iterator[Finding]:
 
 def _left_out() -> Finding:
     patterns = ", ".join(pattern.removeprefix("\\") for pattern in DEFAULTS)
-    return Finding(
-        "left out", True, f"{patterns}, folders with {NO_MEDIA}; --no-default-excludes takes them in"
-    )
+    detail = f"{patterns}, folders with {NO_MEDIA}; --no-default-excludes takes them in"
+    return Finding("left out", True, detail)
 
 
 def _library(folder: Path) -> Iterator[Finding]:
@@ -129,22 +124,18 @@ def _library(folder: Path) -> Iterator[Finding]:
 
 def _state(lib: LibraryStore) -> Iterator[Finding]:
     """What the library holds, and what of it is not there or not whole."""
-    videos, job = lib.catalogue.videos(), lib.catalogue.last_job()
-    refused = [video for video in videos if video.state == "refused"]
-    partial = [video for video in videos if video.state == "partial"]
+    states, job = Counter(video.state for video in lib.catalogue.videos()), lib.catalogue.last_job()
+    refused, partial = states["refused"], states["partial"]
     encoder = lib.settings.encoder or "no visual encoder"
-    yield Finding("library", True, f"{lib.folder}: {len(videos) - len(refused)} videos, {encoder}")
+    yield Finding("library", True, f"{lib.folder}: {states.total() - refused} videos, {encoder}")
     for root in roots_in(lib.catalogue):
         if root.away:
             yield Finding(root.path, *_away(root))
     if refused or partial:
-        yield Finding(
-            "videos", True, f"{len(refused)} refused, {len(partial)} partial; `moviola list` says why"
-        )
+        yield Finding("videos", True, f"{refused} refused, {partial} partial; `moviola list` says why")
     if job and job.state != "done" and not is_being_written(lib.folder):
-        yield Finding(
-            "last indexing", False, f"stopped at {job.done} of {job.total}; the same `moviola index` goes on"
-        )
+        detail = f"stopped at {job.done} of {job.total}; the same `moviola index` goes on"
+        yield Finding("last indexing", False, detail)
 
 
 def _away(root: RootState) -> tuple[bool, str]:
@@ -165,8 +156,7 @@ def _damage(lib: LibraryStore) -> Iterator[Finding]:
     found = [
         problem
         for problem in verify(lib)
-        if problem.repairable
-        or not any(Path(known.get(problem.video_id, "/")).is_relative_to(r) for r in away)
+        if problem.repairable or not any(is_below(known.get(problem.video_id, ""), root) for root in away)
     ]
     for problem in found[:_MOST]:
         yield Finding(problem.video_id or "library", False, problem.message, problem.commands)

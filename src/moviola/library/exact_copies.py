@@ -12,13 +12,8 @@ __all__ = ["ExactCopies", "exact_copies"]
 
 @dataclass(frozen=True, slots=True)
 class ExactCopies:
-    """The same bytes at several paths.
-
-    Attributes:
-        video_ids: of these videos in the library; several only in libraries that were built before copies
-            were known.
-        paths: of the files, as last seen.
-        size: of each file in bytes.
+    """The same bytes at several paths, as last seen, each of ``size`` bytes. The library has several videos
+    of them only if it was built before copies were known.
     """
 
     video_ids: tuple[str, ...]
@@ -48,7 +43,5 @@ def exact_copies(store: LibraryStore) -> list[ExactCopies]:
         )
         for videos in same.values()
     ]
-    return sorted(
-        (copies for copies in groups if len(copies.paths) > 1),
-        key=lambda copies: (-copies.wasted, copies.video_ids),
-    )
+    several = (copies for copies in groups if len(copies.paths) > 1)
+    return sorted(several, key=lambda copies: (-copies.wasted, copies.video_ids))

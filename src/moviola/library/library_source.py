@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import cached_property, partial
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
 
@@ -14,7 +14,6 @@ from moviola.errors import LibraryError
 from moviola.features import (
     Computed,
     FeatureFolder,
-    FeatureRows,
     FeatureSource,
     QueryFeatures,
     SourceFacts,
@@ -30,15 +29,11 @@ __all__ = ["LibrarySource", "export_features", "open_features"]
 
 
 class LibrarySource:
-    """Features of a library, a :class:`moviola.features.FeatureSource`: nothing is copied.
-
-    Queries are encoded by the library's own encoder.
-
-    Args:
-        store: a library with a visual encoder.
+    """Features of a library, a :class:`moviola.features.FeatureSource`: nothing is copied, and queries are
+    encoded by its own encoder.
 
     Raises:
-        LibraryError: it has none.
+        LibraryError: the library has no visual encoder.
     """
 
     def __init__(self, store: LibraryStore) -> None:
@@ -104,12 +99,8 @@ def open_features(path: str | PathLike[str]) -> FeatureSource:
 
 
 def export_features(store: LibraryStore, texts: Sequence[str], out: Path) -> FeatureFolder:
-    """Export a library's features, and those of some queries, to a folder independent of the library.
-
-    Args:
-        store: a library with a visual encoder.
-        texts: of the queries.
-        out: a new folder, see :class:`moviola.features.FeatureFolder`.
+    """Export a library's features, and those of some queries by text, to a new folder independent of the
+    library, see :class:`moviola.features.FeatureFolder`.
 
     Raises:
         InvalidValue: ``out`` holds something.
@@ -119,16 +110,15 @@ def export_features(store: LibraryStore, texts: Sequence[str], out: Path) -> Fea
         source = LibrarySource(store)
         features, different = source.videos(), list(dict.fromkeys(texts))
         queries = source.queries(different, different)
-        text_row = {text: row for row, text in enumerate(different)}
-        for name, rows in (("visual", features.visual), ("subtitles", features.subtitles)):
-            if rows is not None:
-                convert(
-                    Computed(tuple(features.video_ids), partial(_rows, rows, features.row_of)), out / name
-                )
-        convert(
-            Computed(tuple(different), lambda text: queries.rows[text_row[text]].astype(np.float32)),
-            out / "queries",
-        )
+
+        def export(name: str, keys: Sequence[str], read: Callable[[int], NDArray[np.float16]]) -> None:
+            place = {key: number for number, key in enumerate(keys)}
+            convert(Computed(tuple(keys), lambda key: read(place[key]).astype(np.float32)), out / name)
+
+        export("visual", features.video_ids, features.visual.read)
+        if features.subtitles is not None:
+            export("subtitles", features.video_ids, features.subtitles.read)
+        export("queries", different, queries.rows.__getitem__)
         durations = dict(zip(features.video_ids, features.durations.tolist(), strict=True))
         return describe_folder(out, source.facts, durations, _shots(features))
 
@@ -139,7 +129,3 @@ def _shots(features: VideoFeatures) -> dict[str, list[float]]:
     bounds = zip(offsets[:-1].tolist(), (offsets[1:] - 1).tolist(), strict=True)
     starts = [edges[first:last].tolist() for first, last in bounds]
     return {name: own for name, own in zip(features.video_ids, starts, strict=True) if len(own) > 1}
-
-
-def _rows(rows: FeatureRows, place: Mapping[str, int], key: str) -> NDArray[np.float32]:
-    return rows.read(place[key]).astype(np.float32)

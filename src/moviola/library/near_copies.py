@@ -46,13 +46,10 @@ _COLUMNS = {"compared": "<i8", "rows": "<i8", "spans": "<f8", "certainty": "<f8"
 
 @dataclass(frozen=True, slots=True)
 class NearCopies:
-    """Two videos that show the same.
+    """Two videos that show the same, the longer one first: in nearly all of both (``"same"``), or in a part.
 
-    Attributes:
-        kind: ``"same"`` where that is nearly all of both, ``"part"`` else.
-        video_ids: the longer one first.
-        spans: of the stretch in each, in seconds of it.
-        certainty: how well the pictures and what changes in them go together, up to 1.
+    ``spans`` are those of the stretch, in seconds of each; ``certainty`` says how well the pictures and what
+    changes in them go together, up to 1.
     """
 
     kind: Literal["same", "part"]
@@ -87,6 +84,10 @@ class KnownCopies:
         """Row numbers of the videos that share something with one."""
         return self._of[row].keys() if row in self._of else frozenset()
 
+    def families(self) -> Iterator[list[int]]:
+        """The row numbers of some copies of each video, rising."""
+        yield from (sorted(copies)[:_FAMILY] for copies in self._of.values())
+
     def there(self, row: int, span: Span, other: int) -> Span | None:
         """Where another video shows a moment of one; None where it does not show most of it."""
         spans = self._of[row].get(other) if row in self._of else None
@@ -112,11 +113,9 @@ def find_near_copies(
 ) -> list[NearCopies]:
     """Compare what was not compared yet, and keep what is found; searches fold it from then on.
 
-    Videos without a fingerprint (:func:`without_fingerprint`) are passed over until they have one.
-
-    Args:
-        store: a library; one that is open read-only keeps nothing.
-        progress: called with the number of videos that are done, and of all that are to be compared.
+    Videos without a fingerprint (:func:`without_fingerprint`) are passed over until they have one. A library
+    that is open read-only keeps nothing. ``progress`` is called with the number of videos that are done, and
+    of all that are to be compared.
 
     Returns:
         all that is known, the surest first.
@@ -124,17 +123,16 @@ def find_near_copies(
     videos = store.searchable()
     compared, pairs = _read(store.folder)
     compared &= set(videos)
-    pairs = [pair for pair in pairs if compared.issuperset(pair.rows)]
-    compare = _Comparison(store, videos)
-    for pair in pairs:
-        compare.known[_key(pair.rows)] = pair
+    known = {_key(pair.rows): pair for pair in pairs if compared.issuperset(pair.rows)}
+    compare = _Comparison(store, videos, known)
     new = sorted(set(videos) - compared)
     for number, (row, others) in enumerate(_candidates(store, videos, new), 1):
         for other in others:
             compare(row, other)
         progress(number, len(new))
-    for one, other in _copies_of_one(compare.found()):
-        compare(one, other)
+    for copies in KnownCopies(compare.found()).families():
+        for one, other in combinations(copies, 2):
+            compare(one, other)
     if new and not store.read_only:
         lacking = set(without_fingerprint(store))
         _write(store.folder, [row for row in videos if videos[row].video_id not in lacking], compare.found())
@@ -151,25 +149,22 @@ def without_fingerprint(store: LibraryStore) -> list[str]:
 class _Comparison:
     """Compares videos, each pair once."""
 
-    def __init__(self, store: LibraryStore, videos: VideoTable) -> None:
-        self._store, self._videos = store, videos
+    def __init__(self, store: LibraryStore, videos: VideoTable, known: dict[tuple[int, int], _Pair]) -> None:
+        self._videos = videos
         self._fingerprint = lru_cache(maxsize=4096)(lambda row: store.stills.fingerprint(videos[row].hash))
-        self.known: dict[tuple[int, int], _Pair | None] = {}
+        self._known: dict[tuple[int, int], _Pair | None] = {**known}
 
     def __call__(self, one: int, other: int) -> None:
-        if one != other and (key := _key((one, other))) not in self.known:
-            self.known[key] = self._pair(*key)
+        if one != other and (key := _key((one, other))) not in self._known:
+            self._known[key] = self._pair(*key)
 
     def found(self) -> list[_Pair]:
-        return [pair for pair in self.known.values() if pair is not None]
+        return [pair for pair in self._known.values() if pair is not None]
 
     def _pair(self, *rows: int) -> _Pair | None:
         longer, shorter = sorted(rows, key=lambda row: (-self._videos[row].duration, row))
-        prints = self._fingerprint(longer), self._fingerprint(shorter)
-        if prints[0] is None or prints[1] is None:
-            return None
-        found = aligned(prints[0], prints[1])
-        if found is None:
+        one, other = self._fingerprint(longer), self._fingerprint(shorter)
+        if one is None or other is None or (found := aligned(one, other)) is None:
             return None
         later = found.later
         # Both end where the shorter does: the last frame stands for less than its time.
@@ -205,27 +200,16 @@ def _candidates(
         yield row, sorted(votes, key=lambda other: (-votes[other], other))[:_VIDEOS]
 
 
-def _copies_of_one(pairs: Iterable[_Pair]) -> Iterator[tuple[int, int]]:
-    """Two videos that are copies of a third, as row numbers."""
-    copies: dict[int, list[int]] = defaultdict(list)
-    for pair in pairs:
-        one, other = pair.rows
-        copies[one].append(other)
-        copies[other].append(one)
-    for rows in copies.values():
-        yield from combinations(sorted(rows)[:_FAMILY], 2)
-
-
 def _named(store: LibraryStore, pairs: Iterable[_Pair]) -> list[NearCopies]:
     videos = store.searchable()
     found = []
     for pair in pairs:
-        if not all(row in videos for row in pair.rows):
-            continue
-        both = [videos[row] for row in pair.rows]
-        whole = all(s.duration >= _WHOLE * v.duration for s, v in zip(pair.spans, both, strict=True))
-        ids = both[0].video_id, both[1].video_id
-        found.append(NearCopies("same" if whole else "part", ids, pair.spans, pair.certainty))
+        if all(row in videos for row in pair.rows):
+            one, other = (videos[row] for row in pair.rows)
+            both = zip(pair.spans, (one, other), strict=True)
+            whole = all(span.duration >= _WHOLE * video.duration for span, video in both)
+            ids = one.video_id, other.video_id
+            found.append(NearCopies("same" if whole else "part", ids, pair.spans, pair.certainty))
     return sorted(found, key=lambda copies: (copies.kind != "same", -copies.certainty, copies.video_ids))
 
 
@@ -235,23 +219,21 @@ def _read(folder: Path) -> tuple[set[int], list[_Pair]]:
         arrays = map_sealed_arrays(folder / COPIES_FILE, _COLUMNS)
     except DataError:
         return set(), []
-    compared, rows, spans, certainty = (arrays[name] for name in _COLUMNS)
+    compared, *columns = (arrays[name].tolist() for name in _COLUMNS)
     pairs = [
         _Pair((one, other), (Span(*own), Span(*its)), sure)
-        for (one, other), (own, its), sure in zip(
-            rows.tolist(), spans.tolist(), certainty.tolist(), strict=True
-        )
+        for (one, other), (own, its), sure in zip(*columns, strict=True)
     ]
-    return set(compared.tolist()), pairs
+    return set(compared), pairs
 
 
 def _write(folder: Path, rows: list[int], pairs: list[_Pair]) -> None:
     spans = [[(span.start, span.end) for span in pair.spans] for pair in pairs]
-    columns = {
-        "compared": np.array(rows, np.int64),
-        "rows": np.array([pair.rows for pair in pairs], np.int64).reshape(-1, 2),
-        "spans": np.array(spans, np.float64).reshape(-1, 2, 2),
-        "certainty": np.array([pair.certainty for pair in pairs], np.float64),
-    }
-    arrays = {name: (columns[name], dtype) for name, dtype in _COLUMNS.items()}
-    write_sealed_arrays(folder / COPIES_FILE, arrays)
+    columns = (
+        np.array(rows, np.int64),
+        np.array([pair.rows for pair in pairs], np.int64).reshape(-1, 2),
+        np.array(spans, np.float64).reshape(-1, 2, 2),
+        np.array([pair.certainty for pair in pairs], np.float64),
+    )
+    arrays = zip(_COLUMNS, zip(columns, _COLUMNS.values(), strict=True), strict=True)
+    write_sealed_arrays(folder / COPIES_FILE, dict(arrays))

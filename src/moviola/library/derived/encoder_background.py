@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import zlib
 from contextlib import suppress
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,36 +36,22 @@ def background_of(store: LibraryStore) -> Background:
 
 def text_vectors(store: LibraryStore) -> Floats:
     """(m, d) float32, unit vectors of :func:`moviola.retrieval.unrelated_queries`."""
-    known = _read(store)
-    if known is not None:
-        return known
+    path, texts = store.folder / "cache" / "background.npz", unrelated_queries()
+    digest = zlib.crc32("\n".join(texts).encode())
+    recipe = f"{store.settings.encoder_revision} {digest}"
+    vectors: Floats
+    with suppress(DataError), opened_sealed(path) as stored, np.load(stored) as arrays:
+        if str(arrays["recipe"]) == recipe:
+            vectors = arrays["vectors"]
+            return vectors
     encoder = store.encoders.visual
     assert encoder is not None
-    vectors = normalised(encoder.encode_text(unrelated_queries()))
+    vectors = normalised(encoder.encode_text(texts))
     if not store.read_only:
         # Where it cannot be written, the next search makes it again.
-        with suppress(InvalidValue), sealed_draft_of(_path(store)) as draft, draft.open("wb") as file:
-            np.savez(file, vectors=vectors, recipe=_recipe(store))
+        with suppress(InvalidValue), sealed_draft_of(path) as draft, draft.open("wb") as file:
+            np.savez(file, vectors=vectors, recipe=recipe)
     return vectors
-
-
-def _read(store: LibraryStore) -> Floats | None:
-    """The stored vectors; None where they are missing or unusable."""
-    try:
-        with opened_sealed(_path(store)) as file, np.load(file) as stored:
-            vectors: Floats = stored["vectors"]
-            return vectors if str(stored["recipe"]) == _recipe(store) else None
-    except DataError:
-        return None
-
-
-def _path(store: LibraryStore) -> Path:
-    return store.folder / "cache" / "background.npz"
-
-
-def _recipe(store: LibraryStore) -> str:
-    texts = zlib.crc32("\n".join(unrelated_queries()).encode())
-    return f"{store.settings.encoder_revision} {texts}"
 
 
 def texts_among_segments(store: LibraryStore) -> Floats:

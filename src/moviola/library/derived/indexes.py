@@ -89,15 +89,8 @@ def _dim(store: LibraryStore, name: str) -> int:
 def current_index(
     store: LibraryStore, name: str, videos: VideoTable, *, index: Index | None = None
 ) -> tuple[Index | None, bool]:
-    """An index of exactly these videos, and whether it differs from ``index``.
-
-    Args:
-        store, name: the library, and a name in :data:`INDEXES`.
-        videos: the videos to index.
-        index: the index to update; None: the published one.
-
-    Returns:
-        None where the library has no encoder for it.
+    """The index of a name in :data:`INDEXES` of exactly these videos, made of ``index`` or else the published
+    one, and whether it differs from that; None where the library has no encoder for it.
     """
     dim = _dim(store, name)
     if not dim:
@@ -105,25 +98,21 @@ def current_index(
     if index is None:
         index = published_index(store, name)
     counts = piece_counts(store, name, videos)
-    kind = _kind(store, int(counts.sum()), index)
-    if index is None or backend_of(index) != kind:
+    present = "" if index is None else backend_of(index)
+    kind = name_of(store.settings.index)
+    if store.settings.index == AUTO:
+        kind = suited(int(counts.sum()), present)
+    if index is None or present != kind:
         return _built(store, name, videos, backends_of(store.settings.index)[kind](dim)), True
     rows = unpack_ids(index.sorted_ids())[0]
-    present = rows[np.flatnonzero(np.diff(rows, prepend=-1))]
-    gone = np.setdiff1d(present, videos.rows)
+    rows = rows[np.flatnonzero(np.diff(rows, prepend=-1))]
+    gone = np.setdiff1d(rows, videos.rows)
     if len(gone):
         index.remove(index.ids()[np.isin(unpack_ids(index.ids())[0], gone)])
-    new = np.setdiff1d(videos.rows[counts > 0], present).tolist()
+    new = np.setdiff1d(videos.rows[counts > 0], rows).tolist()
     for ids, vectors in _pieces(store, name, videos, new):
         index.add(ids, vectors)
     return index, len(gone) + len(new) > 0
-
-
-def _kind(store: LibraryStore, count: int, present: Index | None) -> str:
-    """The suitable type for a number of vectors."""
-    if store.settings.index != AUTO:
-        return name_of(store.settings.index)
-    return suited(count, backend_of(present) if present is not None else "")
 
 
 def _built(store: LibraryStore, name: str, videos: Mapping[int, VideoRow], index: Index) -> Index:
@@ -150,11 +139,8 @@ def _pieces(
 
 
 def published_index(store: LibraryStore, name: str, *, thorough: bool = False) -> Index | None:
-    """The published index; None where it is missing, damaged or made by another recipe.
-
-    Raises:
-        IndexServerError: the server does not answer; only with ``thorough``, which compares all that is
-            stored.
+    """The published index; None where it is missing, damaged or made by another recipe. ``thorough`` compares
+    all that is stored, and raises :class:`IndexServerError` where the server does not answer.
     """
     try:
         backends = backends_of(store.settings.index)
@@ -167,11 +153,8 @@ def published_index(store: LibraryStore, name: str, *, thorough: bool = False) -
 
 
 def publish_indexes(store: LibraryStore, *, thorough: bool = False) -> None:
-    """Update the indexes that lag behind the catalogue; under the library's write lock.
-
-    Args:
-        store: the library.
-        thorough: compare all that is stored, and rebuild what is damaged.
+    """Update the indexes that lag behind the catalogue; under the library's write lock. ``thorough`` compares
+    all that is stored, and rebuilds what is damaged.
 
     Raises:
         IndexServerError: an index is on a server that does not answer.
@@ -179,8 +162,11 @@ def publish_indexes(store: LibraryStore, *, thorough: bool = False) -> None:
     videos = store.searchable()
     for name in INDEXES:
         stored = published_index(store, name, thorough=thorough)
-        if name_of(store.settings.index) == "milvus" and (stored is None or backend_of(stored) != "milvus"):
-            stored = _begun_on_server(store, name)
+        on_server = name_of(store.settings.index) == "milvus"
+        if on_server and (stored is None or backend_of(stored) != "milvus") and (dim := _dim(store, name)):
+            # Empty, to be filled part by part.
+            stored = backends_of(store.settings.index)["milvus"](dim)
+            stored.home = home_of(store.folder / "index", name)
         if stored is None and thorough:
             # A mapped file with a flipped byte opens all the same, and would be extended.
             (store.folder / "index" / f"{name}.json").unlink(missing_ok=True)
@@ -190,16 +176,6 @@ def publish_indexes(store: LibraryStore, *, thorough: bool = False) -> None:
         index, differs = current_index(store, name, videos, index=stored)
         if index is not None and (differs or moved):
             _save(store, name, index)
-
-
-def _begun_on_server(store: LibraryStore, name: str) -> Index | None:
-    """An empty index, to be filled part by part; None without an encoder for it."""
-    dim = _dim(store, name)
-    if not dim:
-        return None
-    index = backends_of(store.settings.index)["milvus"](dim)
-    index.home = home_of(store.folder / "index", name)
-    return index
 
 
 def _leave_out_parts(store: LibraryStore, name: str, videos: VideoTable, index: Index) -> None:
@@ -217,23 +193,20 @@ def _save(store: LibraryStore, name: str, index: Index) -> None:
 
 
 def tune_index(store: LibraryStore, texts: NDArray[np.float32]) -> list[Trial]:
-    """Measure how far searches for segments must look, and store it; under the write lock.
+    """Measure how far searches for segments must look for text queries (q, d) float32 in their space and for
+    segments themselves, and store it; under the write lock.
 
-    All vectors are computed once more for the exact answers.
-
-    Args:
-        store: a library with a visual encoder.
-        texts: (q, d) float32, text queries in the space of the segments.
-
-    Returns:
-        the settings that were tried; empty where the type of the index has none.
+    All vectors are computed once more for the exact answers. Returns the settings that were tried; none where
+    the type of the index has none.
     """
     videos = store.searchable()
     index, _ = current_index(store, "segments", videos)
     if index is None or not index.LADDERS or not len(index):
         return []
-    chosen = np.random.default_rng(0).permutation(sorted(videos))[: len(texts)]
-    queries = {"text": texts, "picture": _middles(store, [videos[int(row)] for row in chosen])}
+    chosen = np.random.default_rng(0).permutation(sorted(videos))[: len(texts)].tolist()
+    pieces = (piece_vectors(store, "segments", videos[row]) for row in chosen)
+    middles = np.stack([vectors[len(vectors) // 2] for vectors in pieces if len(vectors)])
+    queries = {"text": texts, "picture": middles}
     exact = {kind: Exact(vectors, min(DEPTH, len(index))) for kind, vectors in queries.items()}
     for row, video in videos.items():
         vectors = piece_vectors(store, "segments", video)
@@ -242,9 +215,3 @@ def tune_index(store: LibraryStore, texts: NDArray[np.float32]) -> list[Trial]:
     trials = tune(index, {kind: (vectors, exact[kind].ids) for kind, vectors in queries.items()})
     _save(store, "segments", index)
     return trials
-
-
-def _middles(store: LibraryStore, videos: Sequence[VideoRow]) -> NDArray[np.float32]:
-    """The middle segment of each of some videos, (n, d) float32."""
-    own = [piece_vectors(store, "segments", video) for video in videos]
-    return np.stack([vectors[len(vectors) // 2] for vectors in own if len(vectors)])

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +48,7 @@ class VideoNames:
         holding: row numbers of the videos whose name has a stem.
         weight: of each stem, ln(N / n), with n of N videos that have it; 0 if all have it.
         count: N.
-        distinctive: the distinctive words of each video that has some, by row number.
+        distinctive: distinctive words by row number, where there are some.
     """
 
     holding: Mapping[str, set[int]]
@@ -156,7 +156,7 @@ class NameTable:
         place = self._place(stem)
         if place is None:
             return self.holding[:0]
-        return self.holding[int(self.ends[place - 1]) if place else 0 : int(self.ends[place])]
+        return self.holding[self.ends[place - 1] if place else 0 : self.ends[place]]
 
     def _place(self, stem: str) -> int | None:
         number = np.uint64(_number(stem))
@@ -170,13 +170,7 @@ class NameTable:
 
 
 def names_in(store: LibraryStore, generation: int, videos: Mapping[int, VideoRow]) -> NameTable:
-    """The names of a library's videos; mapped where the file is of this generation.
-
-    Args:
-        store: the library.
-        generation: of its catalogue.
-        videos: the searchable ones.
-    """
+    """The names of the searchable videos of a library; mapped where the file is of this generation."""
     published = _read(store)
     if published is not None and published[1] == generation:
         return published[0]
@@ -184,11 +178,8 @@ def names_in(store: LibraryStore, generation: int, videos: Mapping[int, VideoRow
 
 
 def publish_names(store: LibraryStore, *, encode: bool = True) -> None:
-    """Update the file; under the library's write lock.
-
-    Args:
-        store: the library.
-        encode: compute missing vectors, which may load the sentence encoder.
+    """Update the file; under the library's write lock. ``encode`` computes missing vectors, which may load
+    the sentence encoder.
     """
     encode = encode and bool(store.settings.sentence_encoder)
     generation, published = store.catalogue.generation, _read(store)
@@ -203,12 +194,10 @@ def publish_names(store: LibraryStore, *, encode: bool = True) -> None:
         rows = normalised(encoder.encode_text(new).astype(np.float16))
         vectors |= dict(zip(new, rows, strict=True))
     table = NameTable.of(names, vectors)
-    arrays: dict[str, tuple[NDArray[Any], str]] = {
-        name: (getattr(table, name), dtype) for name, dtype in _COLUMNS.items()
-    }
-    arrays["generation"] = np.array([generation]), "<i8"
-    arrays["recipe"] = np.frombuffer(_recipe(store).encode(), np.uint8), "u1"
-    write_sealed_arrays(_path(store), arrays)
+    recipe = np.frombuffer(_recipe(store).encode(), np.uint8)
+    arrays = {name: (getattr(table, name), dtype) for name, dtype in _COLUMNS.items()}
+    known = {"generation": (np.array([generation]), "<i8"), "recipe": (recipe, "u1")}
+    write_sealed_arrays(_path(store), {**arrays, **known})
 
 
 def _read(store: LibraryStore) -> tuple[NameTable, int] | None:

@@ -70,13 +70,9 @@ class Viewer:
         return view.generation == store.catalogue.generation and view.settings == store.settings
 
     def _made(self) -> View:
-        store = self._store
-        while True:
-            models = store.models
-            view = self._made_with(models)
-            # Other models may have come into use meanwhile, for which some of the indexes are then.
-            if store.settings == models.settings:
-                return view
+        view = self._made_with(self._store.models)
+        # Other models may have come into use meanwhile, for which some of the indexes are then.
+        return view if view.settings == self._store.settings else self._made()
 
     def _made_with(self, models: ModelsInUse) -> View:
         store = self._store

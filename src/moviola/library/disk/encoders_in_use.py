@@ -125,15 +125,12 @@ class LibraryEncoders:
 
     def require_same(self, encoder: str | None, sentence_encoder: str | None) -> None:
         """Raise :class:`EncoderMismatch` for an encoder that the library was not built with; None: any."""
-        named = {
-            "encoder": (encoder, self._load_visual),
-            "sentence_encoder": (sentence_encoder, self._load_sentences),
-        }
-        wanted = {
-            key: "" if name == NONE else load(name).id
-            for key, (name, load) in named.items()
-            if name is not None
-        }
+        wanted = {}
+        if encoder is not None:
+            wanted["encoder"] = "" if encoder == NONE else self._load_visual(encoder).id
+        if sentence_encoder is not None:
+            none = sentence_encoder == NONE
+            wanted["sentence_encoder"] = "" if none else self._load_sentences(sentence_encoder).id
         self._settings.require_same(self._folder, wanted)
 
     def _load_visual(self, name: str) -> FrameTextEncoder:

@@ -170,7 +170,7 @@ def copy_into(library: Path, role: str, source: Path) -> dict[str, str]:
     folder = library / "models" / role / name
     if not folder.is_dir() or revision_of(folder) != revision:
         with draft_folder_of(folder) as draft:
-            graphs = (path.relative_to(source) for path in (source / GRAPHS / revision).glob("*"))
+            graphs = (str(path.relative_to(source)) for path in (source / GRAPHS / revision).glob("*"))
             for file in (*_FILES, *graphs):
                 if (source / file).is_file():
                     (draft / file).parent.mkdir(parents=True, exist_ok=True)

@@ -152,7 +152,7 @@ def why_away(folder: Path, volume: str, held: Iterable[VideoRow]) -> str:
     return ""
 
 
-def is_there(path: str, size: int) -> bool:
+def is_there(path: str | os.PathLike[str], size: int) -> bool:
     """Whether a file of a size is there."""
     try:
         return Path(path).stat().st_size == size

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice, starmap
 from queue import SimpleQueue
+from threading import Thread
 from typing import Generic, TypeVar
 
 __all__ = ["Branch", "ahead", "side_by_side"]
@@ -37,22 +37,16 @@ class Branch(Generic[Step]):
 def side_by_side(
     works: Iterable[Iterator[Step | Branch[Step]]], threads: int
 ) -> Generator[tuple[int, Step | None], None, None]:
-    """Run iterators in threads, several at once, a few steps ahead; closing this generator ends the threads.
+    """Run pieces of work in one or more threads, a few steps ahead; closing this generator ends the threads.
 
-    Steps come as they are made: the consumer never waits for one piece of work while another has steps.
-    At most twice as many pieces as threads are begun before the oldest of them is done, so that a consumer
-     that needs them in order holds few of them back.
-
-    Args:
-        works: pieces of work; taken one by one, in the thread that iterates. No step of theirs is None.
-        threads: number of threads, at least 1.
+    Steps come as they are made: the consumer never waits for one piece of work while another has steps. Works
+    are taken one by one, in the thread that iterates; at most twice as many as threads are begun before the
+    oldest of them is done, so that a consumer that needs them in order holds few of them back. What one
+    raises is raised here.
 
     Yields:
         The number of a piece, from 0, and one of its steps, those of one iterator in order; None as the step
-        when all of a piece is done, its branches too.
-
-    Raises:
-        Whatever a piece of work raises.
+        when all of a piece is done, its branches too. A step is never None by itself.
     """
     remaining = enumerate(works)
     crew = _Crew[Step](threads)
@@ -95,9 +89,7 @@ class _Crew(Generic[Step]):
         self._closed = False
         for _ in range(_AHEAD * threads):
             self._room.put(None)
-        self._threads = [
-            threading.Thread(target=self._work, name="decode-ahead", daemon=True) for _ in range(threads)
-        ]
+        self._threads = [Thread(target=self._work, name="decode-ahead", daemon=True) for _ in range(threads)]
         for thread in self._threads:
             thread.start()
 

@@ -5,6 +5,7 @@ fingerprints of those that were indexed before these were kept.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from pathlib import Path
 
 from moviola.errors import MediaError
@@ -27,15 +28,16 @@ def note_captures(store: LibraryStore, video_ids: Collection[str]) -> None:
 
     catalogue = store.catalogue
     known = catalogue.captures().keys()
-    waiting = [v for v in catalogue.videos() if v.video_id in video_ids and v.row not in known]
-    waiting = [video for video in waiting if video.state != "refused"]
+    waiting = [
+        video
+        for video in catalogue.videos()
+        if video.video_id in video_ids and video.row not in known and video.state != "refused"
+    ]
     for start in range(0, len(waiting), _AT_ONCE):
         captures = {}
         for video in waiting[start : start + _AT_ONCE]:
-            try:
+            with suppress(MediaError, OSError):
                 captures[video.row] = read_capture(Path(video.path))
-            except (MediaError, OSError):
-                continue
         if captures:
             with catalogue.transaction():
                 catalogue.put_captures(captures)
@@ -47,15 +49,10 @@ def look_again_where_needed(
     report: IngestReport,
     progress: Callable[[IngestProgress], None],
 ) -> None:
-    """Decode the videos that have no shots or no fingerprint yet, and encode nothing.
+    """Decode the videos that have no shots or no fingerprint yet, and encode nothing; under the write lock.
 
-    Each is committed when it is done. A file that cannot be read now is tried again the next time.
-
-    Args:
-        store: the library, under its write lock.
-        video_ids: of the videos to look at.
-        report: gets what was found, and what could not be read.
-        progress: called when a video is done.
+    Each is committed and reported when it is done. A file that cannot be read now is tried again the next
+    time.
     """
     from moviola.library.ingest.frame_features import shot_rows
     from moviola.media import find_transitions

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from moviola.errors import InvalidValue, LibraryError, NotFound
 from moviola.features import Extent
@@ -54,12 +53,9 @@ def follow(store: LibraryStore, plan: Plan, report: IngestReport) -> None:
                 plan.new.append(found)
                 continue
             catalogue.bring_back(
-                removed.row,
-                video_id=found.video_id,
-                path=str(found.path),
-                size=found.size,
+                removed.row, video_id=found.video_id, path=str(found.path), size=found.size,
                 mtime_ns=found.mtime_ns,
-            )
+            )  # fmt: skip
             report.restored.append(found.video_id)
 
 
@@ -99,13 +95,11 @@ def restore(store: LibraryStore, video_ids: Iterable[str]) -> list[str]:
 def _intact(store: LibraryStore, removed: RemovedVideo) -> bool:
     """Whether the features of a removed video are intact."""
     (video,) = store.catalogue.removed_content(removed.row)["videos"]
-    extents = ((store.frame_features, _extent(video, "frame")), (store.cue_features, _extent(video, "cue")))
-    return all(extent is None or features.intact(extent) for features, extent in extents)
-
-
-def _extent(video: dict[str, Any], kind: str) -> Extent | None:
-    values = [video[f"{kind}_{part}"] for part in ("shard", "offset", "count", "crc")]
-    return None if None in values else Extent(*values)
+    for kind, features in (("frame", store.frame_features), ("cue", store.cue_features)):
+        values = [video[f"{kind}_{part}"] for part in ("shard", "offset", "count", "crc")]
+        if None not in values and not features.intact(Extent(*values)):
+            return False
+    return True
 
 
 def forget_root(store: LibraryStore, folder: Path) -> list[str]:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,28 +72,8 @@ class Refused:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Pictures:
-    images: NDArray[np.uint8]
-
-
-@dataclass(frozen=True, slots=True)
-class _Looked:
-    """Transitions found in the pictures of some stretches."""
-
-    marks: Marks
-
-
-@dataclass(frozen=True, slots=True)
-class _Closed:
-    info: MediaInfo
-    duration: float
-    broken_at: float | None
-    stills: Sequence[tuple[float, bytes]]
-    fingerprint: Fingerprint
-
-
-_Step = _Pictures | _Looked | _Closed | Refused
+_Step: TypeAlias = "NDArray[np.uint8] | Marks | Encoded | Refused"
+"""Pictures; transitions found in those of some stretches; at last what is known besides, or a refusal."""
 _AnyStep = TypeVar("_AnyStep")
 
 
@@ -103,23 +84,14 @@ class _Underway:
     rows: list[NDArray[np.float32]] = field(default_factory=list)
     repeats: int = 0
     marks: Marks = field(default_factory=list)
-    closed: _Closed | None = None
-    refused: Refused | None = None
+    end: Encoded | Refused | None = None
 
-    def add(self, rows: NDArray[np.float32], repeats: int) -> None:
-        self.rows.append(rows)
-        self.repeats += repeats
-
-    def done(self, file: FoundFile) -> Encoded | Refused:
-        if self.refused:
-            return self.refused
-        end = self.closed
-        assert end
-        shots = shot_rows(joined(self.marks), end.duration)
-        return Encoded(
-            file, end.info, end.duration, end.broken_at, np.concatenate(self.rows), shots, self.repeats,
-            end.stills, end.fingerprint,
-        )  # fmt: skip
+    def done(self) -> Encoded | Refused:
+        assert self.end
+        if isinstance(self.end, Refused):
+            return self.end
+        shots = shot_rows(joined(self.marks), self.end.duration)
+        return replace(self.end, frames=np.concatenate(self.rows), shots=shots, repeats=self.repeats)
 
 
 def encode_videos(
@@ -139,9 +111,7 @@ def encode_videos(
         size: of the frames; None without a visual encoder: files are only probed for their duration.
         encode: computes features (n, d) of frames (n, height, width, 3).
         rate: frames per second.
-        on_frames: called with a file and the number of its seconds that are encoded.
-        every_frame: also encode frames that repeat an earlier one.
-        stills_every: keep a small still of every n-th frame; None: of none.
+        on_frames, every_frame, stills_every: see :class:`.video_encoder.VideoEncoder`.
     """
     if size is None:
         for file in files:
@@ -150,22 +120,24 @@ def encode_videos(
     underway: dict[int, _Underway] = {}
     done: dict[int, Encoded | Refused] = {}
     following = 0  # the next file to return
-    each = (_refused_if_unreadable(file, _decode(file, size, rate, stills_every)) for file in files)
+    each: Iterator[Iterator[_Step | Branch[_Step]]] = (
+        _refused_if_unreadable(file, _decode(file, size, rate, stills_every)) for file in files
+    )
     with closing(side_by_side(each, compute_threads())) as steps:
         for number, step in steps:
             video = underway.setdefault(number, _Underway())
-            match step:
-                case _Pictures(images):
-                    video.add(*((encode(images), 0) if every_frame else encode_changes(images, encode)))
-                    on_frames(files[number], sum(map(len, video.rows)) / rate)
-                case _Looked(marks):
-                    video.marks += marks
-                case _Closed():
-                    video.closed = step
-                case Refused():
-                    video.refused = step
-                case None:
-                    done[number] = underway.pop(number).done(files[number])
+            if step is None:
+                done[number] = underway.pop(number).done()
+            elif isinstance(step, Encoded | Refused):
+                if video.end is None or isinstance(step, Refused):
+                    video.end = step
+            elif isinstance(step, list):
+                video.marks += step
+            else:
+                rows, repeats = (encode(step), 0) if every_frame else encode_changes(step, encode)
+                video.rows.append(rows)
+                video.repeats += repeats
+                on_frames(files[number], sum(map(len, video.rows)) / rate)
             while following in done:
                 yield done.pop(following)
                 following += 1
@@ -174,14 +146,13 @@ def encode_videos(
 def _probed(file: FoundFile) -> Iterator[Encoded]:
     """Probe a file without a visual encoder: it must be a video, and its duration known."""
     info = probe(file.path)
-    if info.duration:
-        yield Encoded(file, info, info.duration, None, None)
-        return
-    tiny = FrameSize(16, 16, fit="stretch")
-    with sample_frames(file.path, rate=1.0, size=tiny) as stream:
-        for _ in stream:
-            pass
-    yield Encoded(file, info, stream.duration, stream.broken_at, None)
+    duration, broken_at = info.duration, None
+    if not duration:
+        with sample_frames(file.path, rate=1.0, size=FrameSize(16, 16, fit="stretch")) as stream:
+            for _ in stream:
+                pass
+        duration, broken_at = stream.duration, stream.broken_at
+    yield Encoded(file, info, duration, broken_at, None)
 
 
 def _decode(
@@ -196,17 +167,19 @@ def _decode(
 
     with sample_frames(file.path, rate=rate, size=size, watcher=finder.pictures, stills=small) as stream:
         for images in _batches(stream):
-            yield _Pictures(images)
+            yield images
             if stretches := finder.add(shrunk(images)):
                 yield look(stretches)
     yield look(finder.rest())
-    yield _Looked(finder.marks)
-    stills = small.stills if small else ()
-    yield _Closed(info, stream.duration, stream.broken_at, stills, maker.made())
+    yield finder.marks
+    yield Encoded(
+        file, info, stream.duration, stream.broken_at, None,
+        stills=small.stills if small else (), fingerprint=maker.made(),
+    )  # fmt: skip
 
 
 def _look(file: FoundFile, stretches: Sequence[tuple[float, float]]) -> Iterator[_Step]:
-    yield _Looked(look_through(file.path, stretches))
+    yield look_through(file.path, stretches)
 
 
 def _refused_if_unreadable(file: FoundFile, steps: Iterator[_AnyStep]) -> Iterator[_AnyStep | Refused]:
@@ -221,13 +194,8 @@ def _refused_if_unreadable(file: FoundFile, steps: Iterator[_AnyStep]) -> Iterat
 
 def _batches(stream: FrameStream) -> Iterator[NDArray[np.uint8]]:
     """All frames in blocks, (n, height, width, 3)."""
-    batch = []
-    for frame in stream:
-        batch.append(frame.image)
-        if len(batch) == _BATCH:
-            yield np.stack(batch)
-            batch = []
-    if batch:
+    frames = iter(stream)
+    while batch := [frame.image for frame in islice(frames, _BATCH)]:
         yield np.stack(batch)
 
 
@@ -238,12 +206,8 @@ def shot_rows(found: Sequence[Transition], duration: float) -> list[ShotRow]:
 
 
 def read_cues(file: FoundFile) -> tuple[list[Cue], list[str]]:
-    """Subtitles of a video: files beside it, else text streams inside it. Damage is reported, not fatal.
-
-    A file beside a video was put there on purpose, so it replaces embedded subtitles.
-
-    Returns:
-        cues in order of time, and the problems met.
+    """Subtitles of a video in order of time, and the problems met: files beside it, which were put there on
+    purpose, else text streams inside it.
     """
     cues: list[Cue] = []
     problems: list[str] = []

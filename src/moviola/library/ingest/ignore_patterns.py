@@ -45,12 +45,7 @@ _Rules = list[tuple[str, GitIgnoreSpec]]
 
 
 class LeavingOut:
-    """The exclusions of a folder.
-
-    Args:
-        root: the folder, without links.
-        patterns: the folder's own.
-        defaults: whether :data:`DEFAULTS` and ``.nomedia`` count.
+    """The exclusions of a folder, without links: its own patterns, and :data:`DEFAULTS` and ``.nomedia``.
 
     Attributes:
         folders, files: excluded by :meth:`walk`.
@@ -67,10 +62,8 @@ class LeavingOut:
         self.files: set[str] = set()
 
     def walk(self, on_error: Callable[[OSError], None]) -> Iterator[Path]:
-        """All files that are not excluded, in no order; links to folders are not followed.
-
-        Args:
-            on_error: called with the error of each folder that cannot be read.
+        """All files that are not excluded, in no order; links to folders are not followed. ``on_error`` is
+        called with the error of each folder that cannot be read.
         """
         rules = {str(self.root): self._rules}
         for directory, folders, names in os.walk(self.root, onerror=on_error):
@@ -81,7 +74,8 @@ class LeavingOut:
                 folders.clear()
                 continue
             if IGNORE_FILE in names:
-                here = [*here, (directory, _read(Path(directory, IGNORE_FILE)))]
+                own = Path(directory, IGNORE_FILE)
+                here = [*here, (directory, _spec(read_text(own).splitlines(), printable(own)))]
             kept = []
             for name in folders:
                 path = os.path.join(directory, name)  # noqa: PTH118 - a million of them
@@ -111,10 +105,6 @@ def _left_out(rules: _Rules, path: str, *, folder: bool) -> bool:
         if verdict is not None:
             return verdict
     return False
-
-
-def _read(path: Path) -> GitIgnoreSpec:
-    return _spec(read_text(path).splitlines(), printable(path))
 
 
 def _spec(patterns: Sequence[str], where: str) -> GitIgnoreSpec:

@@ -13,8 +13,7 @@ __all__ = ["IngestProgress", "IngestReport"]
 @dataclass(frozen=True, slots=True)
 class IngestProgress:
     """Progress of one step of indexing: videos done of those that need work, and the current video with its
-    seconds done. Pictures of several videos may be encoded at a time. The steps are pictures, text in
-    pictures, speech.
+    seconds done. Pictures of several videos may be encoded at a time.
     """
 
     done: int

@@ -356,9 +356,10 @@ class _Planner:
         (self.plan.away if kept else self.plan.missing).append(video)
 
     def _refuse(self, path: Path, name: Path, known: VideoRow | None, error: MediaError | OSError) -> None:
-        reason = f"cannot be read ({error.strerror}); check its permissions and its disk"
         if isinstance(error, MediaError):
             reason = error.reason
+        else:
+            reason = f"cannot be read ({error.strerror}); check its permissions and its disk"
         video_id = known.video_id if known else printable(self._new_id(path, name))
         self.plan.refused[video_id] = f"{printable(path.name)}: {reason}; skipped"
 

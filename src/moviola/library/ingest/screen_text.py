@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass
 from difflib import SequenceMatcher
 from itertools import groupby, pairwise
 from pathlib import Path
@@ -39,11 +39,8 @@ class Look:
 
 
 def looks(shots: Sequence[Span], every: float = EVERY) -> list[Look]:
-    """One still in the middle of each shot; of a long one, in the middle of each of its equal parts.
-
-    Args:
-        shots: stretches of a video in order, which do not overlap.
-        every: longest part in seconds.
+    """One still in the middle of each shot, which follow each other; of one that is longer than ``every``
+    seconds, in the middle of each of its equal parts.
     """
     stills: list[Look] = []
     for shot in shots:
@@ -59,13 +56,8 @@ def looks(shots: Sequence[Span], every: float = EVERY) -> list[Look]:
 def read_text(
     path: Path, shots: Sequence[Span], reader: TextReader, on_seconds: Callable[[float], None]
 ) -> list[Cue]:
-    """Cues of the text in the pictures of a video.
-
-    Args:
-        path: a video file.
-        shots: its stretches, see :func:`looks`.
-        reader: the reader of text.
-        on_seconds: called with the number of seconds that are read.
+    """Cues of the text in the pictures of a video; ``on_seconds`` is called with the number of seconds that
+    are read.
 
     Raises:
         MediaError: the file cannot be read any more.
@@ -74,12 +66,17 @@ def read_text(
     if not stills:
         return []
     times = [look.time for look in stills]
+
+    def read(images: Iterable[NDArray[np.uint8]]) -> Iterator[tuple[Look, Sequence[TextLine]]]:
+        for look, lines in zip(stills, _read_changes(images, reader), strict=True):
+            yield look, lines
+            on_seconds(look.span.end)
+
     with (
         sample_stills(path, times, longest_side=reader.longest_side) as stream,
         closing(ahead(frame.image for frame in stream)) as images,
     ):
-        lines = _read_changes(images, reader)
-        return written_cues(_with_progress(zip(stills, lines, strict=True), on_seconds))
+        return written_cues(read(images))
 
 
 def _read_changes(images: Iterable[NDArray[np.uint8]], reader: TextReader) -> Iterator[Sequence[TextLine]]:
@@ -101,39 +98,19 @@ def _blocks(image: NDArray[np.uint8]) -> NDArray[np.float32]:
     return np.asarray(whole.mean((1, 3, 4), dtype=np.float32))
 
 
-def _with_progress(
-    read: Iterable[tuple[Look, Sequence[TextLine]]], on_seconds: Callable[[float], None]
-) -> Iterator[tuple[Look, Sequence[TextLine]]]:
-    for look, lines in read:
-        yield look, lines
-        on_seconds(look.span.end)
-
-
 @dataclass(slots=True)
 class _Shown:
-    """A line while it is on screen; its surest reading counts."""
+    """A line while it is on screen, as it was read last, and most surely, which counts."""
 
     start: float
     end: float
+    last: TextLine
     surest: TextLine
-    near: TextLine = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.near = self.surest
-
-    def goes_on(self, line: TextLine, end: float) -> None:
-        self.near, self.end = line, end
-        self.surest = max(self.surest, line, key=lambda read: read.confidence)
 
 
 def written_cues(read: Iterable[tuple[Look, Sequence[TextLine]]]) -> list[Cue]:
-    """Lines of successive stills as cues: a line that stays is one cue, lines that appear together too.
-
-    Args:
-        read: stills in order of time with their lines.
-
-    Returns:
-        cues of the kind ``"text"`` in order of time, their lines from top to bottom.
+    """Lines of successive stills as cues of the kind ``"text"`` in order of time: a line that stays is one
+    cue, and so are lines that appear together, from top to bottom.
     """
     done: list[_Shown] = []
     shown: list[_Shown] = []
@@ -142,13 +119,13 @@ def written_cues(read: Iterable[tuple[Look, Sequence[TextLine]]]) -> list[Cue]:
         done += [line for line in shown if line.end != look.span.start]
         shown = []
         for line in lines:
-            same = max(before, key=lambda old: _likeness(old.near, line), default=None)
-            if same is not None and _likeness(same.near, line) >= _ALIKE:
+            same = max(before, key=lambda old: _likeness(old.last, line), default=None)
+            if same is not None and _likeness(same.last, line) >= _ALIKE:
                 before.remove(same)
-                same.goes_on(line, look.span.end)
-                shown.append(same)
+                surest = max(same.surest, line, key=lambda read: read.confidence)
+                shown.append(_Shown(same.start, look.span.end, line, surest))
             else:
-                shown.append(_Shown(look.span.start, look.span.end, line))
+                shown.append(_Shown(look.span.start, look.span.end, line, line))
         done += before
     done += shown
     done.sort(key=lambda line: (line.start, line.end))
@@ -167,12 +144,7 @@ def _likeness(one: TextLine, other: TextLine) -> float:
 
 def _cue(start: float, end: float, lines: list[TextLine]) -> Cue:
     lines.sort(key=lambda line: (line.box.top, line.box.left))
-    boxes = [line.box for line in lines]
-    around = Box(
-        min(box.left for box in boxes),
-        min(box.top for box in boxes),
-        max(box.right for box in boxes),
-        max(box.bottom for box in boxes),
-    )
+    left, top, right, bottom = zip(*(astuple(line.box) for line in lines), strict=True)
+    around = Box(min(left), min(top), max(right), max(bottom))
     confidence = sum(line.confidence for line in lines) / len(lines)
     return Cue(start, end, "\n".join(line.text for line in lines), "text", round(confidence, 4), around)

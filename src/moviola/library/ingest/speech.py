@@ -25,14 +25,9 @@ def read_speech(
     on_seconds: Callable[[float], None],
     track: str = "default",
 ) -> tuple[list[Cue], str]:
-    """Cues of recognised speech, and the language spoken most; empty without speech.
-
-    Args:
-        path: a video file.
-        duration: of the pictures in seconds; later sound is ignored.
-        reader: the reader of speech.
-        on_seconds: called with the number of seconds of sound that are read.
-        track: see :class:`~moviola.library.ingest.reading.Listening`.
+    """Cues of recognised speech, and the language spoken most, empty without speech. Sound after the duration
+    of the pictures is ignored; ``on_seconds`` is called with the number of seconds that are read; ``track``
+    see :class:`~moviola.library.ingest.reading.Listening`.
 
     Raises:
         MediaError: the file cannot be read any more, or it has no such track.

@@ -23,13 +23,9 @@ __all__ = ["EncodedVideo", "VideoEncoder"]
 
 @dataclass(frozen=True, slots=True)
 class EncodedVideo:
-    """Everything that a library stores of a video.
-
-    Attributes:
-        pictures: the file, its frames' features and shots.
-        cues: its subtitles, in order of time.
-        sentences: (cues, d) float32, their sentence vectors; None without a sentence encoder or cues.
-        problems: what could not be read of its subtitles.
+    """Everything that a library stores of a video: the file, its frames' features and shots; its subtitles in
+    order of time, with their sentence vectors (cues, d) float32, None without a sentence encoder or cues; and
+    what could not be read of these.
     """
 
     pictures: Encoded
@@ -60,35 +56,29 @@ class VideoEncoder:
         on_frames: Callable[[FoundFile, float], None],
         workers: Workers | None = None,
     ) -> Iterator[EncodedVideo | Refused]:
-        """Encode files; results come in the order of the files.
-
-        Args:
-            files: what to read.
-            on_frames: called with the file and the number of its seconds that are encoded.
-            workers: processes that do the work; None: this process.
+        """Encode files by this process or workers; results come in the order of the files. ``on_frames`` is
+        called with a file and the number of its seconds that are encoded.
 
         Raises:
             WorkersError: a node of the workers cannot do the work (checked first), or the workers are gone.
         """
-        if workers is not None:
-            yield from self._elsewhere(files, on_frames, workers)
-        else:
-            yield from self._here(files, on_frames)
+        if workers is None:
+            return self._here(files, on_frames)
+        return self._elsewhere(files, on_frames, workers)
 
     def _here(
         self, files: Sequence[FoundFile], on_frames: Callable[[FoundFile, float], None]
     ) -> Iterator[EncodedVideo | Refused]:
-        outcomes = encode_videos(
-            files,
-            self.encoders.visual.frame_size if self.encoders.visual else None,
-            self.encoders.rows,
-            self.rate,
-            on_frames,
-            every_frame=self.every_frame,
+        size = self.encoders.visual.frame_size if self.encoders.visual else None
+        for outcome in encode_videos(
+            files, size, self.encoders.rows, self.rate, on_frames, every_frame=self.every_frame,
             stills_every=self.stills_every,
-        )
-        for outcome in outcomes:
-            yield outcome if isinstance(outcome, Refused) else self._with_subtitles(outcome)
+        ):  # fmt: skip
+            if isinstance(outcome, Refused):
+                yield outcome
+            else:
+                cues, problems = read_cues(outcome.file)
+                yield EncodedVideo(outcome, cues, self.encoders.sentence_rows(cues), problems)
 
     def _elsewhere(
         self, files: Sequence[FoundFile], on_frames: Callable[[FoundFile, float], None], workers: Workers
@@ -104,10 +94,7 @@ class VideoEncoder:
             yield outcome
 
     def one(self, file: FoundFile) -> EncodedVideo | Refused:
-        """Encode one file, which may have been listed by another machine.
-
-        Refused where this machine has no file at that path, or another one.
-        """
+        """Encode one file, which another machine may have listed; refused where it is not that file here."""
         try:
             require_seen([(file.path, file.size)])
         except UnreadableMedia as error:
@@ -116,23 +103,11 @@ class VideoEncoder:
         return outcome
 
     def require_able(self, files: Sequence[FoundFile], wanted: str) -> None:
-        """Fail where this machine cannot do the work.
-
-        Args:
-            files: the files to encode.
-            wanted: moviola's version on the machine that holds the library.
-
-        Raises:
-            WorkersError: moviola has another version here.
-            UnreadableMedia: another file lies at one of the paths, or none.
-            MissingModel, EncoderMismatch: an encoder is not on this machine, or has another revision.
+        """Fail where this machine cannot do the work: moviola has another version here than is wanted, files
+        are not those that are listed, an encoder is missing or has another revision.
         """
         here = version("moviola")
         if here != wanted:
             raise WorkersError(f"has moviola {here}, the library's machine {wanted}; install the same")
         require_seen((file.path, file.size) for file in files)
         _ = self.encoders.visual, self.encoders.sentences  # loads them
-
-    def _with_subtitles(self, pictures: Encoded) -> EncodedVideo:
-        cues, problems = read_cues(pictures.file)
-        return EncodedVideo(pictures, cues, self.encoders.sentence_rows(cues), problems)

@@ -30,6 +30,7 @@ from types import ModuleType
 from typing import Any, Self, TypeVar
 
 from moviola.errors import InvalidValue, MissingDependency, MoviolaError, UnreadableMedia, WorkersError
+from moviola.library.disk.places import is_there
 from moviola.threads import available_cores
 
 __all__ = ["ATTEMPTS", "Lost", "Share", "Workers", "require_seen", "shared_out"]
@@ -56,24 +57,15 @@ _LOOK = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """Result of an item whose workers died.
-
-    Attributes:
-        reason: number of attempts, and Ray's message.
-    """
+    """Result of an item whose workers died: number of attempts, and Ray's message."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """Share of a node for each task, and the number of tasks that run at once.
-
-    Attributes:
-        tasks: running at once, >= 1.
-        cores: per task, >= 1.
-        gpus: per task, in [0, 1], a multiple of .0001; 0 for all if any node has no GPU, so that all compute
-            alike.
+    """Number of tasks that run at once, and cores of each, both >= 1; and its share of a GPU, in [0, 1], a
+    multiple of .0001: 0 for all if any node has none, so that all compute alike.
     """
 
     tasks: int
@@ -82,11 +74,8 @@ class Share:
 
 
 def shared_out(nodes: Sequence[Mapping[str, float]], cores: int = _CORES) -> Share:
-    """Share out the nodes.
-
-    Args:
-        nodes: resources of each node, ``"CPU"`` >= 1 and perhaps ``"GPU"``; at least one node.
-        cores: wanted per task; limited to those of the smallest node.
+    """Share out nodes, at least one, by their resources, ``"CPU"`` >= 1 and perhaps ``"GPU"``; the cores
+    wanted per task are limited to those of the smallest node.
     """
     cores = min(cores, *(int(node["CPU"]) for node in nodes))
     tasks = [int(node["CPU"]) // cores for node in nodes]
@@ -95,20 +84,11 @@ def shared_out(nodes: Sequence[Mapping[str, float]], cores: int = _CORES) -> Sha
 
 
 def require_seen(files: Iterable[tuple[Path, int]]) -> None:
-    """Fail where this machine does not see the same files as the one that hands out the work.
-
-    Args:
-        files: paths, and their sizes in bytes.
-
-    Raises:
-        UnreadableMedia: another file lies at one of the paths, or none.
+    """Fail with :class:`UnreadableMedia` where this machine does not see the same files, by path and size in
+    bytes, as the one that hands out the work.
     """
     for path, size in files:
-        try:
-            seen = path.stat().st_size == size
-        except OSError:
-            seen = False
-        if not seen:
+        if not is_there(path, size):
             reason = f"no file of {size} bytes here; every node must see the videos by the same paths"
             raise UnreadableMedia(path, reason)
 
@@ -145,11 +125,8 @@ class Workers:
     # -- work ------------------------------------------------------------------------------------------
 
     def require(self, check: Callable[[Item], object], item: Item) -> None:
-        """Call a function once on every living node of a cluster; processes of this machine need no check.
-
-        Args:
-            check: raises where a node cannot do the work.
-            item: its argument.
+        """Call a function, which raises where a node cannot do the work, once on every living node of a
+        cluster; processes of this machine need no check.
 
         Raises:
             WorkersError: names the node, with the function's error.
@@ -180,12 +157,9 @@ class Workers:
     def map(
         self, function: Callable[[Item], Result], items: Iterable[Item], *, gpu: bool = False
     ) -> Iterator[Result | Lost]:
-        """Call a function with each item on all workers; results come in the order of the items.
-
-        Args:
-            function: picklable; each worker unpickles it once, so what it loads serves all its items.
-            items: picklable.
-            gpu: whether it computes on a GPU where there is one.
+        """Call a function with each item on all workers, and on a GPU where wanted and there is one; results
+        come in the order of the items. Each worker unpickles the function once, so what it loads serves all
+        its items.
 
         Raises:
             MoviolaError: raised by the function.
@@ -213,11 +187,8 @@ class Workers:
     def _result(self, answer: Any) -> Any:
         raised = self._ray.exceptions
         died = (
-            raised.WorkerCrashedError,
-            raised.NodeDiedError,
-            raised.ObjectLostError,
-            raised.OutOfMemoryError,
-        )
+            raised.WorkerCrashedError, raised.NodeDiedError, raised.ObjectLostError, raised.OutOfMemoryError,
+        )  # fmt: skip
         try:
             while not self._ray.wait([answer], timeout=_LOOK)[0]:
                 self._nodes()
@@ -265,13 +236,9 @@ class Workers:
 
     def _start(self, count: int) -> None:
         self._ray.init(
-            "local",
-            num_cpus=count * self._cores,
-            object_store_memory=_STORE,
-            include_dashboard=False,
-            log_to_driver=False,
-            logging_level="ERROR",
-        )
+            "local", num_cpus=count * self._cores, object_store_memory=_STORE, include_dashboard=False,
+            log_to_driver=False, logging_level="ERROR",
+        )  # fmt: skip
 
     def _join(self, address: str) -> None:
         logging.getLogger("ray.client_builder").setLevel(logging.WARNING)  # it logs arguments

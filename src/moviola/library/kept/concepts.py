@@ -71,12 +71,9 @@ def keep_concept(folder: Path, settings: Settings, concept: Concept) -> None:
         InvalidValue: it cannot be written.
     """
     facts = {
-        "format": str(FORMAT),
-        "encoder": settings.encoder,
-        "encoder_revision": settings.encoder_revision,
-        "title": concept.title,
-        "moments": json.dumps(concept.moments),
-    }
+        "format": str(FORMAT), "encoder": settings.encoder, "encoder_revision": settings.encoder_revision,
+        "title": concept.title, "moments": json.dumps(concept.moments),
+    }  # fmt: skip
     # Not by safetensors' own file: its errors are no OSError, and a killed process leaves its draft.
     content = save({"right": concept.right, "wrong": concept.wrong}, facts)
     with atomic_write(_path(folder, concept.name), "wb") as file:
@@ -84,12 +81,7 @@ def keep_concept(folder: Path, settings: Settings, concept: Concept) -> None:
 
 
 def read_concept(folder: Path, settings: Settings, name: str) -> Concept:
-    """Load a concept of a library.
-
-    Args:
-        folder: of the library.
-        settings: of the library.
-        name: of the concept.
+    """Load a concept of a library with a folder and settings.
 
     Raises:
         NotFound: no such concept; the message names those that exist.
@@ -98,11 +90,7 @@ def read_concept(folder: Path, settings: Settings, name: str) -> Concept:
     """
     path = _path(folder, name)
     if not path.is_file():
-        known = ", ".join(f"@{one}" for one in concepts_of(folder)) or "nothing yet"
-        raise NotFound(
-            f"@{name}: no such concept in this library; it has {known}. In a query, a word after @ "
-            "names a concept"
-        )
+        raise _unknown(folder, name, ". In a query, a word after @ names a concept")
     try:
         with safe_open(path, framework="numpy") as file:
             facts = file.metadata() or {}
@@ -135,9 +123,13 @@ def forget_concept(folder: Path, name: str) -> None:
         NotFound: no such concept.
     """
     if name not in concepts_of(folder):
-        known = ", ".join(f"@{one}" for one in concepts_of(folder)) or "nothing yet"
-        raise NotFound(f"@{name}: no such concept in this library; it has {known}")
+        raise _unknown(folder, name)
     _path(folder, name).unlink()
+
+
+def _unknown(folder: Path, name: str, hint: str = "") -> NotFound:
+    known = ", ".join(f"@{one}" for one in concepts_of(folder)) or "nothing yet"
+    return NotFound(f"@{name}: no such concept in this library; it has {known}{hint}")
 
 
 def _path(folder: Path, name: str) -> Path:

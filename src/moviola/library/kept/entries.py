@@ -50,9 +50,6 @@ class Kept(LateDatabase):
     """The entries of a library; for any number of threads and processes. Where its folder cannot be written,
     they can be read.
 
-    Args:
-        folder: the library.
-
     Raises:
         LibraryError: the file is damaged, or of a later format.
     """
@@ -76,12 +73,13 @@ class Kept(LateDatabase):
 
     def entries(self, kind: Kind | None = None) -> list[Entry]:
         """All entries, or those of one kind, by kind and name."""
+        return self._entries() if kind is None else self._entries(" WHERE kind = ?", checked_kind(kind))
+
+    def _entries(self, where: str = "", *values: str) -> list[Entry]:
         if not self._is_there():
             return []
-        where, values = ("", ()) if kind is None else (" WHERE kind = ?", (checked_kind(kind),))
-        rows = self._rows(
-            f"SELECT kind, name, version, changed, value FROM entries{where} ORDER BY kind, name", values
-        )
+        columns = "kind, name, version, changed, value"
+        rows = self._rows(f"SELECT {columns} FROM entries{where} ORDER BY kind, name", values)
         return [self._entry(*row) for row in rows]
 
     def entry(self, kind: Kind, name: str) -> Entry:
@@ -90,15 +88,10 @@ class Kept(LateDatabase):
         Raises:
             NotFound: no entry of that name.
         """
-        rows = []
-        if self._is_there():
-            rows = self._rows(
-                "SELECT kind, name, version, changed, value FROM entries WHERE kind = ? AND name = ?",
-                (checked_kind(kind), name),
-            )
-        if not rows:
+        found = self._entries(" WHERE kind = ? AND name = ?", checked_kind(kind), name)
+        if not found:
             raise NotFound(f"{kind} {name!r}: no such entry; `moviola kept list` shows all")
-        return self._entry(*rows[0])
+        return found[0]
 
     def tagged(self) -> dict[str, frozenset[str]]:
         """Ids of the videos that bear a tag, as a whole or on a moment, by tag."""
@@ -127,7 +120,6 @@ class Kept(LateDatabase):
         """Store an entry, replacing the one of that name.
 
         Args:
-            kind, name: of the entry.
             value: one of :data:`moviola.library.kept.values.KINDS`, or its JSON form.
             version: the version that the change is based on; 0: a new entry; None: any.
 
@@ -230,20 +222,14 @@ class Kept(LateDatabase):
     def remember_alert(self, name: str, content: str, receiver: str) -> bool:
         """Note that one receiver gets some content; False where it has had it."""
         with self._writing():
-            given = (name, content, receiver)
-            known = self._rows(
-                "SELECT 1 FROM reported_to WHERE name = ? AND content = ? AND receiver = ?", given
-            )
-            self._rows("INSERT OR IGNORE INTO reported_to VALUES (?, ?, ?)", given)
-        return not known
+            self._rows("INSERT OR IGNORE INTO reported_to VALUES (?, ?, ?)", (name, content, receiver))
+            return bool(self._rows("SELECT changes()")[0][0])
 
     def forget_alert(self, name: str, content: str, receiver: str) -> None:
         """It could not be delivered to that receiver."""
+        statement = "DELETE FROM reported_to WHERE name = ? AND content = ? AND receiver = ?"
         with self._writing():
-            self._rows(
-                "DELETE FROM reported_to WHERE name = ? AND content = ? AND receiver = ?",
-                (name, content, receiver),
-            )
+            self._rows(statement, (name, content, receiver))
 
     # -- files -------------------------------------------------------------------------------------------
 
@@ -252,17 +238,11 @@ class Kept(LateDatabase):
         return (entry.model_dump_json() for entry in self.entries())
 
     def take(self, lines: Iterable[str], where: str = "line") -> list[Entry]:
-        """Store entries from lines of JSON, all or nothing; of two versions the later one stays.
-
-        Args:
-            lines: see :meth:`export`.
-            where: name of the source in messages.
-
-        Returns:
-            the entries as they are stored now.
+        """Store entries from lines of JSON, all or nothing, and return those that are new or later than what
+        was stored.
 
         Raises:
-            DataError: a damaged line, named in the message.
+            DataError: a damaged line, named in the message after ``where`` it comes from.
         """
         read = []
         for number, line in enumerate(lines, 1):

@@ -30,11 +30,7 @@ class _Value(BaseModel):
 
     @classmethod
     def of(cls, **values: Any) -> Self:
-        """The value, checked.
-
-        Raises:
-            InvalidValue: a wrong or missing field, named in the message.
-        """
+        """The value, checked; :class:`InvalidValue` names a wrong or missing field."""
         try:
             return cls(**values)
         except ValidationError as error:
@@ -65,6 +61,11 @@ class SavedSearch(_Value):
         return "all" if by == "both" else by
 
 
+def _require_span(start: float, end: float) -> None:
+    if end <= start:
+        raise ValueError(f"{start:g}-{end:g}: the end must come after the start")
+
+
 class KeptMoment(_Value):
     """A moment of a collection, with a note."""
 
@@ -75,9 +76,8 @@ class KeptMoment(_Value):
     note: str = Field(default="", max_length=5_000, examples=["take the second half"])
 
     @model_validator(mode="after")
-    def _is_a_span(self) -> KeptMoment:
-        if self.end <= self.start:
-            raise ValueError(f"{self.start:g}-{self.end:g}: the end must come after the start")
+    def _is_a_span(self) -> Self:
+        _require_span(self.start, self.end)
         return self
 
 
@@ -107,8 +107,8 @@ class Mark(_Value):
     def _is_a_span(self) -> Mark:
         if (self.start is None) != (self.end is None):
             raise ValueError("give both start and end of a moment, or neither for the whole video")
-        if self.start is not None and self.end is not None and self.end <= self.start:
-            raise ValueError(f"{self.start:g}-{self.end:g}: the end must come after the start")
+        if self.start is not None and self.end is not None:
+            _require_span(self.start, self.end)
         return self
 
     @property
@@ -172,11 +172,7 @@ def complaint(error: ValidationError) -> str:
 
 
 def entry_of(kind: Kind, name: str, value: Mapping[str, Any] | BaseModel) -> Entry:
-    """An entry that was never stored.
-
-    Raises:
-        InvalidValue: an unknown kind, or a value that is none of it.
-    """
+    """An entry that was never stored; :class:`InvalidValue` for an unknown kind, or a value of another."""
     checked_kind(kind)
     plain = value.model_dump() if isinstance(value, BaseModel) else value
     try:
@@ -186,11 +182,7 @@ def entry_of(kind: Kind, name: str, value: Mapping[str, Any] | BaseModel) -> Ent
 
 
 def checked_kind(kind: Kind) -> Kind:
-    """The kind.
-
-    Raises:
-        InvalidValue: it is none of :data:`KINDS`.
-    """
+    """The kind; :class:`InvalidValue` where it is none of :data:`KINDS`."""
     if kind not in KINDS:
         raise InvalidValue(f"kind {kind!r}: choose {', '.join(KINDS)}")
     return kind
