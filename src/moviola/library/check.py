@@ -157,10 +157,8 @@ def _model_problems(store: LibraryStore) -> Iterator[Problem]:
 
 
 def repair(store: LibraryStore) -> list[Problem]:
-    """Remove damaged videos (indexing brings them back) and rebuild stale indexes.
-
-    Returns:
-        the problems that were fixed.
+    """Remove damaged videos (indexing brings them back) and rebuild stale indexes; returns the problems that
+    were fixed.
 
     Raises:
         InvalidValue: opened read-only.

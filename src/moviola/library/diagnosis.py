@@ -16,7 +16,7 @@ from moviola.files.toml import read_toml
 from moviola.library.check import command, verify
 from moviola.library.disk.lock import drafts_in, is_being_written
 from moviola.library.disk.places import is_below
-from moviola.library.disk.root_states import RootState, roots_in
+from moviola.library.disk.root_states import roots_in
 from moviola.library.disk.settings import FORMAT_VERSION, SETTINGS_FILE
 from moviola.library.disk.store import LibraryStore
 from moviola.library.ingest.ignore_patterns import DEFAULTS, NO_MEDIA
@@ -24,7 +24,7 @@ from moviola.plugins import plugins
 
 __all__ = ["Finding", "diagnose"]
 
-# Purpose of each optional package, by the extra that installs it.
+# The extra that installs each optional package, and its purpose.
 _OPTIONAL = {
     "torch": ("train", "train models, and compute on a GPU"),
     "h5py": ("features", "read released feature files"),
@@ -129,24 +129,17 @@ def _state(lib: LibraryStore) -> Iterator[Finding]:
     encoder = lib.settings.encoder or "no visual encoder"
     yield Finding("library", True, f"{lib.folder}: {states.total() - refused} videos, {encoder}")
     for root in roots_in(lib.catalogue):
-        if root.away:
-            yield Finding(root.path, *_away(root))
+        searched = f"{root.away}; its {root.videos} videos are searched all the same."
+        if "cannot be read" in root.away:
+            yield Finding(root.path, False, f"{searched} Give this user the right to read it (chmod u+rx)")
+        elif root.away:
+            helps = "Connect its drive; `moviola library move` names its new place, `moviola library forget`"
+            yield Finding(root.path, True, f"away: {searched} {helps} takes it out")
     if refused or partial:
         yield Finding("videos", True, f"{refused} refused, {partial} partial; `moviola list` says why")
     if job and job.state != "done" and not is_being_written(lib.folder):
         detail = f"stopped at {job.done} of {job.total}; the same `moviola index` goes on"
         yield Finding("last indexing", False, detail)
-
-
-def _away(root: RootState) -> tuple[bool, str]:
-    """Whether a root that is away is all right, and what helps."""
-    searched = f"its {root.videos} videos are searched all the same"
-    if "cannot be read" in root.away:
-        return False, f"{root.away}; {searched}. Give this user the right to read it (chmod u+rx)"
-    return True, (
-        f"away: {root.away}; {searched}. Connect its drive; `moviola library move` names its new place, "
-        "`moviola library forget` takes it out"
-    )
 
 
 def _damage(lib: LibraryStore) -> Iterator[Finding]:

@@ -65,19 +65,11 @@ class LibrarySource:
         )
 
     def videos(self, video_ids: Sequence[str] | None = None) -> VideoFeatures:
-        """Features of some videos, of all by default.
-
-        Raises:
-            NotFound: a video is not in the library.
-        """
+        """Features of some videos, of all by default; :class:`NotFound` if one is not in the library."""
         return self._all if video_ids is None else self._all.named(video_ids)
 
     def queries(self, query_ids: Sequence[str], texts: Sequence[str]) -> QueryFeatures:
-        """Features of queries, one row per token.
-
-        Raises:
-            MissingModel: the library's encoder is not on this machine.
-        """
+        """Features of queries, one row per token; errors as of the library's encoder."""
         encoder = self._store.encoders.visual
         assert encoder is not None
         different = list(dict.fromkeys(texts))

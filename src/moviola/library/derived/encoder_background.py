@@ -55,10 +55,8 @@ def text_vectors(store: LibraryStore) -> Floats:
 
 
 def texts_among_segments(store: LibraryStore) -> Floats:
-    """(m, d') float32, the same texts encoded as queries to the index of segments.
-
-    Raises:
-        LibraryError: the library has no visual encoder, or is empty.
+    """(m, d') float32, the same texts encoded as queries to the index of segments; :class:`LibraryError` for
+    a library that is empty, or without a visual encoder.
     """
     if store.encoders.visual is None or not len(store.searchable()):
         raise LibraryError(f"{store.folder}: no segments to measure; index videos first")

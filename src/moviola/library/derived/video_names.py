@@ -65,16 +65,12 @@ class VideoNames:
             for word in own:
                 holding[_stem(word)].add(row)
         most = max(1, len(videos) // _ONE_IN) if len(videos) > 1 else 0
-        distinctive = {
-            row: " ".join(word for word in own if len(holding[_stem(word)]) <= most)
-            for row, own in words.items()
-        }
-        return cls(
-            dict(holding),
-            {stem: math.log(len(videos) / len(rows)) for stem, rows in holding.items()},
-            len(videos),
-            {row: text for row, text in distinctive.items() if text},
-        )
+        weight = {stem: math.log(len(videos) / len(rows)) for stem, rows in holding.items()}
+        distinctive = {}
+        for row, own in words.items():
+            if rare := [word for word in own if len(holding[_stem(word)]) <= most]:
+                distinctive[row] = " ".join(rare)
+        return cls(dict(holding), weight, len(videos), distinctive)
 
 
 def stems_of(text: str) -> set[str]:
@@ -94,9 +90,7 @@ class NameTable:
 
     Attributes:
         stems: (S,) uint64 rising, a number for each stem (:func:`_number`).
-        weights: (S,) float64, of each stem.
-        ends: (S,) int64, where in ``holding`` the videos of each stem end.
-        holding: row numbers of videos by stem.
+        weights, ends: (S,) of each stem, and where in ``holding``, row numbers of videos, those with it end.
         counts: (2,) int64, number of videos, and of those with distinctive names.
         rows: (n,) int64 rising, row numbers of the videos whose names have a meaning.
         meanings: (n,) int64, places of these in ``vectors``.

@@ -24,13 +24,12 @@ class View:
     """A consistent state of a library.
 
     Attributes:
-        generation: rises with every change of the catalogue.
+        generation: that of the catalogue.
         models: in use at that time, for which the indexes were made.
-        videos: the searchable ones, by row number.
+        videos: the searchable ones.
         features: of the videos with frames, by rising row number, which are its ``keys``.
-        picture_features: the same videos with the features of likeness appended.
-        segments, pictures, cues: indexes of :data:`moviola.library.derived.indexes.INDEXES`; None without
-            an encoder for them.
+        picture_features: the same with the features of likeness appended.
+        segments, pictures, cues: :data:`moviola.library.derived.indexes.INDEXES`; None without an encoder.
         held: features as they were then, which a compaction may delete meanwhile.
     """
 
@@ -61,13 +60,11 @@ class Viewer:
     def view(self) -> View:
         """The library as it is now. Indexes that lag behind the catalogue are completed in memory."""
         with self._lock:
-            if self._view is None or not self._is_current(self._view):
-                self._view = self._made()
-            return self._view
-
-    def _is_current(self, view: View) -> bool:
-        store = self._store
-        return view.generation == store.catalogue.generation and view.settings == store.settings
+            store, view = self._store, self._view
+            now = store.catalogue.generation, store.settings
+            if view is None or (view.generation, view.settings) != now:
+                view = self._view = self._made()
+            return view
 
     def _made(self) -> View:
         view = self._made_with(self._store.models)

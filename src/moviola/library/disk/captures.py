@@ -48,7 +48,8 @@ class Taken:
         return said.isoformat(timespec="seconds")
 
 
-_CAPTURES = "SELECT video, taken, source, latitude, longitude, make, model FROM captures"
+_COLUMNS = "video, taken, source, latitude, longitude, make, model"
+_CAPTURES = f"SELECT {_COLUMNS} FROM captures"
 
 
 class Captures(Database):
@@ -66,11 +67,8 @@ class Captures(Database):
 
     def put_captures(self, captures: Mapping[int, Capture]) -> None:
         """Store capture data by row number."""
-        self._insert_all(
-            "INSERT OR REPLACE INTO captures (video, taken, source, latitude, longitude, make, model) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?)",
-            [(row, *astuple(capture)) for row, capture in captures.items()],
-        )
+        rows = [(row, *astuple(capture)) for row, capture in captures.items()]
+        self._put_all(f"captures ({_COLUMNS})", rows)
 
     def _capture(self, row: int, *values: object) -> Capture:
         capture = Capture(*values)  # type: ignore[arg-type]

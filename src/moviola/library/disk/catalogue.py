@@ -19,22 +19,13 @@ from typing import Any
 from moviola.errors import LibraryError, NotFound
 from moviola.features import Extent
 from moviola.files.names import composed
+from moviola.library.disk import schema
 from moviola.library.disk.captures import Captures
-from moviola.library.disk.cue_details import details_of, recognised_cue
 from moviola.library.disk.database import REMEDY, Database, run_script
 from moviola.library.disk.places import Places
 from moviola.library.disk.removed import RemovedVideos
-from moviola.library.disk.schema import (
-    ADDED,
-    COLUMNS,
-    CUES_BY_VIDEO,
-    CUES_OF,
-    OF_LIBRARY,
-    SCHEMA,
-    VIDEO_TYPES,
-    VideoRow,
-)
-from moviola.types import CUE_KINDS, Cue, CueKind, several
+from moviola.library.disk.schema import VideoRow
+from moviola.types import CUE_KINDS, Box, Cue, CueKind, Word, several
 
 __all__ = ["CATALOGUE_FILE", "Catalogue", "CueRow", "Job", "Reading", "ShotRow", "VideoRow"]
 
@@ -101,7 +92,7 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
     @classmethod
     def create(cls, folder: Path) -> None:
         """Make an empty catalogue; one that is there already, whole or unfinished, keeps its content."""
-        run_script(folder / CATALOGUE_FILE, SCHEMA)
+        run_script(folder / CATALOGUE_FILE, schema.SCHEMA)
 
     def _require_schema(self) -> None:
         """Refuse a file that lacks a table, a column or a counter, or that has triggers or views."""
@@ -111,7 +102,7 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
             raise LibraryError(
                 f"{self.path}: holds a {kind} {name!r:.100}, which moviola never makes; {REMEDY}"
             )
-        for table, columns in COLUMNS.items():
+        for table, columns in schema.COLUMNS.items():
             self._rows(f"SELECT {columns} FROM {table} LIMIT 0")
         counters = {key for (key,) in self._rows("SELECT key FROM meta")}
         kinds = {kind for (kind,) in self._rows("SELECT kind FROM feature_ends")}
@@ -122,7 +113,7 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
     def transaction(self) -> Iterator[None]:
         """A transaction: all changes inside happen, or none; ends by raising the generation."""
         with self._changing():
-            for missing in (*ADDED.values(), *OF_LIBRARY.values(), CUES_BY_VIDEO):
+            for missing in (*schema.ADDED.values(), *schema.OF_LIBRARY.values(), schema.CUES_BY_VIDEO):
                 self._rows(missing)
             yield
             self._rows("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
@@ -140,23 +131,20 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
         return [self._video(row) for row in self._rows(_SELECT + " ORDER BY video_id")]
 
     def video(self, video_id: str) -> VideoRow:
-        """One video by id, which may have its accents in another form (:mod:`moviola.files.names`).
-
-        Raises:
-            NotFound: no such video; the message offers near names.
+        """One video by id, which may have its accents in another form (:mod:`moviola.files.names`);
+        :class:`NotFound` offers near names.
         """
-        rows = self._rows(_SELECT + " WHERE video_id = ?", (video_id,))
-        if not rows:
-            from difflib import get_close_matches
+        for row in self._rows(_SELECT + " WHERE video_id = ?", (video_id,)):
+            return self._video(row)
+        from difflib import get_close_matches
 
-            videos, wanted = self.videos(), composed(video_id)
-            same = [video for video in videos if composed(video.video_id) == wanted]
-            if len(same) == 1:
-                return same[0]
-            near = get_close_matches(video_id[:200], [video.video_id for video in videos], n=3)
-            hint = f"; did you mean {', '.join(near)}?" if near else "; `moviola list` shows what is there"
-            raise NotFound(f"{video_id:.200}: no such video in this library{hint}")
-        return self._video(rows[0])
+        videos, wanted = self.videos(), composed(video_id)
+        same = [video for video in videos if composed(video.video_id) == wanted]
+        if len(same) == 1:
+            return same[0]
+        near = get_close_matches(video_id[:200], [video.video_id for video in videos], n=3)
+        hint = f"; did you mean {', '.join(near)}?" if near else "; `moviola list` shows what is there"
+        raise NotFound(f"{video_id:.200}: no such video in this library{hint}")
 
     def listed(self, video_ids: Iterable[str]) -> list[VideoRow]:
         """The videos of some ids, each once, in their order; errors as of :meth:`video`."""
@@ -186,15 +174,13 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
                     (table, one) for table in ("copies", "captures") for one in self._rows_on(old, table)
                 ]
             self.drop(old)
-        row = self._insert_row("videos", _columns(video))
-        self._insert_all(
-            "INSERT INTO cues (text, video, number, start, stop) VALUES (?, ?, ?, ?, ?)",
-            [(cue.text, row, number, cue.start, cue.end) for number, cue in enumerate(cues)],
-        )
-        self._insert_all(
-            "INSERT INTO recognised (video, number, kind, details) VALUES (?, ?, ?, ?)",
-            [(row, n, cue.kind, details_of(cue)) for n, cue in enumerate(cues) if cue.kind != "subtitle"],
-        )
+        columns = {name: getattr(video, name) for name in _NAMES[1 : len(schema.VIDEO_TYPES)]}
+        row = self._insert_row("videos", columns | _extent_columns(video.frames, video.cues))
+        texts = [(cue.text, row, number, cue.start, cue.end) for number, cue in enumerate(cues)]
+        self._put_all("cues (text, video, number, start, stop)", texts)
+        recognised = [(n, cue) for n, cue in enumerate(cues) if cue.kind != "subtitle"]
+        details = [(row, number, cue.kind, _details(cue)) for number, cue in recognised]
+        self._put_all("recognised (video, number, kind, details)", details)
         self.set_readings(row, readings)
         self.set_shots(row, shots)
         for table, values in kept:
@@ -243,7 +229,7 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
 
     def relocate(self, row: int, frames: Extent | None, cues: Extent | None) -> None:
         """Store the new places of a video's features (compaction)."""
-        columns = {**_extent_columns("frame", frames), **_extent_columns("cue", cues)}
+        columns = _extent_columns(frames, cues)
         assignments = ", ".join(f"{name} = ?" for name in columns)
         self._rows(f"UPDATE videos SET {assignments} WHERE row = ?", (*columns.values(), row))
 
@@ -255,14 +241,16 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
 
     def drop(self, row: int) -> None:
         """Delete a video and its data."""
-        self._rows(f"DELETE FROM cues WHERE {CUES_OF}", (row,))
-        for table in ADDED:
+        self._rows(f"DELETE FROM cues WHERE {schema.CUES_OF}", (row,))
+        for table in schema.ADDED:
             self._rows(f"DELETE FROM {table} WHERE video = ?", (row,))
         self._rows("DELETE FROM videos WHERE row = ?", (row,))
 
     def cues(self, row: int) -> list[Cue]:
         """The cues of a video, in the order in which their text features lie."""
-        rows = self._rows(f"SELECT start, stop, text FROM cues WHERE {CUES_OF} ORDER BY number", (row,))
+        rows = self._rows(
+            f"SELECT start, stop, text FROM cues WHERE {schema.CUES_OF} ORDER BY number", (row,)
+        )
         recognised = self._rows_of(
             "recognised", "SELECT number, kind, details FROM recognised WHERE video = ?", (row,)
         )
@@ -271,11 +259,8 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
 
     def set_readings(self, row: int, readings: Iterable[Reading]) -> None:
         """Store which readers have read a video; readings of other kinds stay."""
-        self._insert_all(
-            "INSERT OR REPLACE INTO readings (video, kind, reader, revision, language) "
-            "VALUES (?, ?, ?, ?, ?)",
-            [(row, *astuple(reading)) for reading in readings],
-        )
+        rows = [(row, *astuple(reading)) for reading in readings]
+        self._put_all("readings (video, kind, reader, revision, language)", rows)
 
     def readings(self, row: int) -> dict[CueKind, Reading]:
         """Readings of a video, by the kind of their cues."""
@@ -286,10 +271,8 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
     def set_shots(self, row: int, shots: Sequence[ShotRow]) -> None:
         """Store the shots of a video, replacing earlier ones."""
         self._rows("DELETE FROM shots WHERE video = ?", (row,))
-        self._insert_all(
-            "INSERT INTO shots (video, number, start, opening) VALUES (?, ?, ?, ?)",
-            [(row, number, shot.start, shot.opening) for number, shot in enumerate(shots)],
-        )
+        rows = [(row, number, shot.start, shot.opening) for number, shot in enumerate(shots)]
+        self._put_all("shots (video, number, start, opening)", rows)
 
     def shots(self, row: int) -> list[ShotRow]:
         """The shots of a video in order; empty where they were never searched for."""
@@ -397,14 +380,24 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
                 raise TypeError(start)
             if details is None:
                 return Cue(start, stop, text)
-            return recognised_cue(start, stop, text, kind, details)
+            if kind not in CUE_KINDS:
+                raise ValueError(kind)
+            known = json.loads(details)
+            confidence = None if known["confidence"] is None else float(known["confidence"])
+            box = None if known["box"] is None else Box(*map(float, known["box"]))
+            words = tuple(
+                Word(float(begun), float(ended), str(word)) for begun, ended, word in known["words"]
+            )
+            return Cue(start, stop, text, kind, confidence, box, words)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise LibraryError(f"{self.path}: damaged catalogue (a cue at {start!r}); {REMEDY}") from error
 
     def _video(self, row: Sequence[Any]) -> VideoRow:
         """A row of ``videos`` as a value; SQLite does not check the types of damaged columns."""
         extents = [row[13:17], row[17:21]]
-        sound = all(type(value) is kind for value, kind in zip(row, VIDEO_TYPES, strict=False)) and all(
+        sound = all(
+            type(value) is kind for value, kind in zip(row, schema.VIDEO_TYPES, strict=False)
+        ) and all(
             set(map(type, extent)) == {type(None)} or all(type(n) is int and n >= 0 for n in extent)
             for extent in extents
         )
@@ -413,7 +406,9 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
         return VideoRow(*row[:13], *(None if e[0] is None else Extent(*e) for e in extents))
 
 
-_SELECT = f"SELECT {COLUMNS['videos']} FROM videos"
+# The row, as many as there are types of, and the extents of frames and cues.
+_NAMES = schema.COLUMNS["videos"].split(", ")
+_SELECT = f"SELECT {', '.join(_NAMES)} FROM videos"
 # Members of a JSON list given as a parameter, and the kind of a row of ``cues``.
 _MEMBERS = "SELECT value FROM json_each(?)"
 _KIND = (
@@ -427,17 +422,13 @@ def _expression(words: Sequence[str]) -> str:
     return " OR ".join('"' + word.replace('"', '""') + '"' for word in words)
 
 
-def _extent_columns(kind: str, extent: Extent | None) -> dict[str, int | None]:
-    names = [f"{kind}_{part}" for part in ("shard", "offset", "count", "crc")]
-    if extent is None:
-        return dict.fromkeys(names)
-    return dict(zip(names, (extent.shard, extent.offset, extent.count, extent.crc), strict=True))
+def _details(cue: Cue) -> str:
+    """What is known of a recognised cue besides its time and text, as JSON."""
+    box = None if cue.box is None else astuple(cue.box)
+    details = {"confidence": cue.confidence, "box": box, "words": [astuple(word) for word in cue.words]}
+    return json.dumps(details, ensure_ascii=False, separators=(",", ":"))
 
 
-def _columns(video: VideoRow) -> dict[str, object]:
-    plain = COLUMNS["videos"].split(", ")[1 : len(VIDEO_TYPES)]  # all but the row and the extents
-    return {
-        **{name: getattr(video, name) for name in plain},
-        **_extent_columns("frame", video.frames),
-        **_extent_columns("cue", video.cues),
-    }
+def _extent_columns(*extents: Extent | None) -> dict[str, int | None]:
+    values = [value for extent in extents for value in (astuple(extent) if extent else (None,) * 4)]
+    return dict(zip(_NAMES[len(schema.VIDEO_TYPES) :], values, strict=True))

@@ -116,6 +116,11 @@ class Database:
         with named(self.path, self.holds, self.remedy):
             self._db.executemany(statement, values)
 
+    def _put_all(self, into: str, rows: Iterable[Sequence[Any]]) -> None:
+        """Insert rows into columns, ``table (column, ...)``, replacing those of the same key."""
+        marks = ", ".join("?" * (into.count(",") + 1))
+        self._insert_all(f"INSERT OR REPLACE INTO {into} VALUES ({marks})", rows)
+
     @contextmanager
     def _changing(self) -> Iterator[None]:
         """A transaction: one writer at a time; all changes inside happen, or none."""

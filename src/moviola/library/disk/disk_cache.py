@@ -21,10 +21,8 @@ _SEALED = frozenset({".table", ".npz", ".npy", ".blob"})
 
 
 class DiskCache:
-    """``REVISION/KEY.npy`` in a folder; an :class:`moviola.features.EncodingCache`.
-
-    A row number of the catalogue stands for one state of one video for ever, and a revision for one model, so
-    entries never go out of date. Read-only, it never writes.
+    """``REVISION/KEY.npy`` in a folder; an :class:`moviola.features.EncodingCache`. Entries never go out of
+    date: a row number of the catalogue stands for one state of one video, a revision for one model.
     """
 
     def __init__(self, folder: Path, *, read_only: bool) -> None:

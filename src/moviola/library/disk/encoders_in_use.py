@@ -52,11 +52,8 @@ class LibraryEncoders:
 
     @property
     def visual(self) -> FrameTextEncoder | None:
-        """The visual encoder; None if the library has none.
-
-        Raises:
-            EncoderMismatch: it has another revision than when the library was built.
-            MissingModel: it is not on this machine.
+        """The visual encoder; None if the library has none. :class:`EncoderMismatch` where it has another
+        revision than when the library was built, :class:`MissingModel` where it is not on this machine.
         """
         with self._lock:
             if self._visual is None and self._settings.encoder:
@@ -77,11 +74,8 @@ class LibraryEncoders:
         return encoder.encode_frames(images)
 
     def picture(self, path: Path) -> NDArray[np.float32]:
-        """Features of a picture file as the library stores them, (1, frame_dim); errors as of :attr:`visual`.
-
-        Raises:
-            LibraryError: the library has no visual encoder.
-            MediaError: the file holds no picture that decodes.
+        """Features of a picture file as the library stores them, (1, frame_dim); errors as of :attr:`visual`,
+        :class:`LibraryError` without an encoder, :class:`MediaError` for a file that holds no picture.
         """
         from moviola.media import read_picture
 
@@ -155,10 +149,6 @@ def settings_of_new_library(
 ) -> Settings:
     """Settings of a new library with encoders by name, ``"none"`` for none, and None for MiniLM; sampling has
     ``segment_seconds`` and ``frame_rate`` where given.
-
-    Raises:
-        MissingModel: an encoder is not on this machine.
-        InvalidValue: a number outside its range.
     """
     from moviola.encoders import MINILM, load_encoder, load_sentence_encoder, picture_dim
 

@@ -73,11 +73,8 @@ Fields = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """Small grey pictures of a video.
-
-    Attributes:
-        times: (n,) float64, seconds at which each is on screen, rising.
-        frames: (n, 16, 16) uint8.
+    """Small grey pictures of a video, (n, 16, 16) uint8, with the seconds (n,) float64, rising, at which each
+    is on screen.
     """
 
     times: NDArray[np.float64]

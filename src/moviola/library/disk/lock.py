@@ -19,11 +19,8 @@ _DRAFTS = (
 
 
 def writing(folder: Path) -> AbstractContextManager[None]:
-    """Hold the write lock of a library; the system releases it when the process ends.
-
-    Raises:
-        LibraryLocked: another writer holds it; the message names its process id.
-        InvalidValue: the folder cannot be written.
+    """Hold the write lock of a library, which the system releases when the process ends; errors as of
+    :func:`moviola.files.locks.exclusive`.
     """
     return exclusive(folder / ".lock")
 

@@ -64,16 +64,10 @@ _FACTS = ("encoder", "encoder_revision", "clip_seconds", "segment_clips")
 
 
 def source_of(role: str, source: str | PathLike[str]) -> Path | None:
-    """Source of a model: None for :data:`NONE`, the package for the text ``"demo"``.
-
-    A folder of that name is given as ``./demo`` or as a path.
-    """
+    """Source of a model: None for :data:`NONE`, the package for the text ``"demo"``, not the path."""
     if str(source) == NONE:
         return None
     return DEMO_MODELS[role] if source == DEMO else Path(source)
-
-
-# ---- which models fit ------------------------------------------------------------------------------------
 
 
 def check_fits(role: str, source: Path, settings: Settings, *, force: bool) -> None:
@@ -86,7 +80,7 @@ def check_fits(role: str, source: Path, settings: Settings, *, force: bool) -> N
         MissingDependency: the folder has no graphs of its weights, and torch, which makes them, is missing.
         DataError: a file is damaged, a weight is no finite number, or the calibration is malformed.
         InvalidValue: a model of another kind, or one that does not record its training data.
-        EncoderMismatch: trained on another encoder, frame rate or segment length, or of other sizes.
+        EncoderMismatch: what is recorded, or a size, differs.
         BrokenPlugin: the plug-in that runs it fails.
     """
     about = read_description(source)
@@ -153,9 +147,6 @@ def _same(theirs: Any, ours: Any) -> bool:
     return bool(theirs == ours)
 
 
-# ---- where they lie --------------------------------------------------------------------------------------
-
-
 def model_folder(library: Path, role: str, settings: Settings) -> Path:
     """Folder of the model in use."""
     return library / "models" / role / str(getattr(settings, role))
@@ -206,9 +197,6 @@ def require_intact(library: Path, role: str, settings: Settings) -> Path:
             f"{folder}: the model in use has revision {wanted}, but this is {revision}; {remedy}"
         )
     return folder
-
-
-# ---- opened ------------------------------------------------------------------------------------------------
 
 
 class ModelsInUse:

@@ -62,10 +62,8 @@ class Places(Database):
 
     def put_root(self, root: Root) -> None:
         """Store a root, replacing the one of its path."""
-        self._rows(
-            "INSERT OR REPLACE INTO roots (path, volume, patterns, defaults) VALUES (?, ?, ?, ?)",
-            (root.path, root.volume, json.dumps(root.patterns), root.defaults),
-        )
+        row = (root.path, root.volume, json.dumps(root.patterns), root.defaults)
+        self._put_all("roots (path, volume, patterns, defaults)", [row])
 
     def drop_root(self, path: str) -> None:
         """Delete a root; its videos stay."""
@@ -82,8 +80,7 @@ class Places(Database):
 
     def put_copy(self, copy: Copy) -> None:
         """Store a further path of a video."""
-        statement = "INSERT OR REPLACE INTO copies (video, path, size, mtime_ns) VALUES (?, ?, ?, ?)"
-        self._rows(statement, astuple(copy))
+        self._put_all("copies (video, path, size, mtime_ns)", [astuple(copy)])
 
     def drop_copy(self, path: str) -> None:
         """Delete a further path."""

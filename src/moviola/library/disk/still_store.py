@@ -51,13 +51,11 @@ class StillStore(LateDatabase):
             return
         self._make()
         with self._changing():
-            self._insert_all(
-                "INSERT OR REPLACE INTO stills (content, time, picture) VALUES (?, ?, ?)",
-                [(content, time, picture) for time, picture in stills],
-            )
+            rows = [(content, time, picture) for time, picture in stills]
+            self._put_all("stills (content, time, picture)", rows)
             if fingerprint is not None:
                 packed = (content, *_packed(fingerprint))
-                self._rows(f"INSERT OR REPLACE INTO {_FINGERPRINTS} VALUES (?, ?, ?)", packed)
+                self._put_all(f"{_FINGERPRINTS} (content, times, frames)", [packed])
 
     def fingerprint(self, content: str) -> Fingerprint | None:
         """The fingerprint of some content; None where none is kept, or it is damaged."""

@@ -51,10 +51,8 @@ class LibraryStore:
 
     Attributes:
         settings: of the library, with the models in use.
-        encoders, models: loaded when first needed.
         catalogue: its videos.
         stills: small stills, for files that are away.
-        frame_features, cue_features: features on disk.
         cache: encodings of whole videos by models.
 
     Raises:
@@ -115,13 +113,10 @@ class LibraryStore:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # -- writing ---------------------------------------------------------------------------------------
-
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Hold the write lock, with the models in use now: another process may have changed them.
-
-        A library of an earlier format is upgraded first; see :mod:`moviola.library.disk.upgrade`.
+        """Hold the write lock, with the models in use now, which another process may have changed. A library
+        of an earlier format is upgraded first; see :mod:`moviola.library.disk.upgrade`.
 
         Raises:
             InvalidValue: the library was opened read-only.
@@ -170,11 +165,7 @@ class LibraryStore:
                 self.models = ModelsInUse(self.folder, settings, self.encoders, read_only=self.read_only)
 
     def refresh(self) -> None:
-        """Switch to the models that another process has chosen since; videos need no such call.
-
-        Raises:
-            LibraryError: the folder is gone, or its settings are damaged.
-        """
+        """Switch to the models that another process has chosen since; videos need no such call."""
         try:
             changed = (self.folder / SETTINGS_FILE).stat().st_mtime_ns
         except OSError as error:
@@ -184,8 +175,6 @@ class LibraryStore:
         if changed != self._settings_changed:
             self.adopt(Settings.read(self.folder))
             self._settings_changed = changed
-
-    # -- reading ---------------------------------------------------------------------------------------
 
     def videos(self) -> list[Video]:
         """The searchable videos, by id."""

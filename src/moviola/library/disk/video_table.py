@@ -63,8 +63,7 @@ class VideoTable(Mapping[int, VideoRow]):
         durations: (V,) float64 seconds.
         numbers: (V, 4) int64, size, mtime_ns, width and height.
         frames, cues: (V, 4) int64, shard, offset, count and CRC of features; the shard is -1 without any.
-        texts: UTF-8, the other fields of each video as a JSON list, one after another.
-        ends: (V,) int64, where the text of each video ends.
+        texts, ends: UTF-8, the other fields of each video as a JSON list, and where that ends.
     """
 
     rows: Integers
@@ -148,11 +147,7 @@ def read_video_table(path: Path, generation: int) -> VideoTable | None:
 
 
 def write_video_table(path: Path, generation: int, table: VideoTable) -> None:
-    """Write the file in one step.
-
-    Raises:
-        InvalidValue: it cannot be written.
-    """
+    """Write the file in one step."""
     arrays = {name: (getattr(table, name), dtype) for name, dtype in _COLUMNS.items()}
     write_sealed_arrays(path, {"generation": (np.array([generation]), "<i8"), **arrays})
 

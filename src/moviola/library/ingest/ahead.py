@@ -46,7 +46,7 @@ def side_by_side(
 
     Yields:
         The number of a piece, from 0, and one of its steps, those of one iterator in order; None as the step
-        when all of a piece is done, its branches too. A step is never None by itself.
+        when all of a piece is done, its branches too.
     """
     remaining = enumerate(works)
     crew = _Crew[Step](threads)

@@ -21,9 +21,8 @@ __all__ = ["follow", "forget_root", "move_root", "note_copies", "restore"]
 
 
 def follow(store: LibraryStore, plan: Plan, report: IngestReport) -> None:
-    """Update the paths of known content in one transaction, since files may have changed places.
-
-    Removed videos that come back with damaged features are planned as new.
+    """Update the paths of known content in one transaction, since files may have changed places. Removed
+    videos that come back with damaged features are planned as new.
     """
     catalogue = store.catalogue
     changed = (plan.moved, plan.overwritten, plan.kept_paths, plan.lost_copies, plan.restored)

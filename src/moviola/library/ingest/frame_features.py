@@ -1,4 +1,4 @@
-"""Encoding of videos: threads decode ahead while the encoder works; a video is committed when complete.
+"""Encoding of videos: threads decode ahead while the encoder works.
 
 A thread decodes the frames of a video and finds its shots on the way; where the pictures leave a cut open,
 some seconds are decoded again by the next free thread. There is one decoding thread per core, and frames of
@@ -47,10 +47,8 @@ _BATCH = 32
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """A decoded video: features (n, d) float32; None, and then no shots, without a visual encoder.
-
-    ``repeats`` of the features are copies of others, see :mod:`moviola.library.ingest.repeats`. ``stills``
-    are small stills: seconds and WebP bytes; ``fingerprint`` see :mod:`moviola.library.disk.fingerprints`.
+    """A decoded video: features (n, d) float32, of which ``repeats`` are copies of others; None, and then no
+    shots, without a visual encoder. ``stills`` are seconds and WebP bytes.
     """
 
     file: FoundFile
@@ -106,12 +104,8 @@ def encode_videos(
 ) -> Iterator[Encoded | Refused]:
     """Decode and encode files, several at once; results come in the order of the files.
 
-    Args:
-        files: the files to read.
-        size: of the frames; None without a visual encoder: files are only probed for their duration.
-        encode: computes features (n, d) of frames (n, height, width, 3).
-        rate: frames per second.
-        on_frames, every_frame, stills_every: see :class:`.video_encoder.VideoEncoder`.
+    ``encode`` computes features (n, d) of frames (n, height, width, 3) of a size; without one, there is no
+    visual encoder, and files are only probed. The rest is as in :class:`.video_encoder.VideoEncoder`.
     """
     if size is None:
         for file in files:
@@ -120,9 +114,7 @@ def encode_videos(
     underway: dict[int, _Underway] = {}
     done: dict[int, Encoded | Refused] = {}
     following = 0  # the next file to return
-    each: Iterator[Iterator[_Step | Branch[_Step]]] = (
-        _refused_if_unreadable(file, _decode(file, size, rate, stills_every)) for file in files
-    )
+    each = (_refused_if_unreadable(file, _decode(file, size, rate, stills_every)) for file in files)
     with closing(side_by_side(each, compute_threads())) as steps:
         for number, step in steps:
             video = underway.setdefault(number, _Underway())
@@ -133,7 +125,7 @@ def encode_videos(
                     video.end = step
             elif isinstance(step, list):
                 video.marks += step
-            else:
+            elif isinstance(step, np.ndarray):
                 rows, repeats = (encode(step), 0) if every_frame else encode_changes(step, encode)
                 video.rows.append(rows)
                 video.repeats += repeats

@@ -45,13 +45,11 @@ _Rules = list[tuple[str, GitIgnoreSpec]]
 
 
 class LeavingOut:
-    """The exclusions of a folder, without links: its own patterns, and :data:`DEFAULTS` and ``.nomedia``.
+    """The exclusions of a folder, without links: its own patterns, and :data:`DEFAULTS` and ``.nomedia``;
+    :class:`InvalidValue` for a pattern that cannot be read.
 
     Attributes:
         folders, files: excluded by :meth:`walk`.
-
-    Raises:
-        InvalidValue: a pattern that cannot be read.
     """
 
     def __init__(self, root: Path, patterns: Sequence[str] = (), *, defaults: bool = True) -> None:

@@ -61,8 +61,6 @@ class Indexer:
     def __init__(self, store: LibraryStore) -> None:
         self._store = store
 
-    # -- videos ----------------------------------------------------------------------------------------
-
     def index(
         self,
         *sources: str | PathLike[str],
@@ -314,8 +312,6 @@ class Indexer:
         with self._store.catalogue.transaction():
             self._store.catalogue.put(file.row("refused", error=refused.reason), [])
 
-    # -- subtitles -------------------------------------------------------------------------------------
-
     def _reread_subtitles(self, video: VideoRow, found: FoundFile, report: IngestReport) -> None:
         """Read the subtitles again; the pictures and their features stay."""
         from moviola.library.ingest.frame_features import read_cues
@@ -325,8 +321,6 @@ class Indexer:
             report.subtitle_problems[found.video_id] = "; ".join(problems)
         fresh = replace(video, size=found.size, mtime_ns=found.mtime_ns, sidecars=found.sidecars)
         replace_subtitles(self._store, video, fresh, cues)
-
-    # -- models, and what is derived from videos and models ---------------------------------------------
 
     def use(
         self,

@@ -35,6 +35,8 @@ class FoundFile:
 class Plan:
     """The plan: every file is in exactly one of the lists.
 
+    What has the name of a field of :class:`IngestReport` means the same.
+
     Attributes:
         new, changed: to be encoded.
         moved: known content at another path, or a file that was only touched.
@@ -42,19 +44,11 @@ class Plan:
         kept_paths: former paths of moved videos, which may come back since their root is away.
         copies: further paths of the content of a known video, or of a new one, by its id.
         lost_copies: paths of copies that are gone.
-        restored: content that had been removed.
         subtitles: new subtitles, the same pictures.
-        unchanged: known videos.
         missing: known videos of the given folders whose file is gone, though its root is there.
-        away: known videos of the given folders whose root is away.
-        left_out: known videos that patterns exclude now.
-        offline: roots that are away, with the reason.
         roots: folders that were read, and volumes mounted in them.
-        waiting: files that are still being written.
         refused: files that cannot even be read, by their present or future id, with the reason. They are not
             stored; what the library has of them stays.
-        ignored: files that are no videos by their suffix.
-        excluded: folders and video files that patterns exclude.
     """
 
     new: list[FoundFile] = field(default_factory=list)

@@ -89,13 +89,8 @@ AS_PLAYED = Listening()
 
 @dataclass(frozen=True, slots=True)
 class Readers:
-    """The readers of this run.
-
-    Attributes:
-        text, speech: the readers; None: none.
-        named: kinds that an option named: readings of another reader are repeated, and small pictures are
-            read.
-        listening: options of reading speech.
+    """The readers of this run, and options of reading speech. The kinds that an option named are read again
+    where another reader has read them, and in small pictures, too.
     """
 
     text: TextReader | None
@@ -248,10 +243,7 @@ class VideoReader:
         return self.kind == "speech" and self._device != "cpu"
 
     def require_able(self, files: Iterable[tuple[Path, int]]) -> None:
-        """Fail where this machine does not see the files, as :func:`.workers.require_seen` does.
-
-        On another machine the reader was opened before.
-        """
+        """Fail where this machine does not see the files; a reader on another one was opened before."""
         require_seen(files)
 
     def read(

@@ -123,8 +123,6 @@ class _Planner:
         self._names_with_subtitles = cache(_names_with_subtitles)
         self._leaving_out: list[LeavingOut] = []
 
-    # -- roots -----------------------------------------------------------------------------------------
-
     def lacks(self, folder: str) -> bool:
         """Whether the library has videos in a missing folder; it is away, or was deleted."""
         if not any(is_below(path, folder) for path in (*self._by_path, *self._copies, *self._roots)):
@@ -192,8 +190,6 @@ class _Planner:
                 below = Root(str(place), volume_of(place), root.patterns, root.defaults)
                 self._roots[below.path] = below
                 self.plan.roots.append(below)
-
-    # -- files -----------------------------------------------------------------------------------------
 
     def look_at(self, path: Path, name: Path) -> None:
         """Examine one file; ``name`` is its path below the source."""

@@ -36,13 +36,9 @@ class EncodedVideo:
 
 @dataclass(frozen=True, slots=True)
 class VideoEncoder:
-    """Encodes video files for a library. Pickled for another process, it loads its own encoders there.
-
-    Attributes:
-        encoders: of the library.
-        rate: frames a second.
-        every_frame: also encode frames that repeat an earlier one.
-        stills_every: keep a small still of every n-th frame; None: of none.
+    """Encodes video files for a library at a rate of frames a second, also those that repeat an earlier one
+    with ``every_frame``, and keeps a small still of every n-th, see ``stills_every``. Pickled for another
+    process, it loads its own encoders there.
     """
 
     encoders: LibraryEncoders

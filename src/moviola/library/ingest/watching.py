@@ -1,9 +1,9 @@
 """Watching folders: new, changed, moved and deleted videos are indexed automatically.
 
-The system reports that something changed (``watchfiles``); the folders are then indexed again, which compares
-all files with the catalogue and costs about a tenth of a millisecond each. So nothing is lost when the system
-drops events, and a killed watcher can simply be restarted. Network file systems do not report changes by
-other machines: these are polled.
+The system reports that something changed (``watchfiles``); all files are then compared with the catalogue,
+which costs about a tenth of a millisecond each. So nothing is lost when the system drops events, and a killed
+watcher can simply be restarted. Network file systems do not report changes by other machines: these are
+polled.
 
 A file counts as complete when its size and modification time are the same twice,
 :attr:`WatchOptions.settle` seconds apart. Deleted videos are removed, and can be restored; not those of a
@@ -47,11 +47,7 @@ class Hours:
 
     @classmethod
     def parse(cls, text: str) -> Hours:
-        """``22:00-06:00``.
-
-        Raises:
-            InvalidValue: another form, or no valid time.
-        """
+        """From a text such as ``22:00-06:00``; :class:`InvalidValue` for another form, or no valid time."""
         try:
             since, until = map(time.fromisoformat, text.strip().split("-"))
         except ValueError as error:
@@ -128,12 +124,11 @@ class Watcher:
         self._own = os.path.realpath(self.library)
 
     def run(self) -> None:
-        """Index everything, then every change, until :attr:`stop` is set.
+        """Index everything, then every change, until :attr:`stop` is set. A library that another process is
+        writing to is waited for; other errors of :attr:`index` are raised.
 
         Raises:
             MissingDependency: ``watchfiles`` is not installed.
-            MoviolaError: from :attr:`index`, except for a library that another process is writing to, which
-                is waited for.
         """
         while not self.stop.is_set():
             again = 0.0  # earlier changes are looked for at once
@@ -191,8 +186,6 @@ class Watcher:
     def _concerns(self, _: object, path: str) -> bool:
         # Paths are reported as the folders were named, or without links, as the system likes.
         return not is_below(os.path.realpath(path), self._own)
-
-    # -- indexing ---------------------------------------------------------------------------------------
 
     def _look(self) -> float:
         """Index the folders if it is time; returns the time of the next run without a change."""

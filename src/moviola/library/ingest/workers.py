@@ -21,7 +21,6 @@ import threading
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
@@ -94,11 +93,8 @@ def require_seen(files: Iterable[tuple[Path, int]]) -> None:
 
 
 class Workers:
-    """Worker processes; started, or connected to, when first needed.
-
-    Args:
-        where: number of processes on this machine; or ``"ray://host:port"``, the address of a cluster's Ray
-            Client server. A number may be given as text.
+    """Worker processes; started, or connected to, when first needed: a number of them on this machine, or
+    ``"ray://host:port"``, the address of a cluster's Ray Client server.
 
     Raises:
         InvalidValue: neither of them, or more than this machine has cores.
@@ -121,8 +117,6 @@ class Workers:
             self._connected = False
             if self._handler is not None and threading.current_thread() is threading.main_thread():
                 signal.signal(signal.SIGTERM, self._handler)
-
-    # -- work ------------------------------------------------------------------------------------------
 
     def require(self, check: Callable[[Item], object], item: Item) -> None:
         """Call a function, which raises where a node cannot do the work, once on every living node of a
@@ -166,15 +160,13 @@ class Workers:
             WorkersError: the cluster is gone, or has no node left.
         """
         self._connect()
-        with self._connection_errors():
+        try:
             share = shared_out([node["Resources"] for node in self._nodes()], self._cores)
+            variables = dict.fromkeys(_THREADS, str(share.cores))
             task = self._task(
-                num_cpus=share.cores,
-                num_gpus=share.gpus if gpu else 0,
-                max_retries=ATTEMPTS - 1,
-                scheduling_strategy="SPREAD",
-                runtime_env={"env_vars": dict.fromkeys(_THREADS, str(share.cores))},
-            )
+                num_cpus=share.cores, num_gpus=share.gpus if gpu else 0, max_retries=ATTEMPTS - 1,
+                scheduling_strategy="SPREAD", runtime_env={"env_vars": variables},
+            )  # fmt: skip
             pickled = self._ray.cloudpickle.dumps(function)
             in_flight: deque[Any] = deque()
             for item in items:
@@ -183,6 +175,11 @@ class Workers:
                 in_flight.append(task.remote(pickled, item))
             while in_flight:
                 yield self._result(in_flight.popleft())
+        except ConnectionError as error:
+            raise WorkersError(
+                f"{self._where}: the connection to Ray was lost ({error}); finished videos are in, "
+                "so run the same command again"
+            ) from error
 
     def _result(self, answer: Any) -> Any:
         raised = self._ray.exceptions
@@ -202,18 +199,6 @@ class Workers:
         except raised.RayError as error:
             raise WorkersError(f"{self._where}: {_in_one_line(error)}") from error
 
-    @contextmanager
-    def _connection_errors(self) -> Iterator[None]:
-        try:
-            yield
-        except ConnectionError as error:
-            raise WorkersError(
-                f"{self._where}: the connection to Ray was lost ({error}); finished videos are in, "
-                "so run the same command again"
-            ) from error
-
-    # -- Ray -------------------------------------------------------------------------------------------
-
     def _connect(self) -> None:
         if self._connected:
             return
@@ -224,7 +209,10 @@ class Workers:
         self._connected = True
         try:
             if isinstance(self._where, int):
-                self._start(self._where)
+                ray.init(
+                    "local", num_cpus=self._where * self._cores, object_store_memory=_STORE,
+                    include_dashboard=False, log_to_driver=False, logging_level="ERROR",
+                )  # fmt: skip
             else:
                 self._join(self._where)
         except (OSError, RuntimeError, ray.exceptions.RayError) as error:
@@ -233,12 +221,6 @@ class Workers:
                 "with `ray start --head --ray-client-server-port PORT`, with the same versions of Python "
                 "and Ray; if it wants a token, set RAY_AUTH_MODE=token"
             ) from error
-
-    def _start(self, count: int) -> None:
-        self._ray.init(
-            "local", num_cpus=count * self._cores, object_store_memory=_STORE, include_dashboard=False,
-            log_to_driver=False, logging_level="ERROR",
-        )  # fmt: skip
 
     def _join(self, address: str) -> None:
         logging.getLogger("ray.client_builder").setLevel(logging.WARNING)  # it logs arguments

@@ -30,14 +30,12 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False)
 class Concept:
-    """A concept learnt from marked moments.
+    """A concept learnt from marked moments, by its name after ``@`` in queries and the title that was given.
 
     Attributes:
-        name: as written in queries after ``@``.
-        title: as the user gave it.
         right, wrong: (n, d) float32, features of likeness of the marked moments.
-        moments: the marked moments, ``VIDEO@START-END``, right ones first; then those of the concept from
-            which it was taught.
+        moments: these, ``VIDEO@START-END``, right ones first; then those of the concept from which it was
+            taught.
     """
 
     name: str
@@ -48,10 +46,8 @@ class Concept:
 
 
 def concept_name(title: str) -> str:
-    """The name of a concept: lower case, ``-`` for everything but letters with their marks, and digits.
-
-    Raises:
-        InvalidValue: no letter or digit, or more than 60.
+    """The name of a concept: lower case, ``-`` for everything but letters with their marks, and digits, of
+    which there are one to sixty, else :class:`InvalidValue`.
     """
     name = ""
     for letter in unicodedata.normalize("NFC", title.lower()):
@@ -65,11 +61,7 @@ def concept_name(title: str) -> str:
 
 
 def keep_concept(folder: Path, settings: Settings, concept: Concept) -> None:
-    """Save a concept, replacing one of the same name; under the library's write lock.
-
-    Raises:
-        InvalidValue: it cannot be written.
-    """
+    """Save a concept, replacing one of the same name; under the library's write lock."""
     facts = {
         "format": str(FORMAT), "encoder": settings.encoder, "encoder_revision": settings.encoder_revision,
         "title": concept.title, "moments": json.dumps(concept.moments),
@@ -117,11 +109,7 @@ def concepts_of(folder: Path) -> Sequence[str]:
 
 
 def forget_concept(folder: Path, name: str) -> None:
-    """Delete a concept; under the library's write lock.
-
-    Raises:
-        NotFound: no such concept.
-    """
+    """Delete a concept, under the library's write lock; :class:`NotFound` where there is none."""
     if name not in concepts_of(folder):
         raise _unknown(folder, name)
     _path(folder, name).unlink()

@@ -69,8 +69,6 @@ class Kept(LateDatabase):
         with self._turn, self._changing():
             yield
 
-    # -- reading -----------------------------------------------------------------------------------------
-
     def entries(self, kind: Kind | None = None) -> list[Entry]:
         """All entries, or those of one kind, by kind and name."""
         return self._entries() if kind is None else self._entries(" WHERE kind = ?", checked_kind(kind))
@@ -83,11 +81,7 @@ class Kept(LateDatabase):
         return [self._entry(*row) for row in rows]
 
     def entry(self, kind: Kind, name: str) -> Entry:
-        """One entry.
-
-        Raises:
-            NotFound: no entry of that name.
-        """
+        """One entry; :class:`NotFound` where there is none of that name."""
         found = self._entries(" WHERE kind = ? AND name = ?", checked_kind(kind), name)
         if not found:
             raise NotFound(f"{kind} {name!r}: no such entry; `moviola kept list` shows all")
@@ -112,16 +106,11 @@ class Kept(LateDatabase):
         except (ValueError, TypeError) as error:
             raise LibraryError(f"{self.path}: damaged {self.holds} ({name!r}); {self.remedy}") from error
 
-    # -- writing -----------------------------------------------------------------------------------------
-
     def put(
         self, kind: Kind, name: str, value: Mapping[str, Any] | BaseModel, version: int | None = None
     ) -> Entry:
-        """Store an entry, replacing the one of that name.
-
-        Args:
-            value: one of :data:`moviola.library.kept.values.KINDS`, or its JSON form.
-            version: the version that the change is based on; 0: a new entry; None: any.
+        """Store an entry of a value of :data:`moviola.library.kept.values.KINDS`, or its JSON form, replacing
+        the one of that name. The change is based on ``version``, 0 for a new entry, None for any.
 
         Raises:
             InvalidValue: no such kind, or a value outside its range.
@@ -154,15 +143,8 @@ class Kept(LateDatabase):
         remove: Iterable[str] = (),
         rating: int | None = None,
     ) -> Entry | None:
-        """Change tags and rating of a video or moment; an empty mark is deleted.
-
-        Args:
-            mark: names the video or moment; its own tags and rating do not count.
-            add, remove: tags.
-            rating: 1 to 5, 0 for none; None: unchanged.
-
-        Returns:
-            the mark as stored; None where it was deleted.
+        """Change tags and rating (1 to 5, 0 for none, None: unchanged) of the video or moment that a mark
+        names; its own do not count. An empty mark is deleted; else the stored one is returned.
 
         Raises:
             InvalidValue: a tag that is empty or too long, a rating out of range, or one text as ``add``.
@@ -191,13 +173,9 @@ class Kept(LateDatabase):
         return int(rows[0][0]) if rows else 0
 
     def _store(self, entry: Entry) -> Entry:
-        self._rows(
-            "INSERT OR REPLACE INTO entries (kind, name, version, changed, value) VALUES (?, ?, ?, ?, ?)",
-            (entry.kind, entry.name, entry.version, entry.changed, entry.value.model_dump_json()),
-        )
+        row = (entry.kind, entry.name, entry.version, entry.changed, entry.value.model_dump_json())
+        self._put_all("entries (kind, name, version, changed, value)", [row])
         return entry
-
-    # -- alerts ------------------------------------------------------------------------------------------
 
     def alerted(self) -> dict[str, int]:
         """The rows of the catalogue up to which searches were checked for what is new, by name."""
@@ -230,8 +208,6 @@ class Kept(LateDatabase):
         statement = "DELETE FROM reported_to WHERE name = ? AND content = ? AND receiver = ?"
         with self._writing():
             self._rows(statement, (name, content, receiver))
-
-    # -- files -------------------------------------------------------------------------------------------
 
     def export(self) -> Iterator[str]:
         """All entries as lines of JSON, without line ends."""
