@@ -389,6 +389,44 @@ def test_a_library_follows_its_folder(
     assert sorted(library.index(inner).unchanged) == ALL and library.verify() == []
 
 
+def test_a_folder_is_merged_into_another_one_of_the_library(
+    library: Library, films: Path, tmp_path: Path
+) -> None:
+    (other := tmp_path / "other").mkdir()
+    (films / "b.mp4").rename(other / "b.mp4")
+    library.index(films, exclude=["old*"])
+    library.index(other, exclude=["new*"])
+    for path in list(films.iterdir()):
+        path.rename(other / path.name)
+    assert library.move(films, other) == 3
+    assert [(root.path, root.patterns) for root in library.catalogue.roots()] == [(str(other), ("new*",))]
+    assert sorted(library.index(other).unchanged) == ALL
+
+
+def test_removed_videos_follow_their_folder(library: Library, films: Path, tmp_path: Path) -> None:
+    shutil.copy(films / "a.mp4", films / "a again.mp4")
+    library.index(films)
+    library.remove(["a"])
+    films.rename(there := tmp_path / "archive")
+    library.move(films, there)
+    library.restore(["a"])
+    video = library.catalogue.video("a")
+    further = [copy.path for copy in library.catalogue.copies_of(video.row)]
+    assert sorted([video.path, *further]) == [str(there / "a again.mp4"), str(there / "a.mp4")]
+
+
+def test_what_comes_back_leaves_others_their_copies(library: Library, films: Path) -> None:
+    shutil.copy(films / "a.mp4", again := films / "again.mp4")
+    library.index(films)
+    library.remove(["a"])
+    (films / "a.mp4").unlink()
+    shutil.copy(films / "b.mp4", again)
+    library.index(films)
+    assert library.restore(["a"]) == ["a"]
+    copies = {copy.path: copy.video for copy in library.catalogue.copies()}
+    assert copies == {str(again): library.catalogue.video("b").row}
+
+
 # ---- what is left out -----------------------------------------------------------------------------
 
 

@@ -1,9 +1,8 @@
 """Search by the words in file names: their weights, and their meaning as vectors.
 
-``cache/names.table`` holds them as mapped columns, so that a query reads only the names that match, with
-sentence vectors of the distinctive words. Writers make it. It carries the generation of its catalogue; for
-another generation the names are read from the catalogue. Where a vector is missing, a name is found by its
-words alone until the next run of indexing.
+``cache/names.table``, which writers make, holds them as mapped columns, so that a query reads only the names
+that match. Where it is of another generation than the catalogue, that is read; where a vector is missing, a
+name is found by its words alone until the next run of indexing.
 """
 
 from __future__ import annotations

@@ -43,10 +43,7 @@ class CueRow:
 
 @dataclass(frozen=True, slots=True)
 class ShotRow:
-    """The beginning of a shot: its second, and its kind (``"start"``, ``"cut"``, ``"dissolve"``, ``"fade"``).
-
-    It lasts until the next one begins, or the video ends.
-    """
+    """The second at which a shot begins, and how: ``"start"``, ``"cut"``, ``"dissolve"``, ``"fade"``."""
 
     start: float
     opening: str
@@ -76,14 +73,7 @@ class Job:
 
 
 class Catalogue(Places, Captures, RemovedVideos, Database):
-    """The catalogue of an existing library, for any number of threads: each has a connection of its own.
-
-    Writers hold the library's lock; readers need none (WAL). Every method raises :class:`LibraryError` where
-    the file is damaged and :class:`LibraryLocked` where another process has held it for too long.
-
-    Raises:
-        LibraryError: the file is missing, damaged or holds other tables than a catalogue.
-    """
+    """The catalogue of an existing library; :class:`LibraryError` also where it holds other tables."""
 
     def __init__(self, folder: Path, *, read_only: bool = False) -> None:
         super().__init__(folder / CATALOGUE_FILE, read_only=read_only)
@@ -205,22 +195,16 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
 
     def moved(self, row: int, path: str, size: int, mtime_ns: int, sidecars: str) -> None:
         """Store the new path of a video whose content moved, or was only touched."""
-        self._rows(
-            "UPDATE videos SET path = ?, size = ?, mtime_ns = ?, sidecars = ? WHERE row = ?",
-            (path, size, mtime_ns, sidecars, row),
-        )
+        statement = "UPDATE videos SET path = ?, size = ?, mtime_ns = ?, sidecars = ? WHERE row = ?"
+        self._rows(statement, (path, size, mtime_ns, sidecars, row))
 
     def encode_again(self, row: int) -> None:
-        """Have a video encoded when its file is indexed the next time; until then it stays as it is.
-
-        The time differs from the file's, but by so little that filters and orders by date stay right.
-        A refused one is tried again in any case.
+        """Have a video encoded when its file is indexed the next time, as a refused one is in any case; until
+        then it stays as it is.
         """
-        self._rows(
-            "UPDATE videos SET state = 'partial', error = 'waits to be encoded again', "
-            "mtime_ns = mtime_ns - 1 WHERE row = ? AND state <> 'refused'",
-            (row,),
-        )
+        # The time differs from the file's, but by so little that filters and orders by date stay right.
+        changes = "state = 'partial', error = 'waits to be encoded again', mtime_ns = mtime_ns - 1"
+        self._rows(f"UPDATE videos SET {changes} WHERE row = ? AND state <> 'refused'", (row,))
 
     def read_again(self, row: int) -> None:
         """Have subtitles and text in pictures read when a file is indexed the next time."""
@@ -338,19 +322,16 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
         recognised = self._has("recognised")
         if not words or not (recognised or "subtitle" in kinds):
             return []
-        conditions, values = ["cues MATCH ?"], [_expression(words)]
+        where, values = "cues MATCH ?", [_expression(words)]
         if videos is not None:
-            conditions.append(f"video IN ({_MEMBERS})")
+            where += f" AND video IN ({_MEMBERS})"
             values.append(json.dumps(sorted(videos)))
         if recognised and set(kinds) < set(CUE_KINDS):
-            conditions.append(f"{_KIND} IN ({_MEMBERS})")
+            where += f" AND {_KIND} IN ({_MEMBERS})"
             values.append(json.dumps([*kinds]))
-        rows = self._rows(
-            f"SELECT video, number, -bm25(cues) FROM cues WHERE {' AND '.join(conditions)} "
-            "ORDER BY bm25(cues), video, number LIMIT ?",
-            (*values, limit),
-        )
-        return [CueRow(*row) for row in rows]
+        statement = f"SELECT video, number, -bm25(cues) FROM cues WHERE {where}"
+        order = "ORDER BY bm25(cues), video, number LIMIT ?"
+        return [CueRow(*row) for row in self._rows(f"{statement} {order}", (*values, limit))]
 
     def cues_with(self, word: str) -> int:
         """Number of cues that contain a word (stemmed)."""

@@ -23,9 +23,8 @@ class _Connection(sqlite3.Connection):
 
 
 class _Own:
-    """The connection of a thread, closed when the thread ends.
-
-    A connection and its statements refer to each other: by itself it would wait for the garbage collection.
+    """The connection of a thread, closed when the thread ends: a connection and its statements refer to each
+    other, so by itself it would wait for the garbage collection.
     """
 
     def __init__(self, db: _Connection) -> None:
@@ -106,10 +105,11 @@ class Database:
         with named(self.path, self.holds, self.remedy):
             return int(self._db.execute(statement, values).lastrowid or 0)
 
-    def _insert_row(self, table: str, values: Mapping[str, Any]) -> int:
+    def _insert_row(self, into: str, values: Mapping[str, Any], where_taken: str = "ABORT") -> int:
         """Insert values by column; returns the row's number."""
-        marks = ", ".join("?" * len(values))
-        return self._insert(f"INSERT INTO {table} ({', '.join(values)}) VALUES ({marks})", [*values.values()])
+        columns, marks = ", ".join(values), ", ".join("?" * len(values))
+        statement = f"INSERT OR {where_taken} INTO {into} ({columns}) VALUES ({marks})"
+        return self._insert(statement, [*values.values()])
 
     def _insert_all(self, statement: str, values: Iterable[Sequence[Any]]) -> None:
         """Insert many rows."""
@@ -194,6 +194,9 @@ class LateDatabase(Database):
         with self._first:
             self._open_if_made()
         return self._there and (not table or self._has(table))
+
+    def _rows_of(self, table: str, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        return self._rows(statement, values) if self._is_there(table) else []
 
     def _open_if_made(self) -> None:
         if not self._there and self.path.is_file():

@@ -48,10 +48,7 @@ __all__ = [
 NONE = "none"
 """Value of a role without a trained model."""
 
-ROLES: dict[str, frozenset[str]] = {
-    "stage1": frozenset({"spr-stage1"}),
-    "refiner": frozenset(REFINERS),
-}
+ROLES: dict[str, frozenset[str]] = {"stage1": frozenset({"spr-stage1"}), "refiner": frozenset(REFINERS)}
 """Roles of models, with the architectures that fill them, besides those of plug-ins."""
 
 _MODELS = Path(__file__).parents[2] / "models"
@@ -256,10 +253,8 @@ class ModelsInUse:
 
     @property
     def _compiles(self) -> bool:
-        """Whether to run what can be compiled so: on the CPU, where no other device was named.
-
-        These nets are small, and to look for a GPU means to import torch.
-        """
+        """Whether to run what can be compiled so: on the CPU, where no other device was named."""
+        # These nets are small, and to look for a GPU means to import torch.
         return self._encoders.device in ("auto", "cpu")
 
     def _intact(self, role: str) -> Path:

@@ -18,8 +18,8 @@ from moviola.library.disk.database import Database
 from moviola.library.disk.schema import VideoRow
 
 __all__ = [
-    "Copy", "Places", "Root", "held_by", "is_below", "is_there", "present_path", "root_of", "there",
-    "volume_of", "why_away",
+    "Copy", "Places", "Root", "held_by", "is_below", "is_there", "moved_path", "present_path", "root_of",
+    "there", "volume_of", "why_away",
 ]  # fmt: skip
 
 
@@ -87,25 +87,32 @@ class Places(Database):
         self._rows("DELETE FROM copies WHERE path = ?", (path,))
 
     def move_paths(self, old: str, new: str) -> int:
-        """Replace a folder in all paths: videos, copies, roots, and removed videos; returns the number of
-        files.
+        """Replace a folder in the paths of videos, copies and roots, of which one that is there already stays
+        as it is; returns the number of files.
         """
         moved = 0
-        for table in ("videos", "copies", "roots", "removed"):
+        for table in ("videos", "copies", "roots"):
             paths = [path for (path,) in self._rows(f"SELECT path FROM {table}") if is_below(path, old)]
             # Two steps: one folder may lie in the other.
             for path in paths:
                 self._rows(f"UPDATE {table} SET path = ? WHERE path = ?", (f"\0{path}", path))
             for path in paths:
-                there = str(Path(new, Path(path).relative_to(old)))
+                there = moved_path(path, old, new)
+                if table == "roots" and self._rows("SELECT 1 FROM roots WHERE path = ?", (there,)):
+                    self.drop_root(f"\0{path}")
                 self._rows(f"UPDATE {table} SET path = ? WHERE path = ?", (there, f"\0{path}"))
-            moved += len(paths) if table in ("videos", "copies") else 0
+            moved += len(paths) if table != "roots" else 0
         return moved
 
 
 def is_below(path: str, folder: str) -> bool:
     """Whether a path is a folder or lies in it; both without links."""
     return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
+
+
+def moved_path(path: str, old: str, new: str) -> str:
+    """A path with a folder replaced that it lies in; any other path unchanged."""
+    return str(Path(new, Path(path).relative_to(old))) if is_below(path, old) else path
 
 
 def root_of(path: str, roots: Iterable[Root]) -> Root | None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from moviola.errors import InvalidValue, NotFound
 from moviola.library.disk.database import Database
+from moviola.library.disk.places import moved_path
 from moviola.library.disk.schema import ADDED, CUES_OF
 
 __all__ = ["RemovedVideo", "RemovedVideos"]
@@ -76,9 +77,19 @@ class RemovedVideos(Database):
         new = self._insert_row("videos", video)
         for table, rows in content.items():
             for values in rows:
-                self._insert_row(table, {**values, "video": new})
+                # A further path may be another video's by now.
+                self._insert_row(table, {**values, "video": new}, "IGNORE")
         self._rows("DELETE FROM removed WHERE row = ?", (row,))
         return new
+
+    def move_removed(self, old: str, new: str) -> None:
+        """Replace a folder in all paths of removed videos."""
+        for row, path, text in self._rows("SELECT row, path, content FROM removed"):
+            content = json.loads(text)
+            for one in (*content["videos"], *content["copies"]):
+                one["path"] = moved_path(one["path"], old, new)
+            values = (moved_path(path, old, new), json.dumps(content), row)
+            self._rows("UPDATE removed SET path = ?, content = ? WHERE row = ?", values)
 
     def forget_removed(self) -> None:
         """Delete all that is kept of removed videos."""

@@ -59,16 +59,15 @@ class StillStore(LateDatabase):
 
     def fingerprint(self, content: str) -> Fingerprint | None:
         """The fingerprint of some content; None where none is kept, or it is damaged."""
-        if not self._is_there(_FINGERPRINTS):
-            return None
-        found = self._rows(f"SELECT times, frames FROM {_FINGERPRINTS} WHERE content = ?", (content,))
+        statement = f"SELECT times, frames FROM {_FINGERPRINTS} WHERE content = ?"
+        found = self._rows_of(_FINGERPRINTS, statement, (content,))
         return _unpacked(*found[0]) if found else None
 
     def with_fingerprint(self) -> set[str]:
         """The contents of which a fingerprint is kept."""
-        if not self._is_there(_FINGERPRINTS):
-            return set()
-        return {content for (content,) in self._rows(f"SELECT content FROM {_FINGERPRINTS}")}
+        return {
+            content for (content,) in self._rows_of(_FINGERPRINTS, f"SELECT content FROM {_FINGERPRINTS}")
+        }
 
     def problem(self) -> str:
         """Findings of SQLite's own check; empty if there are none, or no stills."""
@@ -76,26 +75,21 @@ class StillStore(LateDatabase):
 
     def nearest(self, content: str, time: float) -> bytes | None:
         """The still of some content that is nearest in time; None where there is none."""
-        if not self._is_there():
-            return None
         # By the index on content and time: a long film has thousands of stills.
         beside = " UNION ALL ".join(
             f"SELECT * FROM (SELECT time, picture FROM stills WHERE content = ? AND time {there} LIMIT 1)"
             for there in ("<= ? ORDER BY time DESC", "> ? ORDER BY time")
         )
-        rows = self._rows(
-            f"SELECT picture FROM ({beside}) ORDER BY abs(time - ?), time LIMIT 1",
-            (content, time, content, time, time),
-        )
+        statement = f"SELECT picture FROM ({beside}) ORDER BY abs(time - ?), time LIMIT 1"
+        rows = self._rows_of("stills", statement, (content, time, content, time, time))
         return bytes(rows[0][0]) if rows else None
 
     def keep_only(self, contents: Collection[str]) -> None:
         """Delete the stills and fingerprints of all other content."""
-        if self._is_there():
-            others, kept = "content NOT IN (SELECT value FROM json_each(?))", json.dumps([*contents])
-            for table in self.tables:
-                self._rows_of(table, f"DELETE FROM {table} WHERE {others}", (kept,))
-            self._rows("VACUUM")
+        others, kept = "content NOT IN (SELECT value FROM json_each(?))", json.dumps([*contents])
+        for table in self.tables:
+            self._rows_of(table, f"DELETE FROM {table} WHERE {others}", (kept,))
+        self._rows_of("stills", "VACUUM")
 
     def discard(self) -> None:
         """Delete the file, which is made again when stills are kept."""

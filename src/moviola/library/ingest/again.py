@@ -14,12 +14,8 @@ def process_again(store: LibraryStore, video_ids: Iterable[str], *, pictures: bo
     """Have videos processed again when their files are indexed the next time; all or none.
 
     They can be searched as they are until then, and keep their ids. Their pictures are encoded and everything
-    is read; without ``pictures`` subtitles and text in pictures are read.
-
-    Raises:
-        NotFound: an id is unknown.
-        InvalidValue: the library was opened read-only.
-        LibraryLocked: another process is writing.
+    is read; without ``pictures`` subtitles and text in pictures are read. Errors as of
+    :meth:`moviola.library.Indexer.remove`.
     """
     with store.writing():
         videos = store.catalogue.listed(video_ids)

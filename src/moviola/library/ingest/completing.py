@@ -20,10 +20,7 @@ _AT_ONCE = 200
 
 
 def note_captures(store: LibraryStore, video_ids: Collection[str]) -> None:
-    """Read capture data from files that lack it; no picture is decoded.
-
-    Files that cannot be read now are tried again the next time.
-    """
+    """Read capture data of videos that lack it; files that cannot be read now are tried again next time."""
     from moviola.media import read_capture
 
     catalogue = store.catalogue
@@ -50,9 +47,7 @@ def look_again_where_needed(
     progress: Callable[[IngestProgress], None],
 ) -> None:
     """Decode the videos that have no shots or no fingerprint yet, and encode nothing; under the write lock.
-
-    Each is committed and reported when it is done. A file that cannot be read now is tried again the next
-    time.
+    Each is committed when it is done; a file that cannot be read now is tried again the next time.
     """
     from moviola.library.ingest.frame_features import shot_rows
     from moviola.media import find_transitions

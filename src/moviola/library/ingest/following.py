@@ -10,7 +10,7 @@ from moviola.errors import InvalidValue, LibraryError, NotFound
 from moviola.features import Extent
 from moviola.files.names import composed
 from moviola.files.presence import is_file, is_folder
-from moviola.library.disk.places import Copy, held_by, is_below, volume_of
+from moviola.library.disk.places import Copy, held_by, is_below, moved_path, volume_of
 from moviola.library.disk.removed import RemovedVideo
 from moviola.library.disk.store import LibraryStore
 from moviola.library.ingest.plan import Plan, only_renamed
@@ -26,7 +26,8 @@ def follow(store: LibraryStore, plan: Plan, report: IngestReport) -> None:
     """
     catalogue = store.catalogue
     changed = (plan.moved, plan.overwritten, plan.kept_paths, plan.lost_copies, plan.restored)
-    roots = [root for root in plan.roots if root not in set(catalogue.roots())]
+    known = set(catalogue.roots())
+    roots = [root for root in plan.roots if root not in known]
     if not (roots or any(changed)):
         return
     with catalogue.transaction():
@@ -123,7 +124,7 @@ def move_root(store: LibraryStore, old: Path, new: Path, *, check: bool = True) 
     held = {path for path in paths if is_below(path, before)}
     if not held:
         raise NotFound(f"{old}: the library has no video there; `moviola library roots` shows its folders")
-    there = {str(Path(after, Path(path).relative_to(before))) for path in held}
+    there = {moved_path(path, before, after) for path in held}
     if check and not any(map(is_file, there)):
         raise NotFound(
             f"{new}: none of the {len(held)} videos of {old} is there; name the folder that replaces it, "
@@ -133,6 +134,7 @@ def move_root(store: LibraryStore, old: Path, new: Path, *, check: bool = True) 
         raise InvalidValue(f"{clash[0]}: the library has another video there; remove that one first")
     with catalogue.transaction():
         moved = catalogue.move_paths(before, after)
+        catalogue.move_removed(before, after)
         for root in catalogue.roots():
             if is_below(root.path, after) and is_folder(root.path):
                 catalogue.put_root(replace(root, volume=volume_of(Path(root.path))))

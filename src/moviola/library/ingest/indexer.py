@@ -34,6 +34,7 @@ __all__ = ["Indexer"]
 
 
 Progress = Callable[[IngestProgress], None]
+Confirm = Callable[[Sequence[str], int], bool]
 
 
 def _report_on(plan: Plan) -> IngestReport:
@@ -65,7 +66,7 @@ class Indexer:
         self,
         *sources: str | PathLike[str],
         prune: bool = False,
-        confirm: Callable[[Sequence[str], int], bool] | None = None,
+        confirm: Confirm | None = None,
         exclude: Sequence[str] | None = None,
         default_excludes: bool | None = None,
         settled: Callable[[Path, os.stat_result], bool] | None = None,
@@ -216,12 +217,7 @@ class Indexer:
             publish_names(self._store, encode=False)
         return moved
 
-    def _prune(
-        self,
-        videos: Sequence[VideoRow],
-        confirm: Callable[[Sequence[str], int], bool] | None,
-        report: IngestReport,
-    ) -> None:
+    def _prune(self, videos: Sequence[VideoRow], confirm: Confirm | None, report: IngestReport) -> None:
         """Remove videos, unless they are many and the removal is not confirmed."""
         if not videos:
             return
@@ -329,9 +325,8 @@ class Indexer:
         refiner: str | PathLike[str] | None = None,
         force: bool = False,
     ) -> None:
-        """Choose the trained models for later searches.
-
-        The models are copied into the library, and the segment index is rebuilt where stage 1 changes.
+        """Choose the trained models for later searches. They are copied into the library, and the segment
+        index is rebuilt where stage 1 changes.
 
         Args:
             stage1: folder of an ``spr-stage1`` model; ``"demo"`` for the packaged one of the encoder

@@ -15,13 +15,7 @@ from typing import TYPE_CHECKING, Self, cast
 
 import numpy as np
 
-from moviola.encoders.readers import (
-    OFFLINE_TEXT,
-    SpeechReader,
-    TextReader,
-    load_speech_reader,
-    load_text_reader,
-)
+from moviola.encoders.readers import SpeechReader, TextReader, load_speech_reader, load_text_reader
 from moviola.errors import EncoderMismatch, InvalidValue, MediaError, UnreadableMedia
 from moviola.library.disk.catalogue import Reading, VideoRow
 from moviola.library.ingest.report import IngestProgress, IngestReport
@@ -36,10 +30,8 @@ __all__ = ["LEGIBLE", "Listening", "Readers", "ReadingRun", "replace_subtitles"]
 NONE = "none"
 
 LEGIBLE = 240
-"""Minimum shorter side, in pixels, of pictures that are read by default.
-
-In smaller ones words are rarely legible, and small drawings look like letters.
-"""
+"""Minimum shorter side, in pixels, of pictures that are read by default: in smaller ones words are rarely
+legible, and small drawings look like letters."""
 
 Reader = TextReader | SpeechReader
 
@@ -116,7 +108,7 @@ class Readers:
         text = hears = None
         named: list[CueKind] = []
         if ocr is not False:
-            text = load_text_reader(ocr_reader or OFFLINE_TEXT)
+            text = load_text_reader(ocr_reader) if ocr_reader else load_text_reader()
             named += ["text"] if ocr or ocr_reader else []
         if speech not in (None, NONE):
             hears = load_speech_reader(str(speech), device=device, language=listening.language)
@@ -171,9 +163,7 @@ class ReadingRun:
             )
         return large
 
-    def _read_all(
-        self, kind: CueKind, reader: Reader, listening: Listening, videos: Sequence[VideoRow]
-    ) -> None:
+    def _read_all(self, kind: CueKind, reader: Reader, listening: Listening, videos: list[VideoRow]) -> None:
         catalogue = self.store.catalogue
         goes_through = VideoReader(kind, reader, self.store.encoders.device, listening)
         revision = listening.noted(reader.revision) if kind == "speech" else reader.revision
@@ -184,8 +174,7 @@ class ReadingRun:
                     self.report.reading_problems[video.video_id] = f"{kind}: {found.reason}"
                 else:
                     cues, language = found
-                    reading = Reading(kind, reader.id, revision, language)
-                    _commit(self.store, video, cues, reading)
+                    _commit(self.store, video, cues, Reading(kind, reader.id, revision, language))
                     self.report.read[kind].append(video.video_id)
                 advance()
 

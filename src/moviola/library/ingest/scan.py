@@ -370,11 +370,7 @@ class _Planner:
 
 
 def _names_with_subtitles(folder: Path) -> list[str]:
-    """All names in a folder, sorted; none where there are no subtitle files.
-
-    Raises:
-        OSError: the folder cannot be read.
-    """
+    """All names in a folder, sorted; none where there are no subtitle files."""
     with os.scandir(folder) as entries:
         names = sorted(entry.name for entry in entries)
     return names if any(name.lower().endswith(SUBTITLE_SUFFIXES) for name in names) else []

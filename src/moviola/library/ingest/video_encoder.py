@@ -82,12 +82,9 @@ class VideoEncoder:
         gpu = self.encoders.device != "cpu"
         workers.require(partial(self.require_able, wanted=version("moviola")), files)
         for file, outcome in zip(files, workers.map(self.one, files, gpu=gpu), strict=True):
-            if isinstance(outcome, Lost):
-                yield Refused(file, outcome.reason)
-                continue
             if isinstance(outcome, EncodedVideo):
                 on_frames(file, outcome.pictures.duration)
-            yield outcome
+            yield Refused(file, outcome.reason) if isinstance(outcome, Lost) else outcome
 
     def one(self, file: FoundFile) -> EncodedVideo | Refused:
         """Encode one file, which another machine may have listed; refused where it is not that file here."""

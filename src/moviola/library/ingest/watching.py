@@ -67,17 +67,13 @@ class Hours:
 
 @dataclass(frozen=True, slots=True)
 class WatchOptions:
-    """Options of watching.
+    """Options of watching; seconds are above 0, else :class:`InvalidValue`.
 
     Attributes:
         poll: seconds between two checks of folders that report no changes, or of all with ``force_polling``.
-        force_polling: poll on any file system.
         settle: seconds that a file must stay the same.
         rescan: seconds after which everything is compared again in any case.
         hours: in which to work; None: always. A video that was begun is finished.
-
-    Raises:
-        InvalidValue: seconds of 0 or less.
     """
 
     poll: float = 10.0

@@ -73,7 +73,7 @@ def keep_concept(folder: Path, settings: Settings, concept: Concept) -> None:
 
 
 def read_concept(folder: Path, settings: Settings, name: str) -> Concept:
-    """Load a concept of a library with a folder and settings.
+    """Load a concept of a library.
 
     Raises:
         NotFound: no such concept; the message names those that exist.

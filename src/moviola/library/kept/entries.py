@@ -74,11 +74,8 @@ class Kept(LateDatabase):
         return self._entries() if kind is None else self._entries(" WHERE kind = ?", checked_kind(kind))
 
     def _entries(self, where: str = "", *values: str) -> list[Entry]:
-        if not self._is_there():
-            return []
-        columns = "kind, name, version, changed, value"
-        rows = self._rows(f"SELECT {columns} FROM entries{where} ORDER BY kind, name", values)
-        return [self._entry(*row) for row in rows]
+        statement = f"SELECT kind, name, version, changed, value FROM entries{where} ORDER BY kind, name"
+        return [self._entry(*row) for row in self._rows_of("entries", statement, values)]
 
     def entry(self, kind: Kind, name: str) -> Entry:
         """One entry; :class:`NotFound` where there is none of that name."""
@@ -89,14 +86,12 @@ class Kept(LateDatabase):
 
     def tagged(self) -> dict[str, frozenset[str]]:
         """Ids of the videos that bear a tag, as a whole or on a moment, by tag."""
-        if not self._is_there():
-            return {}
-        rows = self._rows(
+        statement = (
             "SELECT tag.value, json_extract(entries.value, '$.video_id') "
             "FROM entries, json_each(entries.value, '$.tags') AS tag WHERE kind = 'mark'"
         )
         videos: dict[str, set[str]] = {}
-        for tag, video_id in rows:
+        for tag, video_id in self._rows_of("entries", statement):
             videos.setdefault(tag, set()).add(video_id)
         return {tag: frozenset(videos[tag]) for tag in sorted(videos)}
 
@@ -179,7 +174,7 @@ class Kept(LateDatabase):
 
     def alerted(self) -> dict[str, int]:
         """The rows of the catalogue up to which searches were checked for what is new, by name."""
-        return dict(self._rows("SELECT name, row FROM alerts")) if self._is_there("alerts") else {}
+        return dict(self._rows_of("alerts", "SELECT name, row FROM alerts"))
 
     def alert_to(self, name: str, row: int) -> None:
         """A search was checked up to a row."""
