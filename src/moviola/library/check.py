@@ -161,8 +161,7 @@ def repair(store: LibraryStore) -> list[Problem]:
     were fixed.
 
     Raises:
-        InvalidValue: opened read-only.
-        LibraryLocked: another process is writing.
+        InvalidValue, LibraryLocked: as of :class:`Indexer`.
         MissingModel: a damaged cache file needs a model that is not on this machine; the file was deleted,
             and searches work without it.
     """
@@ -184,13 +183,11 @@ def repair(store: LibraryStore) -> list[Problem]:
 
 def compact(store: LibraryStore) -> int:
     """Copy live features into new shards and delete the old ones; returns the bytes that were freed. Removed
-    videos cannot be brought back afterwards.
-
-    Readers that have the old shards open keep them; the catalogue changes over in one transaction.
+    videos cannot be brought back afterwards. Readers that have the old shards open keep them; the catalogue
+    changes over in one transaction.
 
     Raises:
-        InvalidValue: opened read-only.
-        LibraryLocked: another process is writing.
+        InvalidValue, LibraryLocked: as of :class:`Indexer`.
         LibraryError: features are damaged; :func:`repair` first.
     """
     with store.writing():

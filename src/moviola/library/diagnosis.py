@@ -35,8 +35,6 @@ _OPTIONAL = {
     "watchfiles": ("watch", "watch folders"),
     "minigrid": ("demo", "make gridhouse videos"),
 }
-
-
 # Problems that are shown, and bytes that a library needs to grow.
 _MOST, _LITTLE_ROOM = 10, 1 << 30
 

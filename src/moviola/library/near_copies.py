@@ -115,10 +115,7 @@ def find_near_copies(
 
     Videos without a fingerprint (:func:`without_fingerprint`) are passed over until they have one. A library
     that is open read-only keeps nothing. ``progress`` is called with the number of videos that are done, and
-    of all that are to be compared.
-
-    Returns:
-        all that is known, the surest first.
+    of all that are to be compared. Returns all that is known, the surest first.
     """
     videos = store.searchable()
     compared, pairs = _read(store.folder)

@@ -37,9 +37,8 @@ __all__ = [
 ]  # fmt: skip
 
 INDEXES = ("segments", "pictures", "cues")
-"""The indexes: segments for texts, segments for pictures, and cues by meaning. Rows for pictures hold both
-features, so that pictures and words can be summed.
-"""
+"""Segments for texts, segments for pictures, and cues by meaning. Rows for pictures hold both features, so
+that pictures and words can be summed."""
 
 _PIECES_AT_ONCE = 1 << 13
 _CUES = "mean of normalised frames"  # the historical name; nothing is averaged
@@ -194,10 +193,8 @@ def _save(store: LibraryStore, name: str, index: Index) -> None:
 
 def tune_index(store: LibraryStore, texts: NDArray[np.float32]) -> list[Trial]:
     """Measure how far searches for segments must look for text queries (q, d) float32 in their space and for
-    segments themselves, and store it; under the write lock.
-
-    All vectors are computed once more for the exact answers. Returns the settings that were tried; none where
-    the type of the index has none.
+    segments themselves, and store it; under the write lock. All vectors are computed once more for the exact
+    answers. Returns the settings that were tried; none where the type of the index has none.
     """
     videos = store.searchable()
     index, _ = current_index(store, "segments", videos)

@@ -42,7 +42,7 @@ from moviola.retrieval.trained_refiners import REFINERS, is_refiner, load_compil
 
 __all__ = [
     "DEMO_MODELS", "NONE", "ROLES", "ModelsInUse", "check_fits", "copy_into", "discard_others",
-    "model_folder", "require_intact", "source_of",
+    "require_intact", "source_of",
 ]  # fmt: skip
 
 NONE = "none"
@@ -61,7 +61,7 @@ _FACTS = ("encoder", "encoder_revision", "clip_seconds", "segment_clips")
 
 
 def source_of(role: str, source: str | PathLike[str]) -> Path | None:
-    """Source of a model: None for :data:`NONE`, the package for the text ``"demo"``, not the path."""
+    """Source of a model: None for :data:`NONE`, the package for ``"demo"``, but not for ``./demo``."""
     if str(source) == NONE:
         return None
     return DEMO_MODELS[role] if source == DEMO else Path(source)
@@ -144,11 +144,6 @@ def _same(theirs: Any, ours: Any) -> bool:
     return bool(theirs == ours)
 
 
-def model_folder(library: Path, role: str, settings: Settings) -> Path:
-    """Folder of the model in use."""
-    return library / "models" / role / str(getattr(settings, role))
-
-
 def copy_into(library: Path, role: str, source: Path) -> dict[str, str]:
     """Copy a model's folder into a library, whole or not at all; returns the settings that use it."""
     revision = revision_of(source)
@@ -181,7 +176,8 @@ def require_intact(library: Path, role: str, settings: Settings) -> Path:
     """The folder of the model in use; :class:`LibraryError` where it is missing, or not what ``moviola.toml``
     names.
     """
-    folder, wanted = model_folder(library, role, settings), getattr(settings, f"{role}_revision")
+    folder = library / "models" / role / str(getattr(settings, role))
+    wanted = getattr(settings, f"{role}_revision")
     remedy = (
         "open the library again if another process has just changed its models, else "
         f"`moviola library use --library {library} --{role} FOLDER` puts one in use (or none)"

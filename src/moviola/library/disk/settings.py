@@ -31,17 +31,14 @@ class Settings:  # no model of pydantic's, whose import takes a tenth of a searc
     ``encoder_precision`` is that of the first frame features, for information: all precisions of an encoder
     agree to a cosine of .999 (:data:`moviola.compiled.module.LEAST_COSINE`); empty in older libraries.
 
-    ``picture_dim`` is 0 where pictures are compared by the same features as texts: the encoder has no others,
-    or the library is older than they are.
+    ``encoder_dim``, ``picture_dim`` and ``sentence_dim`` are numbers per vector, 0 or more; the second is 0
+    where pictures are compared by the same features as texts: the encoder has no others, or the library is
+    older than they are. ``frame_rate`` is above 0 and at most 1,000 frames a second, ``segment_seconds``
+    above 0 and at most 3,600.
 
-    ``encoder_dim``, ``picture_dim`` and ``sentence_dim`` are numbers per vector, 0 or more. ``frame_rate`` is
-    above 0 and at most 1,000 frames a second, ``segment_seconds`` above 0 and at most 3,600.
-
-    ``index`` is a name in :data:`moviola.index.BACKENDS` or of a plug-in, ``"auto"`` (by the number of
-    segments), or the address of a Milvus server.
-
-    ``stage1`` and ``refiner`` are the trained models in use: names of folders in ``models/stage1`` and
-    ``models/refiner`` of the library, empty for none; see :mod:`moviola.library.disk.models_in_use`.
+    ``index`` is as in :meth:`moviola.library.Indexer.use_index`, or a plug-in's. ``stage1`` and ``refiner``
+    are the trained models in use: names of folders in ``models/stage1`` and ``models/refiner`` of the
+    library, empty for none; see :mod:`moviola.library.disk.models_in_use`.
 
     Raises:
         InvalidValue: a value of another type or outside its range, a segment that is no whole number of

@@ -30,8 +30,6 @@ _COLUMNS = {
     "ends": "<i8",
 }  # fmt: skip
 _ABSENT = (-1, 0, 0, 0)
-
-
 Made = TypeVar("Made")
 
 

@@ -13,9 +13,8 @@ __all__ = ["process_again"]
 def process_again(store: LibraryStore, video_ids: Iterable[str], *, pictures: bool = True) -> list[str]:
     """Have videos processed again when their files are indexed the next time; all or none.
 
-    They can be searched as they are until then, and keep their ids. Their pictures are encoded and everything
-    is read; without ``pictures`` subtitles and text in pictures are read. Errors as of
-    :meth:`moviola.library.Indexer.remove`.
+    They can be searched as they are until then, and keep their ids. Without ``pictures`` only subtitles and
+    text in pictures are read. Errors as of :meth:`moviola.library.Indexer.remove`.
     """
     with store.writing():
         videos = store.catalogue.listed(video_ids)

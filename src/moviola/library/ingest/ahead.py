@@ -76,11 +76,10 @@ class _Change:
 
 
 class _Crew(Generic[Step]):
-    """Threads that run numbered iterators.
+    """Threads that run numbered iterators."""
 
-    They exchange steps through simple queues, which are whole at any point: a bounded ``Queue`` is made of
-    Python locks, and Ctrl-C at the wrong moment leaves one of them locked for ever.
-    """
+    # Simple queues are whole at any point: a bounded ``Queue`` is made of Python locks, and Ctrl-C at the
+    # wrong moment leaves one of them locked for ever.
 
     def __init__(self, threads: int) -> None:
         self._pieces: SimpleQueue[tuple[int, Iterator[Step | Branch[Step]]] | None] = SimpleQueue()

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Indexer"]
 
-
 Progress = Callable[[IngestProgress], None]
 Confirm = Callable[[Sequence[str], int], bool]
 
@@ -206,7 +205,7 @@ class Indexer:
 
     def move(self, old: str | PathLike[str], new: str | PathLike[str], *, check: bool = True) -> int:
         """Replace the path of a folder, which need not exist any more; nothing is read or encoded. ``check``
-        refuses a new folder that has none of the files. Returns their number.
+        refuses a new folder that has none of the files. Returns the number of files.
 
         Raises:
             NotFound: the library has nothing in the old folder, or none of its files is in the new one.
@@ -386,10 +385,7 @@ class Indexer:
     def tune_index(self) -> list[Trial]:
         """Measure how far searches must look to find 99 % of the exact answers, on segments of this library
         and on two hundred text queries. An index keeps that setting until it is measured again, or gets
-        another type.
-
-        Returns:
-            the settings that were tried; empty where the type of the index has none.
+        another type. Returns the settings that were tried; none where the type of the index has none.
 
         Raises:
             LibraryError: the library has no visual encoder, or is empty.

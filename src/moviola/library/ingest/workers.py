@@ -273,11 +273,8 @@ def _import_ray(*, alone: bool) -> ModuleType:
     return ray
 
 
-@lru_cache(maxsize=1)
-def _unpickled(function: bytes) -> Callable[[Any], Any]:
-    """Unpickled once per process: what it has loaded stays loaded."""
-    loaded: Callable[[Any], Any] = pickle.loads(function)
-    return loaded
+# Unpickled once per process: what it has loaded stays loaded.
+_unpickled = lru_cache(maxsize=1)(pickle.loads)
 
 
 def _call(function: bytes, item: Any) -> Any:

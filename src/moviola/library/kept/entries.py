@@ -119,12 +119,7 @@ class Kept(LateDatabase):
             return self._store(made.at(before + 1))
 
     def delete(self, kind: Kind, name: str, version: int | None = None) -> None:
-        """Delete an entry.
-
-        Raises:
-            NotFound: no such entry.
-            OutOfDate: another version than the named one is stored.
-        """
+        """Delete an entry; :class:`NotFound` where there is none, :class:`OutOfDate` for another version."""
         self.entry(kind, name)
         with self._writing():
             _require_version(kind, name, self._version(kind, name), version)
