@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING, Self, cast
 
 import numpy as np
 
-from moviola.encoders.readers import SpeechReader, TextReader, load_speech_reader, load_text_reader
+from moviola.encoders.readers import (
+    OFFLINE_TEXT,
+    SpeechReader,
+    TextReader,
+    load_speech_reader,
+    load_text_reader,
+)
 from moviola.errors import EncoderMismatch, InvalidValue, MediaError, UnreadableMedia
 from moviola.library.disk.catalogue import Reading, VideoRow
 from moviola.library.ingest.report import IngestProgress, IngestReport
@@ -38,12 +44,8 @@ Reader = TextReader | SpeechReader
 
 @dataclass(frozen=True, slots=True)
 class Listening:
-    """Options of reading speech.
-
-    Attributes:
-        track: ``"default"``: the track that players choose; ``"all"``; else a number from 1 on, or a
-            language.
-        language: spoken language (ISO 639-1); None: detected.
+    """Options of reading speech: the track that players choose (``"default"``), ``"all"``, or one by number
+    from 1 on or by language; and the spoken language (ISO 639-1), None to detect it.
     """
 
     track: str = "default"
@@ -51,11 +53,7 @@ class Listening:
 
     @classmethod
     def chosen(cls, track: str | None, language: str | None) -> Self:
-        """From options of the command line.
-
-        Raises:
-            InvalidValue: an impossible track or language.
-        """
+        """From options of the command line; :class:`InvalidValue` for an impossible track or language."""
         from moviola.media import language_of, require_track_choice
 
         if track not in (None, "default", "all"):
@@ -108,7 +106,7 @@ class Readers:
         text = hears = None
         named: list[CueKind] = []
         if ocr is not False:
-            text = load_text_reader(ocr_reader) if ocr_reader else load_text_reader()
+            text = load_text_reader(ocr_reader or OFFLINE_TEXT)
             named += ["text"] if ocr or ocr_reader else []
         if speech not in (None, NONE):
             hears = load_speech_reader(str(speech), device=device, language=listening.language)
