@@ -47,11 +47,11 @@ def write_film(
     for event in timeline.events:
         video, moment = event.video, event.selection.moment
         if event.record[0] > at:
-            lines = (
+            lines = [
                 event.selection.name,
                 one_line(event.selection.note),
                 f"{video.path.name}  {clock(moment.start)}",
-            )
+            ]
             parts.append(Card(title_card(list(filter(None, lines)), width, height), event.record[0] - at))
         start = video.timebase.seconds(event.source[0])
         parts.append(Piece(video.path, start, event.duration, event.selection.name))

@@ -58,11 +58,11 @@ def player_command(path: Path, span: Span, player: str | None = None) -> list[st
             f"player {player!r}: give {', '.join(PLAYERS)}, or a command with {{path}} and {{start}} in it, "
             "for instance 'mpv --start={start} {path}'"
         )
-    words = _filled(player, path, span)
-    program = shutil.which(words[0])
+    name, *arguments = _filled(player, path, span)
+    program = shutil.which(name)
     if program is None:
-        raise NotFound(f"{words[0]}: no such program; name one that is installed")
-    return [program, *words[1:]]
+        raise NotFound(f"{name}: no such program; name one that is installed")
+    return [program, *arguments]
 
 
 def folder_command(path: Path) -> list[str]:

@@ -28,12 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["STANDARD_RATES", "Timebase", "nominal_rate", "parse_rate", "sequence_rate"]
 
-STANDARD_RATES = tuple(
-    Fraction(rate)
-    for rate in (
-        Fraction(24000, 1001), 24, 25, Fraction(30000, 1001), 30, 50, Fraction(60000, 1001), 60,
-    )
-)  # fmt: skip
+STANDARD_RATES = tuple(map(Fraction, ("24000/1001", 24, 25, "30000/1001", 30, 50, "60000/1001", 60)))
 """Timeline rates of all editing programs, rising."""
 
 _NEAR_FRAME = Fraction(1, 16)
@@ -93,10 +88,7 @@ class Timebase:
         return f"{minutes // 60 % 24:02d}:{minutes % 60:02d}:{seconds:02d}:{frames:02d}"
 
     def frame_of(self, timecode: str) -> int:
-        """The frame of a label.
-
-        Args:
-            timecode: ``hh:mm:ss:ff``; ``;`` before the frames is allowed in drop-frame counting only.
+        """The frame of a label ``hh:mm:ss:ff``; ``;`` before the frames is for drop-frame counting only.
 
         Raises:
             InvalidValue: no timecode, or a number that this counting does not have.
@@ -116,12 +108,7 @@ class Timebase:
         return frame
 
     def nearest_label(self, timecode: str, base: int) -> int:
-        """The frame for a label of another counting: the same hours, minutes and seconds.
-
-        Args:
-            timecode: ``hh:mm:ss:ff``.
-            base: frames per second of that counting.
-        """
+        """The frame for a label of a counting of ``base`` frames a second: the same hours to seconds."""
         clock, frames = timecode.replace(";", ":").rsplit(":", 1)
         return self._number(f"{clock}:{min(self.base - 1, round(int(frames) * self.base / base)):02d}")
 
