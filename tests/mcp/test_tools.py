@@ -225,6 +225,7 @@ def test_a_moment_whose_file_is_gone(call: Call, library: Library, monkeypatch: 
         ({"like": "street@99"}, "the video ends at 12 s"),
         ({"picture": "no/picture.png"}, "outside of the folders"),
         ({"picture": "/etc/hostname"}, "outside of the folders"),
+        ({"picture": "~no such user/picture.png"}, "cannot be followed"),
         ({"text": "a", "videos": ["none"]}, "no such video"),
         ({"text": "a", "folder": "no/folder"}, "no video of this library is in this folder"),
         ({"text": "a", "moment_length": "long"}, "write LOW..HIGH"),
