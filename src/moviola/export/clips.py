@@ -15,10 +15,8 @@ from moviola.types import Moment
 
 __all__ = ["clip_name", "export_clip", "export_clips", "file_stem", "require_no_source", "source_of"]
 
-# Container brands of MP4.
-_SUFFIXES = {".mp4", ".m4v", ".mov"}
-# Leaves room for rank, times, suffix, and what marks a draft.
-_STEM_BYTES = 180
+_SUFFIXES = {".mp4", ".m4v", ".mov"}  # container brands of MP4
+_STEM_BYTES = 180  # leaves room for rank, times, suffix, and what marks a draft
 
 
 def export_clips(

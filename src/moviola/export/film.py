@@ -17,8 +17,7 @@ __all__ = ["CARD_SECONDS", "parse_size", "write_film"]
 CARD_SECONDS = 2.0
 """Seconds of a title before its moment."""
 
-# Larger sizes are refused for H.264 by browsers and phones.
-_LONGEST_SIDE = 3840
+_LONGEST_SIDE = 3840  # larger sizes are refused for H.264 by browsers and phones
 _SIZE = re.compile(r"([0-9]{1,5})[xX]([0-9]{1,5})")
 
 

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
 __all__ = ["STANDARD_RATES", "Timebase", "nominal_rate", "parse_rate", "sequence_rate"]
 
-STANDARD_RATES = tuple(map(Fraction, ("24000/1001", 24, 25, "30000/1001", 30, 50, "60000/1001", 60)))
+STANDARD_RATES = tuple(
+    map(Fraction, ("24000/1001", "24", "25", "30000/1001", "30", "50", "60000/1001", "60"))
+)
 """Timeline rates of all editing programs, rising."""
 
 _NEAR_FRAME = Fraction(1, 16)

@@ -22,19 +22,13 @@ from moviola.media import PICTURE_FORMATS
 
 __all__ = ["Uploads"]
 
-# Number of pictures kept; the least recently used one is dropped first.
-_MOST = 100
+_MOST = 100  # number of pictures kept; the least recently used one is dropped first
 _PREFIX, _LOCK = "moviola-pictures-", ".lock"
-# Seconds after which an unlocked folder is certainly abandoned.
-_MAKING = 60
+_MAKING = 60  # seconds after which an unlocked folder is certainly abandoned
 
 
 class Uploads:
-    """Uploaded pictures by the hash of their bytes. Safe for threads.
-
-    Args:
-        most_pixels: maximum size of a picture.
-    """
+    """Uploaded pictures of at most ``most_pixels`` by the hash of their bytes. Safe for threads."""
 
     def __init__(self, most_pixels: int) -> None:
         self._most_pixels = most_pixels
@@ -60,17 +54,15 @@ class Uploads:
         return name, width, height
 
     def _written(self, name: str, data: bytes) -> Path:
-        """The file of a picture, whole."""
+        path = None
         try:
             if self._folder is None:
                 self._folder = self._made()
             path = Path(self._folder.name) / name
-            try:
-                path.write_bytes(data)
-            except OSError:
-                path.unlink(missing_ok=True)
-                raise
+            path.write_bytes(data)
         except OSError as error:
+            if path is not None:
+                path.unlink(missing_ok=True)
             raise InvalidValue(
                 f"picture: no room for it on the server ({error.strerror}); free some in its temporary folder"
             ) from error
@@ -92,24 +84,20 @@ class Uploads:
     def _size(self, data: bytes) -> tuple[int, int]:
         try:
             with Image.open(BytesIO(data), formats=PICTURE_FORMATS) as image:
-                if image.width * image.height > self._most_pixels:
-                    raise InvalidValue(
-                        f"picture of {image.width} x {image.height} pixels: at most {self._most_pixels:,} "
-                        "are accepted; make it smaller"
-                    )
-                image.load()
-                return image.width, image.height
-        except InvalidValue:
-            raise
+                width, height = image.size
+                if width * height <= self._most_pixels:
+                    image.load()
         except Exception:  # Pillow's decoders raise nearly anything where a file is damaged
             raise InvalidValue(f"picture: cannot be read; send one of {', '.join(PICTURE_FORMATS)}") from None
+        if width * height > self._most_pixels:
+            raise InvalidValue(
+                f"picture of {width} x {height} pixels: at most {self._most_pixels:,} are accepted; "
+                "make it smaller"
+            )
+        return width, height
 
     def path(self, name: str) -> Path:
-        """Path of a picture.
-
-        Raises:
-            NotFound: never uploaded, or dropped for later ones.
-        """
+        """Path of a picture; NotFound where it was never uploaded, or dropped for later ones."""
         with self._lock:
             stored = self._paths.get(name)
             if stored is None:
