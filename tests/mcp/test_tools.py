@@ -449,5 +449,7 @@ def test_http_is_for_this_machine_alone(library: Library, monkeypatch: pytest.Mo
         with pytest.raises(InvalidValue, match=rf"127.0.0.1:{port}: cannot listen there"):
             serve_http(library_server(library), port)
         assert not ran
+    with pytest.raises(InvalidValue, match=r"127.0.0.1:70000: no such port"):
+        serve_http(library_server(library), 70000)
     serve_http(library_server(library), port)
     assert ran == [("streamable-http", {"host": "127.0.0.1", "port": port})]

@@ -145,7 +145,7 @@ def clip_name(moment: Moment) -> str:
     return f"{moment.rank:03d}_{video}_{moment.start:.1f}-{moment.end:.1f}.mp4"
 
 
-def file_stem(video_id: str) -> str:
-    """A video's id as a part of file names, which file systems limit to some 255 bytes."""
-    plain = re.sub(r"[^\w.-]+", "_", video_id).strip("._")
-    return plain.encode()[:_STEM_BYTES].decode(errors="ignore") or "video"
+def file_stem(text: str, empty: str = "video") -> str:
+    """A video's id, or a title, as a part of file names, which file systems limit to some 255 bytes."""
+    plain = re.sub(r"[^\w.-]+", "_", text).strip("._")
+    return plain.encode()[:_STEM_BYTES].decode(errors="ignore") or empty

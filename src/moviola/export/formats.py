@@ -60,8 +60,11 @@ class ExportOptions:
     def __post_init__(self) -> None:
         if self.mode not in ("exact", "key-frames"):
             raise InvalidValue(f"mode {self.mode!r}: give exact or key-frames")
-        if self.columns < 1:
-            raise InvalidValue(f"columns {self.columns}: give at least one")
+        for name in ("title", "start_timecode", "size"):
+            if not isinstance(value := getattr(self, name), str | None):
+                raise InvalidValue(f"{name} {value!r}: give a text")
+        if not isinstance(self.columns, int) or self.columns < 1:
+            raise InvalidValue(f"columns {self.columns!r}: give a whole number, at least one")
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,14 +137,14 @@ def parse_rate(text: str) -> Fraction:
     """A rate as people write it: ``25``, ``23.976``, ``29.97``, ``24000/1001``.
 
     Raises:
-        InvalidValue: no number above 0.
+        InvalidValue: no number from 1/1001 to 1000.
     """
     try:
         # An exponent of some digits is a number of as many digits as it says.
         rate = Fraction(0) if "e" in text.lower() else Fraction(text)
     except (ValueError, ZeroDivisionError):
         rate = Fraction(0)
-    if not 0 < rate <= 1000:
+    if not Fraction(1, 1001) <= rate <= 1000:
         raise InvalidValue(f"rate {text!r}: give frames a second, such as 25, 23.976 or 30000/1001")
     near = min(STANDARD_RATES, key=lambda standard: abs(standard - rate))
     return near if abs(near - rate) < Fraction(6, 1000) else rate.limit_denominator(1001)

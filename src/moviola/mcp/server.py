@@ -143,6 +143,8 @@ def serve_http(server: MCPServer, port: int) -> None:
     Raises:
         InvalidValue: the port is taken, or may not be taken.
     """
+    if not 0 <= port <= 65_535:
+        raise InvalidValue(f"127.0.0.1:{port}: no such port; choose one up to 65535")
     try:
         socket.create_server(("127.0.0.1", port)).close()
     except OSError as error:  # the SDK would end the process, without a remedy

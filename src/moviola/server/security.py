@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from hmac import compare_digest
 from ipaddress import ip_address
 from pathlib import Path
@@ -132,35 +133,25 @@ class Guard:
 
     def _wrong_host(self, headers: Headers) -> ASGIApp | None:
         given = headers.getlist("host")
-        if len(given) == 1 and self._is_known(_name_of(given[0])):
-            return None
+        name = _name_of(given[0]) if len(given) == 1 else ""
+        with suppress(ValueError):  # no address in numbers
+            if name in self.hosts or ip_address(name):
+                return None
         return problem(
             "forbidden",
             f"Host {', '.join(given)[:200]!r}: not a name of this server; use its address, or start it with "
             "--allow-host NAME",
         )
 
-    def _is_known(self, name: str) -> bool:
-        if name in self.hosts:
-            return True
-        try:
-            ip_address(name)
-        except ValueError:
-            return False
-        return True
-
     def _wrong_origin(self, scope: Scope, headers: Headers) -> ASGIApp | None:
         origin = headers.get("origin")
         own = f"{scope['scheme']}://{headers['host']}".lower()
+        refused = f"pages of other sites have no access to {own}"
         if origin is not None and origin.lower() != own:
-            return problem(
-                "forbidden", f"Origin {origin[:200]!r}: pages of other sites have no access to {own}"
-            )
+            return problem("forbidden", f"Origin {origin[:200]!r}: {refused}")
         site, mode = headers.get("sec-fetch-site", "none"), headers.get("sec-fetch-mode", "")
         if site in ("cross-site", "same-site") and not (mode == "navigate" and scope["method"] == "GET"):
-            return problem(
-                "forbidden", f"Sec-Fetch-Site {site}: pages of other sites have no access to {own}"
-            )
+            return problem("forbidden", f"Sec-Fetch-Site {site}: {refused}")
         return None
 
     def _right(self, scope: Scope, headers: Headers) -> Right | None:
@@ -180,10 +171,8 @@ class Guard:
         return next(rights, None)
 
     def _missing_right(self, scope: Scope, headers: Headers) -> ASGIApp | None:
-        if scope["path"] in OPEN_PATHS or scope["right"] in (
-            "change",
-            needed_right(scope["method"], scope["path"]),
-        ):
+        needed = needed_right(scope["method"], scope["path"])
+        if scope["path"] in OPEN_PATHS or scope["right"] in ("change", needed):
             return None
         if scope["right"] == "read":
             return problem(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import zipfile
 from collections.abc import Callable
@@ -19,6 +18,7 @@ from starlette.types import Receive, Scope, Send
 
 from moviola.errors import InvalidValue, MoviolaError
 from moviola.export import Selection, named_format, write_moments
+from moviola.export.clips import file_stem
 from moviola.search.found import STRONG
 from moviola.server.exporting import Exporting
 from moviola.server.pools import Pool
@@ -121,7 +121,7 @@ def _written(
 ) -> Path:
     """Write the file; returns its path, below ``folder``."""
     format = named_format(request.format)
-    name = re.sub(r"[^\w.-]+", "_", request.title).strip("._")[:100] or "moments"
+    name = file_stem(request.title, "moments")[:100]
     ids = {moment.video_id for moment in request.moments}
     videos = {video_id: service.library.catalogue.video(video_id) for video_id in ids}
     for moment in request.moments:
