@@ -265,8 +265,7 @@ class ClipTool:
         start: values.Seconds,
         end: values.Seconds,
         name: Annotated[
-            str,
-            Field(max_length=100, description="Name of the new file, such as red-door.mp4; no folders."),
+            str, Field(max_length=100, description="Name of the new file, such as red-door.mp4; no folders.")
         ],
     ) -> Annotated[CallToolResult, values.Clip]:
         """Cut a stretch of a video, exact to the frame, into a new MP4 in the folder for clips."""

@@ -88,9 +88,7 @@ async def _playable(service: Service, video: VideoRow, track: str | None) -> tup
 
 
 @router.get(
-    "/clip",
-    response_class=Response,
-    responses={200: {"content": {"video/mp4": {}}, "description": "An MP4"}},
+    "/clip", response_class=Response, responses={200: {"content": {"video/mp4": {}}, "description": "An MP4"}}
 )
 async def clip(
     service: ServiceOf,

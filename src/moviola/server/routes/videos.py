@@ -33,8 +33,7 @@ def videos(
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
     state: Annotated[schemas.State | None, Query(description="Filter by state.")] = None,
     text: Annotated[
-        str,
-        Query(max_length=500, description="Filter by part of the id or path.", examples=["beach"]),
+        str, Query(max_length=500, description="Filter by part of the id or path.", examples=["beach"])
     ] = "",
     sort: Annotated[
         Order, Query(description="name, date on which they were taken, length, or when they came in.")
