@@ -85,6 +85,7 @@ def test_clips_come_in_a_zip_and_play(client: TestClient) -> None:
     ("change", "status"),
     [
         ({"format": "nix"}, 422), ({"options": {"nix": 1}}, 422), ({"moments": []}, 422),
+        ({"options": {"progress": 1}}, 422), ({"options": {"out": "a"}}, 422),
         ({"format": "clips", "options": {"mode": "nix"}}, 422),
         ({"format": "edl", "options": {"rate": "x"}}, 422),
         ({"format": "edl", "options": {"rate": 0.0001}}, 422),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -144,6 +144,12 @@ class MomentFormat:
     options: frozenset[str]
     write: Writer = field(repr=False)
 
+    def require_heeded(self, names: Iterable[str]) -> None:
+        """Refuse options that it does not heed."""
+        if unknown := sorted(set(names) - self.options):
+            heeded = ", ".join(sorted(self.options)) or "none"
+            raise InvalidValue(f"{self.name}: no option {', '.join(unknown)}; it has: {heeded}")
+
 
 def write_moments(
     moments: Sequence[Moment | Selection],
@@ -186,9 +192,7 @@ def write_moments(
     chosen_format = format_of(out) if format is None else named_format(format)
     if not chosen:
         raise InvalidValue(f"{out}: no moments to write; search or choose some first")
-    if unknown := sorted(set(options) - chosen_format.options):
-        heeded = ", ".join(sorted(chosen_format.options)) or "none"
-        raise InvalidValue(f"{chosen_format.name}: no option {', '.join(unknown)}; it has: {heeded}")
+    chosen_format.require_heeded(options)
     require_no_source(out, videos.values())
     return chosen_format.write(Export(chosen, videos, out, ExportOptions(**options), kept, progress))
 

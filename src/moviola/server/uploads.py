@@ -32,7 +32,7 @@ class Uploads:
 
     def __init__(self, most_pixels: int) -> None:
         self._most_pixels = most_pixels
-        self._folder: TemporaryDirectory[str] | None = None
+        self._folder: Path | None = None
         self._held = ExitStack()
         self._paths: OrderedDict[str, Path] = OrderedDict()
         self._lock = Lock()
@@ -58,7 +58,7 @@ class Uploads:
         try:
             if self._folder is None:
                 self._folder = self._made()
-            path = Path(self._folder.name) / name
+            path = self._folder / name
             path.write_bytes(data)
         except OSError as error:
             if path is not None:
@@ -68,7 +68,7 @@ class Uploads:
             ) from error
         return path
 
-    def _made(self) -> TemporaryDirectory[str]:
+    def _made(self) -> Path:
         """This server's own folder, locked; those of killed servers are deleted."""
         for left in Path(gettempdir()).glob(f"{_PREFIX}*"):
             with suppress(OSError, MoviolaError):
@@ -77,8 +77,8 @@ class Uploads:
                 if is_ours and time.time() - about.st_mtime > _MAKING:
                     with exclusive(left / _LOCK):
                         shutil.rmtree(left)
-        folder = TemporaryDirectory(prefix=_PREFIX)
-        self._held.enter_context(exclusive(Path(folder.name) / _LOCK))
+        folder = Path(self._held.enter_context(TemporaryDirectory(prefix=_PREFIX)))
+        self._held.enter_context(exclusive(folder / _LOCK))
         return folder
 
     def _size(self, data: bytes) -> tuple[int, int]:
@@ -107,10 +107,8 @@ class Uploads:
 
     def named(self, text: str) -> str:
         """A text with the paths of uploaded pictures removed."""
-        return text if self._folder is None else text.replace(f"{self._folder.name}{os.sep}", "picture ")
+        return text if self._folder is None else text.replace(f"{self._folder}{os.sep}", "picture ")
 
     def close(self) -> None:
         """Delete all pictures."""
         self._held.close()
-        if self._folder is not None:
-            self._folder.cleanup()

@@ -121,6 +121,7 @@ def _written(
 ) -> Path:
     """Write the file; returns its path, below ``folder``."""
     format = named_format(request.format)
+    format.require_heeded(request.options)  # before they are arguments among others
     name = file_stem(request.title, "moments")[:100]
     ids = {moment.video_id for moment in request.moments}
     videos = {video_id: service.library.catalogue.video(video_id) for video_id in ids}
