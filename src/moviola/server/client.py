@@ -164,7 +164,7 @@ class Client:
         out.write_bytes(self._send("POST", "/api/export", json=body).content)
 
     def index(self, *sources: str, ocr: bool | None = None) -> schemas.Job:
-        """Start a job that indexes files and folders; :meth:`events` reports its progress."""
+        """Start a job that indexes files and folders, text in pictures by ``ocr``; see :meth:`events`."""
         return self._post(schemas.Job, "/api/jobs", {"sources": sources, "ocr": ocr})
 
     def kept(self, kind: Kind | None = None) -> list[Entry]:

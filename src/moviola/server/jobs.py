@@ -54,7 +54,6 @@ class Event:
 @dataclass(eq=False)
 class _Run:
     job: Job
-    sources: list[Path]
     ocr: bool | None
     events: deque[Event] = field(default_factory=lambda: deque(maxlen=_MOST_EVENTS))
     happened: asyncio.Event = field(default_factory=asyncio.Event)
@@ -104,15 +103,15 @@ class Jobs:
             NotFound: no such file or folder.
             Busy: too many jobs.
         """
-        paths = await asyncio.to_thread(lambda: [self._checked(source) for source in sources])
+        paths = await asyncio.to_thread(lambda: [str(self._checked(source)) for source in sources])
         if sum(run.job.state not in ENDED for run in self._runs.values()) >= self._most:
             raise Busy(f"{self._most} jobs wait or run; try again when one is done")
         job = Job(
-            job=secrets.token_hex(8), state="queued", sources=[str(path) for path in paths], done=0, total=0,
+            job=secrets.token_hex(8), state="queued", sources=paths, done=0, total=0,
             share=0.0, seconds_left=None, step="", video="", seconds=0.0, refused=[], added=0,
             copies=0, started=None, finished=None, error="",
         )  # fmt: skip
-        run = self._runs[job.job] = _Run(job, paths, ocr)
+        run = self._runs[job.job] = _Run(job, ocr)
         run.note("progress")
         run.task = asyncio.create_task(self._work(run))
         self._forget()
@@ -163,6 +162,7 @@ class Jobs:
         """End a job; finished videos stay in the library. A job that has ended stays as it is."""
         run = self._run(name)
         if run.task is not None and not run.task.done():
+            await asyncio.sleep(0)  # a task that never began would not end the job
             run.task.cancel()
             await asyncio.wait([run.task])
         return run.job
@@ -194,7 +194,7 @@ class Jobs:
     async def _work(self, run: _Run) -> None:
         state: Literal["done", "failed", "cancelled"] = "failed"
         order = {
-            "library": str(self._library), "sources": [str(path) for path in run.sources], "ocr": run.ocr,
+            "library": str(self._library), "sources": run.job.sources, "ocr": run.ocr,
             "allowed": [str(folder) for folder in self._allowed], "patient": self._patient,
         }  # fmt: skip
         try:
