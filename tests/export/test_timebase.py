@@ -170,6 +170,18 @@ def test_rates_as_people_write_them() -> None:
         "12.5": Fraction(25, 2), "30000/1001": NTSC, "29.97002997002997": NTSC,
     }  # fmt: skip
     assert {text: parse_rate(text) for text in said} == said
-    for wrong in ("", "fast", "0", "-25", "1/0", "nan", "inf", "99999", "1e-999999999", "1E999999999"):
+    for wrong in (
+        "",
+        "fast",
+        "0",
+        "-25",
+        "1/0",
+        "nan",
+        "inf",
+        "99999",
+        "0.0001",
+        "1e-999999999",
+        "1E999999999",
+    ):
         with pytest.raises(InvalidValue, match="rate"):
             parse_rate(wrong)

@@ -225,6 +225,7 @@ def test_a_moment_whose_file_is_gone(call: Call, library: Library, monkeypatch: 
         ({"like": "street@99"}, "the video ends at 12 s"),
         ({"picture": "no/picture.png"}, "outside of the folders"),
         ({"picture": "/etc/hostname"}, "outside of the folders"),
+        ({"picture": "~no such user/picture.png"}, "cannot be followed"),
         ({"text": "a", "videos": ["none"]}, "no such video"),
         ({"text": "a", "folder": "no/folder"}, "no video of this library is in this folder"),
         ({"text": "a", "moment_length": "long"}, "write LOW..HIGH"),
@@ -448,5 +449,7 @@ def test_http_is_for_this_machine_alone(library: Library, monkeypatch: pytest.Mo
         with pytest.raises(InvalidValue, match=rf"127.0.0.1:{port}: cannot listen there"):
             serve_http(library_server(library), port)
         assert not ran
+    with pytest.raises(InvalidValue, match=r"127.0.0.1:70000: no such port"):
+        serve_http(library_server(library), 70000)
     serve_http(library_server(library), port)
     assert ran == [("streamable-http", {"host": "127.0.0.1", "port": port})]

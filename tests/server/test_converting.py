@@ -72,7 +72,7 @@ def test_the_share_that_is_done_is_said(
 
     progress, path = asyncio.run(asked())
     assert progress is not None and progress.share == 0.5
-    assert path.read_bytes() == b"converted" == conversions.find("1.mp4").read_bytes()  # type: ignore[union-attr]
+    assert path.read_bytes() == b"converted" == conversions.files.find("1.mp4").read_bytes()  # type: ignore[union-attr]
 
 
 def test_a_conversion_that_nobody_waited_for_leaves_no_share_to_the_next(
@@ -94,7 +94,7 @@ def test_a_conversion_that_nobody_waited_for_leaves_no_share_to_the_next(
                 await conversions.get(tmp_path / "film.mkv", "1.mp4", 100.0)
             found.append(said.value.progress and said.value.progress.share)
             goes_on.release()
-            while conversions._files._making:
+            while conversions.files._making:
                 await asyncio.sleep(0.001)
             (tmp_path / "converted" / "1.mp4").unlink()
         return found

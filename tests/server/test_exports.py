@@ -85,8 +85,16 @@ def test_clips_come_in_a_zip_and_play(client: TestClient) -> None:
     ("change", "status"),
     [
         ({"format": "nix"}, 422), ({"options": {"nix": 1}}, 422), ({"moments": []}, 422),
+        ({"options": {"progress": 1}}, 422), ({"options": {"out": "a"}}, 422),
         ({"format": "clips", "options": {"mode": "nix"}}, 422),
         ({"format": "edl", "options": {"rate": "x"}}, 422),
+        ({"format": "edl", "options": {"rate": 0.0001}}, 422),
+        ({"format": "edl", "options": {"title": 5}}, 422),
+        ({"format": "edl", "options": {"start_timecode": 5}}, 422),
+        ({"format": "film", "options": {"size": 5}}, 422),
+        ({"format": "sheet", "options": {"columns": "5"}}, 422),
+        ({"format": "sheet", "options": {"columns": 2.5}}, 422),
+        ({"format": "sheet", "options": {"columns": 10**9}}, 200),
         ({"moments": [{"video_id": "nix", "start": 0, "end": 1}]}, 404),
         ({"moments": [{"video_id": "harbour", "start": 2, "end": 1}]}, 422),
         ({"moments": [{"video_id": "harbour", "start": 99, "end": 100}]}, 422),
@@ -107,7 +115,7 @@ def test_places_of_the_server_are_not_said(client: TestClient) -> None:
 
 
 def test_titles_never_lead_out_of_the_folder(client: TestClient) -> None:
-    for title in ("../../x", "/etc/passwd", "..", "a/b", "😀", "con:", "\u202egpj"):
+    for title in ("../../x", "/etc/passwd", "..", "a/b", "😀", "con:", "\u202egpj", "東" * 150):
         answer = client.post("/api/export", json={"format": "json", "title": title, "moments": MOMENTS})
         name = answer.headers["Content-Disposition"]
         assert answer.status_code == 200 and "/" not in name and ".." not in name.replace(".json", "")

@@ -113,6 +113,15 @@ def test_who_listens_hears_that_nothing_happens(tmp_path: Path, monkeypatch: pyt
     assert asyncio.run(listen()) == ["progress", None, "done"]
 
 
+def test_a_job_that_is_cancelled_at_once_has_ended(tmp_path: Path) -> None:
+    jobs = Jobs(tmp_path, [tmp_path], most=1)
+
+    async def cancelled() -> Job:
+        return await jobs.cancel((await jobs.add(["."])).job)
+
+    assert asyncio.run(cancelled()).state == "cancelled"
+
+
 def test_a_process_that_cannot_be_started_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def refused(*_: object, **__: object) -> None:
         raise OSError(errno.EMFILE, "Too many open files")
@@ -267,7 +276,7 @@ def test_the_time_that_is_left_is_over_all_steps(monkeypatch: pytest.MonkeyPatch
         job="x", state="running", sources=[], done=0, total=0, share=0.0, seconds_left=None, step="",
         video="", seconds=0.0, refused=[], added=0, copies=0, started=None, finished=None, error="",
     )  # fmt: skip
-    run = _Run(job, [], None)
+    run = _Run(job, None)
     run.progress.at(0)
     line = {"done": 1, "total": 4, "video": "a", "seconds": 1.0}
     left = []

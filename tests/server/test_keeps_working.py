@@ -156,7 +156,7 @@ def test_pictures_of_a_server_that_was_killed_are_deleted_by_the_next(tmp_path: 
             "-c",
             "import os, sys; from pathlib import Path; from moviola.server.uploads import Uploads\n"
             "uploads = Uploads(10**6); uploads.add(Path(sys.argv[1]).read_bytes())\n"
-            "print(uploads._folder.name, flush=True); os.kill(os.getpid(), 9)",
+            "print(uploads._folder, flush=True); os.kill(os.getpid(), 9)",
             str(tmp_path / "x.png"),
         ],
         stdout=subprocess.PIPE, text=True, check=False,
@@ -166,14 +166,14 @@ def test_pictures_of_a_server_that_was_killed_are_deleted_by_the_next(tmp_path: 
     others = Uploads(10**6)
     others.add(data)
     assert others._folder is not None
-    for folder in (left, Path(others._folder.name)):
+    for folder in (left, others._folder):
         os.utime(folder, (0, 0))
     uploads = Uploads(10**6)
     uploads.add(data)
-    assert not left.exists() and Path(others._folder.name).is_dir()
+    assert not left.exists() and others._folder.is_dir()
     uploads.close()
     others.close()
-    assert not Path(others._folder.name).exists()
+    assert not others._folder.exists()
 
 
 @pytest.mark.slow
@@ -208,7 +208,7 @@ def test_a_picture_for_which_there_is_no_room(tmp_path: Path, monkeypatch: pytes
         full.setattr(Path, "write_bytes", half)
         with pytest.raises(InvalidValue, match="no room for it on the server"):
             kept.add(data)
-    assert kept._folder is not None and not list(Path(kept._folder.name).glob("[!.]*"))
+    assert kept._folder is not None and not list(kept._folder.glob("[!.]*"))
     name, *_ = kept.add(data)
     assert kept.path(name).read_bytes() == data
     kept.close()

@@ -274,7 +274,7 @@ def test_an_upload_that_cannot_be_begun_leaves_nothing(inbox: Path, monkeypatch:
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(receiving, "atomic_write", full)
+    monkeypatch.setattr(receiving, "write_json", full)
     with pytest.raises(InvalidValue, match="make room"):
         Receiving([inbox], 1000, 10).begin("film.mp4", 10)
     assert list(inbox.iterdir()) == []

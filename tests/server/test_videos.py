@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import Callable
 from io import BytesIO
@@ -12,6 +13,7 @@ import pytest
 from fastapi.testclient import TestClient
 from PIL import Image
 
+from moviola.errors import MissingModel
 from moviola.files.caches import cache_of
 from moviola.media import frame_at, write_video
 from moviola.search import Library
@@ -165,19 +167,26 @@ def test_readiness_and_figures(client: TestClient) -> None:
     assert "harbour" not in client.get("/metrics").text
 
 
-def test_a_library_without_its_encoder_says_so(
-    serving: Serving, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from moviola.errors import MissingModel
+@pytest.mark.parametrize(
+    "error, status, reason",
+    [
+        (MissingModel("demo: not on this machine"), 409, "demo: not on this machine"),
+        (ZeroDivisionError("a defect"), 500, "a first query failed; the server's log says where"),
+    ],
+)
+def test_a_library_that_cannot_be_searched_says_so(
+    serving: Serving, folder: Path, monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture, error: Exception, status: int, reason: str,
+) -> None:  # fmt: skip
+    def failing(*_: object, **__: object) -> None:
+        raise error
 
-    def missing(*_: object, **__: object) -> None:
-        raise MissingModel("demo: not on this machine")
-
-    monkeypatch.setattr(Library, "search", missing)
+    monkeypatch.setattr(Library, "search", failing)
     with serving(folder) as client:
-        answer = client.post("/api/search", json={"query": "a wall"})
-        assert answer.status_code == 409
-        assert client.get("/readyz").json() == {"ready": False, "reason": "demo: not on this machine"}
+        client.portal.call(asyncio.wait, [client.app.state.service.warming])  # type: ignore[union-attr, attr-defined]
+        assert client.get("/readyz").json() == {"ready": False, "reason": reason}
+        assert f"no query can be answered: {error}" in caplog.text
+        assert client.post("/api/search", json={"query": "a wall"}).status_code == status
 
 
 def test_stills_of_a_drive_that_is_away(serving: Callable[..., TestClient], folder: Path) -> None:

@@ -15,21 +15,13 @@ __all__ = ["write_film_chapters", "write_video_chapters"]
 
 
 def write_video_chapters(chosen: Iterable[Selection], out: Path) -> None:
-    """Write the moments of one video as its chapters, in order of time.
-
-    Raises:
-        InvalidValue: the file cannot be written.
-    """
+    """Write the moments of one video as its chapters, in order of time."""
     ordered = sorted(chosen, key=lambda selection: (selection.moment.start, selection.moment.end))
     _write(((Fraction(s.moment.start), Fraction(s.moment.end), s) for s in ordered), out)
 
 
 def write_film_chapters(timeline: Timeline, out: Path) -> None:
-    """Write the events as chapters of the film that shows all of them.
-
-    Raises:
-        InvalidValue: the file cannot be written.
-    """
+    """Write the events as chapters of the film that shows all of them."""
     seconds = timeline.timebase.seconds
     cues = ((seconds(e.record[0]), seconds(e.record[1]), e.selection) for e in timeline.events)
     _write(cues, out)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Literal
@@ -16,12 +15,8 @@ from moviola.types import Moment
 
 __all__ = ["clip_name", "export_clip", "export_clips", "file_stem", "require_no_source", "source_of"]
 
-# Codecs that browsers play, so that a cut needs no encoding.
-_COPYABLE = {"h264"}
-# Container brands of MP4.
-_SUFFIXES = {".mp4", ".m4v", ".mov"}
-# Leaves room for rank, times, suffix, and what marks a draft.
-_STEM_BYTES = 180
+_SUFFIXES = {".mp4", ".m4v", ".mov"}  # container brands of MP4
+_STEM_BYTES = 180  # leaves room for rank, times, suffix, and what marks a draft
 
 
 def export_clips(
@@ -35,52 +30,41 @@ def export_clips(
     """Cut each moment into an MP4 of its own, named by rank, video and time.
 
     Args:
-        moments: the moments to cut.
         sources: path of each video by id.
         folder: where the clips go; made when missing.
         mode: see :func:`export_clip`.
         progress: called with the share of all that is written; what it raises ends the cutting.
 
     Returns:
-        the clips, in the order of the moments, and the reasons of missing ones by file name. H.264 is cut
-        without encoding.
+        the clips, in the order of the moments, and the reasons of missing ones by file name.
 
     Raises:
         InvalidValue: nothing can be written in that folder.
     """
     _require_writable(folder)
-    written, failed = [], {}
-    seconds, before = sum(moment.end - moment.start for moment in moments), 0.0
+    total, before = sum(moment.end - moment.start for moment in moments), 0.0
     raised: list[BaseException] = []
+
+    def done(seconds: float) -> None:
+        """Call ``progress``; what it raises is kept, to be known from what goes wrong in a clip."""
+        try:
+            progress((before + seconds) / total)
+        except BaseException as error:
+            raised.append(error)
+            raise
+
+    written, failed = [], {}
     for moment in moments:
-        done = partial(_share_of, progress, raised, before, seconds)
-        before += moment.end - moment.start
         out = folder / clip_name(moment)
         try:
-            source = source_of(moment.video_id, sources)
-            export_clip(moment, source, out, mode=mode, progress=done)
+            export_clip(moment, source_of(moment.video_id, sources), out, mode=mode, progress=done)
+            written.append(out)
         except (MoviolaError, OSError) as error:
             if raised:
                 raise raised[0] from None
             failed[out.name] = str(error)
-            continue
-        written.append(out)
+        before += moment.end - moment.start
     return written, failed
-
-
-def _share_of(
-    progress: Callable[[float], None],
-    raised: list[BaseException],
-    before: float,
-    total: float,
-    seconds: float,
-) -> None:
-    """Call ``progress``; what it raises is kept, to be known from what goes wrong in a clip."""
-    try:
-        progress((before + seconds) / total)
-    except BaseException as error:
-        raised.append(error)
-        raise
 
 
 def _require_writable(folder: Path) -> None:
@@ -90,9 +74,9 @@ def _require_writable(folder: Path) -> None:
         with TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        reason = error.strerror or str(error)
         raise InvalidValue(
-            f"{folder}: clips cannot be written there ({reason}); name a folder that can be written"
+            f"{folder}: clips cannot be written there ({error.strerror or error}); name a folder that can be "
+            "written"
         ) from error
 
 
@@ -108,12 +92,11 @@ def export_clip(
     """Cut a moment into an MP4.
 
     Args:
-        moment: the moment.
         source: its video.
         out: the MP4; it appears complete or not at all.
-        mode: ``"exact"``: to the frame, without encoding where the file allows it; ``"key-frames"``: never
-            encoded, from the key frame before the start on, so that programs that ignore the edit lists of
-            MP4 show the same.
+        mode: ``"exact"``: to the frame, H.264 without encoding where the file allows it; ``"key-frames"``:
+            never encoded, from the key frame before the start on, so that programs that ignore the edit lists
+            of MP4 show the same.
         track: sound track: number from 1 on, or language; None: the default one, see
             :func:`moviola.media.chosen_track`.
         progress: called with the seconds that are written; what it raises ends the cut.
@@ -125,17 +108,12 @@ def export_clip(
     if out.suffix.lower() not in _SUFFIXES:
         raise InvalidValue(f"{out}: a clip is an MP4; give it the suffix .mp4")
     require_no_source(out, (source,))
-    if mode == "key-frames":
-        cut(source, moment.span, out, mode="key-frames", track=track, progress=progress)
-        return
-    # The codec alone does not decide what a file allows.
-    if probe(source).video_codec in _COPYABLE:
-        try:
+    if mode == "exact" and probe(source).video_codec == "h264":  # which browsers play
+        with suppress(MediaError):  # the codec alone does not say what a file allows
             cut(source, moment.span, out, mode="copy", track=track, progress=progress)
             return
-        except MediaError:
-            pass
-    cut(source, moment.span, out, mode="encode", track=track, progress=progress)
+    how: Literal["encode", "key-frames"] = "encode" if mode == "exact" else "key-frames"
+    cut(source, moment.span, out, mode=how, track=track, progress=progress)
 
 
 def source_of(video_id: str, sources: Mapping[str, str | Path]) -> Path:
@@ -167,7 +145,7 @@ def clip_name(moment: Moment) -> str:
     return f"{moment.rank:03d}_{video}_{moment.start:.1f}-{moment.end:.1f}.mp4"
 
 
-def file_stem(video_id: str) -> str:
-    """A video's id as a part of file names, which file systems limit to some 255 bytes."""
-    plain = re.sub(r"[^\w.-]+", "_", video_id).strip("._")
-    return plain.encode()[:_STEM_BYTES].decode(errors="ignore") or "video"
+def file_stem(text: str, empty: str = "video") -> str:
+    """A video's id, or a title, as a part of file names, which file systems limit to some 255 bytes."""
+    plain = re.sub(r"[^\w.-]+", "_", text).strip("._")
+    return plain.encode()[:_STEM_BYTES].decode(errors="ignore") or empty

@@ -9,8 +9,8 @@ with the frames converted to the rate of the list, to the nearest.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterable
+from itertools import chain, count
 from pathlib import Path
 
 from moviola.errors import InvalidValue
@@ -30,13 +30,14 @@ def write_cuts(timeline: Timeline, out: Path) -> None:
     """Write the events as cuts of picture and sound.
 
     Raises:
-        InvalidValue: more than 999 events, or a file that cannot be written.
+        InvalidValue: more than 999 events.
     """
     reels = reel_names(event.video for event in timeline.events)
     lines = _head(timeline)
     for event in timeline.events:
         channel = "B" if event.video.info.audio_codec else "V"
-        source, record = source_timecodes(event, timeline), _record_timecodes(event, timeline)
+        source = source_timecodes(event, timeline)
+        record = [timeline.timebase.timecode(frame) for frame in _record_frames(event, timeline)]
         lines += [
             f"{event.number:03d}  {reels[event.video.video_id]:<{_REEL}} {channel:<5} C        "
             f"{' '.join((*source, *record))}",
@@ -51,15 +52,11 @@ def write_cuts(timeline: Timeline, out: Path) -> None:
 def write_markers(timeline: Timeline, out: Path, *, of_video: bool = False) -> None:
     """Write a marker for each event, with its title, its note and its length.
 
-    In Resolve: a timeline's menu, Timelines, Import, Timeline Markers from EDL.
-
-    Args:
-        timeline: events.
-        out: the file.
-        of_video: markers at the times in their video, not at those of the events.
+    In Resolve: a timeline's menu, Timelines, Import, Timeline Markers from EDL. ``of_video``: markers at the
+    times in their video, not at those of the events.
 
     Raises:
-        InvalidValue: more than 999 events, or a file that cannot be written.
+        InvalidValue: more than 999 events.
     """
     lines = _head(timeline)
     for event in timeline.events:
@@ -78,17 +75,13 @@ def reel_names(videos: Iterable[SourceVideo]) -> dict[str, str]:
     """A reel name for each video by id: letters and digits of its file's name, no two alike."""
     names: dict[str, str] = {}
     taken: set[str] = set()
-    numbers: dict[str, int] = defaultdict(lambda: 1)
     for video in videos:
-        if video.video_id in names:
-            continue
-        plain = re.sub(r"[^A-Z0-9]", "", video.path.stem.upper())[:_REEL] or "REEL"
-        name = plain
-        while name in taken:
-            numbers[plain] += 1
-            name = f"{plain[: _REEL - len(str(numbers[plain]))]}{numbers[plain]}"
-        names[video.video_id] = name
-        taken.add(name)
+        if video.video_id not in names:
+            plain = re.sub(r"[^A-Z0-9]", "", video.path.stem.upper())[:_REEL] or "REEL"
+            numbered = (f"{plain[: _REEL - len(number)]}{number}" for number in map(str, count(2)))
+            name = next(name for name in chain([plain], numbered) if name not in taken)
+            names[video.video_id] = name
+            taken.add(name)
     return names
 
 
@@ -115,11 +108,6 @@ def _source_frames(event: Event, timeline: Timeline) -> tuple[int, int]:
 
 def _record_frames(event: Event, timeline: Timeline) -> tuple[int, int]:
     return timeline.first_frame + event.record[0], timeline.first_frame + event.record[1]
-
-
-def _record_timecodes(event: Event, timeline: Timeline) -> tuple[str, str]:
-    first, end = _record_frames(event, timeline)
-    return timeline.timebase.timecode(first), timeline.timebase.timecode(end)
 
 
 def _head(timeline: Timeline) -> list[str]:

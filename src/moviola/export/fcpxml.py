@@ -21,11 +21,7 @@ __all__ = ["write_fcpxml"]
 
 
 def write_fcpxml(timeline: Timeline, out: Path) -> None:
-    """Write the events as a project whose spine holds one asset-clip per moment.
-
-    Raises:
-        InvalidValue: the file cannot be written.
-    """
+    """Write the events as a project whose spine holds one asset-clip per moment."""
     root = Element("fcpxml", version="1.9")
     resources = SubElement(root, "resources")
     width, height = timeline.frame_size

@@ -17,8 +17,7 @@ __all__ = ["CARD_SECONDS", "parse_size", "write_film"]
 CARD_SECONDS = 2.0
 """Seconds of a title before its moment."""
 
-# Larger sizes are refused for H.264 by browsers and phones.
-_LONGEST_SIDE = 3840
+_LONGEST_SIDE = 3840  # larger sizes are refused for H.264 by browsers and phones
 _SIZE = re.compile(r"([0-9]{1,5})[xX]([0-9]{1,5})")
 
 
@@ -47,11 +46,11 @@ def write_film(
     for event in timeline.events:
         video, moment = event.video, event.selection.moment
         if event.record[0] > at:
-            lines = (
+            lines = [
                 event.selection.name,
                 one_line(event.selection.note),
                 f"{video.path.name}  {clock(moment.start)}",
-            )
+            ]
             parts.append(Card(title_card(list(filter(None, lines)), width, height), event.record[0] - at))
         start = video.timebase.seconds(event.source[0])
         parts.append(Piece(video.path, start, event.duration, event.selection.name))

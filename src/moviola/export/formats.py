@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,16 +26,9 @@ from moviola.plugins import plugin, plugins
 from moviola.types import Moment
 
 __all__ = [
-    "FORMATS",
-    "Export",
-    "ExportOptions",
-    "MomentFormat",
-    "Written",
-    "all_formats",
-    "format_of",
-    "named_format",
-    "write_moments",
-]
+    "FORMATS", "Export", "ExportOptions", "MomentFormat", "Written", "all_formats", "format_of",
+    "named_format", "write_moments",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +60,11 @@ class ExportOptions:
     def __post_init__(self) -> None:
         if self.mode not in ("exact", "key-frames"):
             raise InvalidValue(f"mode {self.mode!r}: give exact or key-frames")
-        if self.columns < 1:
-            raise InvalidValue(f"columns {self.columns}: give at least one")
+        for name in ("title", "start_timecode", "size"):
+            if not isinstance(value := getattr(self, name), str | None):
+                raise InvalidValue(f"{name} {value!r}: give a text")
+        if not isinstance(self.columns, int) or self.columns < 1:
+            raise InvalidValue(f"columns {self.columns!r}: give a whole number, at least one")
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,12 +131,10 @@ class MomentFormat:
     """An export format.
 
     Attributes:
-        name: its name in options.
         title: its description for people.
-        suffix: of the file; empty for a folder.
-        kind: whether it makes a file or a folder of files.
+        suffix: of the file; empty for a folder of files.
         options: names of those of :class:`ExportOptions` that it heeds.
-        write: writes what it gets to :attr:`Export.out`.
+        write: writes to :attr:`Export.out`.
     """
 
     name: str
@@ -148,6 +143,12 @@ class MomentFormat:
     kind: Literal["file", "folder"]
     options: frozenset[str]
     write: Writer = field(repr=False)
+
+    def require_heeded(self, names: Iterable[str]) -> None:
+        """Refuse options that it does not heed."""
+        if unknown := sorted(set(names) - self.options):
+            heeded = ", ".join(sorted(self.options)) or "none"
+            raise InvalidValue(f"{self.name}: no option {', '.join(unknown)}; it has: {heeded}")
 
 
 def write_moments(
@@ -178,21 +179,20 @@ def write_moments(
 
     Raises:
         InvalidValue: no moments, an unknown format, an option that it does not use, a value out of range, a
-            moment that is no span or after the end of its video, a place that cannot be written, or one of
-            the videos.
+            moment that is no span or after the end of its video, or an ``out`` that cannot be written or is
+            one of the videos.
         NotFound: a video without a path.
-        MediaError: a video's file is missing or unreadable; it is named, and nothing is written.
+        MediaError: a video's file is missing or unreadable; nothing is written.
         MissingDependency: a package that the format needs is not installed.
     """
-    chosen, out = [one if isinstance(one, Selection) else Selection(one) for one in moments], Path(out)
+    chosen = [one if isinstance(one, Selection) else Selection(one) for one in moments]
+    out = Path(out)
     for selection in chosen:
         _ = selection.moment.span  # refused when it is none
     chosen_format = format_of(out) if format is None else named_format(format)
     if not chosen:
         raise InvalidValue(f"{out}: no moments to write; search or choose some first")
-    if unknown := sorted(set(options) - chosen_format.options):
-        heeded = ", ".join(sorted(chosen_format.options)) or "none"
-        raise InvalidValue(f"{chosen_format.name}: no option {', '.join(unknown)}; it has: {heeded}")
+    chosen_format.require_heeded(options)
     require_no_source(out, videos.values())
     return chosen_format.write(Export(chosen, videos, out, ExportOptions(**options), kept, progress))
 
@@ -229,37 +229,26 @@ def format_of(out: Path) -> MomentFormat:
     suffix = out.suffix.lower()
     if not suffix:
         return FORMATS["clips"]
-    for format in (*FORMATS.values(), *all_formats().values()):
+    for format in (formats := all_formats().values()):
         if format.suffix == suffix:
             return format
-    known = ", ".join(dict.fromkeys(format.suffix for format in all_formats().values() if format.suffix))
+    known = ", ".join(dict.fromkeys(format.suffix for format in formats if format.suffix))
     raise InvalidValue(f"{out}: no format is known by {suffix}; end it in {known}, or name the format")
 
 
-def _table(write: Callable[[Sequence[Selection], Mapping[str, str | Path], Path], None]) -> Writer:
-    """Writes the moments, with the paths of their videos."""
+def _file(write: Callable[[Export], object]) -> Writer:
+    """The writer of a format whose output is one file."""
 
     def written(export: Export) -> Written:
-        write(export.chosen, export.paths, export.out)
+        write(export)
         return Written((export.out,))
 
     return written
 
 
-def _timeline(write: Callable[[Timeline, Path], None]) -> Writer:
-    """Writes the moments in sequence, with timecodes."""
-
-    def written(export: Export) -> Written:
-        write(export.timeline(), export.out)
-        return Written((export.out,))
-
-    return written
-
-
-def _video_chapters(export: Export) -> Written:
+def _video_chapters(export: Export) -> None:
     export.only_video("vtt-videos or vtt-film")
     write_video_chapters(export.chosen, export.out)
-    return Written((export.out,))
 
 
 def _chapters_by_video(export: Export) -> Written:
@@ -269,41 +258,32 @@ def _chapters_by_video(export: Export) -> Written:
     files: list[Path] = []
     taken: set[str] = set()  # some file systems compare names without case
     for video_id, own in by_video.items():
-        stem = plain = file_stem(video_id)
-        number = 1
-        while stem.casefold() in taken:
-            number += 1
-            stem = f"{plain}-{number}"
+        plain = file_stem(video_id)
+        numbered = chain([plain], (f"{plain}-{number}" for number in count(2)))
+        stem = next(stem for stem in numbered if stem.casefold() not in taken)
         taken.add(stem.casefold())
         files.append(export.out / f"{stem}.vtt")
         write_video_chapters(own, files[-1])
     return Written(tuple(files))
 
 
-def _film_chapters(export: Export) -> Written:
-    write_film_chapters(export.timeline(counted=False), export.out)
-    return Written((export.out,))
-
-
-def _video_markers(export: Export) -> Written:
+def _video_markers(export: Export) -> None:
     export.only_video("edl-markers")
     write_markers(export.timeline(), export.out, of_video=True)
-    return Written((export.out,))
 
 
-def _otio(export: Export) -> Written:
+def _otio(export: Export) -> None:
     try:
         from moviola.export.otio import write_otio
     except ImportError as error:
         raise MissingDependency("OTIO needs opentimelineio; pip install opentimelineio") from error
-    return _timeline(write_otio)(export)
+    write_otio(export.timeline(), export.out)
 
 
-def _film(export: Export) -> Written:
+def _film(export: Export) -> None:
     size = export.options.size
     film = export.timeline(counted=False)
     write_film(film, export.out, size=parse_size(size) if size else None, progress=export.progress)
-    return Written((export.out,))
 
 
 def _clips(export: Export) -> Written:
@@ -316,17 +296,12 @@ def _clips(export: Export) -> Written:
 
 
 def _sheet(export: Export) -> Written:
-    moments = [selection.moment for selection in export.chosen]
     names = [selection.name if selection.title else "" for selection in export.chosen]
     refused = export_sheet(
-        moments,
-        export.paths,
-        export.out,
-        title=one_line(export.options.title),
-        notes=names if any(names) else (),
-        columns=export.options.columns,
-        kept=export.kept,
-    )
+        [selection.moment for selection in export.chosen], export.paths, export.out,
+        title=one_line(export.options.title), notes=names if any(names) else (),
+        columns=export.options.columns, kept=export.kept,
+    )  # fmt: skip
     return Written((export.out,), refused)
 
 
@@ -337,20 +312,26 @@ _NOTHING: frozenset[str] = frozenset()
 FORMATS: dict[str, MomentFormat] = {
     format.name: format
     for format in (
-        MomentFormat("csv", "Table (CSV)", ".csv", "file", _NOTHING, _table(write_moments_csv)),
-        MomentFormat("json", "JSON", ".json", "file", _NOTHING, _table(write_moments_json)),
-        MomentFormat("edl", "EDL, CMX 3600: cuts", ".edl", "file", _TIMELINE, _timeline(write_cuts)),
+        MomentFormat("csv", "Table (CSV)", ".csv", "file", _NOTHING,
+                     _file(lambda export: write_moments_csv(export.chosen, export.paths, export.out))),
+        MomentFormat("json", "JSON", ".json", "file", _NOTHING,
+                     _file(lambda export: write_moments_json(export.chosen, export.paths, export.out))),
+        MomentFormat("edl", "EDL, CMX 3600: cuts", ".edl", "file", _TIMELINE,
+                     _file(lambda export: write_cuts(export.timeline(), export.out))),
         MomentFormat("edl-markers", "EDL: markers on the cuts", ".edl", "file", _TIMELINE,
-                     _timeline(write_markers)),
+                     _file(lambda export: write_markers(export.timeline(), export.out))),
         MomentFormat("edl-markers-video", "EDL: markers in one video", ".edl", "file",
-                     _TIMELINE - {"start_timecode"}, _video_markers),
-        MomentFormat("vtt", "Chapters of one video (WebVTT)", ".vtt", "file", _NOTHING, _video_chapters),
+                     _TIMELINE - {"start_timecode"}, _file(_video_markers)),
+        MomentFormat("vtt", "Chapters of one video (WebVTT)", ".vtt", "file", _NOTHING,
+                     _file(_video_chapters)),
         MomentFormat("vtt-videos", "Chapters, a file per video (WebVTT)", "", "folder", _NOTHING,
                      _chapters_by_video),
-        MomentFormat("vtt-film", "Chapters of the film (WebVTT)", ".vtt", "file", _FILM, _film_chapters),
-        MomentFormat("otio", "OpenTimelineIO", ".otio", "file", _TIMELINE, _otio),
-        MomentFormat("fcpxml", "FCPXML 1.9", ".fcpxml", "file", _TIMELINE, _timeline(write_fcpxml)),
-        MomentFormat("film", "One film of all (MP4)", ".mp4", "file", _FILM | {"size"}, _film),
+        MomentFormat("vtt-film", "Chapters of the film (WebVTT)", ".vtt", "file", _FILM,
+                     _file(lambda export: write_film_chapters(export.timeline(counted=False), export.out))),
+        MomentFormat("otio", "OpenTimelineIO", ".otio", "file", _TIMELINE, _file(_otio)),
+        MomentFormat("fcpxml", "FCPXML 1.9", ".fcpxml", "file", _TIMELINE,
+                     _file(lambda export: write_fcpxml(export.timeline(), export.out))),
+        MomentFormat("film", "One film of all (MP4)", ".mp4", "file", _FILM | {"size"}, _file(_film)),
         MomentFormat("clips", "Clips (MP4)", "", "folder", frozenset({"mode"}), _clips),
         MomentFormat("sheet", "Contact sheet (PNG)", ".png", "file", frozenset({"title", "columns"}), _sheet),
     )

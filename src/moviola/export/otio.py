@@ -23,9 +23,6 @@ def write_otio(timeline: Timeline, out: Path) -> None:
     """Write the events as a timeline of one picture track and, where there is sound, one sound track.
 
     Title and note are in a marker on the clip, moment, score and note in ``metadata["moviola"]``.
-
-    Raises:
-        InvalidValue: the file cannot be written.
     """
     start = opentime.RationalTime(timeline.first_frame, float(timeline.timebase.rate))
     made = schema.Timeline(timeline.title, global_start_time=start)

@@ -47,7 +47,13 @@ def player_command(path: Path, span: Span, player: str | None = None) -> list[st
         InvalidValue: a command without ``{path}``, or with other braces.
     """
     if player is None:
-        return _first_installed(path, span)
+        for names, arguments in PLAYERS.values():
+            if program := _installed(names):
+                return [program, *_filled(arguments, path, span)]
+        opener = OPENERS.get(sys.platform, ())
+        if opener and shutil.which(opener[0]):
+            return [*opener, str(path)]
+        raise NotFound(f"no player is installed; install {', '.join(PLAYERS)}, or name one with --player")
     if player in PLAYERS:
         program = _installed(PLAYERS[player][0])
         if program is None:
@@ -58,11 +64,11 @@ def player_command(path: Path, span: Span, player: str | None = None) -> list[st
             f"player {player!r}: give {', '.join(PLAYERS)}, or a command with {{path}} and {{start}} in it, "
             "for instance 'mpv --start={start} {path}'"
         )
-    words = _filled(player, path, span)
-    program = shutil.which(words[0])
+    name, *words = _filled(player, path, span)
+    program = shutil.which(name)
     if program is None:
-        raise NotFound(f"{words[0]}: no such program; name one that is installed")
-    return [program, *words[1:]]
+        raise NotFound(f"{name}: no such program; name one that is installed")
+    return [program, *words]
 
 
 def folder_command(path: Path) -> list[str]:
@@ -89,16 +95,6 @@ def play(command: Sequence[str]) -> None:
         subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True)
     except OSError as error:
         raise NotFound(f"{command[0]}: cannot be started ({error.strerror}); name another player") from error
-
-
-def _first_installed(path: Path, span: Span) -> list[str]:
-    for names, arguments in PLAYERS.values():
-        if program := _installed(names):
-            return [program, *_filled(arguments, path, span)]
-    opener = OPENERS.get(sys.platform, ())
-    if opener and shutil.which(opener[0]):
-        return [*opener, str(path)]
-    raise NotFound(f"no player is installed; install {', '.join(PLAYERS)}, or name one with --player")
 
 
 def _installed(names: Sequence[str]) -> str | None:

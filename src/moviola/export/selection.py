@@ -14,8 +14,7 @@ __all__ = ["Selection", "clean_lines", "one_line"]
 # some would break a line.
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]+")
 
-# Characters of speech or text used as a title.
-_LONGEST_SNIPPET = 80
+_LONGEST_SNIPPET = 80  # characters of speech or text used as a title
 
 
 @dataclass(frozen=True, slots=True)

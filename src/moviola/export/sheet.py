@@ -36,13 +36,11 @@ def export_sheet(
     """Write one PNG with the middle frame of each moment, its rank, video, time and score.
 
     Args:
-        moments: the moments, in order.
         sources: path of each video by id.
-        out: the PNG file.
         title: a line above the pictures.
         notes: one more line of caption per moment, or none.
         columns: pictures per row.
-        kept: returns small stills (WebP) in place of unreadable frames.
+        kept: gives small stills in place of unreadable frames.
 
     Returns:
         reasons by video id for unreadable pictures (they are grey).
@@ -62,11 +60,7 @@ def moment_cells(
     notes: Sequence[str] = (),
     kept: KeptStill | None = None,
 ) -> tuple[list[SheetCell], dict[str, str]]:
-    """Cells of a contact sheet; arguments and reasons as in :func:`export_sheet`.
-
-    Returns:
-        one cell per moment, and the reasons of the grey ones.
-    """
+    """Cells of a contact sheet, one per moment, and the reasons of grey ones, see :func:`export_sheet`."""
     failed: dict[str, str] = {}
     cells: list[SheetCell] = []
     for place, moment in enumerate(moments):

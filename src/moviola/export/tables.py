@@ -30,9 +30,6 @@ def write_moments_csv(chosen: Sequence[Selection], paths: Mapping[str, str | Pat
 
     Times are seconds, with all their digits; steps of a sequence are written ``START-END``, with blanks
     between them.
-
-    Raises:
-        InvalidValue: the file cannot be written.
     """
     rows = list(_rows(chosen, paths))
     for row in rows:
@@ -41,11 +38,7 @@ def write_moments_csv(chosen: Sequence[Selection], paths: Mapping[str, str | Pat
 
 
 def write_moments_json(chosen: Sequence[Selection], paths: Mapping[str, str | Path], out: Path) -> None:
-    """Write a list of objects: the fields of a moment, with ``title``, ``note`` and its video's ``path``.
-
-    Raises:
-        InvalidValue: the file cannot be written.
-    """
+    """Write a list of objects: the fields of a moment, with ``title``, ``note`` and its video's ``path``."""
     write_json(out, list(_rows(chosen, paths)), indent=1)
 
 
@@ -67,18 +60,17 @@ def read_moments(path: Path) -> tuple[list[Selection], dict[str, str]]:
     chosen: list[Selection] = []
     paths: dict[str, str] = {}
     for rank, (place, row) in enumerate(_objects(path), start=1):
-        selection = _selection(place, row, rank)
-        chosen.append(selection)
+        moment = read_moment({**row, "steps": _steps(row)}, place, rank)
+        chosen.append(Selection(moment, str(row.get("title") or ""), str(row.get("note") or "")))
         if row.get("path"):
-            paths[selection.moment.video_id] = str(row["path"])
+            paths[moment.video_id] = str(row["path"])
     return chosen, paths
 
 
 def _rows(chosen: Sequence[Selection], paths: Mapping[str, str | Path]) -> Iterator[dict[str, Any]]:
     for selection in chosen:
-        video_id = selection.moment.video_id
-        words = {"title": selection.title, "note": selection.note}
-        yield {**moment_row(selection.moment), **words, "path": str(paths.get(video_id, ""))}
+        path = str(paths.get(selection.moment.video_id, ""))
+        yield {**moment_row(selection.moment), "title": selection.title, "note": selection.note, "path": path}
 
 
 def _cell(value: object) -> object:
@@ -102,12 +94,6 @@ def _objects(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
             yield f"{path}: moment {at}", row
     else:
         raise InvalidValue(f"{path}: moments are read from .csv, .json and .jsonl; name such a file")
-
-
-def _selection(place: str, row: Mapping[str, Any], rank: int) -> Selection:
-    fields = {**row, "steps": _steps(row)}
-    moment = read_moment(fields, place, rank)
-    return Selection(moment, str(row.get("title") or ""), str(row.get("note") or ""))
 
 
 def _steps(row: Mapping[str, Any]) -> Any:

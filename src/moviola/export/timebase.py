@@ -29,11 +29,8 @@ if TYPE_CHECKING:
 __all__ = ["STANDARD_RATES", "Timebase", "nominal_rate", "parse_rate", "sequence_rate"]
 
 STANDARD_RATES = tuple(
-    Fraction(rate)
-    for rate in (
-        Fraction(24000, 1001), 24, 25, Fraction(30000, 1001), 30, 50, Fraction(60000, 1001), 60,
-    )
-)  # fmt: skip
+    map(Fraction, ("24000/1001", "24", "25", "30000/1001", "30", "50", "60000/1001", "60"))
+)
 """Timeline rates of all editing programs, rising."""
 
 _NEAR_FRAME = Fraction(1, 16)
@@ -93,10 +90,7 @@ class Timebase:
         return f"{minutes // 60 % 24:02d}:{minutes % 60:02d}:{seconds:02d}:{frames:02d}"
 
     def frame_of(self, timecode: str) -> int:
-        """The frame of a label.
-
-        Args:
-            timecode: ``hh:mm:ss:ff``; ``;`` before the frames is allowed in drop-frame counting only.
+        """The frame of a label ``hh:mm:ss:ff``; ``;`` before the frames is for drop-frame counting only.
 
         Raises:
             InvalidValue: no timecode, or a number that this counting does not have.
@@ -116,12 +110,7 @@ class Timebase:
         return frame
 
     def nearest_label(self, timecode: str, base: int) -> int:
-        """The frame for a label of another counting: the same hours, minutes and seconds.
-
-        Args:
-            timecode: ``hh:mm:ss:ff``.
-            base: frames per second of that counting.
-        """
+        """The frame for a label of a counting of ``base`` frames a second: the same hours to seconds."""
         clock, frames = timecode.replace(";", ":").rsplit(":", 1)
         return self._number(f"{clock}:{min(self.base - 1, round(int(frames) * self.base / base)):02d}")
 
@@ -148,14 +137,14 @@ def parse_rate(text: str) -> Fraction:
     """A rate as people write it: ``25``, ``23.976``, ``29.97``, ``24000/1001``.
 
     Raises:
-        InvalidValue: no number above 0.
+        InvalidValue: no number from 1/1001 to 1000.
     """
     try:
         # An exponent of some digits is a number of as many digits as it says.
         rate = Fraction(0) if "e" in text.lower() else Fraction(text)
     except (ValueError, ZeroDivisionError):
         rate = Fraction(0)
-    if not 0 < rate <= 1000:
+    if not Fraction(1, 1001) <= rate <= 1000:
         raise InvalidValue(f"rate {text!r}: give frames a second, such as 25, 23.976 or 30000/1001")
     near = min(STANDARD_RATES, key=lambda standard: abs(standard - rate))
     return near if abs(near - rate) < Fraction(6, 1000) else rate.limit_denominator(1001)

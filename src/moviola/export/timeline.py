@@ -25,7 +25,6 @@ class SourceVideo:
     """A video with its rate and its timecode.
 
     Attributes:
-        video_id: its id.
         info: properties of its file.
         timebase: its nominal rate, and the counting of its timecode.
     """
@@ -43,17 +42,14 @@ class SourceVideo:
         Raises:
             MediaError: the timecode does not exist at its rate.
         """
-        start = self.info.start_timecode
-        if start is None:
-            return 0
         try:
-            return self.timebase.frame_of(start.replace(";", ":"))
+            return self.timebase.frame_of((self.info.start_timecode or "00:00:00:00").replace(";", ":"))
         except InvalidValue as error:
-            reason = (
-                f"its start timecode cannot be at {float(self.timebase.rate):g} frames a second ({error})"
-            )
-            remedy = "correct the tag 'timecode', or leave its moments out"
-            raise MediaError(self.path, f"{reason}; {remedy}") from error
+            raise MediaError(
+                self.path,
+                f"its start timecode cannot be at {float(self.timebase.rate):g} frames a second ({error}); "
+                "correct the tag 'timecode', or leave its moments out",
+            ) from error
 
     @property
     def path(self) -> Path:
@@ -74,8 +70,6 @@ class Event:
 
     Attributes:
         number: from 1.
-        selection: the moment with its title and note.
-        video: its video.
         source: its frames ``(first, end)``, counted from the video's first picture at the video's rate.
         record: its frames on the timeline, counted from the timeline's beginning at the timeline's rate.
     """
@@ -98,9 +92,7 @@ class Timeline:
 
     Attributes:
         title: one line, not empty.
-        timebase: of the timeline.
         first_frame: number of its first frame by its timecode.
-        events: in order.
     """
 
     title: str
@@ -131,13 +123,11 @@ def read_sources(chosen: Iterable[Selection], paths: Paths) -> dict[str, SourceV
     sources: dict[str, SourceVideo] = {}
     for selection in chosen:
         video_id = selection.moment.video_id
-        if video_id in sources:
-            continue
-        info = probe(source_of(video_id, paths))
-        rate = nominal_rate(info.average_rate, info.base_rate)
-        start = info.start_timecode
-        timebase = Timebase(rate, bool(start and ";" in start and can_drop(rate)))
-        sources[video_id] = SourceVideo(video_id, info, timebase)
+        if video_id not in sources:
+            info = probe(source_of(video_id, paths))
+            rate = nominal_rate(info.average_rate, info.base_rate)
+            drop_frame = ";" in (info.start_timecode or "") and can_drop(rate)
+            sources[video_id] = SourceVideo(video_id, info, Timebase(rate, drop_frame))
     return sources
 
 
@@ -154,9 +144,6 @@ def lay_out(
     """Put moments in sequence.
 
     Args:
-        chosen: the moments, in order.
-        videos: those of the moments.
-        title: the timeline's name.
         rate: frames per second; None: the rate of most moments (:func:`sequence_rate`).
         drop_frame: counting at 29.97 and 59.94; None: that of the first of the videos of that rate with a
             start timecode, without one non-drop.

@@ -24,7 +24,10 @@ _QUALITY = 80
 
 def picture(image: NDArray[np.uint8]) -> ImageContent:
     """A picture (height, width, 3) uint8 RGB as content of a response, shrunk where it is too large."""
-    return _content(Image.fromarray(image))
+    shrunk, jpeg = Image.fromarray(image), BytesIO()
+    shrunk.thumbnail((LONGEST_SIDE, LONGEST_SIDE), Image.Resampling.LANCZOS)
+    shrunk.save(jpeg, "JPEG", quality=_QUALITY)
+    return ImageContent(type="image", data=b64encode(jpeg.getvalue()).decode(), mime_type="image/jpeg")
 
 
 def timed_still(path: Path, time: float, width: int) -> ImageContent:
@@ -40,11 +43,4 @@ def timed_still(path: Path, time: float, width: int) -> ImageContent:
     margin = width // 80
     draw.rectangle((left - margin, top - margin, right + margin, bottom + margin), fill=(0, 0, 0))
     draw.text(place, text, (255, 255, 255), font)
-    return _content(still)
-
-
-def _content(image: Image.Image) -> ImageContent:
-    image.thumbnail((LONGEST_SIDE, LONGEST_SIDE), Image.Resampling.LANCZOS)
-    jpeg = BytesIO()
-    image.save(jpeg, "JPEG", quality=_QUALITY)
-    return ImageContent(type="image", data=b64encode(jpeg.getvalue()).decode(), mime_type="image/jpeg")
+    return picture(np.asarray(still))

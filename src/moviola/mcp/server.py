@@ -56,6 +56,12 @@ _ADDING = ToolAnnotations(
     read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False
 )
 
+# What is wanted of a value, by pydantic's type of the error.
+_WANTED = {
+    "less_than_equal": "at most {le:g}", "greater_than_equal": "at least {ge:g}",
+    "string_too_long": "at most {max_length} characters", "too_long": "at most {max_length}",
+    "literal_error": "one of {expected}",
+}  # fmt: skip
 # What agents call arguments that have another name here.
 _MEANT = {"not": "without", "exclude": "without", "query": "text", "limit": "top_k"}
 
@@ -137,6 +143,8 @@ def serve_http(server: MCPServer, port: int) -> None:
     Raises:
         InvalidValue: the port is taken, or may not be taken.
     """
+    if not 0 <= port <= 65_535:
+        raise InvalidValue(f"127.0.0.1:{port}: no such port; choose one up to 65535")
     try:
         socket.create_server(("127.0.0.1", port)).close()
     except OSError as error:  # the SDK would end the process, without a remedy
@@ -160,11 +168,7 @@ def _with_errors(tool: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _require_known(tool: str, given: Collection[str], known: Collection[str]) -> None:
-    """Refuse arguments that a tool does not have: passed over in silence they would change the answer.
-
-    Raises:
-        ToolError: naming them, and those that there are.
-    """
+    """Refuse an argument that a tool does not have: passed over in silence it would change the answer."""
     for name in sorted(set(given) - set(known)):
         meant = _MEANT.get(name, "")
         likely = [meant] if meant in known else get_close_matches(name, known, 1)
@@ -177,24 +181,11 @@ def _require_known(tool: str, given: Collection[str], known: Collection[str]) ->
 def _complaint(error: ValidationError) -> str:
     """The first value that is wrong: which argument, what was given, what it should be."""
     first = error.errors()[0]
-    place = ".".join(str(part) for part in first["loc"])
+    place = ".".join(map(str, first["loc"]))
     if first["type"] == "missing":
         return f"{place}: is missing; give it"
-    wanted = _wanted(first)
+    if form := _WANTED.get(first["type"]):
+        wanted = form.format_map(first["ctx"])
+    else:
+        wanted = first["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
     return f"{place} {first['input']!r:.100}: give {wanted}"
-
-
-def _wanted(error: Any) -> str:
-    limits = error.get("ctx", {})
-    match error["type"]:
-        case "less_than_equal":
-            return f"at most {limits['le']:g}"
-        case "greater_than_equal":
-            return f"at least {limits['ge']:g}"
-        case "string_too_long":
-            return f"at most {limits['max_length']} characters"
-        case "too_long":
-            return f"at most {limits['max_length']}"
-        case "literal_error":
-            return f"one of {limits['expected']}"
-    return str(error["msg"]).removeprefix("Value error, ").removeprefix("Input should be ")

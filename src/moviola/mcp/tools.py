@@ -17,19 +17,8 @@ from moviola.files.moments import moment_row
 from moviola.files.names import folded
 from moviola.files.presence import is_file
 from moviola.library import VideoRow, there
+from moviola.mcp import values
 from moviola.mcp.pictures import picture, timed_still
-from moviola.mcp.values import (
-    Clip,
-    FoundMoment,
-    FoundMoments,
-    ListedVideo,
-    ListedVideos,
-    Said,
-    Seconds,
-    Stills,
-    VideoId,
-    Words,
-)
 from moviola.media import sheet_picture
 from moviola.search import (
     By,
@@ -52,12 +41,14 @@ _NO_MATCH = (
     "No strong match: probably nothing in the library shows this, and these are only the nearest "
     "moments. Ask in other words, or say that nothing was found; `look` at one before you use it."
 )
-# Moments of an answer that nothing in the library fits.
-_NEAREST = 3
+_NEAREST = 3  # moments of an answer that nothing in the library fits
 _COLUMNS = 4
-# Widths in pixels of a single still, and of one of several.
-_STILL_WIDTHS = (1024, 512)
+_STILL_WIDTHS = (1024, 512)  # widths in pixels of a single still, and of one of several
 _MOST_WORDS = 40
+
+Folder = Annotated[
+    str | None, Field(description="Only files below this folder, or a pattern for paths: */holiday/*.mov")
+]
 
 
 class LibraryTools:
@@ -75,7 +66,7 @@ class LibraryTools:
         self,
         *,
         text: Annotated[
-            Words | None,
+            values.Words | None,
             Field(description="What is seen or said, in a few plain words: 'a dog runs on a beach'."),
         ] = None,
         like: Annotated[
@@ -91,20 +82,19 @@ class LibraryTools:
             ),
         ] = None,
         then: Annotated[
-            list[Words],
+            list[values.Words],
             Field(max_length=8, description="What happens later in the same video, in order."),
         ] = [],  # noqa: B006 -- never changed
-        gap: Annotated[Seconds, Field(description="Maximum seconds between two steps of `then`.")] = 60.0,
+        gap: Annotated[
+            values.Seconds, Field(description="Maximum seconds between two steps of `then`.")
+        ] = 60.0,
         without: Annotated[
-            list[Words], Field(max_length=8, description="What must not be seen or said.")
+            list[values.Words], Field(max_length=8, description="What must not be seen or said.")
         ] = [],  # noqa: B006
         videos: Annotated[
             list[str] | None, Field(max_length=200, description="Search only these videos, by id.")
         ] = None,
-        folder: Annotated[
-            str | None,
-            Field(description="Only files below this folder, or a pattern for paths: */holiday/*.mov"),
-        ] = None,
+        folder: Folder = None,
         modified: Annotated[
             str | None, Field(description="Only files last changed then: 2024-05-01..2024-05-31")
         ] = None,
@@ -148,7 +138,7 @@ class LibraryTools:
         per_video: Annotated[
             int | None, Field(ge=1, description="Maximum number of moments per video.")
         ] = None,
-    ) -> Annotated[CallToolResult, FoundMoments]:
+    ) -> Annotated[CallToolResult, values.FoundMoments]:
         """Find moments in the videos: a ranked list, and one contact sheet with a still of each.
 
         Give `text`, `like` or `picture`, or several of these; the other parameters narrow the search. To
@@ -171,7 +161,7 @@ class LibraryTools:
         )  # fmt: skip
         found, present, _ = still_there(self._library.search(query, options), self._library.catalogue)
         sources = {video_id: video.path for video_id, video in present.items()}
-        answer = FoundMoments(
+        answer = values.FoundMoments(
             query=str(query),
             confident=found.confident,
             moments=[
@@ -184,41 +174,34 @@ class LibraryTools:
 
     def look(
         self,
-        video_id: VideoId,
-        start: Seconds,
-        end: Seconds,
+        video_id: values.VideoId,
+        start: values.Seconds,
+        end: values.Seconds,
         frames: Annotated[int, Field(ge=1, le=12, description="Number of stills, evenly spread.")] = 6,
-    ) -> Annotated[CallToolResult, Stills]:
+    ) -> Annotated[CallToolResult, values.Stills]:
         """Look at a stretch of a video: stills with their times drawn on, and what is said meanwhile.
 
         Use it to check a moment of a search, or to find where exactly something begins and ends.
         """
-        video = there(self._library.catalogue.video(video_id), self._library.catalogue)
-        span = _within(video, start, end)
+        video, span = _stretch(self._library, video_id, start, end)
         times = [span.start + (number + 0.5) * span.duration / frames for number in range(frames)]
         width = _STILL_WIDTHS[frames > 1]
-        cues = [
-            cue
-            for cue in self._library.catalogue.cues(video.row)
-            if cue.start < span.end and cue.end > span.start
-        ]
-        answer = Stills(
+        cues = self._library.catalogue.cues(video.row)
+        meanwhile = [cue for cue in cues if cue.start < span.end and cue.end > span.start]
+        answer = values.Stills(
             video_id=video_id, path=video.path, duration=video.duration, start=span.start, end=span.end,
             times=times,
-            words=[Said(start=c.start, end=c.end, text=c.text, kind=c.kind) for c in cues[:_MOST_WORDS]],
+            words=[values.Said.model_validate(cue, from_attributes=True) for cue in meanwhile[:_MOST_WORDS]],
         )  # fmt: skip
         return _answer(answer, [timed_still(Path(video.path), time, width) for time in times])
 
     def list_videos(
         self,
         text: Annotated[str | None, Field(description="Only videos with this in their id or path.")] = None,
-        folder: Annotated[
-            str | None,
-            Field(description="Only files below this folder, or a pattern for paths: */holiday/*.mov"),
-        ] = None,
+        folder: Folder = None,
         offset: Annotated[int, Field(ge=0, description="Number of videos to skip.")] = 0,
         limit: Annotated[int, Field(ge=1, le=200, description="Maximum number of videos.")] = 50,
-    ) -> Annotated[CallToolResult, ListedVideos]:
+    ) -> Annotated[CallToolResult, values.ListedVideos]:
         """List the videos of the library with their ids, files and lengths, page by page."""
         videos = {video.row: video for video in self._library.catalogue.videos()}
         rows = Filter(folder=folder).rows(videos, self._library.catalogue)
@@ -230,24 +213,20 @@ class LibraryTools:
         ]
         last = offset + limit
         page = [
-            ListedVideo(video_id=v.video_id, path=v.path, duration=v.duration, state=v.state, error=v.error)
-            for v in matching[offset:last]
+            values.ListedVideo.model_validate(video, from_attributes=True) for video in matching[offset:last]
         ]
         return _answer(
-            ListedVideos(total=len(matching), videos=page, next_offset=last if last < len(matching) else None)
+            values.ListedVideos(
+                total=len(matching), videos=page, next_offset=last if last < len(matching) else None
+            )
         )
 
     def _allowed(self, name: str) -> Path:
-        """Where a picture lies, if agents may see it.
-
-        Raises:
-            InvalidValue: it lies elsewhere on this machine.
-            NotFound: there is none.
-        """
-        path = Path(name).expanduser()
+        """Where a picture lies, if agents may see it."""
         roots = [Path(root.path) for root in self._library.catalogue.roots()]
         allowed = [folder.resolve() for folder in (*roots, *self._pictures)]
         try:
+            path = Path(name).expanduser()
             found = path.resolve()
         except (OSError, RuntimeError, ValueError) as error:
             raise NotFound(f"picture {name!r:.200}: cannot be followed ({error!s:.200})") from error
@@ -282,32 +261,28 @@ class ClipTool:
 
     def cut_clip(
         self,
-        video_id: VideoId,
-        start: Seconds,
-        end: Seconds,
+        video_id: values.VideoId,
+        start: values.Seconds,
+        end: values.Seconds,
         name: Annotated[
-            str,
-            Field(max_length=100, description="Name of the new file, such as red-door.mp4; no folders."),
+            str, Field(max_length=100, description="Name of the new file, such as red-door.mp4; no folders.")
         ],
-    ) -> Annotated[CallToolResult, Clip]:
+    ) -> Annotated[CallToolResult, values.Clip]:
         """Cut a stretch of a video, exact to the frame, into a new MP4 in the folder for clips."""
-        video = there(self._library.catalogue.video(video_id), self._library.catalogue)
-        span = _within(video, start, end)
+        video, span = _stretch(self._library, video_id, start, end)
         out = self._place(name)
         with self._lock:  # one at a time, so that two clips of one name cannot both find it free
             if os.path.lexists(out):
                 raise InvalidValue(f"{name}: a clip of that name exists already; give another name")
             export_clip(Moment(video_id, span.start, span.end, 0.0, 1), Path(video.path), out)
         return _answer(
-            Clip(path=str(out), video_id=video_id, start=span.start, end=span.end, bytes=out.stat().st_size)
+            values.Clip(
+                path=str(out), video_id=video_id, start=span.start, end=span.end, bytes=out.stat().st_size
+            )
         )
 
     def _place(self, name: str) -> Path:
-        """Path of a new clip.
-
-        Raises:
-            InvalidValue: an empty or hidden name, or one that leads elsewhere.
-        """
+        """Path of a new clip; no hidden one, and none that lies elsewhere."""
         if not name.isprintable() or name.startswith(".") or set(name) & set("/\\:") or not name.strip():
             raise InvalidValue(
                 f"name {name!r}: give the name of a file alone, such as red-door.mp4; clips go to one folder"
@@ -317,22 +292,19 @@ class ClipTool:
 
 def _answer(answer: BaseModel, pictures: list[ImageContent] | None = None) -> CallToolResult:
     """A response as structure, as text for other clients, and pictures."""
+    text = TextContent(type="text", text=answer.model_dump_json(exclude_defaults=True))
     return CallToolResult(
-        content=[
-            TextContent(type="text", text=answer.model_dump_json(exclude_defaults=True)),
-            *(pictures or []),
-        ],
-        structured_content=answer.model_dump(mode="json"),
+        content=[text, *(pictures or [])], structured_content=answer.model_dump(mode="json")
     )
 
 
-def _found(moment: Moment, path: str) -> FoundMoment:
+def _found(moment: Moment, path: str) -> values.FoundMoment:
     more = {"path": path, "why": ", ".join(map(str, moment.why)), "folded": len(moment.folded)}
-    return FoundMoment.model_validate(moment_row(moment) | more)
+    return values.FoundMoment.model_validate(moment_row(moment) | more)
 
 
 def _sheet(
-    found: SearchResult, sources: dict[str, str], answer: FoundMoments, kept: KeptStill
+    found: SearchResult, sources: dict[str, str], answer: values.FoundMoments, kept: KeptStill
 ) -> list[ImageContent]:
     """One picture of all moments; unreadable ones are grey and named in the note."""
     snippets = [one.snippet for one in found]
@@ -342,14 +314,9 @@ def _sheet(
     return [picture(sheet_picture(cells, _COLUMNS, answer.query))]
 
 
-def _within(video: VideoRow, start: float, end: float) -> Span:
-    """A checked stretch of a video, within its length.
-
-    Raises:
-        MediaError: the video was refused.
-        NotFound: its file is gone.
-        InvalidValue: not within this video.
-    """
+def _stretch(library: Library, video_id: str, start: float, end: float) -> tuple[VideoRow, Span]:
+    """A video that can be read, and a stretch within its length."""
+    video = there(library.catalogue.video(video_id), library.catalogue)
     if video.state == "refused":
         raise MediaError(video.path, f"refused when indexed ({video.error}); choose another video")
     if not is_file(video.path):
@@ -358,4 +325,4 @@ def _within(video: VideoRow, start: float, end: float) -> Span:
         raise InvalidValue(
             f"start {start:g}: {video.video_id} ends at {video.duration:g} s; give a time before that"
         )
-    return Span(start, min(end, video.duration))
+    return video, Span(start, min(end, video.duration))

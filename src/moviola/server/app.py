@@ -42,18 +42,16 @@ _PAGES = Path(__file__).resolve().parent / "page"
 
 
 def create_app(library_folder: str | os.PathLike[str], options: Options | None = None) -> FastAPI:
-    """An ASGI app that serves a library.
+    """An ASGI app that serves a library; opened now, its encoder is loaded when the app starts.
 
-    Args:
-        library_folder: the library; opened now, its encoder is loaded when the app starts.
-        options: access and limits; by default this machine, without a token.
+    ``options`` are access and limits; by default only this machine has access, without a token.
 
     Raises:
         NotFound: no library there.
         LibraryError: it is damaged.
     """
     options = options or Options()
-    service = Service.of(library_folder, options)
+    service = Service(library_folder, options)
     app = FastAPI(
         title="moviola",
         version=version("moviola"),
@@ -73,7 +71,14 @@ def create_app(library_folder: str | os.PathLike[str], options: Options | None =
         app.include_router(routes.router)
     metrics = Metrics(service)
     app.add_api_route("/metrics", metrics.answer, include_in_schema=False, response_class=Response)
-    _mount_pages(app)
+    files = _Files(directory=_PAGES, check_dir=False)
+    app.mount("/static", files)
+
+    async def page(request: Request) -> Response:
+        return await files.get_response(f"{request.url.path.strip('/') or 'index'}.html", request.scope)
+
+    for path in ("/", "/judge"):
+        app.add_api_route(path, page, methods=["GET", "HEAD"], include_in_schema=False, response_model=None)
     _guard(app, options, metrics)
     return app
 
@@ -111,16 +116,3 @@ class _Files(StaticFiles):
         answer = super().file_response(*args, **options)  # type: ignore[arg-type]
         answer.headers["Cache-Control"] = "no-cache"
         return answer
-
-
-def _mount_pages(app: FastAPI) -> None:
-    """Mount ``/``, ``/judge`` and the files below ``/static/``."""
-    files = _Files(directory=_PAGES, check_dir=False)
-    app.mount("/static", files)
-
-    async def page(request: Request) -> Response:
-        name = {"/": "index.html"}.get(request.url.path, f"{request.url.path.strip('/')}.html")
-        return await files.get_response(name, request.scope)
-
-    for path in ("/", "/judge"):
-        app.add_api_route(path, page, methods=["GET", "HEAD"], include_in_schema=False, response_model=None)

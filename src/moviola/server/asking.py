@@ -24,8 +24,8 @@ from moviola.server.schemas import (
     CurveRequest,
     Filters,
     MomentTerm,
-    PictureTerm,
     SearchRequest,
+    Term,
     TextTerm,
 )
 from moviola.server.uploads import Uploads
@@ -34,11 +34,7 @@ __all__ = ["as_filter", "as_search_query", "require_within"]
 
 
 def as_filter(asked: Filters) -> Filter:
-    """What a filter's texts mean.
-
-    Raises:
-        WrongField: one of them means nothing.
-    """
+    """What a filter's texts mean; WrongField names one that means nothing."""
     given = asked.model_dump(exclude_none=True)
     for name, text in given.items():
         try:
@@ -60,30 +56,28 @@ def as_search_query(request: str | AskedQuery, uploads: Uploads) -> SearchQuery:
     right, wrong = (
         tuple(MarkedMoment(m.video_id, m.start, m.end) for m in own) for own in (request.right, request.wrong)
     )
-    query = _unmarked(request, uploads) if request.terms else None
-    if not (right or wrong or request.concept):
-        if query is None:
-            raise InvalidValue("empty query: give terms, marked moments or a concept")
-        return query
-    return Marked(query, right, wrong, request.concept)
+    query = None
+    if request.terms:
+        query = _terms(request.terms, uploads)
+        for step in request.then:
+            query = query.then(_terms(step.terms, uploads), gap=math.inf if step.gap is None else step.gap)
+        excluded = [one if isinstance(one, str) else _terms(one.terms, uploads) for one in request.without]
+        query = query.without(*excluded) if excluded else query
+    if right or wrong or request.concept:
+        return Marked(query, right, wrong, request.concept)
+    if query is None:
+        raise InvalidValue("empty query: give terms, marked moments or a concept")
+    return query
 
 
-def _unmarked(request: AskedQuery, uploads: Uploads) -> SearchQuery:
-    query = _terms(request.terms, uploads)
-    for step in request.then:
-        query = query.then(_terms(step.terms, uploads), gap=math.inf if step.gap is None else step.gap)
-    excluded = [one if isinstance(one, str) else _terms(one.terms, uploads) for one in request.without]
-    return query.without(*excluded) if excluded else query
-
-
-def _terms(terms: Sequence[TextTerm | MomentTerm | PictureTerm], uploads: Uploads) -> SearchQuery:
+def _terms(terms: Sequence[Term], uploads: Uploads) -> SearchQuery:
     """A sum of terms; a single text may name a concept."""
     if len(terms) == 1 and isinstance(terms[0], TextTerm):
         return as_query(terms[0].text)
     return WeightedSum.of([(_term(term, uploads), term.weight) for term in terms])
 
 
-def _term(term: TextTerm | MomentTerm | PictureTerm, uploads: Uploads) -> SearchQuery:
+def _term(term: Term, uploads: Uploads) -> SearchQuery:
     if isinstance(term, TextTerm):
         return Text(term.text)
     if isinstance(term, MomentTerm):
@@ -92,11 +86,7 @@ def _term(term: TextTerm | MomentTerm | PictureTerm, uploads: Uploads) -> Search
 
 
 def require_within(request: SearchRequest | CurveRequest, limits: Limits) -> None:
-    """Refuse a request that exceeds this server's limits.
-
-    Raises:
-        InvalidValue: names the limit.
-    """
+    """Refuse a request that exceeds this server's limits; InvalidValue names the limit."""
     letters = sum(map(len, _texts(request.query)))
     if letters > limits.query_characters:
         raise InvalidValue(
@@ -107,10 +97,7 @@ def require_within(request: SearchRequest | CurveRequest, limits: Limits) -> Non
 
 
 def _texts(query: str | AskedQuery) -> Iterator[str]:
-    if isinstance(query, str):
-        yield query
-        return
-    for part in (query, *query.then, *query.without):
+    for part in [query] if isinstance(query, str) else [query, *query.then, *query.without]:
         if isinstance(part, str):
             yield part
         else:

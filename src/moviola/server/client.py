@@ -1,5 +1,4 @@
-"""Python client of a server, with the values of :mod:`moviola.server.schemas` and, for judging,
-:mod:`moviola.server.routes.judging`."""
+"""Python client of a server, with the values of its requests and responses."""
 
 from __future__ import annotations
 
@@ -14,6 +13,7 @@ from pydantic import BaseModel, ValidationError
 
 from moviola.errors import InvalidValue, LibraryError, MoviolaError, NotFound
 from moviola.library.kept.values import Entry, Kind
+from moviola.server import schemas
 from moviola.server.routes.judging import (
     GivenAnswer,
     JudgingInfo,
@@ -23,23 +23,6 @@ from moviola.server.routes.judging import (
     TakenBack,
 )
 from moviola.server.routes.kept import KeptList
-from moviola.server.schemas import (
-    Answer,
-    CueList,
-    CurveAnswer,
-    ExportMoment,
-    FoundMoment,
-    Job,
-    JobList,
-    LibraryInfo,
-    PictureAnswer,
-    ProblemAnswer,
-    Shot,
-    ShotList,
-    SpokenCue,
-    VideoDetails,
-    VideoList,
-)
 
 __all__ = ["Client", "ServerError"]
 
@@ -49,9 +32,7 @@ Model = TypeVar("Model", bound=BaseModel)
 class ServerError(MoviolaError):
     """An error of the server, or no connection to it.
 
-    Attributes:
-        code: code of the error, see :data:`moviola.server.schemas.Code`; ``"unreachable"`` without a
-            response.
+    ``code`` is one of :data:`moviola.server.schemas.Code`, or ``"unreachable"`` without a response.
     """
 
     def __init__(self, code: str, message: str) -> None:
@@ -100,29 +81,29 @@ class Client:
 
     # -- library and videos ---------------------------------------------------------------------------------
 
-    def library(self) -> LibraryInfo:
+    def library(self) -> schemas.LibraryInfo:
         """Contents and abilities of the library and its server."""
-        return self._get(LibraryInfo, "/api/library")
+        return self._get(schemas.LibraryInfo, "/api/library")
 
     def videos(
         self, *, offset: int = 0, limit: int = 50, state: str | None = None, text: str = ""
-    ) -> VideoList:
+    ) -> schemas.VideoList:
         """A page of the videos; ``text`` filters ids and paths."""
-        params = {"offset": offset, "limit": limit, "text": text, **({"state": state} if state else {})}
-        return self._get(VideoList, "/api/videos", params)
+        return self._get(
+            schemas.VideoList, "/api/videos", offset=offset, limit=limit, text=text, state=state or None
+        )
 
-    def video(self, video_id: str) -> VideoDetails:
+    def video(self, video_id: str) -> schemas.VideoDetails:
         """One video."""
-        return self._get(VideoDetails, _path(video_id))
+        return self._get(schemas.VideoDetails, _path(video_id))
 
-    def shots(self, video_id: str) -> list[Shot]:
+    def shots(self, video_id: str) -> list[schemas.Shot]:
         """The shots of a video."""
-        return self._get(ShotList, _path(video_id, "shots")).shots
+        return self._get(schemas.ShotList, _path(video_id, "shots")).shots
 
-    def cues(self, video_id: str, start: float = 0.0, end: float | None = None) -> list[SpokenCue]:
+    def cues(self, video_id: str, start: float = 0.0, end: float | None = None) -> list[schemas.SpokenCue]:
         """The cues of a video between two times."""
-        params = {"start": start} | ({} if end is None else {"end": end})
-        return self._get(CueList, _path(video_id, "cues"), params).cues
+        return self._get(schemas.CueList, _path(video_id, "cues"), start=start, end=end).cues
 
     def still(self, video_id: str, time: float, width: int = 320) -> bytes:
         """The frame at a time, as JPEG."""
@@ -139,38 +120,36 @@ class Client:
         track: int | str | None = None,
     ) -> None:
         """Save a moment as MP4; ``track`` is the number or language of its sound."""
-        params: dict[str, Any] = {"start": start, "end": end, "mode": mode}
-        if track is not None:
-            params["track"] = track
+        params = {"start": start, "end": end, "mode": mode, "track": track}
         out.write_bytes(self._send("GET", _path(video_id, "clip"), params=params).content)
 
     # -- searching -------------------------------------------------------------------------------------------
 
-    def search(self, query: str | Mapping[str, Any], **options: Any) -> Answer:
+    def search(self, query: str | Mapping[str, Any], **options: Any) -> schemas.Answer:
         """The answer to a query.
 
         Args:
             query: a text, or a value of :class:`moviola.server.schemas.AskedQuery`.
             options: the other fields of :class:`moviola.server.schemas.SearchRequest`.
         """
-        return self._post(Answer, "/api/search", {"query": query, **options})
+        return self._post(schemas.Answer, "/api/search", {"query": query, **options})
 
-    def curve(self, query: str | Mapping[str, Any], video_id: str) -> CurveAnswer:
+    def curve(self, query: str | Mapping[str, Any], video_id: str) -> schemas.CurveAnswer:
         """Score curve of a query in a video."""
-        return self._post(CurveAnswer, "/api/curve", {"query": query, "video_id": video_id})
+        return self._post(schemas.CurveAnswer, "/api/curve", {"query": query, "video_id": video_id})
 
     def send_picture(self, path: Path) -> str:
         """Upload a picture; returns its id for queries: ``{"terms": [{"picture": ID}]}``."""
         answer = self._send(
             "POST", "/api/pictures", content=path.read_bytes(), headers={"Content-Type": "image/*"}
         )
-        return _read(PictureAnswer, answer).picture
+        return _read(schemas.PictureAnswer, answer).picture
 
     # -- exports and jobs ------------------------------------------------------------------------------------
 
     def export(
         self,
-        moments: Sequence[FoundMoment | ExportMoment | Mapping[str, Any]],
+        moments: Sequence[schemas.FoundMoment | schemas.ExportMoment | Mapping[str, Any]],
         format: str,
         out: Path,
         *,
@@ -179,21 +158,18 @@ class Client:
     ) -> None:
         """Save moments as a file in one of the library's export formats."""
         rows = [moment.model_dump() if isinstance(moment, BaseModel) else moment for moment in moments]
-        fields = ExportMoment.model_fields
+        fields = schemas.ExportMoment.model_fields
         chosen = [{key: value for key, value in row.items() if key in fields} for row in rows]
         body = {"format": format, "title": title, "moments": chosen, "options": options}
         out.write_bytes(self._send("POST", "/api/export", json=body).content)
 
-    def index(self, *sources: str, ocr: bool | None = None) -> Job:
-        """Start a job that indexes files and folders, with or without text in pictures.
-
-        :meth:`events` reports its progress.
-        """
-        return self._post(Job, "/api/jobs", {"sources": sources, "ocr": ocr})
+    def index(self, *sources: str, ocr: bool | None = None) -> schemas.Job:
+        """Start a job that indexes files and folders, text in pictures by ``ocr``; see :meth:`events`."""
+        return self._post(schemas.Job, "/api/jobs", {"sources": sources, "ocr": ocr})
 
     def kept(self, kind: Kind | None = None) -> list[Entry]:
         """Saved searches, collections, tags and ratings, of one kind or all."""
-        return self._get(KeptList, "/api/kept", {"kind": kind} if kind else {}).entries
+        return self._get(KeptList, "/api/kept", kind=kind).entries
 
     def keep(self, kind: Kind, name: str, value: Mapping[str, Any], version: int | None = None) -> Entry:
         """Store an entry; see :meth:`moviola.library.kept.entries.Kept.put`."""
@@ -202,8 +178,7 @@ class Client:
 
     def unkeep(self, kind: Kind, name: str, version: int | None = None) -> None:
         """Delete an entry."""
-        params = {"kind": kind, "name": name} | ({} if version is None else {"version": version})
-        self._send("DELETE", "/api/kept", params=params)
+        self._send("DELETE", "/api/kept", params={"kind": kind, "name": name, "version": version})
 
     def export_kept(self) -> list[str]:
         """All that people keep, as lines of JSON; see :meth:`moviola.library.kept.entries.Kept.export`."""
@@ -215,19 +190,19 @@ class Client:
         content = "".join(f"{line}\n" for line in lines).encode()
         return _read(KeptList, self._send("POST", "/api/kept/lines", content=content)).entries
 
-    def jobs(self) -> list[Job]:
+    def jobs(self) -> list[schemas.Job]:
         """All jobs since the server started."""
-        return self._get(JobList, "/api/jobs").jobs
+        return self._get(schemas.JobList, "/api/jobs").jobs
 
-    def job(self, job: str) -> Job:
+    def job(self, job: str) -> schemas.Job:
         """One job."""
-        return self._get(Job, f"/api/jobs/{quote(job, safe='')}")
+        return self._get(schemas.Job, f"/api/jobs/{quote(job, safe='')}")
 
-    def cancel(self, job: str) -> Job:
+    def cancel(self, job: str) -> schemas.Job:
         """End a job."""
-        return _read(Job, self._send("DELETE", f"/api/jobs/{quote(job, safe='')}"))
+        return _read(schemas.Job, self._send("DELETE", f"/api/jobs/{quote(job, safe='')}"))
 
-    def events(self, job: str) -> Generator[tuple[str, Job], None, None]:
+    def events(self, job: str) -> Generator[tuple[str, schemas.Job], None, None]:
         """Events of a job as they happen, until it has ended."""
         address = f"/api/jobs/{quote(job, safe='')}/events"
         with self._reached(), self._http.stream("GET", address, timeout=None) as answer:
@@ -242,7 +217,7 @@ class Client:
                     if field == "event":
                         name = value
                     elif field == "data":
-                        yield name, Job.model_validate_json(value)
+                        yield name, schemas.Job.model_validate_json(value)
 
     # -- judging, if the server has a task -------------------------------------------------------------------
 
@@ -276,15 +251,19 @@ class Client:
 
     # -- requests --------------------------------------------------------------------------------------------
 
-    def _get(self, model: type[Model], path: str, params: Mapping[str, Any] | None = None) -> Model:
+    def _get(self, model: type[Model], path: str, **params: Any) -> Model:
         return _read(model, self._send("GET", path, params=params))
 
     def _post(self, model: type[Model], path: str, body: Any) -> Model:
         return _read(model, self._send("POST", path, json=body))
 
-    def _send(self, method: str, path: str, **options: Any) -> httpx2.Response:
+    def _send(
+        self, method: str, path: str, params: Mapping[str, Any] | None = None, **options: Any
+    ) -> httpx2.Response:
+        """The answer to a request; parameters that are None are left out."""
+        given = {name: value for name, value in (params or {}).items() if value is not None}
         with self._reached():
-            answer = self._http.request(method, path, **options)
+            answer = self._http.request(method, path, params=given, **options)
         if answer.status_code >= 400:
             raise _error(answer)
         return answer
@@ -295,9 +274,8 @@ class Client:
         try:
             yield
         except httpx2.TransportError as error:
-            raise ServerError(
-                "unreachable", f"{self._http.base_url}: no answer ({error}); start `moviola serve` there"
-            ) from error
+            message = f"{self._http.base_url}: no answer ({error}); start `moviola serve` there"
+            raise ServerError("unreachable", message) from error
 
 
 def _path(video_id: str, what: str = "") -> str:
@@ -309,15 +287,13 @@ def _read(model: type[Model], answer: httpx2.Response) -> Model:
     try:
         return model.model_validate_json(answer.content)
     except ValidationError as error:
-        raise ServerError(
-            "internal",
-            f"{answer.url}: {answer.status_code}, not an answer of this moviola; check the address",
-        ) from error
+        message = f"{answer.url}: {answer.status_code}, not an answer of this moviola; check the address"
+        raise ServerError("internal", message) from error
 
 
 def _error(answer: httpx2.Response) -> MoviolaError:
     try:
-        problem = _read(ProblemAnswer, answer).error
+        problem = _read(schemas.ProblemAnswer, answer).error
     except ServerError as error:
         return error
     kind = _ERRORS.get(problem.code)

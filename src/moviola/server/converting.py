@@ -17,27 +17,17 @@ __all__ = ["Conversions"]
 
 # Seconds that a request waits for a video to be converted: long enough for what is only copied.
 _PATIENCE = 3.0
-# Failures that are remembered.
-_MOST = 100
+_MOST = 100  # failures that are remembered
 _Failed = tuple[tuple[int, int], MoviolaError]
 
 
 class Conversions:
-    """Converted videos by name, in a cache. For one event loop.
-
-    Args:
-        files: the cache.
-        pool: threads that convert.
-    """
+    """Videos converted by a pool, by name in a cache. For one event loop."""
 
     def __init__(self, files: FileCache, pool: Pool) -> None:
-        self._files, self._pool = files, pool
+        self.files, self._pool = files, pool
         self._progress: dict[str, Progress] = {}
         self._failed: OrderedDict[str, _Failed] = OrderedDict()
-
-    def find(self, name: str) -> Path | None:
-        """The converted video of a name, if it is there."""
-        return self._files.find(name)
 
     async def get(self, source: Path, name: str, duration: float, track: int | None = None) -> Path:
         """The converted video of a name, made if missing; it goes on when its clients have gone.
@@ -45,7 +35,7 @@ class Conversions:
         Args:
             source: the video's file.
             name: of the MP4 in the cache.
-            duration: of the video in seconds.
+            duration: seconds.
             track: number of a sound track, from 1 on; None: the default one.
 
         Raises:
@@ -54,8 +44,7 @@ class Conversions:
         """
         about = source.stat()
         state = (about.st_mtime_ns, about.st_size)
-        failed = self._failed.get(name)
-        if failed is not None and failed[0] == state:
+        if (failed := self._failed.get(name)) and failed[0] == state:
             raise failed[1].with_traceback(None)
         progress = self._progress.setdefault(name, Progress())
 
@@ -72,7 +61,7 @@ class Conversions:
                 self._progress.pop(name, None)
 
         try:
-            return await asyncio.wait_for(self._files.get(self._pool, name, make), _PATIENCE)
+            return await asyncio.wait_for(self.files.get(self._pool, name, make), _PATIENCE)
         except TimeoutError:
             waits = "waits to be converted" if progress.share is None else "being converted"
             raise Busy(

@@ -16,13 +16,12 @@ __all__ = ["Dres", "DresError", "Outcome"]
 
 PASSWORD = "MOVIOLA_DRES_PASSWORD"
 """Environment variable of the account's password."""
-# Seconds for a request.
-_PATIENCE = 10.0
-# Characters of a server's message that are passed on.
-_LONGEST = 300
+_PATIENCE = 10.0  # seconds for a request
+_LONGEST = 300  # characters of a server's message that are passed on
 
 Verdict = Literal["correct", "wrong", "undecided", "pending"]
-_VERDICTS: dict[str, Verdict] = {"CORRECT": "correct", "WRONG": "wrong"}
+# An answer without a verdict is pending.
+_VERDICTS: dict[str, Verdict] = {"CORRECT": "correct", "WRONG": "wrong", "": "pending"}
 
 
 class DresError(MoviolaError):
@@ -51,7 +50,7 @@ class Dres:
         url: address of the server, without ``/api``.
         user, password: of the account.
         evaluation: name or id of the evaluation; empty for the only active one.
-        http: HTTP client to use in place of one for ``url``.
+        http: HTTP client to use in place of one of its own.
 
     Raises:
         InvalidValue: no address of HTTP, or an account without a name or password.
@@ -88,24 +87,23 @@ class Dres:
             name, evaluation = self._evaluation()
             body = {"answerSets": [{"answers": [answer]}]}
             said = self._answer_to("POST", f"/submit/{quote(evaluation, safe='')}", body)
-        known = _VERDICTS.get(str(said.get("submission")), "undecided")
-        verdict: Verdict = "pending" if "submission" not in said else known
+        verdict = _VERDICTS.get(str(said.get("submission", "")), "undecided")
         return Outcome(verdict, str(said.get("description", ""))[:_LONGEST], name)
 
     def _evaluation(self) -> tuple[str, str]:
-        """Name and id of the evaluation that runs."""
+        """Its name and id."""
         listed = self._answer_to("GET", "/client/evaluation/list", kind=list)
         active = [(str(one["name"]), str(one["id"])) for one in listed if one.get("status") == "ACTIVE"]
         wanted = [one for one in active if not self._wanted or self._wanted in one]
         if len(wanted) == 1:
             return wanted[0]
         names = ", ".join(name for name, _ in active) or "none"
-        if not wanted:
-            which = f"{self._wanted!r} is not active" if self._wanted else "no evaluation is active"
-            raise DresError(f"{self.url}: {which} for {self._user} (active: {names}); wait until it begins")
-        raise DresError(
-            f"{self.url}: several evaluations are active ({names}); name one in --dres-evaluation"
-        )
+        if wanted:
+            raise DresError(
+                f"{self.url}: several evaluations are active ({names}); name one in --dres-evaluation"
+            )
+        which = f"{self._wanted!r} is not active" if self._wanted else "no evaluation is active"
+        raise DresError(f"{self.url}: {which} for {self._user} (active: {names}); wait until it begins")
 
     def _answer_to(self, method: str, path: str, body: object = None, *, kind: type = dict) -> Any:
         """The answer to a request; signs in where there is no session, or no more."""
@@ -126,9 +124,8 @@ class Dres:
         raise DresError(f"{self.url}: {_message(answer)} ({answer.status_code}); {remedy}")
 
     def _sign_in(self) -> None:
-        account = {"username": self._user, "password": self._password}
         self._session = ""
-        answer = self._sent("POST", "/login", account)
+        answer = self._sent("POST", "/login", {"username": self._user, "password": self._password})
         if answer.status_code != 200:
             raise DresError(
                 f"{self.url}: no sign-in as {self._user}, {_message(answer)} ({answer.status_code}); check "
@@ -159,9 +156,6 @@ def _content(answer: httpx2.Response, kind: type) -> Any:
 
 
 def _message(answer: httpx2.Response) -> str:
-    """What a server says of an error."""
-    try:
-        said = answer.json()
-    except ValueError:
-        return "refused"
-    return str(said.get("description") or "refused")[:_LONGEST] if isinstance(said, dict) else "refused"
+    with suppress(DresError):
+        return str(_content(answer, dict).get("description") or "refused")[:_LONGEST]
+    return "refused"

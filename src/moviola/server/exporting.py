@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import secrets
 import shutil
-from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import mkdtemp
@@ -19,8 +19,7 @@ from moviola.server.progress import Progress
 
 __all__ = ["Cancelled", "Exporting", "Exports"]
 
-# Exports that are remembered; the file of the oldest that has ended is deleted first.
-_MOST = 20
+_MOST = 20  # exports that are remembered; the file of the oldest that has ended is deleted first
 Write = Callable[[Path, Callable[[float], None]], Path]
 """Writes an export below a folder, says the share that is done, and returns the file."""
 
@@ -35,11 +34,8 @@ class Exporting:
 
     Attributes:
         name: its id.
-        folder: where it is written.
-        state: how it stands.
         path: the file; None until it is done.
         error: why it has failed, with its class.
-        progress: how far it is.
         ended: set when it is done, has failed or was cancelled.
     """
 
@@ -59,15 +55,11 @@ class Exporting:
 
 
 class Exports:
-    """Exports since the server started. For one event loop.
-
-    Args:
-        pool: the thread that writes.
-    """
+    """Exports since the server started, written by a pool. For one event loop."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
-        self._known: OrderedDict[str, Exporting] = OrderedDict()
+        self._known: dict[str, Exporting] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def begin(self, write: Write, patience: float) -> Exporting:
@@ -84,21 +76,17 @@ class Exports:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         await asyncio.wait([task], timeout=patience)
-        if task.done() and (error := task.exception()) is not None:
+        if error := one.error or (task.exception() if task.done() else None):
             self._drop(one)
             raise error
-        if one.error is not None:
-            self._drop(one)
-            raise one.error
         return one
 
     async def _run(self, one: Exporting, write: Write) -> None:
         try:
-            path = await self._pool.run(write, one.folder, one.at)
-            if one.state == "running":
-                one.state, one.path = "done", path
-        except Cancelled:
-            pass
+            with suppress(Cancelled):
+                path = await self._pool.run(write, one.folder, one.at)
+                if one.state == "running":
+                    one.state, one.path = "done", path
         except MoviolaError as error:
             one.state, one.error = "failed", error
         except BaseException:
@@ -110,21 +98,13 @@ class Exports:
             one.ended.set()
 
     def get(self, name: str) -> Exporting:
-        """An export.
-
-        Raises:
-            NotFound: unknown, or its file was deleted for later ones.
-        """
+        """An export; NotFound where it is unknown, or its file was deleted for later ones."""
         if found := self._known.get(name):
             return found
         raise NotFound(f"export {name[:40]!r}: not here any more; begin it again")
 
     def cancel(self, name: str) -> None:
-        """End an export, or delete its file.
-
-        Raises:
-            NotFound: see :meth:`get`.
-        """
+        """End an export, or delete its file; errors as in :meth:`get`."""
         one = self.get(name)
         if one.state == "running":
             one.state = "cancelled"  # the thread ends with its next picture

@@ -13,11 +13,7 @@ __all__ = ["require_inside", "resolved"]
 
 
 def resolved(path: Path) -> Path:
-    """The path with links resolved.
-
-    Raises:
-        NotFound: links in a circle.
-    """
+    """The path with links resolved; NotFound where they go in a circle."""
     try:
         return path.resolve()
     except (OSError, RuntimeError, ValueError) as error:
@@ -25,19 +21,9 @@ def resolved(path: Path) -> Path:
 
 
 def require_inside(source: Path, folder: Path) -> None:
-    """Refuse a file or folder that is, or contains, a link out of a folder.
-
-    Args:
-        source: a resolved path.
-        folder: likewise.
-
-    Raises:
-        Forbidden: names the link.
-    """
-    for path in (source, *(walk_files(source) if source.is_dir() else ())):
-        if path != source and not path.is_symlink():
-            continue
+    """Refuse a file or folder that is, or contains, a link out of a folder; both are resolved paths."""
+    links = (path for path in walk_files(source) if path.is_symlink()) if source.is_dir() else ()
+    for path in (source, *links):
         with suppress(NotFound):  # a circle of links leads nowhere
-            if resolved(path).is_relative_to(folder):
-                continue
-            raise Forbidden(f"{printable(path)}: a link out of {folder}; remove it, or copy the file")
+            if not resolved(path).is_relative_to(folder):
+                raise Forbidden(f"{printable(path)}: a link out of {folder}; remove it, or copy the file")

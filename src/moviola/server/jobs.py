@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
 import secrets
 import sys
 from collections import deque
@@ -34,37 +35,25 @@ ENDED = {"done", "failed", "cancelled"}
 """Final states of a job."""
 HEARTBEAT = 15.0
 """Seconds between signs of life to listeners, so that no proxy closes the connection."""
-# Remembered jobs, and events of each.
-_MOST_JOBS, _MOST_EVENTS = 100, 1000
-# Seconds that a process has to end itself.
-_PATIENCE = 5.0
-# Seconds before a failed process that watches is restarted.
-_PAUSE = 10.0
-# Bytes of a line of the worker: a report on a whole library may be long.
-_LONGEST_LINE = 64 * 2**20
+_MOST_JOBS, _MOST_EVENTS = 100, 1000  # remembered jobs, and events of each
+_PATIENCE = 5.0  # seconds that a process has to end itself
+_PAUSE = 10.0  # seconds before a failed process that watches is restarted
+_LONGEST_LINE = 64 * 2**20  # bytes of a line of the worker: a report on a whole library may be long
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An event of a job.
-
-    Attributes:
-        number: from 1, rising.
-        name: ``"progress"``, ``"refused"``, or finally ``"done"``, however the job ended.
-        job: its state at that time.
-    """
+    """An event of a job: its number from 1, rising; its name; and the state of the job at that time."""
 
     number: int
     name: Literal["progress", "refused", "done"]
+    """Finally ``"done"``, however the job ended."""
     job: Job
 
 
 @dataclass(eq=False)
 class _Run:
-    """A job with its events and its process."""
-
     job: Job
-    sources: list[Path]
     ocr: bool | None
     events: deque[Event] = field(default_factory=lambda: deque(maxlen=_MOST_EVENTS))
     happened: asyncio.Event = field(default_factory=asyncio.Event)
@@ -94,7 +83,6 @@ class Jobs:
     """All jobs since the server started.
 
     Args:
-        library: folder of the library.
         allowed: folders from which videos may be indexed.
         most: maximum number of waiting and running jobs.
         patient: wait while another process is writing to the library.
@@ -108,26 +96,22 @@ class Jobs:
         self.closing = asyncio.Event()
 
     async def add(self, sources: Iterable[str], ocr: bool | None = None) -> Job:
-        """Queue a job that indexes files and folders.
-
-        Args:
-            sources: files and folders.
-            ocr: read text in pictures, see :meth:`moviola.Library.index`.
+        """Queue a job that indexes files and folders; ``ocr`` as in :meth:`moviola.Library.index`.
 
         Raises:
             Forbidden: a path is outside the allowed folders, or no folder is allowed.
             NotFound: no such file or folder.
             Busy: too many jobs.
         """
-        paths = await asyncio.to_thread(lambda: [self._checked(source) for source in sources])
+        paths = await asyncio.to_thread(lambda: [str(self._checked(source)) for source in sources])
         if sum(run.job.state not in ENDED for run in self._runs.values()) >= self._most:
             raise Busy(f"{self._most} jobs wait or run; try again when one is done")
         job = Job(
-            job=secrets.token_hex(8), state="queued", sources=[str(path) for path in paths], done=0, total=0,
+            job=secrets.token_hex(8), state="queued", sources=paths, done=0, total=0,
             share=0.0, seconds_left=None, step="", video="", seconds=0.0, refused=[], added=0,
             copies=0, started=None, finished=None, error="",
         )  # fmt: skip
-        run = self._runs[job.job] = _Run(job, paths, ocr)
+        run = self._runs[job.job] = _Run(job, ocr)
         run.note("progress")
         run.task = asyncio.create_task(self._work(run))
         self._forget()
@@ -143,13 +127,12 @@ class Jobs:
             )
             raise Forbidden(f"{source}: not in an allowed folder ({allowed})")
         for folder, path in inside:
-            if _is_there(path):
+            if os.path.exists(path):  # noqa: PTH110 -- no error for a name longer than names can be
                 require_inside(path, folder)
                 return path
         raise NotFound(f"{source}: no such file or folder in the allowed folders")
 
     def _forget(self) -> None:
-        """Drop the oldest finished jobs where there are too many."""
         ended = [name for name, run in self._runs.items() if run.job.state in ENDED]
         for name in ended[: max(0, len(self._runs) - _MOST_JOBS)]:
             del self._runs[name]
@@ -159,11 +142,7 @@ class Jobs:
         return [run.job for run in reversed(self._runs.values())]
 
     def get(self, name: str) -> Job:
-        """One job.
-
-        Raises:
-            NotFound: no such job since the server started.
-        """
+        """One job; NotFound where there is none since the server started."""
         return self._run(name).job
 
     def _run(self, name: str) -> _Run:
@@ -180,13 +159,10 @@ class Jobs:
         return self._run(name).events[-1].number
 
     async def cancel(self, name: str) -> Job:
-        """End a job; finished videos stay in the library. A job that has ended stays as it is.
-
-        Raises:
-            NotFound: see :meth:`get`.
-        """
+        """End a job; finished videos stay in the library. A job that has ended stays as it is."""
         run = self._run(name)
         if run.task is not None and not run.task.done():
+            await asyncio.sleep(0)  # a task that never began would not end the job
             run.task.cancel()
             await asyncio.wait([run.task])
         return run.job
@@ -216,10 +192,9 @@ class Jobs:
             await self.cancel(name)
 
     async def _work(self, run: _Run) -> None:
-        """Wait for the job's turn, then run it."""
         state: Literal["done", "failed", "cancelled"] = "failed"
         order = {
-            "library": str(self._library), "sources": [str(path) for path in run.sources], "ocr": run.ocr,
+            "library": str(self._library), "sources": run.job.sources, "ocr": run.ocr,
             "allowed": [str(folder) for folder in self._allowed], "patient": self._patient,
         }  # fmt: skip
         try:
@@ -233,22 +208,19 @@ class Jobs:
         except asyncio.CancelledError:
             state = "cancelled"
         finally:
-            share = 1.0 if state == "done" else run.job.share
+            job = run.job
+            share = 1.0 if state == "done" else job.share
             run.note(
                 "done", state=state, finished=_now(), video="", seconds=0.0, share=share, seconds_left=None
             )
-            job = run.job
             fields = {"job": job.job, "state": state, "added": job.added, "refused": len(job.refused)}
             log.info("job", extra={"fields": {**fields, "error": job.error}})
 
 
 class Watched:
-    """Keeps a library in step with folders; see :mod:`moviola.library.ingest.watching`.
+    """Keeps a library in step with folders, if any; see :mod:`moviola.library.ingest.watching`.
 
-    Args:
-        library: its folder.
-        folders: the folders; none: nothing happens.
-        alerts: reports of new findings of saved searches.
+    ``alerts`` reports new findings of saved searches.
     """
 
     def __init__(self, library: Path, folders: Sequence[Path], alerts: AlertOptions) -> None:
@@ -281,22 +253,10 @@ def _tell(line: Mapping[str, object]) -> None:
         (log.info if kind == "watched" else log.warning)("%s: %s", kind, what)
 
 
-def _is_there(path: Path) -> bool:
-    try:
-        return path.exists()
-    except OSError:  # a name longer than names can be
-        return False
-
-
 async def run_worker(order: Mapping[str, Any], take: Callable[[Mapping[str, Any]], None]) -> int:
     """Run :mod:`moviola.server.worker`; the process is gone when this ends, however it ends.
 
-    Args:
-        order: its first line.
-        take: called with each line that it writes.
-
-    Returns:
-        its exit code.
+    ``order`` is its first line, ``take`` gets each line that it writes; returns its exit code.
     """
     try:
         process = await asyncio.create_subprocess_exec(

@@ -16,16 +16,11 @@ from moviola.server.service import Service
 __all__ = ["Measured", "Metrics"]
 
 log = logging.getLogger("moviola.server")
-# Letters of a path in the log.
-_LONGEST_PATH = 500
+_LONGEST_PATH = 500  # letters of a path in the log
 
 
 class Metrics:
-    """Counters, timings and gauges of a server.
-
-    Args:
-        service: its state is shown as it is at the time of the request.
-    """
+    """Counters, timings and gauges of a server; gauges show the service as it is when they are read."""
 
     def __init__(self, service: Service) -> None:
         self.registry = CollectorRegistry()

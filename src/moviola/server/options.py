@@ -49,7 +49,7 @@ class Options:
 
     Attributes:
         host: address to listen on; any but this machine's own needs a token.
-        port: port to listen on; 0 chooses a free one.
+        port: 0 chooses a free one.
         token: secret of clients that may read and change; empty for none.
         read_token: secret of clients that may only read; empty for none. Without ``token`` beside it nobody
             may change anything. What reads: :func:`moviola.server.security.needed_right`.
@@ -60,7 +60,6 @@ class Options:
         judge: judging task of the library's videos, made by ``moviola judge new``; None for none.
         dres: address, user, password and evaluation for :class:`moviola.server.dres.Dres`; None for none.
         threads: searching threads, and threads that read videos; by default one per core.
-        limits: see :class:`Limits`.
 
     Raises:
         InvalidValue: another host without a token, a token that does not fit a header, one token for both
@@ -87,7 +86,7 @@ class Options:
                 "(--token, or MOVIOLA_TOKEN), or listen on 127.0.0.1"
             )
         for name, token in (("token", self.token), ("read token", self.read_token)):
-            if not (token.isascii() and (token.isprintable() or not token) and " " not in token):
+            if not (token.isascii() and token.isprintable() and " " not in token):
                 raise InvalidValue(f"{name}: use ASCII letters, digits and signs without spaces")
         if self.token and self.token == self.read_token:
             raise InvalidValue("read token: the same as the token that may change; choose another one")

@@ -18,13 +18,7 @@ T = TypeVar("T")
 
 
 class Pool:
-    """A thread pool with a bounded queue.
-
-    Args:
-        name: name in messages and metrics.
-        threads: number of threads.
-        waiting: maximum number of waiting calls.
-    """
+    """Some threads, named for messages and metrics, and at most ``waiting`` calls that wait for them."""
 
     def __init__(self, name: str, *, threads: int, waiting: int) -> None:
         self.name = name
@@ -39,11 +33,7 @@ class Pool:
         return len(self._calls)
 
     async def run(self, function: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
-        """Call a function in a thread; returns its result.
-
-        Raises:
-            Busy: too many calls are waiting.
-        """
+        """The result of a function, called in a thread; Busy where too many calls are waiting."""
         with self._lock:
             if self.inside >= self._most:
                 raise Busy(f"{self._most} requests are being worked on ({self.name}); try again in a second")

@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from moviola.errors import InvalidValue, LibraryError, MediaError, MoviolaError, NotFound, printable
+from moviola.errors import InvalidValue, MediaError, MoviolaError, NotFound
 from moviola.server.progress import Progress
 from moviola.server.schemas import Code, Problem, ProblemAnswer, WorkProgress
 
@@ -27,11 +27,7 @@ log = logging.getLogger("moviola.server")
 
 
 class Busy(Exception):
-    """Too much is waiting, or something is not done yet; try again later.
-
-    Attributes:
-        progress: of what is waited for, where that is known.
-    """
+    """Too much is waiting, or something is not done yet; ``progress`` is that of it, where it is known."""
 
     def __init__(self, message: str, progress: Progress | None = None) -> None:
         super().__init__(message)
@@ -43,36 +39,29 @@ class Forbidden(Exception):
 
 
 STATUS: dict[Code, int] = {
-    "invalid_value": 422,
-    "not_found": 404,
-    "method": 405,
-    "too_large": 413,
-    "unauthorised": 401,
-    "forbidden": 403,
-    "busy": 503,
-    "unavailable": 409,
-    "internal": 500,
-    "version": 412,
-    "media_type": 415,
+    "invalid_value": 422, "not_found": 404, "method": 405, "too_large": 413, "unauthorised": 401,
+    "forbidden": 403, "busy": 503, "unavailable": 409, "internal": 500, "version": 412, "media_type": 415,
     "checksum": 460,
-}
+}  # fmt: skip
 
 ANSWERS: dict[int | str, dict[str, Any]] = {
-    401: {"model": ProblemAnswer, "description": "Missing or wrong token"},
-    403: {"model": ProblemAnswer, "description": "Request of another site, or with a foreign host name"},
-    404: {"model": ProblemAnswer, "description": "No such video, folder, picture or job"},
-    409: {"model": ProblemAnswer, "description": "Not possible with this library or file"},
-    413: {"model": ProblemAnswer, "description": "Body too large"},
-    422: {"model": ProblemAnswer, "description": "Invalid value"},
-    500: {"model": ProblemAnswer, "description": "A defect; the server's log says more"},
-    503: {"model": ProblemAnswer, "description": "Server busy; try again after Retry-After"},
+    status: {"model": ProblemAnswer, "description": description}
+    for status, description in (
+        (401, "Missing or wrong token"),
+        (403, "Request of another site, or with a foreign host name"),
+        (404, "No such video, folder, picture or job"),
+        (409, "Not possible with this library or file"),
+        (413, "Body too large"),
+        (422, "Invalid value"),
+        (500, "A defect; the server's log says more"),
+        (503, "Server busy; try again after Retry-After"),
+    )
 }
 """Error responses of all routes, for the OpenAPI document."""
 
 CODES: tuple[tuple[type[Exception], Code], ...] = (
     (NotFound, "not_found"),
     (InvalidValue, "invalid_value"),
-    (LibraryError, "unavailable"),
     (MoviolaError, "unavailable"),
     (Busy, "busy"),
     (Forbidden, "forbidden"),
@@ -89,11 +78,7 @@ class TooLarge(HTTPException):
 
 
 class WrongField(InvalidValue):
-    """A value of one field of a request cannot be used.
-
-    Attributes:
-        field: which, with dots: ``filter.taken``.
-    """
+    """A value of one field of a request cannot be used; ``field`` names it with dots: ``filter.taken``."""
 
     def __init__(self, field: str, error: MoviolaError) -> None:
         super().__init__(str(error))
@@ -109,20 +94,11 @@ def problem(
     progress: Progress | None = None,
 ) -> JSONResponse:
     """An error as an answer; of halves of characters, which JSON cannot carry, the number is written."""
-    message = printable(_plain(message))
-    about = (
-        WorkProgress(share=progress.share, seconds_left=progress.seconds_left)
-        if progress is not None
-        else None
-    )
-    error = Problem(code=code, message=message, field=printable(_plain(field)), progress=about)
-    answer = ProblemAnswer(error=error)
+    message, field = (text.encode("utf-8", "backslashreplace").decode() for text in (message, field))
+    about = None if progress is None else WorkProgress.model_validate(progress)
+    error = Problem(code=code, message=message, field=field, progress=about)
     extra = {"Retry-After": "1"} if code == "busy" else {}
-    return JSONResponse(answer.model_dump(), STATUS[code], {**extra, **(headers or {})})
-
-
-def _plain(message: str) -> str:
-    return message.encode("utf-8", "backslashreplace").decode("utf-8")
+    return JSONResponse({"error": error.model_dump()}, STATUS[code], {**extra, **(headers or {})})
 
 
 def handle_problems(app: FastAPI) -> None:
@@ -142,7 +118,6 @@ def message_of(error: Exception, library: Path) -> str:
 
 
 async def _known(request: Request, error: Exception) -> JSONResponse:
-    """An error of moviola's, without paths of the server."""
     return problem(
         next(code for kind, code in CODES if isinstance(error, kind)),
         message_of(error, request.app.state.service.library.folder),
@@ -225,6 +200,5 @@ class Defects:
             log.error("%s %s failed", scope["method"], scope["path"], exc_info=error)
             if begun:
                 raise  # a partial response is broken off, so that it cannot pass for a whole one
-            await problem("internal", "the server failed on this request; its log says where")(
-                scope, receive, send
-            )
+            answer = problem("internal", "the server failed on this request; its log says where")
+            await answer(scope, receive, send)

@@ -18,8 +18,9 @@ import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from itertools import chain, count
 from pathlib import Path
 from threading import Lock
 
@@ -27,7 +28,7 @@ import anyio
 from starlette.exceptions import HTTPException
 
 from moviola.errors import InvalidValue, NotFound
-from moviola.files.writing import atomic_write
+from moviola.files.writing import write_json
 from moviola.media import VIDEO_SUFFIXES
 from moviola.server.problems import Busy, TooLarge
 
@@ -37,8 +38,7 @@ ALGORITHMS = ("md5", "sha1", "sha256")
 """Checksums of a part that are understood."""
 KEPT_SECONDS = 48 * 3600.0
 """Time after its last part in which an upload can be gone on with."""
-# Bytes of a disk that no upload takes.
-_SPARE = 1 << 30
+_SPARE = 1 << 30  # bytes of a disk that no upload takes
 _LONGEST_NAME = 200
 _ID = re.compile(r"[0-9a-f]{32}")
 _FILE = re.compile(r"\.moviola-([0-9a-f]{32})\.(?:part|json)")
@@ -57,16 +57,21 @@ class Upload:
         length: bytes of the whole.
         offset: bytes that are here.
         path: where it lies; None until it is whole.
-        expires: when it is forgotten, unless a part comes before.
+        changed: seconds since the epoch at which the last part came.
     """
 
     upload: str
     folder: Path
-    name: str
-    length: int
-    offset: int
-    path: Path | None
-    expires: datetime
+    name: str = ""
+    length: int = 0
+    offset: int = 0
+    path: Path | None = None
+    changed: float = field(default_factory=time.time)
+
+    @property
+    def expires(self) -> datetime:
+        """When it is forgotten, unless a part comes before."""
+        return datetime.fromtimestamp(self.changed + KEPT_SECONDS, UTC)
 
     @property
     def part(self) -> Path:
@@ -97,12 +102,9 @@ class Receiving:
         self._whole: OrderedDict[str, Upload] = OrderedDict()
 
     def begin(self, name: str, length: int, folder: str = "") -> Upload:
-        """Make room for a video; uploads that have expired are deleted first.
+        """Make room for a video of ``length`` bytes in one of ``folders``, by default the first.
 
-        Args:
-            name: of the file, without folders.
-            length: its bytes.
-            folder: one of ``folders``; empty for the first.
+        Uploads that have expired are deleted first.
 
         Raises:
             InvalidValue: no name of a video, no bytes, no room for them, or an unwritable folder.
@@ -111,20 +113,22 @@ class Receiving:
             Busy: too many unfinished uploads.
         """
         _require_name(name)
-        place = self._place(folder)
+        place = next((place for place in self.folders if folder in ("", str(place))), None)
+        if place is None:
+            known = ", ".join(map(str, self.folders))
+            raise NotFound(f"folder {folder:.200}: not one to bring videos in from ({known})")
         if length > self.most_bytes:
             raise TooLarge(self.most_bytes)
         if length < 1:
             raise InvalidValue(f"{name}: an empty file; send one that has something in it")
-        upload = Upload(secrets.token_hex(16), place, name, length, 0, None, _expiry(time.time()))
+        upload = Upload(secrets.token_hex(16), place, name, length)
         with self._beginning:
             self.sweep()
             self._require_room(upload)
             try:
                 with _writing(upload):
                     upload.part.touch(exist_ok=False)
-                    with atomic_write(upload.about) as file:
-                        json.dump({"name": name, "length": length}, file)
+                    write_json(upload.about, {"name": name, "length": length})
             except BaseException:
                 _delete(upload)
                 raise
@@ -141,15 +145,6 @@ class Receiving:
             raise InvalidValue(
                 f"{new.name}: {new.length:,} bytes, but there is room for {max(room, 0):,}; make room"
             )
-
-    def _place(self, folder: str) -> Path:
-        if not folder:
-            return self.folders[0]
-        for place in self.folders:
-            if str(place) == folder:
-                return place
-        known = ", ".join(map(str, self.folders))
-        raise NotFound(f"folder {folder:.200}: not one to bring videos in from ({known})")
 
     def find(self, upload: str) -> Upload:
         """An upload as it stands. One of a server that was killed after the last byte gets its name now.
@@ -216,7 +211,7 @@ class Receiving:
                         if digest is not None or isinstance(error, HTTPException):
                             await file.truncate(offset)
                         raise
-            upload = replace(upload, offset=written, expires=_expiry(time.time()))
+            upload = replace(upload, offset=written, changed=time.time())
             return await anyio.to_thread.run_sync(self._finished, upload)
         finally:
             self._taking.discard(name)
@@ -236,12 +231,7 @@ class Receiving:
             return whole
 
     def discard(self, name: str) -> None:
-        """Cancel an upload; a video that is whole stays where it lies.
-
-        Raises:
-            NotFound: see :meth:`find`.
-            Busy: a request is sending to it.
-        """
+        """Cancel an upload; a video that is whole stays where it lies. Busy where a request sends to it."""
         if name in self._taking:
             raise Busy(f"upload {name}: a request is sending to it; end that first")
         _delete(self.find(name))
@@ -258,18 +248,15 @@ class Receiving:
                         latest[found[1]] = path.stat().st_mtime
             for name, changed in latest.items():
                 if changed + KEPT_SECONDS < now and name not in self._taking:
-                    _delete(Upload(name, folder, "", 0, 0, None, _expiry(changed)))
+                    _delete(Upload(name, folder))
 
 
 def _read(folder: Path, name: str) -> Upload | None:
     """An unfinished upload in a folder; None where there is none that can be read."""
-    upload = Upload(name, folder, "", 0, 0, None, _expiry(0))
+    upload = Upload(name, folder)
     try:
         about, here = json.loads(upload.about.read_text(encoding="utf-8")), upload.part.stat()
-        return replace(
-            upload, name=about["name"], length=about["length"], offset=here.st_size,
-            expires=_expiry(here.st_mtime),
-        )  # fmt: skip
+        return Upload(name, folder, about["name"], about["length"], here.st_size, None, here.st_mtime)
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -278,10 +265,6 @@ def _delete(upload: Upload) -> None:
     for path in (upload.part, upload.about):
         with suppress(OSError):
             path.unlink(missing_ok=True)
-
-
-def _expiry(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds + KEPT_SECONDS, UTC)
 
 
 def _expected(checksum: str | None) -> tuple[hashlib._Hash | None, bytes]:
@@ -319,10 +302,8 @@ def _require_name(name: str) -> None:
         "a hidden file": name.startswith("."),
         "spaces around it": name != name.strip(),
     }
-    if reasons := [reason for reason, applies in wrong.items() if applies]:
-        raise InvalidValue(
-            f"name {name!r:.200}: {'; '.join(reasons)}; rename the file, for instance to beach.mp4"
-        )
+    if reasons := "; ".join(reason for reason, applies in wrong.items() if applies):
+        raise InvalidValue(f"name {name!r:.200}: {reasons}; rename the file, for instance to beach.mp4")
     if Path(name).suffix.lower() not in VIDEO_SUFFIXES:
         raise InvalidValue(
             f"name {name!r:.200}: not a video by its suffix; videos are brought in, no other files"
@@ -332,13 +313,9 @@ def _require_name(name: str) -> None:
 def _put(part: Path, folder: Path, name: str) -> Path:
     """Give a file its name, over no other file."""
     stem, suffix = Path(name).stem, Path(name).suffix
-    number = 1
+    names = chain([name], (f"{stem} ({number}){suffix}" for number in count(2)))
     while True:
-        out = folder / (name if number == 1 else f"{stem} ({number}){suffix}")
-        try:
+        out = folder / next(names)
+        with suppress(FileExistsError):
             out.touch(exist_ok=False)  # the name is ours from now on
-        except FileExistsError:
-            number += 1
-        else:
-            part.replace(out)
-            return out
+            return part.replace(out)

@@ -18,8 +18,7 @@ from moviola.server.options import Options
 
 __all__ = ["serve"]
 
-# Seconds that streams may continue after the server begins to end.
-_PATIENCE = 3
+_PATIENCE = 3  # seconds that streams may continue after the server begins to end
 HEAD_SECONDS = 20.0
 """Seconds that the head of a request may take."""
 BODY_SECONDS, BODY_BYTES = 20.0, 1 << 14

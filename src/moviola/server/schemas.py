@@ -1,10 +1,11 @@
-"""Request and response types, for code and for the OpenAPI document: names, limits, examples.
+"""Request and response types: names, limits and examples of the OpenAPI document.
 
 Times are seconds from the start of a video, scores are in [0, 1].
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
@@ -15,54 +16,21 @@ from moviola.search.queries import GAP
 from moviola.types import CueKind
 
 __all__ = [
-    "Answer",
-    "AskedQuery",
-    "Code",
-    "CueList",
-    "CurveAnswer",
-    "CurveRequest",
-    "ExportFormat",
-    "ExportMoment",
-    "ExportRequest",
-    "ExportStep",
-    "Filters",
-    "FoundMoment",
-    "Job",
-    "JobList",
-    "JobRequest",
-    "LibraryInfo",
-    "LimitsInfo",
-    "ModelInUse",
-    "MomentTerm",
-    "PictureAnswer",
-    "PictureTerm",
-    "Problem",
-    "ProblemAnswer",
-    "QueryText",
-    "Refusal",
-    "SearchRequest",
-    "Seconds",
-    "Shot",
-    "ShotList",
-    "SpokenCue",
-    "State",
-    "Step",
-    "Sum",
-    "TextTerm",
-    "VideoDetails",
-    "VideoList",
-    "VideoSummary",
+    "Answer", "AskedQuery", "Code", "CueList", "CurveAnswer", "CurveRequest", "ExportFormat", "ExportMoment",
+    "ExportRequest", "ExportStep", "Filters", "FoundMoment", "Job", "JobList", "JobRequest", "LibraryInfo",
+    "LimitsInfo", "ModelInUse", "MomentTerm", "PictureAnswer", "PictureTerm", "Problem", "ProblemAnswer",
+    "QueryText", "Refusal", "SearchRequest", "Seconds", "Shot", "ShotList", "SpokenCue", "State", "Step",
+    "Sum", "TextTerm", "VideoDetails", "VideoList", "VideoSummary",
 ]  # fmt: skip
 
 LONGEST_TEXT = 2_000
 LONGEST_NAME = 4_096
-_ALLOWED = "\t\n\r"
+_CONTROL = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f]")  # but tab, line feed and carriage return
 
 
 def _no_control_characters(text: str) -> str:
-    for place, letter in enumerate(text):
-        if ord(letter) == 0x7F or (ord(letter) < 0x20 and letter not in _ALLOWED):
-            raise ValueError(f"control character U+{ord(letter):04X} at {place}; remove it")
+    if found := _CONTROL.search(text):
+        raise ValueError(f"control character U+{ord(found[0]):04X} at {found.start()}; remove it")
     return text
 
 
@@ -73,11 +41,9 @@ Code = Literal[
 ]  # fmt: skip
 
 QueryText = Annotated[
-    str,
-    Field(min_length=1, max_length=LONGEST_TEXT),
+    str, Field(min_length=1, max_length=LONGEST_TEXT, examples=["a dog runs on a beach"]),
     AfterValidator(_no_control_characters),
-    Field(examples=["a dog runs on a beach"]),
-]
+]  # fmt: skip
 Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME), AfterValidator(_no_control_characters)]
 Seconds = Annotated[float, Field(ge=0, le=1e7, allow_inf_nan=False, examples=[12.5])]
 Weight = Annotated[float, Field(gt=0, le=1_000, allow_inf_nan=False)]
@@ -164,11 +130,7 @@ Term = Annotated[
     Annotated[TextTerm, Tag("text")]
     | Annotated[PictureTerm, Tag("picture")]
     | Annotated[MomentTerm, Tag("video_id")],
-    Discriminator(
-        _kind_of_term,
-        custom_error_type="term",
-        custom_error_message="a term has text, or video_id and time, or picture",
-    ),
+    Discriminator(_kind_of_term, "term", "a term has text, or video_id and time, or picture"),
 ]
 
 
@@ -176,11 +138,7 @@ def _text_or_object(value: Any) -> str | None:
     return "text" if isinstance(value, str) else "object" if isinstance(value, Mapping | BaseModel) else None
 
 
-_TEXT_OR_OBJECT = Discriminator(
-    _text_or_object,
-    custom_error_type="query",
-    custom_error_message="a query is a text, or an object with terms",
-)
+_TEXT_OR_OBJECT = Discriminator(_text_or_object, "query", "a query is a text, or an object with terms")
 
 
 class Sum(RequestModel):
@@ -215,7 +173,6 @@ class AskedQuery(RequestModel):
     """
 
     terms: list[Term] = Field(default_factory=list, max_length=16)
-
     then: list[Step] = Field(default_factory=list, max_length=8)
     without: list[Excluded] = Field(default_factory=list, max_length=16)
     right: list[MarkedPart] = Field(

@@ -1,6 +1,6 @@
 """Access control: host names, origins, tokens and rights, the size of a body; headers that restrict browsers.
 
-Pure ASGI, so that it covers every route and every file, and nothing is read before it is allowed.
+ASGI, so that it covers every route and file, and nothing is read before it is allowed.
 
 - *Host*: a page of another site can be made to resolve to 127.0.0.1 (DNS rebinding), but then the browser
   still sends that site's name. Names other than ``localhost`` and those that were allowed are refused;
@@ -13,8 +13,9 @@ Pure ASGI, so that it covers every route and every file, and nothing is read bef
 from __future__ import annotations
 
 import hashlib
-import hmac
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from hmac import compare_digest
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Literal
@@ -37,8 +38,7 @@ OPEN_PATHS = {
 }  # fmt: skip
 """Need no token: whether the server runs, and what the page to sign in looks like, in any language."""
 SIGN_IN = "/sign-in"
-# Bytes of a form with a token.
-_FORM = 4096
+_FORM = 4096  # bytes of a form with a token
 
 HEADERS = {
     "content-security-policy": (
@@ -61,19 +61,13 @@ _SIGN_IN_PAGE = (_PAGES / "sign-in.html").read_text(encoding="utf-8")
 
 
 class AddedHeaders:
-    """Adds headers to every response, to errors too.
-
-    Args:
-        app: the app that responds.
-        headers: values by name.
-        below: only for paths that begin so.
-    """
+    """Adds headers to every response below a path, to errors too."""
 
     def __init__(self, app: ASGIApp, *, headers: Mapping[str, str], below: str = "") -> None:
         self.app, self.headers, self.below = app, headers, below
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on the app's response."""
+        """Pass on a request."""
 
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -97,13 +91,8 @@ def needed_right(method: str, path: str) -> Right:
     Methods that only read need the right to read, and so do :data:`READING_POSTS`, exports, and answers of
     raters: a judging task is served to be answered, and is a file of its own. All else needs the other right.
     """
-    if (
-        method in ("GET", "HEAD", "OPTIONS")
-        or path in READING_POSTS
-        or path.startswith(("/api/judging/", "/api/exports"))
-    ):
-        return "read"
-    return "change"
+    reads = method in ("GET", "HEAD", "OPTIONS") or path in READING_POSTS
+    return "read" if reads or path.startswith(("/api/judging/", "/api/exports")) else "change"
 
 
 class Guard:
@@ -112,7 +101,6 @@ class Guard:
     The right of a client is in ``scope["right"]`` for the app.
 
     Args:
-        app: the guarded app.
         tokens: secret for each right; empty for none. Without any, everybody may do everything.
         hosts: allowed names besides ``localhost`` and numeric addresses.
     """
@@ -145,35 +133,25 @@ class Guard:
 
     def _wrong_host(self, headers: Headers) -> ASGIApp | None:
         given = headers.getlist("host")
-        if len(given) == 1 and self._is_known(_name_of(given[0])):
-            return None
+        name = _name_of(given[0]) if len(given) == 1 else ""
+        with suppress(ValueError):  # no address in numbers
+            if name in self.hosts or ip_address(name):
+                return None
         return problem(
             "forbidden",
             f"Host {', '.join(given)[:200]!r}: not a name of this server; use its address, or start it with "
             "--allow-host NAME",
         )
 
-    def _is_known(self, name: str) -> bool:
-        if name in self.hosts:
-            return True
-        try:
-            ip_address(name)
-        except ValueError:
-            return False
-        return True
-
     def _wrong_origin(self, scope: Scope, headers: Headers) -> ASGIApp | None:
         origin = headers.get("origin")
         own = f"{scope['scheme']}://{headers['host']}".lower()
+        refused = f"pages of other sites have no access to {own}"
         if origin is not None and origin.lower() != own:
-            return problem(
-                "forbidden", f"Origin {origin[:200]!r}: pages of other sites have no access to {own}"
-            )
+            return problem("forbidden", f"Origin {origin[:200]!r}: {refused}")
         site, mode = headers.get("sec-fetch-site", "none"), headers.get("sec-fetch-mode", "")
         if site in ("cross-site", "same-site") and not (mode == "navigate" and scope["method"] == "GET"):
-            return problem(
-                "forbidden", f"Sec-Fetch-Site {site}: pages of other sites have no access to {own}"
-            )
+            return problem("forbidden", f"Sec-Fetch-Site {site}: {refused}")
         return None
 
     def _right(self, scope: Scope, headers: Headers) -> Right | None:
@@ -184,22 +162,19 @@ class Guard:
         bearer = bearer.strip() if kind.lower() == "bearer" else ""
         linked = _token_in(scope["query_string"]) if scope["path"] == "/" else ""
         cookie = HTTPConnection(scope).cookies.get(COOKIE, "")
-        return self._right_of(bearer) or self._right_of(linked) or self._right_by_cookie(cookie)
+        return self._right_of(bearer) or self._right_of(linked) or self._right_of(cookie, _cookie_value)
 
-    def _right_of(self, given: str) -> Right | None:
-        """The right that a token gives."""
-        return next((right for right, token in self.tokens.items() if _same(given, token)), None)
-
-    def _right_by_cookie(self, given: str) -> Right | None:
-        rights = ((right, _cookie_value(token)) for right, token in self.tokens.items())
-        return next((right for right, value in rights if _same(given, value)), None)
+    def _right_of(self, given: str, form: Callable[[str], str] = str) -> Right | None:
+        """The right that a token, or what is made of it, gives; compared in constant time."""
+        data = given.encode("utf-8", "surrogatepass")
+        rights = (right for right, token in self.tokens.items() if compare_digest(data, form(token).encode()))
+        return next(rights, None)
 
     def _missing_right(self, scope: Scope, headers: Headers) -> ASGIApp | None:
-        if scope["path"] in OPEN_PATHS or scope["right"] == "change":
+        needed = needed_right(scope["method"], scope["path"])
+        if scope["path"] in OPEN_PATHS or scope["right"] in ("change", needed):
             return None
         if scope["right"] == "read":
-            if needed_right(scope["method"], scope["path"]) == "read":
-                return None
             return problem(
                 "forbidden",
                 "token: this one only reads; to change something, sign in with the token that may",
@@ -237,19 +212,13 @@ def _cookie_value(token: str) -> str:
 
 
 def _sign_in_page(state: str = "") -> ASGIApp:
-    """A form for the token; ``"wrong"`` says that another one was given."""
+    """A form for the token; state ``"wrong"`` says that another one was given."""
     page = _SIGN_IN_PAGE.replace('data-state=""', f'data-state="{state}"')
     return HTMLResponse(page, 401, {"Cache-Control": "no-store", "WWW-Authenticate": "Bearer"})
 
 
 class BodyLimit:
-    """Stops reading a body that is too long.
-
-    Args:
-        app: the app that reads it.
-        most: maximum number of bytes.
-        longer: higher limits by how a path begins.
-    """
+    """Stops reading a body of more than ``most`` bytes; ``longer`` has higher limits by how a path begins."""
 
     def __init__(self, app: ASGIApp, *, most: int, longer: dict[str, int]) -> None:
         self.app, self.most, self.longer = app, most, longer
@@ -263,7 +232,8 @@ class BodyLimit:
         most, taken = next(longer, self.most), 0
         announced = Headers(scope=scope).get("content-length", "0")
         if announced.isdecimal() and int(announced[:20]) > most:
-            await problem("too_large", TooLarge(most).detail, {"Connection": "close"})(scope, receive, send)
+            refusal = problem("too_large", TooLarge(most).detail, {"Connection": "close"})
+            await refusal(scope, receive, send)
             return
 
         async def counted() -> Message:
@@ -306,8 +276,3 @@ def _token_in(fields: bytes) -> str:
     except ValueError:  # more fields than that
         return ""
     return given.get("token", [""])[0].strip()
-
-
-def _same(given: str, wanted: str) -> bool:
-    """Whether two texts are equal, in constant time."""
-    return hmac.compare_digest(given.encode("utf-8", "surrogatepass"), wanted.encode())

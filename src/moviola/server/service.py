@@ -6,9 +6,8 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Self, TypeVar
+from typing import Annotated, TypeVar, cast
 from urllib.parse import unquote
 
 from fastapi import Depends, Request
@@ -31,80 +30,37 @@ from moviola.server.uploads import Uploads
 
 __all__ = ["Service", "ServiceOf", "VideoOf", "decoded"]
 
-# Seconds that threads have to finish.
-_PATIENCE = 3.0
+_PATIENCE = 3.0  # seconds that threads have to finish
 
 log = logging.getLogger("moviola.server")
 T = TypeVar("T")
 
 
-@dataclass
 class Service:
-    """Shared state of all routes.
+    """Shared state of all routes: what they work on, and limits of concurrent work."""
 
-    Attributes:
-        library: opened read-only; it follows the changes of writers.
-        options: of this server.
-        searching: threads for queries.
-        media: threads for stills and clips.
-        converting, exporting: one thread for conversions, one for exports.
-        exports: exports that take long.
-        stills: cache of pictures made of videos.
-        converted: videos made for browsers.
-        uploads: uploaded pictures.
-        receiving: videos that are being sent.
-        jobs: indexing jobs.
-        watched: watched folders.
-        task: judging task, if any.
-        dres: account on an evaluation server, if any.
-        unready: why queries cannot be answered yet, or at all; empty when they can.
-    """
-
-    library: Library
-    options: Options
-    searching: Pool
-    media: Pool
-    converting: Pool
-    exporting: Pool
-    exports: Exports
-    stills: FileCache
-    converted: Conversions
-    uploads: Uploads
-    receiving: Receiving
-    jobs: Jobs
-    watched: Watched
-    task: JudgingTask | None = None
-    dres: Dres | None = None
-    unready: str = "the encoder is being loaded"
-    warming: asyncio.Task[None] | None = field(default=None, repr=False)
-
-    @classmethod
-    def of(cls, folder: str | os.PathLike[str], options: Options) -> Self:
-        """Open a library."""
-        library = Library(folder, read_only=True)
-        task = None if options.judge is None else _task_on(library, options.judge)
-        limits, cache = options.limits, cache_of(library.folder)
-        exporting = Pool("export", threads=1, waiting=limits.jobs)
-        converting = Pool("convert", threads=1, waiting=limits.jobs)
-        return cls(
-            library,
-            options,
-            searching=Pool("search", threads=options.threads, waiting=limits.waiting),
-            media=Pool("media", threads=options.threads, waiting=limits.waiting),
-            converting=converting,
-            exporting=exporting,
-            exports=Exports(exporting),
-            stills=FileCache(cache / "stills", library.folder, limits.cache_bytes // 4),
-            converted=Conversions(
-                FileCache(cache / "converted", library.folder, limits.cache_bytes), converting
-            ),
-            uploads=Uploads(limits.picture_pixels),
-            receiving=Receiving(options.allow_ingest, limits.upload_bytes, limits.uploads),
-            jobs=Jobs(library.folder, options.allow_ingest, limits.jobs, patient=bool(options.watch)),
-            watched=Watched(library.folder, options.watch, options.alerts),
-            task=task,
-            dres=options.dres and Dres(*options.dres),
-        )
+    def __init__(self, folder: str | os.PathLike[str], options: Options) -> None:
+        limits = options.limits
+        self.options = options
+        self.library = Library(folder, read_only=True)  # it follows the changes of writers
+        self.task = None if options.judge is None else _task_on(self.library, options.judge)
+        self.dres = options.dres and Dres(*options.dres)
+        self.searching = Pool("search", threads=options.threads, waiting=limits.waiting)
+        self.media = Pool("media", threads=options.threads, waiting=limits.waiting)  # stills and clips
+        self.converting = Pool("convert", threads=1, waiting=limits.jobs)
+        self.exporting = Pool("export", threads=1, waiting=limits.jobs)
+        self.exports = Exports(self.exporting)
+        home, cache = self.library.folder, cache_of(self.library.folder)
+        self.stills = FileCache(cache / "stills", home, limits.cache_bytes // 4)
+        converted = FileCache(cache / "converted", home, limits.cache_bytes)
+        self.converted = Conversions(converted, self.converting)
+        self.uploads = Uploads(limits.picture_pixels)
+        self.receiving = Receiving(options.allow_ingest, limits.upload_bytes, limits.uploads)
+        self.jobs = Jobs(home, options.allow_ingest, limits.jobs, patient=bool(options.watch))
+        self.watched = Watched(home, options.watch, options.alerts)
+        self.unready = "the encoder is being loaded"
+        """Why queries cannot be answered yet, or at all; empty when they can."""
+        self.warming: asyncio.Task[None] | None = None
 
     @property
     def pools(self) -> tuple[Pool, ...]:
@@ -117,16 +73,13 @@ class Service:
             if len(self.library):
                 await self.searching.run(self.library.search, "a first query", top_k=1)
             self.unready = ""
-        except MoviolaError as error:
-            self.unready = str(error)
-            log.warning("no query can be answered: %s", error)
+        except Exception as error:
+            known = isinstance(error, MoviolaError)
+            self.unready = str(error) if known else "a first query failed; the server's log says where"
+            log.warning("no query can be answered: %s", error, exc_info=not known)
 
     async def change(self, work: Callable[[Library], T], pool: Pool | None = None) -> T:
-        """Do something to the library as its writer, in a thread of ``media`` or another pool.
-
-        Raises:
-            LibraryLocked: another process is writing.
-        """
+        """Do something to the library as its only writer, in a thread of ``media`` or another pool."""
 
         def run() -> T:
             with Library(self.library.folder) as library:
@@ -166,8 +119,7 @@ def _task_on(library: Library, path: Path) -> JudgingTask:
 
 
 def _service(request: Request) -> Service:
-    service: Service = request.app.state.service
-    return service
+    return cast(Service, request.app.state.service)
 
 
 ServiceOf = Annotated[Service, Depends(_service)]
@@ -175,11 +127,7 @@ ServiceOf = Annotated[Service, Depends(_service)]
 
 
 def decoded(segment: str, what: str) -> str:
-    """A name in a path, which comes percent-encoded, see :class:`moviola.server.security.RawPaths`.
-
-    Raises:
-        InvalidValue: it is not UTF-8.
-    """
+    """A name in a path, which comes percent-encoded, see :class:`moviola.server.security.RawPaths`."""
     try:
         return unquote(segment, errors="strict")
     except UnicodeDecodeError as error:
@@ -197,7 +145,6 @@ def _video(
         ),
     ],
 ) -> VideoRow:
-    """The video in a path."""
     name = decoded(video_id, "video")
     return there(service.library.catalogue.video(name), service.library.catalogue)
 

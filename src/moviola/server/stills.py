@@ -8,7 +8,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from io import BytesIO
 from itertools import repeat
 from pathlib import Path
 from threading import Lock
@@ -26,19 +25,15 @@ from moviola.server.pools import Pool
 __all__ = ["FileCache", "write_still", "write_strip"]
 
 _QUALITY = 80
-# Seconds between two updates of a file's time of use.
-_TOUCH = 3600
-# Share of a full cache that is kept.
-_KEEP = 0.8
-# Minimum bytes on disk of a file with its name and inode.
-_PAGE, _ENTRY = 1 << 12, 1 << 10
+_TOUCH = 3600  # seconds between two updates of a file's time of use
+_KEEP = 0.8  # share of a full cache that is kept
+_PAGE, _ENTRY = 1 << 12, 1 << 10  # minimum bytes on disk of a file with its name and inode
 
 
 class FileCache:
     """Files by name in a folder that may be deleted at any time. Safe for threads.
 
     Args:
-        folder: the folder; made when needed.
         library: nothing is made while this folder is gone: a new one would be in its way when it comes back.
         most_bytes: of all files together, as the disk counts; the least recently used ones are deleted first.
     """
@@ -72,12 +67,10 @@ class FileCache:
         """
         if ready := self.find(name):
             return ready
-        task = self._making.get(name)
-        if task is None:
-            task = asyncio.ensure_future(pool.run(self._made, name, make))
-            self._making[name] = task
+        if name not in self._making:
+            task = self._making[name] = asyncio.ensure_future(pool.run(self._made, name, make))
             task.add_done_callback(lambda done: self._forget(name, done))
-        return await asyncio.shield(task)
+        return await asyncio.shield(self._making[name])
 
     def _forget(self, name: str, task: asyncio.Task[Path]) -> None:
         del self._making[name]
@@ -148,16 +141,12 @@ def write_strip(
     *,
     kept: Callable[[float], bytes | None] | None = None,
 ) -> None:
-    """Write the frames at some times side by side as one JPEG.
-
-    Errors as in :func:`moviola.media.sample_stills`.
+    """Write frames side by side as one JPEG; errors as in :func:`moviola.media.sample_stills`.
 
     Args:
-        video: its file.
         times: seconds, rising.
         tile: pixels between the middles of two neighbours.
         size: width and height of each in pixels, at most as wide as a tile.
-        out: the JPEG.
         kept: returns a small still at a time, for a video that is away.
     """
     width, height = size
@@ -182,7 +171,5 @@ def _images(
 
 
 def _write_jpeg(image: Image.Image, out: Path) -> None:
-    buffer = BytesIO()
-    image.save(buffer, "JPEG", quality=_QUALITY)
     with atomic_write(out, "wb") as file:
-        file.write(buffer.getvalue())
+        image.save(file, "JPEG", quality=_QUALITY)

@@ -22,23 +22,17 @@ from moviola.media import PICTURE_FORMATS
 
 __all__ = ["Uploads"]
 
-# Number of pictures kept; the least recently used one is dropped first.
-_MOST = 100
+_MOST = 100  # number of pictures kept; the least recently used one is dropped first
 _PREFIX, _LOCK = "moviola-pictures-", ".lock"
-# Seconds after which an unlocked folder is certainly abandoned.
-_MAKING = 60
+_MAKING = 60  # seconds after which an unlocked folder is certainly abandoned
 
 
 class Uploads:
-    """Uploaded pictures by the hash of their bytes. Safe for threads.
-
-    Args:
-        most_pixels: maximum size of a picture.
-    """
+    """Uploaded pictures of at most ``most_pixels`` by the hash of their bytes. Safe for threads."""
 
     def __init__(self, most_pixels: int) -> None:
         self._most_pixels = most_pixels
-        self._folder: TemporaryDirectory[str] | None = None
+        self._folder: Path | None = None
         self._held = ExitStack()
         self._paths: OrderedDict[str, Path] = OrderedDict()
         self._lock = Lock()
@@ -60,23 +54,21 @@ class Uploads:
         return name, width, height
 
     def _written(self, name: str, data: bytes) -> Path:
-        """The file of a picture, whole."""
+        path = None
         try:
             if self._folder is None:
                 self._folder = self._made()
-            path = Path(self._folder.name) / name
-            try:
-                path.write_bytes(data)
-            except OSError:
-                path.unlink(missing_ok=True)
-                raise
+            path = self._folder / name
+            path.write_bytes(data)
         except OSError as error:
+            if path is not None:
+                path.unlink(missing_ok=True)
             raise InvalidValue(
                 f"picture: no room for it on the server ({error.strerror}); free some in its temporary folder"
             ) from error
         return path
 
-    def _made(self) -> TemporaryDirectory[str]:
+    def _made(self) -> Path:
         """This server's own folder, locked; those of killed servers are deleted."""
         for left in Path(gettempdir()).glob(f"{_PREFIX}*"):
             with suppress(OSError, MoviolaError):
@@ -85,31 +77,27 @@ class Uploads:
                 if is_ours and time.time() - about.st_mtime > _MAKING:
                     with exclusive(left / _LOCK):
                         shutil.rmtree(left)
-        folder = TemporaryDirectory(prefix=_PREFIX)
-        self._held.enter_context(exclusive(Path(folder.name) / _LOCK))
+        folder = Path(self._held.enter_context(TemporaryDirectory(prefix=_PREFIX)))
+        self._held.enter_context(exclusive(folder / _LOCK))
         return folder
 
     def _size(self, data: bytes) -> tuple[int, int]:
         try:
             with Image.open(BytesIO(data), formats=PICTURE_FORMATS) as image:
-                if image.width * image.height > self._most_pixels:
-                    raise InvalidValue(
-                        f"picture of {image.width} x {image.height} pixels: at most {self._most_pixels:,} "
-                        "are accepted; make it smaller"
-                    )
-                image.load()
-                return image.width, image.height
-        except InvalidValue:
-            raise
+                width, height = image.size
+                if width * height <= self._most_pixels:
+                    image.load()
         except Exception:  # Pillow's decoders raise nearly anything where a file is damaged
             raise InvalidValue(f"picture: cannot be read; send one of {', '.join(PICTURE_FORMATS)}") from None
+        if width * height > self._most_pixels:
+            raise InvalidValue(
+                f"picture of {width} x {height} pixels: at most {self._most_pixels:,} are accepted; "
+                "make it smaller"
+            )
+        return width, height
 
     def path(self, name: str) -> Path:
-        """Path of a picture.
-
-        Raises:
-            NotFound: never uploaded, or dropped for later ones.
-        """
+        """Path of a picture; NotFound where it was never uploaded, or dropped for later ones."""
         with self._lock:
             stored = self._paths.get(name)
             if stored is None:
@@ -119,10 +107,8 @@ class Uploads:
 
     def named(self, text: str) -> str:
         """A text with the paths of uploaded pictures removed."""
-        return text if self._folder is None else text.replace(f"{self._folder.name}{os.sep}", "picture ")
+        return text if self._folder is None else text.replace(f"{self._folder}{os.sep}", "picture ")
 
     def close(self) -> None:
         """Delete all pictures."""
         self._held.close()
-        if self._folder is not None:
-            self._folder.cleanup()

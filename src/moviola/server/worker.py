@@ -26,12 +26,9 @@ from moviola.server.problems import Forbidden
 
 __all__ = ["main"]
 
-# Searches take precedence: users wait for them.
-_NICENESS = 10
-# Seconds between two progress lines on the same video.
-_EVERY = 0.25
-# Seconds between two attempts to write to a locked library.
-_PATIENCE = 1.0
+_NICENESS = 10  # searches take precedence: users wait for them
+_EVERY = 0.25  # seconds between two progress lines on the same video
+_PATIENCE = 1.0  # seconds between two attempts to write to a locked library
 # Fields of the report of a change in a watched folder.
 _WATCHED = ("added", "updated", "moved", "removed", "refused")
 # Steps of a job, each with its share of all: by how long they take where nothing is said in the pictures.
@@ -41,7 +38,10 @@ _STEPS = {"pictures": 0.7, "text": 0.25, "speech": 0.05}
 def main() -> int:
     """Index; returns the exit code."""
     _output()
-    order = json.loads(_first_line())
+    line = sys.stdin.buffer.readline()
+    if not line.endswith(b"\n"):
+        return 3  # the server is gone already
+    order = json.loads(line)
     threading.Thread(target=_end_with_server, daemon=True).start()
     if hasattr(os, "nice"):
         os.nice(_NICENESS)
@@ -75,7 +75,6 @@ def _indexed(library: Library, order: dict[str, Any], lines: _ProgressLines) -> 
 
 
 def _watch(order: dict[str, Any]) -> None:
-    """Keep the library as some folders are, until the server ends."""
     from moviola.library.ingest.watching import Watcher
     from moviola.search.alerts import AlertOptions, Alerts
 
@@ -89,14 +88,10 @@ def _watch(order: dict[str, Any]) -> None:
             _say({"watched": {name: len(getattr(report, name)) for name in _WATCHED}})
             alerts.check()
 
-        folders = [Path(folder) for folder in order["watch"]]
         Watcher(
-            library.index,
-            library.folder,
-            folders,
-            reported=reported,
+            library.index, library.folder, [Path(folder) for folder in order["watch"]], reported=reported,
             warned=lambda message: _say({"warning": message}),
-        ).run()
+        ).run()  # fmt: skip
 
 
 class _ProgressLines:
@@ -157,16 +152,6 @@ def _output() -> TextIO:
 def _say(line: dict[str, Any]) -> None:
     _output().write(json.dumps(line) + "\n")
     _output().flush()
-
-
-def _first_line() -> bytes:
-    line = b""
-    while not line.endswith(b"\n"):
-        letter = os.read(sys.stdin.fileno(), 1)
-        if not letter:
-            sys.exit(3)  # the server is gone already
-        line += letter
-    return line
 
 
 def _end_with_server() -> None:

@@ -64,11 +64,7 @@ def _described(service: Service, found: list[NearCopies]) -> NearCopiesList:
                 kind=pair.kind,
                 certainty=pair.certainty,
                 sides=[
-                    Side(
-                        video=summary_of(service, named[video_id]),
-                        start=span.start,
-                        end=span.end,
-                    )
+                    Side(video=summary_of(service, named[video_id]), start=span.start, end=span.end)
                     for video_id, span in zip(pair.video_ids, pair.spans, strict=True)
                 ],
             )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import zipfile
 from collections.abc import Callable
@@ -19,6 +18,7 @@ from starlette.types import Receive, Scope, Send
 
 from moviola.errors import InvalidValue, MoviolaError
 from moviola.export import Selection, named_format, write_moments
+from moviola.export.clips import file_stem
 from moviola.search.found import STRONG
 from moviola.server.exporting import Exporting
 from moviola.server.pools import Pool
@@ -31,8 +31,7 @@ __all__ = ["made_file", "router"]
 
 router = APIRouter(prefix="/api", tags=["export"])
 
-# Seconds that a request waits for an export: most are done by then.
-_PATIENCE = 1.0
+_PATIENCE = 1.0  # seconds that a request waits for an export: most are done by then
 Name = Annotated[str, PathParameter(max_length=100, description="Of the export.", examples=["3f" * 16])]
 
 _TYPES = {
@@ -118,34 +117,26 @@ def _state(one: Exporting, service: Service) -> ExportState:
 
 
 def _written(
-    service: Service,
-    request: ExportRequest,
-    folder: Path,
-    progress: Callable[[float], None] = lambda _: None,
+    service: Service, request: ExportRequest, folder: Path, progress: Callable[[float], None] = lambda _: None
 ) -> Path:
     """Write the file; returns its path, below ``folder``."""
     format = named_format(request.format)
-    name = re.sub(r"[^\w.-]+", "_", request.title).strip("._")[:100] or "moments"
+    format.require_heeded(request.options)  # before they are arguments among others
+    name = file_stem(request.title, "moments")[:100]
     ids = {moment.video_id for moment in request.moments}
     videos = {video_id: service.library.catalogue.video(video_id) for video_id in ids}
     for moment in request.moments:
         _require_inside(moment, videos[moment.video_id].duration, service.options.limits.clip_seconds)
-    options = dict(request.options)
-    if "title" in format.options:
-        options.setdefault("title", request.title)
+    titled = {"title": request.title} if "title" in format.options else {}
+    chosen = [
+        Selection(_moment(one, one.rank or place), one.title, one.note)
+        for place, one in enumerate(request.moments, 1)
+    ]
     try:
         written = write_moments(
-            [
-                Selection(_moment(one, one.rank or place), one.title, one.note)
-                for place, one in enumerate(request.moments, 1)
-            ],
-            service.library.paths_of(videos)[0],
-            folder / f"{name}{format.suffix}",
-            request.format,
-            kept=service.library.kept_still,
-            progress=progress,
-            **options,
-        )
+            chosen, service.library.paths_of(videos)[0], folder / f"{name}{format.suffix}", request.format,
+            kept=service.library.kept_still, progress=progress, **titled | request.options,
+        )  # fmt: skip
     except InvalidValue as error:  # names the file, whose folder is the server's own
         raise InvalidValue(str(error).replace(f"{folder}{os.sep}", "")) from error
     if format.kind == "file":

@@ -15,8 +15,7 @@ from moviola.server.service import ServiceOf
 router = APIRouter(prefix="/api/jobs", tags=["jobs"])
 
 Name = Annotated[str, Path(max_length=100, description="Of the job.", examples=["9f86d081884c7d65"])]
-# Milliseconds after which a browser reconnects.
-_RETRY = 2000
+_RETRY = 2000  # milliseconds after which a browser reconnects
 
 
 @router.post("", status_code=201)

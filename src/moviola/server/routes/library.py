@@ -58,7 +58,7 @@ def library(service: ServiceOf, request: Request) -> LibraryInfo:
         writable=may_write,
         opens_folders=right == "change" and is_loopback(options.host),
         can_ingest=bool(options.allow_ingest) and may_write,
-        ingest_folders=[str(folder.resolve()) for folder in options.allow_ingest],
+        ingest_folders=[*map(str, service.receiving.folders)],
         clip_formats=["exact", "copy"],
         export_formats=[
             ExportFormat(

@@ -11,22 +11,11 @@ from numpy.typing import NDArray
 
 from moviola.errors import InvalidValue
 from moviola.files.moments import moment_row
-from moviola.library import Concept as TaughtConcept
+from moviola.library import Concept
 from moviola.search import Library, Marked, SearchOptions, SearchResult
 from moviola.search.present import still_there
+from moviola.server import schemas
 from moviola.server.asking import as_filter, as_search_query, require_within
-from moviola.server.schemas import (
-    Answer,
-    Concept,
-    ConceptList,
-    CurveAnswer,
-    CurveRequest,
-    FoundMoment,
-    PictureAnswer,
-    SearchRequest,
-    TeachRequest,
-    raw_body,
-)
 from moviola.server.service import ServiceOf, decoded
 from moviola.timing import milliseconds
 
@@ -34,7 +23,7 @@ router = APIRouter(prefix="/api", tags=["search"])
 
 
 @router.post("/search")
-async def search(request: SearchRequest, service: ServiceOf) -> Answer:
+async def search(request: schemas.SearchRequest, service: ServiceOf) -> schemas.Answer:
     """The answer to a query: moments, best first."""
     arrived = perf_counter()
     require_within(request, service.options.limits)
@@ -42,32 +31,26 @@ async def search(request: SearchRequest, service: ServiceOf) -> Answer:
     given = request.model_dump(exclude={"query", "filter"})
     options = SearchOptions(**given, filter=as_filter(request.filter))
 
-    def work() -> tuple[float, SearchResult, list[FoundMoment], float]:
+    def work() -> tuple[float, SearchResult, list[schemas.FoundMoment], float]:
         began = perf_counter()
         service.library.store.refresh()
         answer = service.library.search(query, options)
         return began, answer, _described(service.library, answer), perf_counter()
 
     began, found, moments, ended = await service.searching.run(work)
-    return Answer(
+    whole = {"waiting": began - arrived, "search": ended - began, "total": perf_counter() - arrived}
+    return schemas.Answer(
         query=service.uploads.named(str(query)),
         confident=found.confident,
         moments=moments,
-        timings=milliseconds(
-            {
-                **found.timings,
-                "waiting": began - arrived,
-                "search": ended - began,
-                "total": perf_counter() - arrived,
-            }
-        ),
+        timings=milliseconds(found.timings | whole),
     )
 
 
-def _described(library: Library, moments: SearchResult) -> list[FoundMoment]:
+def _described(library: Library, moments: SearchResult) -> list[schemas.FoundMoment]:
     moments, videos, away = still_there(moments, library.catalogue)
     return [
-        FoundMoment(
+        schemas.FoundMoment(
             **moment_row(m),
             duration=videos[m.video_id].duration,
             version=str(videos[m.video_id].row),
@@ -78,24 +61,24 @@ def _described(library: Library, moments: SearchResult) -> list[FoundMoment]:
 
 
 @router.get("/concepts")
-async def concepts(service: ServiceOf) -> ConceptList:
+async def concepts(service: ServiceOf) -> schemas.ConceptList:
     """What was taught to the library; `@name` stands for it in the text of a query."""
     found = await service.searching.run(service.library.concepts)
-    return ConceptList(concepts=[_concept(one) for one in found])
+    return schemas.ConceptList(concepts=[_concept(one) for one in found])
 
 
-def _concept(one: TaughtConcept) -> Concept:
-    return Concept(name=one.name, title=one.title, right=len(one.right), wrong=len(one.wrong))
+def _concept(one: Concept) -> schemas.Concept:
+    return schemas.Concept(name=one.name, title=one.title, right=len(one.right), wrong=len(one.wrong))
 
 
 @router.post("/concepts", status_code=201)
-async def teach(request: TeachRequest, service: ServiceOf) -> Concept:
+async def teach(request: schemas.TeachRequest, service: ServiceOf) -> schemas.Concept:
     """Keep what a query's marks teach, of which one at least is right. 409: the library cannot be changed."""
     query = as_search_query(request.query, service.uploads)
     if not isinstance(query, Marked):
         raise InvalidValue("query: nothing is marked; give moments that are right")
 
-    def work(library: Library) -> Concept:
+    def work(library: Library) -> schemas.Concept:
         name = library.teach(request.title, query)
         return _concept(next(one for one in library.concepts() if one.name == name))
 
@@ -112,7 +95,7 @@ async def forget(
 
 
 @router.post("/curve")
-async def curve(request: CurveRequest, service: ServiceOf) -> CurveAnswer:
+async def curve(request: schemas.CurveRequest, service: ServiceOf) -> schemas.CurveAnswer:
     """Score curve of one video: how well each part of it matches a query."""
     require_within(request, service.options.limits)
     query = as_search_query(request.query, service.uploads)
@@ -122,12 +105,12 @@ async def curve(request: CurveRequest, service: ServiceOf) -> CurveAnswer:
         return service.library.curve(query, request.video_id)
 
     times, scores = await service.searching.run(work)
-    return CurveAnswer(times=times.tolist(), scores=scores.tolist())
+    return schemas.CurveAnswer(times=times.tolist(), scores=scores.tolist())
 
 
-@router.post("/pictures", openapi_extra=raw_body("image/*", format="binary"))
-async def pictures(request: Request, service: ServiceOf) -> PictureAnswer:
+@router.post("/pictures", openapi_extra=schemas.raw_body("image/*", format="binary"))
+async def pictures(request: Request, service: ServiceOf) -> schemas.PictureAnswer:
     """Upload a picture to search with: a JPEG, PNG, WebP, GIF, BMP, TIFF or AVIF file as the body."""
     data = await request.body()
     name, width, height = await service.media.run(service.uploads.add, data)
-    return PictureAnswer(picture=name, width=width, height=height)
+    return schemas.PictureAnswer(picture=name, width=width, height=height)

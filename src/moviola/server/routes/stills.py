@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -24,8 +23,7 @@ router = APIRouter(prefix="/api/videos/{video_id}", tags=["stills"])
 # A picture requested with the right version never changes.
 _FOREVER = "private, max-age=31536000, immutable"
 _ASK_AGAIN = "private, no-cache"
-# Pixels; JPEG is limited to 65,535.
-_TALLEST = 4096
+_TALLEST = 4096  # pixels; JPEG is limited to 65,535
 _JPEG: dict[int | str, dict[str, Any]] = {
     200: {"content": {"image/jpeg": {}}, "description": "A JPEG"},
     304: {"description": "As it was"},
@@ -76,12 +74,6 @@ async def strip(
     return await _picture(request, service, video, name, make, v)
 
 
-def _kept(service: Service, video: VideoRow) -> Callable[[float], bytes | None] | None:
-    """Source of small stills for a video that is away; None if it is there, or has none."""
-    still = partial(service.library.store.stills.nearest, video.hash)
-    return None if is_file(video.path) or still(0.0) is None else still
-
-
 def still_size(video: VideoRow, width: int, *, tallest: int) -> tuple[int, int]:
     """Width and height in pixels of a still ``width`` wide; narrower where it would be too tall."""
     shape = video.height / video.width if video.width else 9 / 16
@@ -93,7 +85,8 @@ async def _picture(
     request: Request, service: Service, video: VideoRow, name: str, make: partial[None], version: str
 ) -> Response:
     """A picture of a video, by its name in the cache; of one that is away it is made of small stills."""
-    kept = _kept(service, video)
+    small = partial(service.library.store.stills.nearest, video.hash)
+    kept = None if is_file(video.path) or small(0.0) is None else small
     name = f"{video.row}{'-away' if kept else ''}/{name}.jpg"
     etag = f'"{name}"'
     cache = _FOREVER if version == str(video.row) and not kept else _ASK_AGAIN

@@ -72,7 +72,7 @@ async def stream(request: Request, service: ServiceOf, video: VideoOf, track: Tr
 async def _playable(service: Service, video: VideoRow, track: str | None) -> tuple[Path, str]:
     """A file that browsers play, and its type."""
     source = Path(video.path)
-    if track is None and (found := service.converted.find(converted_name(video))):
+    if track is None and (found := service.converted.files.find(converted_name(video))):
         return found, "video/mp4"
     if not is_file(source):
         raise NotFound(f"{video.video_id}: its file is not there; plug its drive in, or index it again")
@@ -88,9 +88,7 @@ async def _playable(service: Service, video: VideoRow, track: str | None) -> tup
 
 
 @router.get(
-    "/clip",
-    response_class=Response,
-    responses={200: {"content": {"video/mp4": {}}, "description": "An MP4"}},
+    "/clip", response_class=Response, responses={200: {"content": {"video/mp4": {}}, "description": "An MP4"}}
 )
 async def clip(
     service: ServiceOf,

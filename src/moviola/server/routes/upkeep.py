@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -59,7 +60,6 @@ class Removed(ResponseModel):
 
 
 def _require_changing(service: ServiceOf) -> None:
-    """Refuse to change a library that is only read here."""
     if not service.options.allow_ingest:
         raise Forbidden("this server only reads; start it with --allow-ingest FOLDER to change the library")
 
@@ -73,18 +73,7 @@ async def roots(service: ServiceOf) -> RootList:
     """The folders of the library, and whether they are there now."""
     watched = {folder.resolve() for folder in service.options.watch}
     found = await service.media.run(roots_in, service.library.catalogue)
-    return RootList(
-        roots=[
-            RootInfo(
-                path=root.path,
-                videos=root.videos,
-                away=root.away,
-                watched=Path(root.path) in watched,
-                patterns=list(root.patterns),
-            )
-            for root in found
-        ]
-    )
+    return RootList(roots=[RootInfo(**asdict(one), watched=Path(one.path) in watched) for one in found])
 
 
 @router.get("/duplicates")
@@ -133,12 +122,11 @@ async def again(
     """
     file = service.library.file_of(video.video_id)
     path = str(file or video.path)
-    allowed = [folder.resolve() for folder in service.options.allow_ingest]
+    allowed = service.receiving.folders
     if file is None or not any(resolved(file).is_relative_to(folder) for folder in allowed):
         raise Forbidden(
             f"{path}: not in a folder to bring videos in from ({', '.join(map(str, allowed)) or 'none'}); "
             "start the server with --allow-ingest FOLDER for it"
         )
-
     await service.change(lambda library: library.again([video.video_id], pictures=pictures))
     return await service.jobs.add([path])

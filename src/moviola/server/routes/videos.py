@@ -15,20 +15,10 @@ from moviola.library import VideoRow
 from moviola.media import MediaInfo, plays_in_browsers, probe
 from moviola.search.library import Order
 from moviola.search.present import whereabouts
+from moviola.server import schemas
 from moviola.server.options import is_loopback
 from moviola.server.problems import Forbidden
 from moviola.server.routes.streams import converted_name
-from moviola.server.schemas import (
-    CueList,
-    Seconds,
-    Shot,
-    ShotList,
-    SpokenCue,
-    State,
-    VideoDetails,
-    VideoList,
-    VideoSummary,
-)
 from moviola.server.service import Service, ServiceOf, VideoOf
 
 __all__ = ["router", "summary_of"]
@@ -41,16 +31,15 @@ def videos(
     service: ServiceOf,
     offset: Annotated[int, Query(ge=0, le=10**9)] = 0,
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
-    state: Annotated[State | None, Query(description="Filter by state.")] = None,
+    state: Annotated[schemas.State | None, Query(description="Filter by state.")] = None,
     text: Annotated[
-        str,
-        Query(max_length=500, description="Filter by part of the id or path.", examples=["beach"]),
+        str, Query(max_length=500, description="Filter by part of the id or path.", examples=["beach"])
     ] = "",
     sort: Annotated[
         Order, Query(description="name, date on which they were taken, length, or when they came in.")
     ] = "name",
     descending: Annotated[bool, Query(description="The other way round.")] = False,
-) -> VideoList:
+) -> schemas.VideoList:
     """Videos in an order, refused ones with the reason."""
     wanted = folded(text)
     matching = [
@@ -61,21 +50,21 @@ def videos(
     if descending:
         matching.reverse()
     shown = [summary_of(service, video) for video in matching[offset : offset + limit]]
-    return VideoList(total=len(matching), videos=shown)
+    return schemas.VideoList(total=len(matching), videos=shown)
 
 
 @router.get("/{video_id}")
-async def video(service: ServiceOf, video: VideoOf) -> VideoDetails:
+async def video(service: ServiceOf, video: VideoOf) -> schemas.VideoDetails:
     """One video, with properties of its file."""
     about = await service.media.run(_probed, video)
     summary = await service.media.run(summary_of, service, video)
     playable = about is not None and plays_in_browsers(about)
-    return VideoDetails(
+    return schemas.VideoDetails(
         **summary.model_dump(),
         fps=about.frame_rate if about else None,
         audio_codec=about.audio_codec if about else None,
         playable=playable,
-        stream_ready=playable or service.converted.find(converted_name(video)) is not None,
+        stream_ready=playable or service.converted.files.find(converted_name(video)) is not None,
     )
 
 
@@ -96,42 +85,39 @@ def folder(service: ServiceOf, video: VideoOf) -> None:
 
 
 @router.get("/{video_id}/shots")
-def shots(service: ServiceOf, video: VideoOf) -> ShotList:
+def shots(service: ServiceOf, video: VideoOf) -> schemas.ShotList:
     """The shots of a video."""
     stored = service.library.catalogue.shots(video.row)
     ends = [*(shot.start for shot in stored[1:]), video.duration]
     rows = zip(stored, ends, strict=True) if stored else ()
-    return ShotList(shots=[Shot(start=shot.start, end=end, kind=shot.opening) for shot, end in rows])
+    return schemas.ShotList(
+        shots=[schemas.Shot(start=shot.start, end=end, kind=shot.opening) for shot, end in rows]
+    )
 
 
 @router.get("/{video_id}/cues")
-def cues(service: ServiceOf, video: VideoOf, start: Seconds = 0.0, end: Seconds | None = None) -> CueList:
+def cues(
+    service: ServiceOf, video: VideoOf, start: schemas.Seconds = 0.0, end: schemas.Seconds | None = None
+) -> schemas.CueList:
     """The cues of a video between two times."""
     stored = [
-        SpokenCue(start=cue.start, end=cue.end, text=cue.text, kind=cue.kind)
+        schemas.SpokenCue.model_validate(cue)
         for cue in service.library.catalogue.cues(video.row)
         if cue.end > start and (end is None or cue.start < end)
     ]
-    return CueList(cues=sorted(stored, key=lambda cue: (cue.start, cue.end)))
+    return schemas.CueList(cues=sorted(stored, key=lambda cue: (cue.start, cue.end)))
 
 
-def summary_of(service: Service, video: VideoRow) -> VideoSummary:
+def summary_of(service: Service, video: VideoRow) -> schemas.VideoSummary:
     """A video of the library, for the API."""
-    return VideoSummary(
-        **whereabouts(video, service.library.catalogue),
-        video_id=video.video_id,
-        path=video.path,
-        duration=video.duration,
-        state=video.state,
-        error=video.error,
-        bytes=video.size,
+    catalogue = service.library.catalogue
+    return schemas.VideoSummary(
+        **whereabouts(video, catalogue), video_id=video.video_id, path=video.path, duration=video.duration,
+        state=video.state, error=video.error, bytes=video.size,
         modified=datetime.fromtimestamp(video.mtime_ns / 1e9, UTC).isoformat(timespec="seconds"),
-        shots=len(service.library.catalogue.shots(video.row)),
-        width=video.width,
-        height=video.height,
-        video_codec=video.codec,
-        version=str(video.row),
-    )
+        shots=len(catalogue.shots(video.row)), width=video.width, height=video.height,
+        video_codec=video.codec, version=str(video.row),
+    )  # fmt: skip
 
 
 def _probed(video: VideoRow) -> MediaInfo | None:
