@@ -20,23 +20,9 @@ if TYPE_CHECKING:
     from moviola.datasets.gridhouse.projection import frames
 
 __all__ = [
-    "Camera",
-    "Edit",
-    "Episode",
-    "GridMoment",
-    "GridhouseReport",
-    "Slots",
-    "Thing",
-    "annotate",
-    "build",
-    "caption",
-    "edited",
-    "film_moments",
-    "frames",
-    "imprecise",
-    "relevance",
-    "simulate",
-]
+    "Camera", "Edit", "Episode", "GridMoment", "GridhouseReport", "Slots", "Thing", "annotate", "build",
+    "caption", "edited", "film_moments", "frames", "imprecise", "relevance", "simulate",
+]  # fmt: skip
 
 # These need minigrid (the extra `demo`); they are imported on first use.
 _LATE = {

@@ -67,10 +67,9 @@ class GridhouseReport:
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A moment: ``slots`` if seen or ``tale`` if narrated; ``heard``: things narrated meanwhile."""
+    """A moment of a film: ``slots`` if seen or ``tale`` if narrated; ``heard``: things narrated meanwhile."""
 
-    video_id: str
-    split: str
+    film: Film
     start: float
     end: float
     duration: float
@@ -107,9 +106,8 @@ class _Query:
             return tale_relevance(self.tale, row.tale) if self.tale and row.tale else 0
         if row.slots is None:
             return 0
-        seen = relevance(self.slots, row.slots)
         unheard = self.tale is not None and self.tale.what not in row.heard
-        return max(0, seen - 2) if unheard else seen
+        return max(0, relevance(self.slots, row.slots) - 2 * unheard)
 
 
 def build(
@@ -131,7 +129,6 @@ def build(
     """Make a data set; existing films are kept, annotations are written again.
 
     Args:
-        folder: folder of the data set.
         videos: ordinary films (about 45 to 120 s).
         seed: same seed and settings, same annotation bytes, whatever the number of workers.
         write_video: ``write_video(path, frames, rate=...)``, a function of a module (it goes to processes).
@@ -145,8 +142,7 @@ def build(
             shots and what is written and said in them are in ``edits.json``.
         edited_videos: further films as an editor cuts them, beside plain ones.
         similarity: of queries and captions: "slots", or the name of a sentence encoder, see
-            :func:`moviola.encoders.load_sentence_encoder`, such as "minilm". Films and queries do not depend
-            on it, so the same folder may be annotated again with another one.
+            :func:`moviola.encoders.load_sentence_encoder`. Films and queries do not depend on it.
         progress: called with films done and films in all.
 
     Raises:
@@ -247,27 +243,31 @@ def _annotate(
     first_id = 0
     for split, (share, most) in (("test", _TEST_QUERIES), ("val", _VAL_QUERIES)):
         wanted = min(most, math.ceil(share * sum(film.weight for film in films)))
-        judged = list(_judged(rows, split, wanted, taken, draw))
-        for _, grades in judged:
+        entries: list[dict[str, Any]] = []
+        for query, grades in _judged(rows, split, wanted, taken, draw):
             levels.update(grades[grades > 0].tolist())
             relevant.append(int((grades > 0).sum()))
-        entries = [
-            _entry(first_id + n, query, rows, similar, grades) for n, (query, grades) in enumerate(judged)
-        ]
+            similarities = similar(query)
+            best = np.lexsort((-similarities, -grades))[: relevant[-1]]
+            entries.append(_entry(first_id + len(entries), query, rows, best, similarities, grades=grades))
         write_json(folder / f"{split}.json", entries)
         counts[split] = len(entries)
         first_id += len(entries)
-    queries = _train_queries(rows, taken, draw)
-    ranked = [_pseudo(first_id + n, query, rows, similar, max(TOP)) for n, query in enumerate(queries)]
+    ranked = []
+    own = np.flatnonzero([row.film.split == "train" for row in rows])
+    for number, query in enumerate(_train_queries(rows, taken, draw), start=first_id):
+        similarities = similar(query)
+        best = own[np.argsort(-similarities[own], kind="stable")[: max(TOP)]]  # unjudged
+        ranked.append(_entry(number, query, rows, best, similarities))
     for top in TOP:
         entries = [{**entry, "relevant_moment": entry["relevant_moment"][:top]} for entry in ranked]
         write_json(folder / f"train_top{top:02d}.json", entries)
-    counts["train"] = len(queries)
+    counts["train"] = len(ranked)
     seen = [row for row in rows if row.slots is not None]
     return GridhouseReport(
         videos=len(films),
         moments=len(seen),
-        mean_duration=float(np.mean(list(corpus.values()))),
+        mean_duration=_mean(corpus.values()),
         mean_moment=_mean(row.end - row.start for row in seen),
         mean_ratio=_mean((row.end - row.start) / row.duration for row in seen),
         queries=counts,
@@ -290,22 +290,10 @@ def _rows(film: Film, story: Story) -> Iterator[_Row]:
             for line in story.lines
             if line.cue.start < moment.end and moment.start < line.cue.end
         )
-        yield _Row(
-            film.video_id,
-            film.split,
-            moment.start,
-            moment.end,
-            duration,
-            moment.caption,
-            moment.slots,
-            None,
-            heard,
-        )
+        yield _Row(film, moment.start, moment.end, duration, moment.caption, moment.slots, None, heard)
     for line in story.lines:
-        yield _Row(
-            film.video_id, film.split, line.cue.start, line.cue.end, duration, line.cue.text, None, line.tale,
-            frozenset({line.tale.what}),
-        )  # fmt: skip
+        cue, what = line.cue, frozenset({line.tale.what})
+        yield _Row(film, cue.start, cue.end, duration, cue.text, None, line.tale, what)
 
 
 def _ask(row: _Row, number: int, draw: Generator) -> _Query:
@@ -329,7 +317,7 @@ def _judged(
     rows: Sequence[_Row], split: str, wanted: int, taken: set[str], draw: Generator
 ) -> Iterator[tuple[_Query, NDArray[np.int64]]]:
     """Queries of a split with the relevance of every moment of the corpus."""
-    own = [row for row in rows if row.split == split]
+    own = [row for row in rows if row.film.split == split]
     fewest, most = max(2, round(_FEWEST * len(rows))), max(10, round(_MOST * len(rows)))
     found = 0
     for number, place in enumerate(draw.permutation(len(own))):
@@ -352,11 +340,10 @@ def _passed_over(row: _Row, draw: Generator) -> bool:
     return row.tale is not None and draw.random() >= _ASK_NARRATED
 
 
-def _train_queries(rows: Sequence[_Row], taken: set[str], draw: Generator) -> list[_Query]:
-    own = [row for row in rows if row.split == "train" and not _passed_over(row, draw)]
+def _train_queries(rows: Sequence[_Row], taken: set[str], draw: Generator) -> Iterable[_Query]:
+    own = [row for row in rows if row.film.split == "train" and not _passed_over(row, draw)]
     queries = (_ask(row, number, draw) for number, row in enumerate(own))
-    unique = {query.text: query for query in queries if query.text not in taken}
-    return list(unique.values())
+    return {query.text: query for query in queries if query.text not in taken}.values()
 
 
 _Similar = Callable[[_Query], NDArray[np.float64]]
@@ -373,32 +360,25 @@ def _similarity(rows: Sequence[_Row], encoder: TextEncoder | None) -> _Similar:
 
 
 def _entry(
-    query_id: int, query: _Query, rows: Sequence[_Row], similar: _Similar, grades: NDArray[np.int64]
+    query_id: int,
+    query: _Query,
+    rows: Sequence[_Row],
+    places: NDArray[np.int64],
+    similarities: NDArray[np.float64],
+    *,
+    grades: NDArray[np.int64] | None = None,
 ) -> dict[str, Any]:
-    similarities = similar(query)
-    order = np.lexsort((np.arange(len(rows)), -similarities, -grades))
-    judged = [int(n) for n in order if grades[n] > 0]
-    moments = [{**_moment(n, rows[n], similarities[n]), "relevance": int(grades[n])} for n in judged]
+    """A query with moments, by their places in ``rows``, with their relevance if judged."""
+    moments = [
+        {
+            "pair_id": n,
+            "video_name": rows[n].film.video_id,
+            "timestamp": [rows[n].start, min(rows[n].end, rows[n].duration)],
+            "duration": rows[n].duration,
+            "caption": rows[n].caption,
+            "similarity": round(float(similarities[n]), 6),
+            **({} if grades is None else {"relevance": int(grades[n])}),
+        }
+        for n in places.tolist()
+    ]
     return {"query_id": query_id, "query": query.text, "type": query.type, "relevant_moment": moments}
-
-
-def _pseudo(
-    query_id: int, query: _Query, rows: Sequence[_Row], similar: _Similar, top: int
-) -> dict[str, Any]:
-    """The ``top`` most similar moments of the training films, unjudged."""
-    similarities = similar(query)
-    own = [n for n, row in enumerate(rows) if row.split == "train"]
-    best = sorted(own, key=lambda n: (-similarities[n], n))[:top]
-    moments = [_moment(n, rows[n], similarities[n]) for n in best]
-    return {"query_id": query_id, "query": query.text, "type": query.type, "relevant_moment": moments}
-
-
-def _moment(number: int, row: _Row, similarity: float) -> dict[str, Any]:
-    return {
-        "pair_id": number,
-        "video_name": row.video_id,
-        "timestamp": [row.start, min(row.end, row.duration)],
-        "duration": row.duration,
-        "caption": row.caption,
-        "similarity": round(float(similarity), 6),
-    }

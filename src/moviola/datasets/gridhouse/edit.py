@@ -13,7 +13,7 @@ take are seconds of its episode. :mod:`~moviola.datasets.gridhouse.editor` makes
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
@@ -24,19 +24,9 @@ from moviola.datasets.gridhouse.motion import Point, between, eased
 from moviola.datasets.gridhouse.world import Cell
 
 __all__ = [
-    "Box",
-    "Card",
-    "Edit",
-    "Footage",
-    "Format",
-    "Opening",
-    "Shot",
-    "Sign",
-    "Take",
-    "View",
-    "edit_list",
-    "film_moments",
-]
+    "Box", "Card", "Edit", "Footage", "Format", "Opening", "Shot", "Sign", "Take", "View", "edit_list",
+    "film_moments", "inside",
+]  # fmt: skip
 
 Box = tuple[float, float, float, float]
 """Left, top, right and bottom, in cells from the corner of the house."""
@@ -82,12 +72,9 @@ class View:
     tall: tuple[float, float]
 
     def box(self, share: float, robot: Point, aspect: float) -> Box:
-        """What the picture shows when a share of the shot has passed.
+        """What the picture, ``aspect`` times as wide as tall, shows when a share of the shot has passed.
 
-        Args:
-            share: 0 to 1.
-            robot: where the robot is then, in cells.
-            aspect: width of the picture by its height.
+        ``robot`` is where the robot is then, in cells.
         """
         share = eased(share)
         x, y = robot if self.centre is None else between(*self.centre, share)
@@ -180,9 +167,16 @@ class Edit:
         return min(shot.shows.start + (frame - shot.first) / self.format.rate, shot.shows.end)
 
 
+def inside(part: Box, whole: Box) -> bool:
+    """Whether a box lies in another one."""
+    return part[0] >= whole[0] and part[1] >= whole[1] and part[2] <= whole[2] and part[3] <= whole[3]
+
+
 def film_moments(edit: Edit) -> list[GridMoment]:
     """The moments that a film shows, in order and in its seconds, by the rule at the module's top."""
-    return [moment for take, run in _runs(edit.shots) for moment in _moments(edit, take, run)]
+    # Shots of the same take that follow each other.
+    runs = groupby(edit.shots, key=lambda shot: getattr(shot.shows, "take", None))
+    return [moment for take, run in runs if take is not None for moment in _moments(edit, take, run)]
 
 
 def edit_list(edit: Edit) -> dict[str, Any]:
@@ -204,14 +198,7 @@ def edit_list(edit: Edit) -> dict[str, Any]:
     return {"rate": round(rate, 3), "size": edit.format.size, "picture": edit.format.picture, "shots": shots}
 
 
-def _runs(shots: tuple[Shot, ...]) -> Iterator[tuple[int, list[Shot]]]:
-    """Shots of the same take that follow each other, with its place."""
-    for take, run in groupby(shots, key=lambda shot: getattr(shot.shows, "take", None)):
-        if take is not None:
-            yield take, list(run)
-
-
-def _moments(edit: Edit, take: int, run: list[Shot]) -> Iterator[GridMoment]:
+def _moments(edit: Edit, take: int, run: Iterable[Shot]) -> Iterator[GridMoment]:
     parts = [(shot, shot.shows) for shot in run if isinstance(shot.shows, Footage)]
 
     def shown(shot: Shot, footage: Footage, time: float) -> float:

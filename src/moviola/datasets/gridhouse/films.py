@@ -116,14 +116,10 @@ def films_of(settings: dict[str, Any]) -> list[Film]:
     ]
     films: list[Film] = []
     for name, count, options in kinds:
+        options = {"edited": settings.get("edited", False), "subtitles": settings["subtitles"], **options}
         for place in range(count):
-            films.append(
-                Film(
-                    f"{name}-{place + 1:04d}", settings["seed"], len(films), _split(place, count),
-                    subtitles=settings["subtitles"],
-                    **{"edited": settings.get("edited", False), **options},
-                )
-            )  # fmt: skip
+            video_id = f"{name}-{place + 1:04d}"
+            films.append(Film(video_id, settings["seed"], len(films), _split(place, count), **options))
     return films
 
 
@@ -155,10 +151,8 @@ def make_videos(
         return
     # Workers make all their films in one process, so that each draws its sprites once; one thread each, since
     # they share the machine. "spawn", since forking a process with threads may deadlock.
-    with (
-        _one_thread_each(),
-        ProcessPoolExecutor(min(workers, len(missing)), mp_context=get_context("spawn")) as pool,
-    ):
+    processes = ProcessPoolExecutor(min(workers, len(missing)), mp_context=get_context("spawn"))
+    with _one_thread_each(), processes as pool:
         try:
             for _ in pool.map(_make_video, missing, [folder] * len(missing), [write_video] * len(missing)):
                 done += 1

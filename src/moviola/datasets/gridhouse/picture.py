@@ -14,6 +14,7 @@ from moviola.datasets.gridhouse import sprites
 from moviola.datasets.gridhouse.edit import Box, Sign
 from moviola.datasets.gridhouse.episode import Beat, Episode, Placed
 from moviola.datasets.gridhouse.motion import Point, beside, between, eased, looked_at, moved, share_of
+from moviola.datasets.gridhouse.world import Cell
 from moviola.errors import InvalidValue
 
 __all__ = ["VIEW", "Camera"]
@@ -27,13 +28,7 @@ _MARGIN = 4
 
 
 class Camera:
-    """Draws the frames of one episode, ``size`` x ``size`` pixels, VIEW x VIEW cells.
-
-    Args:
-        episode: what happens.
-        size: pixels; a multiple of VIEW.
-        signs: what is written on the walls.
-    """
+    """Draws the frames of one episode, ``size`` x ``size`` pixels (a multiple of VIEW), VIEW x VIEW cells."""
 
     def __init__(self, episode: Episode, size: int = 224, signs: Sequence[Sign] = ()) -> None:
         if size < VIEW or size % VIEW:
@@ -114,10 +109,8 @@ class Camera:
         return Image.composite(blurred, Image.new("L", size, 0), floor)
 
     @cached_property
-    def _doorways(self) -> dict[tuple[int, int], bool]:
-        """Cells of doors, and whether the wall around runs up and down."""
-        doors = [p.cell for p in self.episode.beats[0].placed if p.type == "door"]
-        return {(x, y): x % 5 == 0 for x, y in doors}
+    def _doorways(self) -> set[Cell]:
+        return {placed.cell for placed in self.episode.beats[0].placed if placed.type == "door"}
 
     def _is_wall(self, x: int, y: int) -> bool:
         return (x % 5 == 0 or y % 5 == 0) and (x, y) not in self._doorways
@@ -132,8 +125,9 @@ class Camera:
             if placed.type == "robot" or (beat.kind == "pickup" and placed.cell == beat.target):
                 continue
             if placed.type == "door":
-                phase = _openness(placed, beat, share)
-                sprite = sprites.door(self.cell, placed.colour, self._doorways[placed.cell], phase)
+                # "sideways": in a wall that runs up and down.
+                phase, sideways = _openness(placed, beat, share), placed.cell[0] % 5 == 0
+                sprite = sprites.door(self.cell, placed.colour, sideways, phase)
                 self._paste(image, corner, sprite, placed.cell)
             else:
                 self._paste(image, corner, sprites.shadow(self.cell), placed.cell)

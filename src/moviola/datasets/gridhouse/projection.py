@@ -10,11 +10,12 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image, ImageDraw
 
-from moviola.datasets.gridhouse.edit import Box, Card, Edit, Footage, Shot
+from moviola.datasets.gridhouse.edit import Box, Card, Edit, Footage, Shot, inside
 from moviola.datasets.gridhouse.motion import looked_at
 from moviola.datasets.gridhouse.picture import VIEW, Camera
+from moviola.datasets.gridhouse.sprites import font_within
 
 __all__ = ["Projector", "frames", "signs_seen"]
 
@@ -27,9 +28,7 @@ _PAPER = (236, 232, 220)
 
 def frames(edit: Edit) -> Iterator[NDArray[np.uint8]]:
     """All frames of a film: (height, width, 3) uint8 RGB."""
-    projector = Projector(edit)
-    for frame in range(edit.shots[-1].stop):
-        yield projector.frame(frame)
+    return map(Projector(edit).frame, range(edit.shots[-1].stop))
 
 
 def signs_seen(edit: Edit) -> list[tuple[float, float, str]]:
@@ -50,10 +49,9 @@ def signs_seen(edit: Edit) -> list[tuple[float, float, str]]:
 
 
 def _legible(edit: Edit, footage: Footage, shot: Shot, frame: int, sign: Box) -> bool:
-    left, top, right, bottom = _box(edit, footage, shot, frame)
-    if edit.format.picture[1] / (bottom - top) * _LETTERS < _LEGIBLE:
-        return False
-    return left <= sign[0] and top <= sign[1] and sign[2] <= right and sign[3] <= bottom
+    box = _box(edit, footage, shot, frame)
+    large = edit.format.picture[1] / (box[3] - box[1]) * _LETTERS >= _LEGIBLE
+    return large and inside(sign, box)
 
 
 def _runs(numbers: list[int]) -> list[tuple[int, int]]:
@@ -144,8 +142,6 @@ class Projector:
     def _card(self, text: str) -> Image.Image:
         width, height = self.edit.format.picture
         image = Image.new("RGB", (width, height))
-        font = ImageFont.load_default(
-            min(height / 6, 100 * 0.8 * width / ImageFont.load_default(100).getlength(text))
-        )
+        font = font_within(text, 0.8 * width, height / 6)
         ImageDraw.Draw(image).text((width / 2, height / 2), text, fill=_PAPER, font=font, anchor="mm")
         return image
