@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import isnan
 
 import numpy as np
 
-from moviola.datasets.building.consensus import LEVELS, Agreement, Examined, Rating, agreement, exam
+from moviola.datasets.building.consensus import LEVELS, Agreement, agreement, exam
 from moviola.judging.task import JudgingTask
 
 __all__ = ["Progress", "QueryProgress", "RaterProgress", "number_or_none", "progress_of"]
@@ -82,26 +81,20 @@ def progress_of(task: JudgingTask) -> Progress:
     )  # fmt: skip
     judged = Counter(answer.rater for answer in answers if answer.level is not None)
     passed = Counter(answer.rater for answer in answers if answer.level is None)
-    shared = _shared(outcome.ratings)
+    count = Counter(rating.pair_id for rating in outcome.ratings)
+    shared = [rating for rating in outcome.ratings if count[rating.pair_id] > 1]  # judged by several
     examined = exam(shared).raters if shared else {}
-    raters = tuple(_rater(name, judged[name], passed[name], examined.get(name)) for name in names)
+    raters = tuple(
+        RaterProgress(name, judged[name], passed[name], found.distance, number_or_none(found.kappa))
+        if (found := examined.get(name))
+        else RaterProgress(name, judged[name], passed[name], None, None)
+        for name in names
+    )
     # The task's own outcome: one rater's level may stand alone, which the rule for two does not know.
     histogram = np.bincount(np.array([*outcome.agreed.values()], np.int64), minlength=LEVELS)
     return Progress(queries, raters, replace(agreement(outcome.ratings), histogram=histogram))
 
 
-def _rater(name: str, judged: int, passed: int, found: Examined | None) -> RaterProgress:
-    if found is None:
-        return RaterProgress(name, judged, passed, None, None)
-    return RaterProgress(name, judged, passed, found.distance, number_or_none(found.kappa))
-
-
 def number_or_none(value: float) -> float | None:
     """A number for JSON, which has no NaN."""
     return None if isnan(value) else value
-
-
-def _shared(ratings: Sequence[Rating]) -> list[Rating]:
-    """The pairs that several raters judged."""
-    count = Counter(rating.pair_id for rating in ratings)
-    return [rating for rating in ratings if count[rating.pair_id] > 1]

@@ -7,7 +7,7 @@ hold or have judged are not given to a third as long as the two may agree.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -70,7 +70,7 @@ def outcome(pairs: Iterable[Pair], answers: Iterable[Answer], raters: int) -> Ou
     given = list(answers)
     levels, passed = _by_pair(given)
     ratings = [Rating(one.pair_id, one.rater, one.level) for one in given if one.level is not None]
-    complete = {pair for pair, known in levels.items() if known and not missing(known, raters)}
+    complete = {pair for pair, known in levels.items() if not missing(known, raters)}
     if raters == 1:
         agreed = {pair: levels[pair][0] for pair in complete}
     else:
@@ -84,16 +84,13 @@ def outcome(pairs: Iterable[Pair], answers: Iterable[Answer], raters: int) -> Ou
     return Outcome(agreed, {pair.pair_id: standing(pair.pair_id) for pair in pairs}, ratings)
 
 
-def _by_pair(answers: Iterable[Answer]) -> tuple[dict[str, list[int]], dict[str, int]]:
+def _by_pair(answers: Iterable[Answer]) -> tuple[dict[str, list[int]], Counter[str]]:
     """By pair id: its levels in the order of the answers, and the number of raters who skipped it."""
     levels: dict[str, list[int]] = defaultdict(list)
-    passed: dict[str, int] = defaultdict(int)
     for answer in answers:
-        if answer.level is None:
-            passed[answer.pair_id] += 1
-        else:
+        if answer.level is not None:
             levels[answer.pair_id].append(answer.level)
-    return levels, passed
+    return levels, Counter(answer.pair_id for answer in answers if answer.level is None)
 
 
 def due_pairs(pairs: Iterable[Pair], found: Outcome, *, last: int, threshold: float) -> list[Pair]:

@@ -30,8 +30,7 @@ class PublicReport:
     Attributes:
         title: the benchmark's.
         measures: values by name, see :mod:`moviola.measures.public`.
-        questions: number of questions.
-        videos: number of videos that they name.
+        questions, videos: number of questions, and of the videos that they name.
         missing: missing videos; questions about them count as not answered.
         unanswered: questions that a measured run lacks, by id; they count as not answered.
         refused: files that could not be indexed, with the reason.
@@ -106,8 +105,8 @@ def run_public(
             answers = answer_questions(
                 opened, questions, depth=benchmark.depth, corpus=benchmark.corpus, progress=answering
             )
-        if out is not None:
-            write_run(answers.run, out)
+    if out is not None:
+        write_run(answers.run, out)
     return PublicReport(
         questions.name,
         benchmark.measure(questions, answers),
@@ -123,10 +122,9 @@ def run_public(
 
 def _sureness(run: Path) -> dict[str, float]:
     """``pred_exist_score`` by question, of the rows of a run that have one."""
-    content = read_text(run)
-    if '"pred_exist_score"' not in content:
+    content, name = read_text(run), "pred_exist_score"
+    if f'"{name}"' not in content:
         return {}
-    name = "pred_exist_score"
     return {
         text(row, "qid", place): number(row[name], name, place, low=-math.inf)
         for place, row in listed_rows(run, content).objects()

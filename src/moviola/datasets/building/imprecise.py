@@ -8,7 +8,7 @@ passed rewrite is written to a journal at once, so that an interrupted run conti
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -133,18 +133,17 @@ def make_imprecise(
     _mend(journal)
     with journal.open("a", encoding="utf-8") as file:
         for temperature in temperatures:
-            for some in _batches(waiting, batch):
-                if in_a_row == _GIVE_UP:
+            for some in (waiting[first : first + batch] for first in range(0, len(waiting), batch)):
+                rewrites: list[str] = []
+                if in_a_row < _GIVE_UP:
+                    try:
+                        rewrites, in_a_row = rewriter(some, temperature), 0
+                    except EndpointFailure as error:
+                        trouble.append(str(error))
+                        in_a_row += 1
+                if not rewrites:
                     unanswered.extend(caption for caption in some if caption not in failed)
                     continue
-                try:
-                    rewrites = rewriter(some, temperature)
-                except EndpointFailure as error:
-                    unanswered.extend(caption for caption in some if caption not in failed)
-                    trouble.append(str(error))
-                    in_a_row += 1
-                    continue
-                in_a_row = 0
                 for judged in check.judge(some, rewrites):
                     if check.passes(judged):
                         done[judged.caption] = judged.rewrite
@@ -155,11 +154,6 @@ def make_imprecise(
                 file.flush()
             waiting = list(failed)
     return Outcome(done, tuple(failed.values()), tuple(unanswered), tuple(trouble))
-
-
-def _batches(captions: Sequence[str], size: int) -> Iterator[Sequence[str]]:
-    for first in range(0, len(captions), size):
-        yield captions[first : first + size]
 
 
 def _mend(journal: Path) -> None:

@@ -52,7 +52,7 @@ _IRREGULAR = {"is": "are", "was": "were", "has": "have", "does": "do", "goes": "
               "wasn't": "weren't", "doesn't": "don't", "hasn't": "haven't"}  # fmt: skip
 _COMMAS = frozenset((",", "and", "&", ", and", "/"))
 _ABBREVIATED = words("dr mr mrs ms prof")
-_TOKEN = re.compile(WORD.pattern + r"|\d+")
+_TOKEN = re.compile(f"({WORD.pattern}|\\d+)")
 _BETWEEN = words("both all then also just slowly quickly suddenly each")
 
 
@@ -106,16 +106,9 @@ def _noun_of(mention: _Mention) -> str:
 
 
 def _tokens(caption: str) -> list[_Token]:
-    tokens: list[_Token] = []
-    place = 0
-    for match in _TOKEN.finditer(caption):
-        if match.start() > place:
-            tokens.append(_Token(caption[place : match.start()], False))
-        tokens.append(_Token(match.group(), True))
-        place = match.end()
-    if place < len(caption):
-        tokens.append(_Token(caption[place:], False))
-    return tokens
+    """Words and what stands between them, by turns."""
+    parts = enumerate(_TOKEN.split(caption))
+    return [_Token(part, place % 2 == 1) for place, part in parts if part]
 
 
 def _opens(tokens: Sequence[_Token], place: int) -> bool:
@@ -271,7 +264,10 @@ def _groups(mentions: list[_Mention], tokens: Sequence[_Token], times: Counter[s
         runs.append([mention])
     groups: list[list[_Mention]] = []
     for run in runs:
-        closed = len(run) > 1 and "and" in _joined(tokens, run) and all(times[m.key] == 1 for m in run)
+        closed = len(run) > 1 and all(times[m.key] == 1 for m in run)
+        if closed:
+            between = "".join(t.text for t in tokens[run[-2].last + 1 : run[-1].first]).lower()
+            closed = "and" in between or "&" in between
         # "He talks to Stuart and Bernadette walks over": the last one begins a clause.
         if closed and not _is_subject(tokens, run[0].first) and _acts(tokens, run[-1]):
             groups.extend([run[:-1], run[-1:]] if len(run) > 2 else [[m] for m in run])
@@ -285,11 +281,6 @@ def _acts(tokens: Sequence[_Token], mention: _Mention) -> bool:
     after = tokens[mention.last + 2].text if mention.last + 2 < len(tokens) else ""
     spaced = mention.last + 1 < len(tokens) and tokens[mention.last + 1].text == " "
     return spaced and (after in ("is", "was", "has") or _plural_verb(after) != after)
-
-
-def _joined(tokens: Sequence[_Token], run: list[_Mention]) -> str:
-    between = "".join(t.text for t in tokens[run[-2].last + 1 : run[-1].first])
-    return between.lower().replace("&", "and")
 
 
 def _phrase(
@@ -306,31 +297,21 @@ def _phrase(
     mention = group[0]
     if before in _ROLES and not mention.title:
         cast.nouns.setdefault(mention.key, before)
-        _strip_space(text, mention.first)
+        text[mention.first - 1] = ""  # the blank after the role
         return owner
     words = cast.introduce(mention, total)
-    if (
-        before in _DETERMINERS
-        or before in _ADJECTIVES
-        or (before.endswith(("ing", "ed")) and _has_determiner(tokens, mention.first))
-    ):
+    described = before.endswith(("ing", "ed")) and (
+        mention.first >= 4 and tokens[mention.first - 4].text.lower() in _DETERMINERS
+    )
+    if described or before in _DETERMINERS | _ADJECTIVES:
         words = words.split()[-1]
     return words + owner
-
-
-def _strip_space(text: list[str], place: int) -> None:
-    if place and not text[place - 1].strip():
-        text[place - 1] = ""
 
 
 def _word_before(tokens: Sequence[_Token], place: int) -> str:
     if place < 2 or tokens[place - 1].text.strip() or not tokens[place - 2].word:
         return ""
     return tokens[place - 2].text.lower()
-
-
-def _has_determiner(tokens: Sequence[_Token], place: int) -> bool:
-    return place >= 4 and tokens[place - 4].text.lower() in _DETERMINERS
 
 
 def _is_subject(tokens: Sequence[_Token], first: int) -> bool:

@@ -84,8 +84,7 @@ def rewrite_captions(
         review: CSV with failures; entries filled in by people count.
         types: only moments of these types; all by default.
         endpoint: the chat model; without one the rules rewrite.
-        names: finder of remaining names, a key of
-            :data:`moviola.datasets.building.names_left.NAME_FINDERS`.
+        names: finder of remaining names, see :mod:`moviola.datasets.building.names_left`.
         threshold: minimum similarity of a caption and its rewrite.
         batch: captions per request.
 
@@ -95,8 +94,7 @@ def rewrite_captions(
         MissingDependency: the finder of names is not installed.
     """
     lexicon = learn_names(found.captions)
-    wanted = list(types)
-    if wanted:
+    if wanted := list(types):
         found = found.select(np.isin(found.types, wanted))
     decided = read_review(review) if review.exists() else {}
     outcome = make_imprecise(
@@ -164,11 +162,7 @@ def find_candidates(
 
 
 def find_relevant_pairs(
-    captions: Sequence[str],
-    encoder: TextEncoder,
-    *,
-    phi: str = "np-vp",
-    theta: float = 0.7,
+    captions: Sequence[str], encoder: TextEncoder, *, phi: str = "np-vp", theta: float = 0.7
 ) -> RelevantPairs:
     """Potentially relevant pairs of captions for training with +PR or +SL, see
     :mod:`moviola.datasets.building.relevant_pairs`.
@@ -183,8 +177,7 @@ def find_relevant_pairs(
         InvalidValue: an unknown ``phi``, or ``theta`` outside its range.
         MissingDependency: phrases are needed, and spaCy is not installed.
     """
-    nothing: list[list[Phrase]] = [[] for _ in captions]
-    phrases = nothing if phi == "sent" else chunker_with_spacy()(captions)
-    parts = parts_of(captions, phi, phrases)
+    phrases: list[list[Phrase]] = [[]] * len(captions)  # of whole sentences none is needed
+    parts = parts_of(captions, phi, phrases if phi == "sent" else chunker_with_spacy()(captions))
     found = relevant_pairs(embed(captions, encoder), embed(parts.texts, encoder), parts.offsets, theta)
     return replace(found, mark=mark_of(captions))

@@ -26,25 +26,10 @@ from moviola.datasets.readers.tvr_ranking import (
 from moviola.errors import InvalidValue
 
 __all__ = [
-    "QUERIES_OF",
-    "QUERY_KEYS",
-    "QUESTIONS",
-    "READERS",
-    "ranked_rows",
-    "read_activitynet",
-    "read_annotations",
-    "read_charades",
-    "read_didemo",
-    "read_query_keys",
-    "read_questions",
-    "read_qvhighlights",
-    "read_tacos",
-    "read_tvr",
-    "read_tvr_ranking",
-    "read_video_corpus",
-    "write_own_pairs",
-    "write_tvr",
-]
+    "QUERIES_OF", "QUERY_KEYS", "QUESTIONS", "READERS", "ranked_rows", "read_activitynet", "read_annotations",
+    "read_charades", "read_didemo", "read_query_keys", "read_questions", "read_qvhighlights", "read_tacos",
+    "read_tvr", "read_tvr_ranking", "read_video_corpus", "write_own_pairs", "write_tvr",
+]  # fmt: skip
 
 READERS: dict[str, Callable[[Path, Path | None], Annotations]] = {
     "tvr": read_tvr,
