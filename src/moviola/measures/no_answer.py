@@ -43,21 +43,12 @@ from moviola.measures.joined import Joined
 from moviola.measures.matching import FREE
 from moviola.measures.measure_names import Measure
 from moviola.measures.qrels_and_run import Flags, Floats, Integers
-from moviola.measures.trials import chunks, require_confidence, require_trials
+from moviola.measures.trials import chunks, require_draws
 
 __all__ = [
-    "accuracy",
-    "auroc",
-    "auroc_interval",
-    "auroc_of",
-    "generalized_iou",
-    "matched_iou",
-    "matched_iou_beyond",
-    "recall",
-    "refused_share",
-    "rejection_f1",
-    "rejection_f1_of",
-]
+    "accuracy", "auroc", "auroc_interval", "auroc_of", "generalized_iou", "matched_iou", "recall",
+    "refused_share", "rejection_f1", "rejection_f1_of",
+]  # fmt: skip
 
 OVERLAPS = tuple(round(0.5 + 0.05 * i, 2) for i in range(10))
 
@@ -66,14 +57,13 @@ OVERLAPS = tuple(round(0.5 + 0.05 * i, 2) for i in range(10))
 
 
 def auroc(answerable: ArrayLike, absent: ArrayLike) -> float:
-    """Area under the ROC curve: how often a query with an answer is surer than one without.
+    """Area under the ROC curve, in [0, 1]: how often a query with an answer is surer than one without.
+
+    Ties count half; .5 is chance.
 
     Args:
         answerable: (n,) how sure the system is of queries with an answer; higher is surer, -inf for nothing.
         absent: (m,) the same of queries without one.
-
-    Returns:
-        In [0, 1]; .5 is chance; ties count half.
 
     Raises:
         InvalidValue: one of both is empty or holds NaN.
@@ -91,22 +81,19 @@ def auroc_interval(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> tuple[float, float]:
-    """Percentile bootstrap interval of :func:`auroc`; queries with and without an answer are drawn apart.
+    """Percentile bootstrap interval of :func:`auroc`: its bounds.
+
+    Queries with and without an answer are drawn apart.
 
     Args:
         answerable, absent: see :func:`auroc`.
         trials: samples drawn, >= 1.
         confidence: in (0, 1).
-        seed: of the draws.
-
-    Returns:
-        Lower and upper bound, in [0, 1].
 
     Raises:
         InvalidValue: as in :func:`auroc`, or ``trials`` or ``confidence`` is out of range.
     """
-    require_trials(trials)
-    require_confidence(confidence)
+    require_draws(trials, confidence)
     sure, unsure = _scores(answerable, "with an answer"), _scores(absent, "without an answer")
     levels, other_levels = _histograms(sure, unsure)
     random = np.random.default_rng(seed)
@@ -120,14 +107,11 @@ def auroc_interval(
 
 
 def rejection_f1(refused: ArrayLike, absent: ArrayLike) -> float:
-    """F1 of refusals.
+    """F1 of refusals, in [0, 1].
 
     Args:
         refused: (n,) bool, the system refuses the query.
-        absent: (n,) bool, it has none.
-
-    Returns:
-        In [0, 1].
+        absent: (n,) bool, nothing answers it.
 
     Raises:
         InvalidValue: the lengths differ, or no query is without an answer.
@@ -148,8 +132,7 @@ def refused_share(answerable: ArrayLike, absent: ArrayLike, *, kept: float = 0.9
         kept: share of the queries with an answer that must not be refused, in (0, 1].
 
     Returns:
-        In [0, 1]: how many of ``absent`` lie below the highest level that at least ``kept`` of ``answerable``
-        reach.
+        share of ``absent`` below the highest level that at least ``kept`` of ``answerable`` reach.
 
     Raises:
         InvalidValue: as in :func:`auroc`, or ``kept`` is out of range.
@@ -175,11 +158,11 @@ def _scores(values: ArrayLike, what: str) -> Floats:
 def _histograms(sure: Floats, unsure: Floats) -> tuple[Floats, Floats]:
     """Counts of both at each level of score: (1, levels) each."""
     levels, place = np.unique(np.concatenate([sure, unsure]), return_inverse=True)
-    counts = [
+    first, second = (
         np.bincount(part, minlength=len(levels)).astype(np.float64)[None]
-        for part in (place[: len(sure)], place[len(sure) :])
-    ]
-    return counts[0], counts[1]
+        for part in np.split(place, [len(sure)])
+    )
+    return first, second
 
 
 def _areas(sure: Floats, unsure: Floats) -> Floats:
@@ -219,22 +202,16 @@ def recall(joined: Joined, measure: Measure, *, beyond: int = 0) -> Floats:
         taken = joined.taken(threshold, False)
         hit = (taken != FREE) & (joined.rank <= measure.k)
         hit[hit] = joined.relevance[taken[hit]] > 0
-        matches = np.bincount(joined.query[hit], minlength=joined.queries)
-        shares.append(_divided(np.maximum(0, matches - beyond), whole))
+        shares.append(_divided(np.maximum(0, joined.summed(joined.query[hit]) - beyond), whole))
     mean: Floats = np.mean(shares, axis=0)
     return mean
 
 
-def matched_iou(joined: Joined, measure: Measure) -> Floats:
-    """mIoU@k: IoU of the pairs that predictions and judged moments make."""
-    total, _, _ = _matched(joined, measure)
-    return _divided(total, _pairs_possible(joined, measure))
-
-
-def matched_iou_beyond(joined: Joined, measure: Measure) -> Floats:
-    """mIoU+@k: the same without the best pair."""
+def matched_iou(joined: Joined, measure: Measure, *, beyond: int = 0) -> Floats:
+    """mIoU@k: IoU of the pairs that predictions and judged moments make; mIoU+@k without the best one."""
     total, best, _ = _matched(joined, measure)
-    return _divided(total - best, _pairs_possible(joined, measure) - 1)
+    possible = np.minimum(np.minimum(joined.answered, measure.k), joined.relevant_truths)
+    return _divided(total - beyond * best, possible - beyond)
 
 
 def generalized_iou(joined: Joined, measure: Measure) -> Floats:
@@ -260,13 +237,7 @@ def _matched(joined: Joined, measure: Measure) -> tuple[Floats, Floats, Floats]:
     query, iou = joined.query[pairs.prediction[made]], pairs.iou[made]
     best = np.zeros(joined.queries)
     np.maximum.at(best, query, iou)
-    total = np.bincount(query, weights=iou, minlength=joined.queries).astype(np.float64, copy=False)
-    return total, best, np.bincount(query, minlength=joined.queries).astype(np.float64)
-
-
-def _pairs_possible(joined: Joined, measure: Measure) -> Floats:
-    predicted = np.minimum(joined.answered, measure.k)
-    return np.minimum(predicted, joined.relevant_truths).astype(np.float64)
+    return joined.summed(query, iou), best, joined.summed(query)
 
 
 def _divided(part: Floats | Integers, whole: Floats | Integers) -> Floats:

@@ -105,25 +105,13 @@ class Columns:
         values: list[float | int] = self.value.tolist()
         if self.field == "relevance":
             values = [int(value) if float(value).is_integer() else value for value in values]
+        columns = self.video.tolist(), self.start.tolist(), self.end.tolist(), values
         table = [
             {"video_id": self.video_ids[video], "start": start, "end": end, self.field: value}
-            for video, start, end, value in zip(
-                self.video.tolist(), self.start.tolist(), self.end.tolist(), values, strict=True
-            )
+            for video, start, end, value in zip(*columns, strict=True)
         ]
         bounds = self.offsets.tolist()
         return {name: table[bounds[i] : bounds[i + 1]] for i, name in enumerate(self.query_ids)}
-
-    def where(self, row: int) -> str:
-        """Name of a row in messages: its query and its place in it."""
-        query = int(np.searchsorted(self.offsets, row, side="right")) - 1
-        return f"query {self.query_ids[query]}, moment {row - int(self.offsets[query]) + 1}"
-
-    def _check(self, zero_length: bool) -> None:
-        problem = fault(self.field, self.start, self.end, self.value, zero_length=zero_length)
-        if problem is not None:
-            row, complaint = problem
-            raise InvalidValue(f"{self.where(row)}: {complaint}")
 
     @classmethod
     def from_columns(
@@ -143,8 +131,7 @@ class Columns:
         Args:
             query: (n,) query ids, text or whole numbers.
             video: (n,) video ids.
-            start: (n,) seconds.
-            end: (n,) seconds.
+            start, end: (n,) seconds.
             value: (n,) relevance or score.
             queries: all queries in their order, when some have no moment; else those of ``query``.
             zero_length: accept ``end == start``, as the published evaluators do; such a moment overlaps
@@ -175,10 +162,14 @@ class Columns:
                 f"columns of {', '.join(map(str, lengths))} rows: give one row per moment in each"
             )
         order = np.argsort(codes, kind="stable")
-        offsets = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=len(code)))]).astype(np.int64)
+        offsets = np.cumsum(np.bincount(codes + 1, minlength=len(code) + 1))
         columns = (video_codes[order], starts[order], ends[order], values[order])
         made = cls(tuple(code), offsets, tuple(video_code), *columns)
-        made._check(zero_length)
+        problem = fault(cls.field, made.start, made.end, made.value, zero_length=zero_length)
+        if problem is not None:
+            row, complaint = problem
+            name = made.query_ids[made.query[row]]
+            raise InvalidValue(f"query {name}, moment {made.rank[row]}: {complaint}")
         return made if ranked else made._ranked()
 
     def _ranked(self: _T) -> _T:
@@ -200,25 +191,21 @@ class Columns:
             InvalidValue: a field is missing or not a number, a number is not finite, ``end <= start``, or two
                 keys are the same query (``7`` and ``"7"``); with the query and the moment named.
         """
-        names: list[str] = []
-        query: list[str] = []
-        table: list[tuple[str, float, float, float]] = []
-        for key, moments in rows.items():
-            name = query_name(key)
-            names.append(name)
+        names = [query_name(key) for key in rows]
+        table: list[tuple[str, str, float, float, float]] = []
+        for name, moments in zip(names, rows.values(), strict=True):
             for position, moment in enumerate(moments, start=1):
                 try:
-                    table.append(_row(moment, cls.field))
-                except (KeyError, TypeError, ValueError) as error:
-                    raise InvalidValue(f"query {name}, moment {position}: {_complaint(error)}") from None
-                query.append(name)
+                    table.append((name, *_row(moment, cls.field)))
+                except (KeyError, TypeError) as error:
+                    missing = f"the field {error.args[0]!r} is missing"
+                    complaint = missing if isinstance(error, KeyError) else error
+                    raise InvalidValue(f"query {name}, moment {position}: {complaint}") from None
         if len(set(names)) != len(names):
             twice = next(name for i, name in enumerate(names) if name in names[:i])
             raise InvalidValue(f"query {twice}: given twice")
-        video, start, end, value = zip(*table, strict=True) if table else ((), (), (), ())
-        return cls.from_columns(
-            query, video, start, end, value, queries=names, zero_length=zero_length, ranked=ranked
-        )
+        columns = zip(*table, strict=True) if table else [()] * 5
+        return cls.from_columns(*columns, queries=names, zero_length=zero_length, ranked=ranked)
 
 
 def _codes(values: list[Any], code: Mapping[Any, int]) -> Integers:
@@ -239,10 +226,6 @@ def _row(moment: Mapping[str, Any], field: str) -> tuple[str, float, float, floa
         except OverflowError:
             raise TypeError(f"{name} is {number!r}; it is too large") from None
     return (str(video), *numbers)  # type: ignore[return-value]
-
-
-def _complaint(error: Exception) -> str:
-    return f"the field {error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
 
 
 @dataclass(frozen=True, eq=False)

@@ -77,12 +77,14 @@ def tvr_recall(
         hits = _hits(task, submission, truth, overlaps, max(tops))
         figures[task] = _percent(hits, tops, np.ones(len(truth), np.bool_))
         if names:
-            split: dict[str, Any] = {}
-            for name in names:
-                part = _percent(hits, tops, kinds == name)
-                split.update({f"{name}-{key}": value for key, value in part.items()})
+            split: dict[str, Any] = {
+                f"{name}-{key}": value
+                for name in names
+                for key, value in _percent(hits, tops, kinds == name).items()
+            }
+            shares = (round(100 * float(np.mean(kinds == name)), 2) for name in names)
             split["desc_type_ratio"] = " ".join(
-                f"{name} {round(100 * float(np.mean(kinds == name)), 2)}" for name in names
+                f"{name} {part}" for name, part in zip(names, shares, strict=True)
             )
             figures[f"{task}_by_type"] = split
     return figures
@@ -102,9 +104,7 @@ def _hits(
     hits = {key: np.zeros((len(truth), depth), np.bool_) for key in keys}
     for i, annotation in enumerate(truth):
         wanted, stamps = _annotation(i, annotation, videos)
-        rows = answers.get(query_name(annotation["desc_id"]))
-        if rows is None or not len(rows):
-            continue
+        rows = answers.get(query_name(annotation["desc_id"]), np.zeros((0, 3)))
         right = rows[:, 0] == wanted
         if task == "SVMR":
             rows, right = rows[right], right[right]
@@ -242,11 +242,8 @@ def unmatched_queries(
         queries of the submission that are not annotated, which do not count.
     """
     judged = dict.fromkeys(query_name(row["desc_id"]) for row in truth)
-    answered = [
-        dict.fromkeys(query_name(entry["desc_id"]) for entry in submission[task])
-        for task in TASKS
-        if task in submission
-    ]
+    tasks = [submission[task] for task in TASKS if task in submission]
+    answered = [dict.fromkeys(query_name(entry["desc_id"]) for entry in entries) for entries in tasks]
     missing = (name for name in judged if any(name not in names for names in answered))
     extra = dict.fromkeys(name for names in answered for name in names if name not in judged)
     return tuple(missing), tuple(extra)
@@ -255,11 +252,8 @@ def unmatched_queries(
 def submission_of(run: Run, task: str, videos: Iterable[str] = ()) -> dict[str, Any]:
     """A run as a submission of one task; its ``video2idx`` has the run's videos, and these besides."""
     codes = {name: place for place, name in enumerate(dict.fromkeys([*run.video_ids, *videos]))}
-    entries = [
-        {
-            "desc_id": query_number(query),
-            "predictions": [[codes[m["video_id"]], m["start"], m["end"], m["score"]] for m in rows],
-        }
-        for query, rows in run.rows().items()
-    ]
+    entries = []
+    for query, rows in run.rows().items():
+        predictions = [[codes[m["video_id"]], m["start"], m["end"], m["score"]] for m in rows]
+        entries.append({"desc_id": query_number(query), "predictions": predictions})
     return {"video2idx": codes, task: entries}
