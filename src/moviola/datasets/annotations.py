@@ -76,6 +76,15 @@ class Annotations:
             video = self.videos[int(self.video[int(np.argmax(unknown))])]
             raise InvalidValue(f"{video}: its duration is unknown; give the file of durations (--durations)")
 
+    def pair(self, place: int) -> dict[str, Any]:
+        """A moment as TVR-Ranking's pair files have it."""
+        video = int(self.video[place])
+        return {
+            "pair_id": self.moment_ids[place], "video_name": self.videos[video],
+            "timestamp": [float(self.start[place]), float(self.end[place])],
+            "duration": float(self.durations[video]), "caption": self.captions[place],
+        }  # fmt: skip
+
     def select(self, keep: NDArray[np.bool_]) -> Annotations:
         """Only some moments, (m,) bool; all videos stay."""
         columns = {name: getattr(self, name)[keep] for name in ("video", "start", "end")}

@@ -106,12 +106,8 @@ def training_entries(pairs: list[Pair], agreed: Mapping[str, int], level: int) -
     """Judged relevant moments as TVR-Ranking's training pairs, which ``moviola train`` reads.
 
     In the paper, ``similarity`` stands for relevance without a judgement, and weighs the pair in the loss;
-    here it is the judged level divided by the highest. The most relevant moments come first.
-
-    Args:
-        pairs: of the training queries.
-        agreed: levels by pair id.
-        level: minimum level, 1 to 4.
+    here it is the judged level divided by the highest. The most relevant moments come first. ``agreed`` holds
+    levels by pair id, ``level`` is the least one, 1 to 4.
     """
     relevant = [pair for pair in pairs if agreed.get(pair.pair_id, 0) >= level]
     queries: dict[str, dict[str, Any]] = {
@@ -119,11 +115,8 @@ def training_entries(pairs: list[Pair], agreed: Mapping[str, int], level: int) -
         for pair in pairs
     }
     for pair in sorted(relevant, key=lambda pair: (-agreed[pair.pair_id], pair.rank)):
-        queries[pair.query_id]["relevant_moment"].append({
-            "pair_id": pair.pair_id, "video_name": pair.video_name, "timestamp": [pair.start, pair.end],
-            "duration": pair.duration, "caption": pair.caption,
-            "similarity": agreed[pair.pair_id] / (LEVELS - 1),
-        })  # fmt: skip
+        moment = pair.moment() | {"similarity": agreed[pair.pair_id] / (LEVELS - 1)}
+        queries[pair.query_id]["relevant_moment"].append(moment)
     return [entry for entry in queries.values() if entry["relevant_moment"]]
 
 
@@ -136,8 +129,6 @@ def export_splits(
     :func:`training_entries`.
 
     Args:
-        task: with judged moments.
-        folder: folder for the files.
         val, test: number of queries, drawn at random, kept for each, >= 0; the others are for training.
         level: minimum level of a training moment, 1 to 4.
         seed: of the draw.
@@ -146,7 +137,7 @@ def export_splits(
         by split, its numbers of queries and moments.
 
     Raises:
-        InvalidValue: ``level`` out of range, or no query with such a moment is left for training.
+        InvalidValue: a number out of range, or no query with such a moment is left for training.
     """
     if not 1 <= level < LEVELS:
         raise InvalidValue(f"level {level}: give 1 to {LEVELS - 1}; moments of level 0 are no answers")

@@ -16,10 +16,7 @@ __all__ = ["Progress", "QueryProgress", "RaterProgress", "number_or_none", "prog
 
 @dataclass(frozen=True, slots=True)
 class QueryProgress:
-    """State of one query's due moments.
-
-    ``answers`` counts the moments with an agreed level of 1 or above.
-    """
+    """State of one query's due moments; ``answers`` counts those with an agreed level of 1 or above."""
 
     query_id: str
     query: str
@@ -33,12 +30,10 @@ class QueryProgress:
 
 @dataclass(frozen=True, slots=True)
 class RaterProgress:
-    """State of one rater: moments judged and skipped; and agreement with the others, as in a qualification
-    exam.
+    """State of one rater: moments judged and skipped; and agreement with the others.
 
-    ``distance`` is the mean distance from the median level, ``kappa`` the mean Cohen's kappa with each other
-    rater (:class:`~moviola.datasets.building.consensus.Examined`); both None without shared moments,
-    ``kappa`` also where chance alone explains all.
+    As in a qualification exam (:class:`~moviola.datasets.building.consensus.Examined`); ``distance`` and
+    ``kappa`` are None without shared moments, ``kappa`` also where chance alone explains all.
     """
 
     name: str

@@ -33,13 +33,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of all answers.
-
-    Attributes:
-        agreed: levels of the pairs that are agreed on.
-        standing: state of each pair.
-        ratings: all of them, in the order of the answers.
-    """
+    """The outcome: agreed levels and the state of each pair by its id, and all ratings in their order."""
 
     agreed: Mapping[str, int]
     standing: Mapping[str, Standing]
@@ -47,14 +41,10 @@ class Outcome:
 
 
 def missing(levels: Sequence[int], raters: int) -> int:
-    """Number of ratings that a moment still needs.
+    """Number of ratings that a moment still needs; ``raters`` is 2, or 4 from the beginning, or 1 alone.
 
     >>> missing([], 2), missing([3], 2), missing([3, 4], 2), missing([1, 4], 2), missing([1, 4, 2, 2], 2)
     (2, 1, 0, 2, 0)
-
-    Args:
-        levels: its ratings, at most four.
-        raters: raters per moment: 2, or 4 from the beginning, or 1 without agreement.
     """
     if raters == 1 or len(levels) < raters:
         return raters - len(levels)
@@ -96,10 +86,7 @@ def _by_pair(answers: Iterable[Answer]) -> tuple[dict[str, list[int]], Counter[s
 def due_pairs(pairs: Iterable[Pair], found: Outcome, *, last: int, threshold: float) -> list[Pair]:
     """First batches, and second ones of queries whose first one is complete and ends with relevant moments.
 
-    Args:
-        pairs: all pairs of the task.
-        found: outcome of the answers.
-        last, threshold: see :func:`~moviola.datasets.building.pseudo.needs_second_batch`.
+    ``last`` and ``threshold`` as in :func:`~moviola.datasets.building.pseudo.needs_second_batch`.
     """
     pairs = list(pairs)
     first = [pair for pair in pairs if pair.batch == 1]
@@ -131,9 +118,6 @@ def next_batch(
         due: pairs that may be judged now.
         answers: all so far.
         held: by pair id, other raters who hold it and have not answered.
-        rater: the rater.
-        raters: see :func:`missing`.
-        seed: of the order.
     """
     given = list(answers)
     levels, passed = _by_pair(given)

@@ -58,8 +58,8 @@ class TaskSettings:
         raters: raters per moment: 2 (the paper; four if the two differ), 4 from the beginning, or 1 for one
             person alone, without agreement.
         seed: of the order of queries and moments.
-        last, threshold: a second batch is due if the last moments of the first, ``last`` of them, have this
-            mean level; see :func:`~moviola.datasets.building.pseudo.needs_second_batch`.
+        last, threshold: when a second batch is due; see
+            :func:`~moviola.datasets.building.pseudo.needs_second_batch`.
 
     Raises:
         InvalidValue: a number outside its range.
@@ -104,15 +104,9 @@ class Batch:
 
 
 class JudgingTask(Database):
-    """An existing judging task; safe for threads, and for several processes at once.
+    """An existing judging task, its settings and all its pairs; safe for threads and for several processes.
 
-    Args:
-        path: the file.
-        clock: rising seconds, to measure how long a batch has been held.
-
-    Attributes:
-        settings: its settings.
-        pairs: all pairs of the task.
+    ``clock`` gives rising seconds, to measure how long a batch has been held.
 
     Raises:
         NotFound: no such file.
@@ -176,8 +170,6 @@ class JudgingTask(Database):
         raters, seed, last = (int(values[name]) for name in ("raters", "seed", "last"))
         return TaskSettings(raters, seed, last, float(values["threshold"]))
 
-    # -- state ---------------------------------------------------------------------------------------------
-
     def answers(self) -> list[Answer]:
         """All answers, in the order in which each was first given."""
         rows = self._rows("SELECT pair_id, rater, level FROM answers ORDER BY number")
@@ -195,8 +187,6 @@ class JudgingTask(Database):
     def raters(self) -> list[str]:
         """Names of the raters signed in, sorted."""
         return [name for (name,) in self._rows("SELECT name FROM raters ORDER BY folded")]
-
-    # -- judging -------------------------------------------------------------------------------------------
 
     def sign_in(self, name: str) -> str:
         """A rater's name as the task knows it; ``anna`` is ``Anna`` if that name signed in before.

@@ -22,12 +22,10 @@ class Joined:
 
     Attributes:
         queries: number of judged queries.
-        run_rows: (predictions,) int64, row of the run that each prediction is.
-        query: (predictions,) int64, judged query of each prediction.
+        run_rows, truth_rows: (n,) int64, row of the run, or of the judgements, that each of them is.
+        query, truth_query: (n,) int64, judged query of each prediction and truth.
         rank: (predictions,) int64, from 1 to the depth read.
-        truth_rows: (truths,) int64, row of the judgements that each truth is.
-        truth_query: (truths,) int64; within a query the truths stand by falling relevance, stably.
-        relevance: (truths,) float64.
+        relevance: (truths,) float64; within a query falling, stably.
         pairs: overlapping predictions and truths, as :func:`match` takes them.
         relevant_truths: (queries,) int64, judged moments of relevance > 0.
         answered: (queries,) int64, moments of the whole run, beyond the depth too.

@@ -21,10 +21,9 @@ class Family:
     """Parts of a measure's name beside its family, and the queries that it counts.
 
     Attributes:
-        depth: it reads the first k ranks, and its name contains k.
+        depth: it reads the first k ranks.
         overlap: its name contains an IoU; ``None``: it may.
         level: its name may contain the highest score at which a query is refused.
-        queries: the judged queries that it counts.
     """
 
     depth: bool = True

@@ -2,11 +2,10 @@
 
 Conventions
     A judged query has no answer when none of its moments has a relevance > 0: its list is empty, or holds
-    moments of relevance 0 only, which row formats need (a query without a row is not there). A query is as
-    sure of its answer as the highest score in its whole list, whatever the depth; a list without a moment is
-    less sure than any score. It is refused when its list holds no moment, or with ``score<=τ`` in the name
-    when no moment scores above τ. A judged query that is missing from the run is refused: it answers nothing.
-    All judged queries count, but for a preset that leaves missing ones out.
+    moments of relevance 0 only, which row formats need. A query is as sure of its answer as the highest score
+    in its whole list, whatever the depth; without a moment it is less sure than any score. It is refused when
+    it is missing from the run, when its list holds no moment, or with ``score<=τ`` in the name when no moment
+    scores above τ. All judged queries count, but for a preset that leaves missing ones out.
 
     G is the set of relevant moments of a query, P its first k predictions, those of other videos included.
     Matching is greedy by rank: each prediction takes the free moment of its video with the highest IoU, if
@@ -23,8 +22,8 @@ Measures
     ``mIoU+@k``: the same without the best match, of queries with several. [1]
     ``G-mIoU@k``: of all queries; without answer and refused 1, one of both 0, else the sum of the matches'
     IoU / (|P| + |G| - |matches|). [1]
-    :func:`refused_share`: specificity at a sensitivity, refused queries without an answer where a share of
-    those with one is kept. :func:`auroc_interval`: how far the choice of queries moves AUROC.
+    :func:`refused_share`: specificity at a sensitivity. :func:`auroc_interval`: how far the choice of queries
+    moves AUROC.
 
 References
     [1] "Retrieving Any Relevant Moments: Benchmark and Models for Generalized Moment Retrieval", 2026, and
@@ -51,9 +50,6 @@ __all__ = [
 ]  # fmt: skip
 
 OVERLAPS = tuple(round(0.5 + 0.05 * i, 2) for i in range(10))
-
-
-# ---- on scores of queries ----------------------------------------------------------------------------------
 
 
 def auroc(answerable: ArrayLike, absent: ArrayLike) -> float:
@@ -170,9 +166,6 @@ def _areas(sure: Floats, unsure: Floats) -> Floats:
     below = np.cumsum(unsure, axis=1) - unsure / 2
     areas: Floats = (sure * below).sum(axis=1) / (sure.sum(axis=1) * unsure.sum(axis=1))
     return areas
-
-
-# ---- on a run beside judgements ----------------------------------------------------------------------------
 
 
 def auroc_of(joined: Joined, measure: Measure) -> float:

@@ -71,8 +71,7 @@ class Columns:
         offsets: (queries + 1,) int64, rising from 0 to the number of moments.
         video_ids: the video vocabulary.
         video: (moments,) int64, index into ``video_ids``.
-        start: (moments,) float64, seconds, finite.
-        end: (moments,) float64, seconds, finite, ``end > start``.
+        start, end: (moments,) float64, seconds, finite, ``end > start``.
         value: (moments,) float64, finite; the relevance of a judgement or the score of a prediction.
     """
 
@@ -134,8 +133,7 @@ class Columns:
             start, end: (n,) seconds.
             value: (n,) relevance or score.
             queries: all queries in their order, when some have no moment; else those of ``query``.
-            zero_length: accept ``end == start``, as the published evaluators do; such a moment overlaps
-                nothing.
+            zero_length: accept ``end == start``, as the published evaluators do; it overlaps nothing.
             ranked: the rows of a query are in order of rank already; else a run is ranked by falling score,
                 equal scores in the order given. Judgements keep their order.
 
@@ -183,13 +181,11 @@ class Columns:
         zero_length: bool = False,
         ranked: bool = False,
     ) -> _T:
-        """From the plain form ``{query_id: [{video_id, start, end, relevance or score}]}``.
-
-        It is what :meth:`rows` gives and what a JSON file holds (:mod:`moviola.measures.input_formats`).
+        """From the plain form ``{query_id: [{video_id, start, end, relevance or score}]}`` of :meth:`rows`.
 
         Raises:
-            InvalidValue: a field is missing or not a number, a number is not finite, ``end <= start``, or two
-                keys are the same query (``7`` and ``"7"``); with the query and the moment named.
+            InvalidValue: as in :meth:`from_columns`, a field is missing or no number, or two keys are the
+                same query (``7`` and ``"7"``); with the query and the moment named.
         """
         names = [query_name(key) for key in rows]
         table: list[tuple[str, str, float, float, float]] = []
@@ -230,10 +226,9 @@ def _row(moment: Mapping[str, Any], field: str) -> tuple[str, float, float, floa
 
 @dataclass(frozen=True, eq=False)
 class Qrels(Columns):
-    """Graded judgements: for each query the moments that answer it, with ``relevance >= 0`` (0: judged, no
-    answer).
+    """Graded judgements: for each query the moments that answer it (:class:`Columns`).
 
-    Attributes as in :class:`Columns`; ``value`` is the relevance.
+    ``value`` is the relevance, >= 0; 0: judged, no answer.
     """
 
     field = "relevance"
@@ -246,10 +241,9 @@ class Qrels(Columns):
 
 @dataclass(frozen=True, eq=False)
 class Run(Columns):
-    """A system's answers: for each query its moments in order of rank.
+    """A system's answers: for each query its moments in order of rank (:class:`Columns`).
 
-    Attributes as in :class:`Columns`; ``value`` is the score, higher is better; the order of rows is the
-    ranking.
+    ``value`` is the score, higher is better; the order of rows is the ranking.
     """
 
     field = "score"

@@ -115,15 +115,12 @@ def _moments(answers: Mapping[str, Floats], windows: Mapping[str, Floats]) -> di
 
 
 def average_precision(iou: Floats, score: Floats, overlaps: Sequence[float] = OVERLAPS) -> Floats:
-    """Interpolated average precision of one query at several thresholds.
+    """Interpolated average precision of one query, (thresholds,) float64 in [0, 1].
 
     Args:
         iou: (predictions, truths) IoU.
         score: (predictions,), higher is better; equal scores in the order given.
         overlaps: thresholds.
-
-    Returns:
-        (thresholds,) float64 in [0, 1].
     """
     iou = iou[np.argsort(-score, kind="stable")]
     count, truths = iou.shape

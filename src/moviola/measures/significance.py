@@ -59,8 +59,7 @@ def compare(
     """Compare two systems, both evaluated on the same judgements with the same preset.
 
     Args:
-        first: results of the baseline.
-        second: results of the other system.
+        first, second: results of the baseline and of the other system.
         measure: a name in both.
         trials: permutations and bootstrap samples drawn, >= 1.
         confidence: of the interval, in (0, 1).
@@ -88,15 +87,10 @@ def compare(
 def permutation_test(gains: Floats, *, trials: int = 10_000, seed: int = 0) -> float:
     """Two-sided paired permutation test: how often random signs give a mean as far from 0.
 
-    Exact when all signs are no more than ``trials``, else (hits + 1) / (trials + 1). scipy's
+    Exact when all signs are no more than ``trials`` (>= 1), else (hits + 1) / (trials + 1). scipy's
     ``permutation_test`` gives the same, thirty times slower.
 
-    Args:
-        gains: (queries,) differences; zeros do not matter.
-        trials: sign patterns drawn, >= 1.
-
-    Returns:
-        The p value in (0, 1]; 1 when no query differs.
+    Returns the p value of (queries,) differences in (0, 1]; 1 when none differs from 0.
     """
     require_draws(trials)
     gains = gains[gains != 0]

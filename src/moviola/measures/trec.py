@@ -26,11 +26,9 @@ __all__ = ["Matched", "documents", "match_documents", "moment_of", "strict_score
 
 @dataclass(frozen=True, eq=False)
 class Matched:
-    """A run after matching, for standard tools.
+    """A run after matching: ``{query: {document: whole grade}}`` and ``{query: {document: score}}``.
 
-    Attributes:
-        qrels: ``{query: {document: grade}}``, whole grades.
-        run: ``{query: {document: score}}``, scores fall strictly with the rank.
+    Scores fall strictly with the rank.
     """
 
     qrels: dict[str, dict[str, int]]
@@ -78,11 +76,9 @@ def strict_scores(run: Run) -> Floats:
 def match_documents(run: Run, qrels: Qrels, overlap: float, *, strict: bool = False) -> Matched:
     """The matched form of a run at an IoU threshold: standard measures on it are measures of moments.
 
-    ``qrels`` and ``run`` of the result are what ``ir_measures`` and ``pytrec_eval`` take, for instance
-    ``ir_measures.calc_aggregate([ir_measures.RR], matched.qrels, matched.run)``.
-
-    Moments of relevance 0 neither take part nor appear. Queries without judgements are left out of the run;
-    judged queries without an answer stay in the judgements, as tools then count them.
+    ``ir_measures`` and ``pytrec_eval`` take the result, for instance
+    ``ir_measures.calc_aggregate([ir_measures.RR], matched.qrels, matched.run)``. Moments of relevance 0 and
+    queries without judgements are left out; judged queries without an answer stay, as tools count them.
 
     Raises:
         InvalidValue: a relevance is no whole number, which TREC's files cannot hold.

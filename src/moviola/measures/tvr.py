@@ -51,7 +51,7 @@ def tvr_recall(
         truth: annotations with ``desc_id``, ``vid_name``, ``ts`` (``[start, end]``, or several of them) and
             maybe ``type``.
         overlaps: thresholds on the IoU.
-        tops: depths; no more than the largest is read.
+        tops: depths.
 
     Returns:
         By task ``{"0.5-r1": 12.2, …}`` (VR: ``{"r1": …}``), and where annotations have a type, under
@@ -214,7 +214,7 @@ def read_tvr_files(
     Args:
         run: a TVR submission, or a run in any other form that :func:`moviola.measures.read_run` reads.
         truth: annotations in TVR's form; `moviola dataset convert` writes those of other sets so.
-        task: the task of such a run: VCMR, SVMR or VR. A submission names it itself.
+        task: VCMR, SVMR or VR, of a run that does not name it.
 
     Raises:
         InvalidValue: an unknown task.
@@ -235,11 +235,9 @@ def read_tvr_files(
 def unmatched_queries(
     submission: Mapping[str, Any], truth: Sequence[Mapping[str, Any]]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Ids of what stands in one alone of what :func:`tvr_recall` takes.
+    """Ids of annotated queries without an entry in some task, and of queries that are not annotated.
 
-    Returns:
-        annotated queries without an entry in some task of the submission, which count as wrong there, and
-        queries of the submission that are not annotated, which do not count.
+    The former count as wrong in :func:`tvr_recall`, the latter not at all.
     """
     judged = dict.fromkeys(query_name(row["desc_id"]) for row in truth)
     tasks = [submission[task] for task in TASKS if task in submission]

@@ -45,8 +45,6 @@ def answer_questions(
     A video of the benchmark is matched by its file name in the library, without folder and suffix.
 
     Args:
-        library: with the videos.
-        questions: of a benchmark.
         depth: moments of each answer.
         corpus: search all videos of the benchmark, one moment of each; else the one that the question names.
         progress: called with the number of finished questions.

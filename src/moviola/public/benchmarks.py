@@ -15,12 +15,9 @@ __all__ = ["BENCHMARKS", "PublicBenchmark", "measure_answers"]
 
 @dataclass(frozen=True, slots=True)
 class PublicBenchmark:
-    """A benchmark.
+    """A benchmark: moments per answer, and its measure of all questions with their answers.
 
-    Attributes:
-        depth: moments per answer.
-        measure: computed from all questions with their answers.
-        corpus: whether questions go to all videos, not to the one that they name.
+    ``corpus``: questions go to all videos, not to the one that they name.
     """
 
     depth: int
@@ -89,11 +86,7 @@ def measure_answers(name: str, questions: Questions, answers: Answers) -> dict[s
 
 
 def benchmark_of(name: str) -> PublicBenchmark:
-    """A line of :data:`BENCHMARKS`.
-
-    Raises:
-        InvalidValue: an unknown name.
-    """
+    """A line of :data:`BENCHMARKS`; :class:`InvalidValue` for an unknown name."""
     if name not in BENCHMARKS:
         raise InvalidValue(f"benchmark {name!r}: unknown; choose {', '.join(BENCHMARKS)}")
     return BENCHMARKS[name]

@@ -28,14 +28,13 @@ class PublicReport:
     """The result of a benchmark.
 
     Attributes:
-        title: the benchmark's.
         measures: values by name, see :mod:`moviola.measures.public`.
         questions, videos: number of questions, and of the videos that they name.
         missing: missing videos; questions about them count as not answered.
         unanswered: questions that a measured run lacks, by id; they count as not answered.
         refused: files that could not be indexed, with the reason.
         encoder: of the library; empty for a measured run.
-        groups: questions by part of the benchmark.
+        groups: number of questions by part of the benchmark.
     """
 
     title: str
@@ -78,8 +77,7 @@ def run_public(
         answering: called with the number of finished questions.
 
     Raises:
-        InvalidValue: an unknown name, both or neither of ``videos`` and ``run``, or no form has the suffix of
-            ``out``.
+        InvalidValue: an unknown name, both or neither of ``videos`` and ``run``, or ``out`` of no form.
         NotFound, DataError: a file is missing or damaged, or none of the videos is there.
         LibraryError, MediaError, MissingModel: see :meth:`moviola.search.Library.index` and ``search``.
     """
@@ -108,16 +106,10 @@ def run_public(
     if out is not None:
         write_run(answers.run, out)
     return PublicReport(
-        questions.name,
-        benchmark.measure(questions, answers),
-        len(questions),
-        len(questions.videos),
-        answers.missing,
-        unanswered,
-        refused,
-        used,
-        dict(Counter(row.group for row in questions if row.group)),
-    )
+        questions.name, benchmark.measure(questions, answers), len(questions), len(questions.videos),
+        answers.missing, unanswered, refused, used,
+        groups=dict(Counter(row.group for row in questions if row.group)),
+    )  # fmt: skip
 
 
 def _sureness(run: Path) -> dict[str, float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
+from typing import Any
 
 from moviola.datasets.building.candidate_pairs import Pair
 from moviola.datasets.building.consensus import LEVELS, Rating
@@ -50,19 +51,15 @@ def read_pairs(path: Path) -> list[Pair]:
 
 def write_judgements(pairs: Iterable[Pair], agreed: Mapping[str, int], path: Path) -> int:
     """A TVR-Ranking pair file with the relevance of agreed pairs; returns how many there are."""
-    entries: dict[str, dict[str, object]] = {}
-    judged: dict[str, list[dict[str, object]]] = {}
-    for pair in pairs:
-        if pair.pair_id in agreed:
-            entries.setdefault(pair.query_id, {"query_id": pair.query_id, "query": pair.query})
-            judged.setdefault(pair.query_id, []).append({
-                "pair_id": pair.pair_id, "video_name": pair.video_name, "timestamp": [pair.start, pair.end],
-                "duration": pair.duration, "caption": pair.caption, "similarity": pair.similarity,
-                "relevance": agreed[pair.pair_id],
-            })  # fmt: skip
-    content = [{**entry, "relevant_moment": judged[query]} for query, entry in entries.items()]
-    write_json(path, content)
-    return sum(map(len, judged.values()))
+    judged = [pair for pair in pairs if pair.pair_id in agreed]
+    entries: dict[str, dict[str, Any]] = {}
+    for pair in judged:
+        entry = {"query_id": pair.query_id, "query": pair.query, "relevant_moment": []}
+        entries.setdefault(pair.query_id, entry)["relevant_moment"].append(
+            pair.moment() | {"similarity": pair.similarity, "relevance": agreed[pair.pair_id]}
+        )
+    write_json(path, list(entries.values()))
+    return len(judged)
 
 
 def write_ratings(ratings: Iterable[Rating], path: Path) -> None:

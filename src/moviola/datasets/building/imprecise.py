@@ -110,9 +110,8 @@ def make_imprecise(
     """Rewrite captions, each text once.
 
     Args:
-        captions: as annotated; identical ones are rewritten once.
+        captions: as annotated.
         rewriter: :func:`by_rules` or :meth:`moviola.datasets.building.chat.ChatEndpoint.rewrite`.
-        check: what a rewrite must pass.
         journal: JSON lines; captions in it are not rewritten again, new ones are appended.
         reviewed: rewrites by reviewers, accepted unchanged.
         temperatures: tried in order for failures.

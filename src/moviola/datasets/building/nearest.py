@@ -19,13 +19,11 @@ def nearest(
     every machine, and keep their order.
 
     Args:
-        queries: (q, d) float32, L2-normalised.
-        captions: (c, d) float32, L2-normalised.
+        queries, captions: (q, d) and (c, d) float32, L2-normalised.
         top: maximum number of captions, >= 1.
 
     Returns:
-        positions (q, t) int64 and similarities (q, t) float32 in [-1, 1] but for rounding, falling along each
-        row.
+        positions (q, t) int64 and similarities (q, t) float32 in [-1, 1] but for rounding, which fall.
 
     Raises:
         InvalidValue: dimensions differ, or ``top`` is below 1.

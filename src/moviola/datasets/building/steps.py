@@ -39,13 +39,9 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """The result of rewriting.
+    """The result of rewriting: moments with a rewritten caption, and the rewrites by caption.
 
-    Attributes:
-        moments: those with a rewritten caption.
-        outcome: the rewrites by caption.
-        captions: number of different captions to rewrite.
-        reviewed: number of rewrites by reviewers.
+    ``captions`` and ``reviewed`` count different captions to rewrite, and rewrites by reviewers.
     """
 
     moments: Annotations
@@ -134,7 +130,6 @@ def pseudo_pairs(
 
     Args:
         found: the pool, moments with imprecise captions.
-        encoder: measures the similarity of captions.
         top: moments per query, N of the paper, >= 1.
         queries: texts; by default the captions of the pool.
         held_out: texts of val and test queries, which are left out.
@@ -164,8 +159,9 @@ def find_candidates(
 def find_relevant_pairs(
     captions: Sequence[str], encoder: TextEncoder, *, phi: str = "np-vp", theta: float = 0.7
 ) -> RelevantPairs:
-    """Potentially relevant pairs of captions for training with +PR or +SL, see
-    :mod:`moviola.datasets.building.relevant_pairs`.
+    """Potentially relevant pairs of captions for training with +PR or +SL.
+
+    See :mod:`moviola.datasets.building.relevant_pairs`.
 
     Args:
         captions: one per moment.

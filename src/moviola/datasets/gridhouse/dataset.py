@@ -6,8 +6,8 @@ settings; of edited films also ``edits.json``. Judgements of val and test cover 
 Films belong to train, val and test as 60 : 10 : 30 by their number; the queries of a split come from its
 films, and no text is in two splits.
 
-The pseudo training set is chosen by the similarity of queries and captions (TVR-Ranking, section 3.3), in one
-of two ways, see :mod:`moviola.datasets.gridhouse.similarity`. Films and queries are the same with both.
+The pseudo training set is chosen by the similarity of queries and captions (TVR-Ranking, section 3.3), see
+:mod:`moviola.datasets.gridhouse.similarity`.
 """
 
 from __future__ import annotations
@@ -178,7 +178,6 @@ def annotate(folder: Path, films: Path, *, similarity: str) -> GridhouseReport:
     """Write the annotations of existing films, by another similarity, to a folder of their own.
 
     Args:
-        folder: folder for the annotations.
         films: the folder of a data set that :func:`build` made; nothing is changed in it.
         similarity: as in :func:`build`.
 
@@ -212,9 +211,6 @@ def _claim(folder: Path, settings: dict[str, Any]) -> None:
         return
     folder.mkdir(parents=True, exist_ok=True)
     write_json(path, settings, indent=1)
-
-
-# -- annotation ----------------------------------------------------------------------------------------
 
 
 def _annotate(

@@ -62,7 +62,7 @@ class View:
     """Where a camera looks from the beginning of a shot to its end.
 
     Attributes:
-        kind: its name: "follow", "close", "room", "wide", "pan" or "zoom".
+        kind: "follow", "close", "room", "wide", "pan" or "zoom".
         centre: the places that it looks at first and last, in cells; None for the robot, which it follows.
         tall: how many cells its picture is tall, first and last.
     """
@@ -107,8 +107,6 @@ class Shot:
 
     Attributes:
         first, stop: frames of the film. Footage that is shorter is held: its last picture stands still.
-        shows: what is to be seen.
-        opening: how it begins.
         mixed: frames that a dissolve takes, in which the shot before is still to be seen; of a fade, those
             that the shot before takes to get black, and again those that this one takes to get out of it.
     """

@@ -73,11 +73,10 @@ _SIGNS = ("OFFICE", "STORE", "HALL", "LAB", "SHOP", "GYM", "POST", "BANK", "CAFE
 
 
 def edited(seed: int, *, number: int, seconds: float | None = None, filler: bool = False) -> Edit:
-    """Shoot and cut one film.
+    """Shoot and cut one film; same seed and number, same edit.
 
     Args:
-        seed: of the world; same seed and number, same edit.
-        number: which film of the world.
+        number: which film of the world of that seed.
         seconds: roughly how long; drawn between 42 and 104 s when None.
         filler: nothing happens that a sentence is about.
     """
@@ -205,8 +204,6 @@ class _Cutter:
 
     def events(self, footage: Footage) -> list[GridMoment]:
         return _events(self.takes[footage.take].episode, footage.start, footage.end)
-
-    # -- cameras -------------------------------------------------------------------------------------------
 
     def view(self, episode: Episode, start: float, end: float, before: str) -> View:
         """Another view than that of the shot before, in which the events are to be seen."""

@@ -111,10 +111,9 @@ def simulate(
     seconds: float | None = None,
     filler: bool = False,
 ) -> Episode:
-    """Live through one film.
+    """Live through one film; same seed and number, same episode.
 
     Args:
-        seed: same seed, same episode.
         number: which film of the world of that seed; None for a film of its own, which is in no world.
         video_id: its name; ``gh-<seed>`` when empty.
         seconds: roughly how long; drawn between 42 and 104 s when None.
@@ -178,8 +177,6 @@ class _Story:
             self.walk_and([cell for cell, thing in self.house.things() if fits(thing)], action, kind)
         self.wander()
 
-    # -- errands ---------------------------------------------------------------------------------------
-
     def put(self) -> None:
         """Put what is in hand where it is beside one thing only."""
         things = dict(self.house.things())
@@ -223,8 +220,6 @@ class _Story:
         start = max(self.last_end, started - _REACH_BACK)
         self.moments.append(GridMoment(start, self.time, started, slots, caption(slots, self.draw)))
         self.last_end = self.time
-
-    # -- in between ------------------------------------------------------------------------------------
 
     def wander(self) -> None:
         """Walk about the room without touching anything, look around, stand still."""

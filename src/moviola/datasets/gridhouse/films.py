@@ -42,8 +42,7 @@ class Story:
         source: one take, or the edit of several.
         duration: seconds that the file holds: whole frames.
         moments: in seconds of the film.
-        lines: the narrator's.
-        said: what robots say.
+        lines, said: the narrator's, and what robots say.
     """
 
     source: Episode | Edit

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -22,6 +22,8 @@ __all__ = ["VIEW", "Camera"]
 VIEW = 7
 """Cells that a frame shows in each direction."""
 
+Paste = Callable[[Image.Image, Point], None]
+"""Lays a sprite on the picture, at a place in cells."""
 # Outside the house, and how much of it is drawn around it.
 _NIGHT = (30, 33, 52)
 _MARGIN = 4
@@ -52,12 +54,9 @@ class Camera:
         return np.asarray(self._picture(time, (round(left), round(top)), (self.size, self.size)))
 
     def view(self, time: float, box: Box, size: tuple[int, int]) -> Image.Image:
-        """What lies in any part of the house at a time, at any size.
+        """What lies in a box of the house (it may reach outside) at a time in seconds, at any size.
 
-        Args:
-            time: seconds of the episode.
-            box: left, top, right and bottom, in cells from the corner of the house; may lie outside of it.
-            size: width and height of the picture in pixels.
+        ``size`` is the width and height of the picture in pixels.
         """
         left, top, right, bottom = ((edge + _MARGIN) * self.cell for edge in box)
         corner = (math.floor(left), math.floor(top))
@@ -72,12 +71,14 @@ class Camera:
         share = share_of(beat, time)
         image = Image.new("RGB", size, _NIGHT)
         image.paste(self._house, (-corner[0], -corner[1]))
-        self._draw_things(image, corner, beat, share)
-        self._draw_parked(image, corner, beat)
-        self._draw_robot(image, corner, beat, moved(beat, eased(share)), time)
-        return image
 
-    # -- the house -------------------------------------------------------------------------------------
+        def paste(sprite: Image.Image, place: Point) -> None:
+            x, y = self._corner(*place)
+            image.paste(sprite, (x - corner[0], y - corner[1]), sprite)
+
+        self._draw_things(paste, beat, share)
+        self._draw_robot(paste, beat, moved(beat, eased(share)), time)
+        return image
 
     @cached_property
     def _house(self) -> Image.Image:
@@ -118,31 +119,25 @@ class Camera:
     def _corner(self, x: float, y: float) -> tuple[int, int]:
         return round((x + _MARGIN) * self.cell), round((y + _MARGIN) * self.cell)
 
-    # -- what stands and moves in it -------------------------------------------------------------------
-
-    def _draw_things(self, image: Image.Image, corner: tuple[int, int], beat: Beat, share: float) -> None:
-        for placed in sorted(beat.placed, key=lambda p: p.cell[1]):
-            if placed.type == "robot" or (beat.kind == "pickup" and placed.cell == beat.target):
+    def _draw_things(self, paste: Paste, beat: Beat, share: float) -> None:
+        """What stands about, and in front of it robots that are not at work."""
+        things = sorted((p for p in beat.placed if p.type != "robot"), key=lambda p: p.cell[1])
+        for placed in (*things, *(p for p in beat.placed if p.type == "robot")):
+            if beat.kind == "pickup" and placed.cell == beat.target:
                 continue
             if placed.type == "door":
                 # "sideways": in a wall that runs up and down.
                 phase, sideways = _openness(placed, beat, share), placed.cell[0] % 5 == 0
                 sprite = sprites.door(self.cell, placed.colour, sideways, phase)
-                self._paste(image, corner, sprite, placed.cell)
+                paste(sprite, placed.cell)
+            elif placed.type == "robot":
+                paste(sprites.shadow(self.cell, 0.7), placed.cell)
+                paste(sprites.robot(self.cell, placed.colour, placed.heading, False, True), placed.cell)
             else:
-                self._paste(image, corner, sprites.shadow(self.cell), placed.cell)
-                self._paste(image, corner, sprites.thing(self.cell, placed.type, placed.colour), placed.cell)
+                paste(sprites.shadow(self.cell), placed.cell)
+                paste(sprites.thing(self.cell, placed.type, placed.colour), placed.cell)
 
-    def _draw_parked(self, image: Image.Image, corner: tuple[int, int], beat: Beat) -> None:
-        for placed in beat.placed:
-            if placed.type == "robot":
-                self._paste(image, corner, sprites.shadow(self.cell, 0.7), placed.cell)
-                still = sprites.robot(self.cell, placed.colour, placed.heading, False, True)
-                self._paste(image, corner, still, placed.cell)
-
-    def _draw_robot(
-        self, image: Image.Image, corner: tuple[int, int], beat: Beat, where: Point, time: float
-    ) -> None:
+    def _draw_robot(self, paste: Paste, beat: Beat, where: Point, time: float) -> None:
         share = share_of(beat, time)
         heading = _turned(beat, share)
         held = self._held(beat, where, heading, share)
@@ -151,12 +146,12 @@ class Camera:
         hop = abs(math.sin(share * math.pi * 2)) * 0.14 if beat.kind == "look" else 0.0
         sprite = sprites.robot(self.cell, beat.robot, heading, reach, (time % 3.1) < 0.17)
         place = (where[0], where[1] - bob - hop)
-        self._paste(image, corner, sprites.shadow(self.cell, 0.7), where)
+        paste(sprites.shadow(self.cell, 0.7), where)
         if held and heading == 3:
-            self._paste(image, corner, *held)
-        self._paste(image, corner, sprite, place)
+            paste(*held)
+        paste(sprite, place)
         if held and heading != 3:
-            self._paste(image, corner, *held)
+            paste(*held)
 
     def _held(self, beat: Beat, where: Point, heading: int, share: float) -> tuple[Image.Image, Point] | None:
         """The object in the robot's hands and where it is: lifted from, or lowered to, the cell before it."""
@@ -177,10 +172,6 @@ class Camera:
             place = between(grip, beat.target, lowered)
             return sprite, (place[0], place[1] - 0.35 * math.sin(lowered * math.pi))
         return sprite, grip
-
-    def _paste(self, image: Image.Image, corner: tuple[int, int], sprite: Image.Image, place: Point) -> None:
-        x, y = self._corner(*place)
-        image.paste(sprite, (x - corner[0], y - corner[1]), sprite)
 
 
 def _turned(beat: Beat, share: float) -> int:

@@ -21,10 +21,9 @@ __all__ = ["SentenceSimilarity", "WordSimilarity"]
 
 
 class WordSimilarity:
-    """Cosine of tf-idf vectors of words and word pairs between a text and all captions.
+    """Cosine of tf-idf vectors of words and word pairs between a text and n captions.
 
-    Args:
-        captions: n texts, synonyms replaced by one word.
+    Synonyms in the captions are replaced by one word.
     """
 
     def __init__(self, captions: Sequence[str]) -> None:
@@ -55,12 +54,7 @@ def _words(text: str) -> list[str]:
 
 
 class SentenceSimilarity:
-    """Cosine of sentence embeddings between a text and all captions; one below 0 counts as 0.
-
-    Args:
-        captions: n texts.
-        encoder: of sentences.
-    """
+    """Cosine of sentence embeddings between a text and n captions; one below 0 counts as 0."""
 
     def __init__(self, captions: Sequence[str], encoder: TextEncoder) -> None:
         # Equal captions are compared once: a product rounds the same row differently by where it stands.

@@ -94,8 +94,6 @@ class House(RoomGrid):  # type: ignore[misc]
         self.agent_pos, self.agent_dir = (1, 1), 0
         self.take_over(self._robot_colours[0])
 
-    # -- robots ----------------------------------------------------------------------------------------
-
     def take_over(self, colour: str) -> None:
         """Another robot acts from now on; the one before stands where it is."""
         if self.agent_colour:
@@ -118,8 +116,6 @@ class House(RoomGrid):  # type: ignore[misc]
     def act(self, step: Step) -> None:
         """Do one step."""
         self.step(getattr(self.actions, step))
-
-    # -- places ----------------------------------------------------------------------------------------
 
     def things(self) -> Iterator[tuple[Cell, Any]]:
         """Everything that a robot may act on, with its cell."""
@@ -146,8 +142,6 @@ class House(RoomGrid):  # type: ignore[misc]
         if self.grid.get(*cell) is not None or (self.agent_pos is not None and cell == self.position):
             return False
         return not any(isinstance(self.grid.get(*beside), Door) for beside in around(cell))
-
-    # -- ways ------------------------------------------------------------------------------------------
 
     def way_to_face(self, target: Cell) -> list[Step] | None:
         """Steps until the robot stands beside ``target`` and faces it; None when there is no way.
