@@ -77,6 +77,8 @@ def test_splits_share_no_text() -> None:
     assert draw_queries(captions, {"val": 5, "test": 20}, seed=4) != splits
     with pytest.raises(InvalidValue, match="31 queries of 30"):
         draw_queries(captions, {"val": 31}, seed=0)
+    with pytest.raises(InvalidValue, match="give at least 0"):
+        draw_queries(captions, {"val": -1, "test": 2}, seed=0)
 
 
 def test_the_common_form_is_read_back(tmp_path: Path) -> None:

@@ -33,10 +33,6 @@ class Export:
     write: Callable[[JudgingTask, Path], int]
 
 
-def _tvr_ranking(task: JudgingTask, path: Path) -> int:
-    return write_judgements(task.pairs, task.outcome().agreed, path)
-
-
 def _qrels(task: JudgingTask, path: Path) -> int:
     agreed = task.outcome().agreed
     judged = [pair for pair in task.pairs if pair.pair_id in agreed]
@@ -45,24 +41,17 @@ def _qrels(task: JudgingTask, path: Path) -> int:
     return len(judged)
 
 
-def _pairs(task: JudgingTask, path: Path) -> int:
-    due = task.due()
-    write_pairs(due, path)
-    return len(due)
-
-
-def _ratings(task: JudgingTask, path: Path) -> int:
-    ratings = task.outcome().ratings
-    write_ratings(ratings, path)
-    return len(ratings)
-
-
 EXPORTS: dict[str, Export] = {
-    "tvr_ranking": Export("Graded test set (TVR-Ranking)", ".json", _tvr_ranking),
+    "tvr_ranking": Export(
+        "Graded test set (TVR-Ranking)", ".json",
+        lambda task, path: write_judgements(task.pairs, task.outcome().agreed, path),
+    ),
     "qrels": Export("Judgements by query", ".json", _qrels),
-    "ratings": Export("Every rating", ".csv", _ratings),
-    "pairs": Export("Moments to rate elsewhere", ".csv", _pairs),
-}
+    "ratings": Export(
+        "Every rating", ".csv", lambda task, path: write_ratings(task.outcome().ratings, path)
+    ),
+    "pairs": Export("Moments to rate elsewhere", ".csv", lambda task, path: write_pairs(task.due(), path)),
+}  # fmt: skip
 """The forms, by name."""
 
 

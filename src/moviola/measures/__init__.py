@@ -48,13 +48,7 @@ from moviola.measures.output_formats import WRITERS, write_qrels, write_run
 from moviola.measures.presets import PRESETS, Preset
 from moviola.measures.qrels_and_run import Qrels, Run, query_name
 from moviola.measures.qvhighlights import qvhighlights, read_qvhighlights
-from moviola.measures.significance import (
-    Comparison,
-    bootstrap_interval,
-    compare,
-    permutation_test,
-    t_test,
-)
+from moviola.measures.significance import Comparison, bootstrap_interval, compare, permutation_test, t_test
 from moviola.measures.trec import Matched, match_documents
 from moviola.measures.tvr import (
     read_tvr_files,

@@ -11,17 +11,10 @@ from itertools import compress
 import numpy as np
 
 from moviola.errors import InvalidValue
+from moviola.measures import no_answer
 from moviola.measures.joined import Joined, discounted
 from moviola.measures.matching import FREE
 from moviola.measures.measure_names import FAMILIES, Measure
-from moviola.measures.no_answer import (
-    accuracy,
-    auroc_of,
-    generalized_iou,
-    matched_iou,
-    recall,
-    rejection_f1_of,
-)
 from moviola.measures.presets import Preset, preset_of
 from moviola.measures.qrels_and_run import Flags, Floats, Qrels, Run
 
@@ -197,17 +190,17 @@ VALUES: Mapping[str, Callable[[Joined, Measure], Floats]] = {
     "R": _recall,
     "AP": _average_precision,
     "AxIoU": _axiou,
-    "mR": recall,
-    "mR+": partial(recall, beyond=1),
-    "mIoU": matched_iou,
-    "mIoU+": partial(matched_iou, beyond=1),
-    "G-mIoU": generalized_iou,
+    "mR": no_answer.recall,
+    "mR+": partial(no_answer.recall, beyond=1),
+    "mIoU": no_answer.matched_iou,
+    "mIoU+": partial(no_answer.matched_iou, beyond=1),
+    "G-mIoU": no_answer.generalized_iou,
 }
 """By family: one value per judged query."""
 
 TOGETHER: Mapping[str, Callable[[Joined, Measure], float]] = {
-    "AUROC": auroc_of,
-    "Rej-F1": rejection_f1_of,
-    "Rej-Acc": accuracy,
+    "AUROC": no_answer.auroc_of,
+    "Rej-F1": no_answer.rejection_f1_of,
+    "Rej-Acc": no_answer.accuracy,
 }
 """By family: one value of all queries together."""

@@ -105,9 +105,8 @@ def _read(
         raise DataError(f"{path}: line 1: the file is empty; give one with at least one row")
     name = format or _detect(path, text)
     if name not in formats:
-        raise DataError(
-            f"{path}: a {name} file holds no {kind.__name__.lower()}; give one of {', '.join(formats)}"
-        )
+        held = kind.__name__.lower()
+        raise DataError(f"{path}: a {name} file holds no {held}; give one of {', '.join(formats)}")
     # No search for reference cycles meanwhile: rows hold none, and a million would be searched often.
     was = gc.isenabled()
     gc.disable()
@@ -161,9 +160,8 @@ def _json(path: Path, text: str, value: str) -> Table:
         raise DataError(f"{path}: line 1: an object {{query_id: [moments]}} was expected")
     for query, moments in content.items():
         if not isinstance(moments, list):
-            raise DataError(
-                f"{path}: line {line_of(text, [query])}: query {query}: a list of moments was expected"
-            )
+            line = line_of(text, [query])
+            raise DataError(f"{path}: line {line}: query {query}: a list of moments was expected")
     queries = list(content)
 
     def where(i: int, j: int) -> str:

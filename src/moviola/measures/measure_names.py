@@ -102,11 +102,7 @@ class Measure:
 
     @classmethod
     def parse(cls, text: str) -> Measure:
-        """The measure named by ``text``; spaces do not matter.
-
-        Raises:
-            InvalidValue: not the name of a measure.
-        """
+        """The measure named by ``text``; spaces do not matter. Else :class:`InvalidValue`."""
         match = _NAME.fullmatch(text.replace(" ", "").replace("≥", ">=").replace("≤", "<="))
         if match is None:
             raise InvalidValue(

@@ -70,12 +70,7 @@ def auroc(answerable: ArrayLike, absent: ArrayLike) -> float:
 
 
 def auroc_interval(
-    answerable: ArrayLike,
-    absent: ArrayLike,
-    *,
-    trials: int = 10_000,
-    confidence: float = 0.95,
-    seed: int = 0,
+    answerable: ArrayLike, absent: ArrayLike, *, trials: int = 10_000, confidence: float = 0.95, seed: int = 0
 ) -> tuple[float, float]:
     """Percentile bootstrap interval of :func:`auroc`: its bounds.
 

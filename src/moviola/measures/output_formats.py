@@ -37,11 +37,7 @@ def write_run(run: Run, path: str | Path, format: str | None = None) -> None:
 
 
 def format_of(path: Path, format: str | None = None) -> str:
-    """The key of :data:`WRITERS` for a file: ``format``, or by its suffix.
-
-    Raises:
-        InvalidValue: no such format.
-    """
+    """The key of :data:`WRITERS` for a file: ``format``, or by its suffix; else :class:`InvalidValue`."""
     name = format or SUFFIXES.get(path.suffix, "")
     if name not in WRITERS:
         said = f"format {format!r}" if format else f"{path}: suffix {path.suffix!r}"

@@ -7,7 +7,7 @@ are rows ``offsets[i]:offsets[i + 1]``. A query may have no row at all, which di
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
@@ -26,11 +26,7 @@ _T = TypeVar("_T", bound="Columns")
 
 
 def query_name(value: object) -> str:
-    """The one form of a query id: text. ``7`` and ``"7"`` are the same query.
-
-    Raises:
-        InvalidValue: the id is neither text nor a whole number.
-    """
+    """The one form of a query id, text: ``7`` is ``"7"``. Other types are an :class:`InvalidValue`."""
     if isinstance(value, str):
         return value
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
@@ -141,18 +137,8 @@ class Columns:
             InvalidValue: a number is not finite, ``end <= start``, a relevance is negative, with the row
                 named; or columns differ in length.
         """
-        given = query.tolist() if isinstance(query, np.ndarray) else list(query)
-        shown = video.tolist() if isinstance(video, np.ndarray) else list(video)
-        names = {raw: query_name(raw) for raw in dict.fromkeys(given)}
-        known = names.values() if queries is None else map(query_name, queries)
-        code = {name: i for i, name in enumerate(dict.fromkeys(known))}
-        strange = [name for name in names.values() if name not in code]
-        if strange:
-            raise InvalidValue(f"query {strange[0]}: not among the queries given")
-        codes = _codes(given, {raw: code[name] for raw, name in names.items()})
-        titles = {raw: str(raw) for raw in dict.fromkeys(shown)}
-        video_code = {name: i for i, name in enumerate(dict.fromkeys(titles.values()))}
-        video_codes = _codes(shown, {raw: video_code[name] for raw, name in titles.items()})
+        names, codes = _coded(query, query_name, None if queries is None else map(query_name, queries))
+        videos, video_codes = _coded(video, str)
         starts, ends, values = (np.asarray(column, np.float64) for column in (start, end, value))
         lengths = [len(column) for column in (codes, video_codes, starts, ends, values)]
         if len(set(lengths)) > 1:
@@ -160,9 +146,9 @@ class Columns:
                 f"columns of {', '.join(map(str, lengths))} rows: give one row per moment in each"
             )
         order = np.argsort(codes, kind="stable")
-        offsets = np.cumsum(np.bincount(codes + 1, minlength=len(code) + 1))
+        offsets = np.cumsum(np.bincount(codes + 1, minlength=len(names) + 1))
         columns = (video_codes[order], starts[order], ends[order], values[order])
-        made = cls(tuple(code), offsets, tuple(video_code), *columns)
+        made = cls(names, offsets, videos, *columns)
         problem = fault(cls.field, made.start, made.end, made.value, zero_length=zero_length)
         if problem is not None:
             row, complaint = problem
@@ -204,8 +190,20 @@ class Columns:
         return cls.from_columns(*columns, queries=names, zero_length=zero_length, ranked=ranked)
 
 
-def _codes(values: list[Any], code: Mapping[Any, int]) -> Integers:
-    return np.fromiter(map(code.__getitem__, values), np.int64, len(values))
+def _coded(
+    values: Sequence[object] | NDArray[Any],
+    named: Callable[[object], str],
+    vocabulary: Iterable[str] | None = None,
+) -> tuple[tuple[str, ...], Integers]:
+    """The vocabulary, by default of the values' own names, and the place of each value's name in it."""
+    given = values.tolist() if isinstance(values, np.ndarray) else list(values)
+    names = {raw: named(raw) for raw in dict.fromkeys(given)}
+    known = names.values() if vocabulary is None else vocabulary
+    code = {name: i for i, name in enumerate(dict.fromkeys(known))}
+    if strange := [name for name in names.values() if name not in code]:
+        raise InvalidValue(f"query {strange[0]}: not among the queries given")
+    place = {raw: code[name] for raw, name in names.items()}
+    return tuple(code), np.fromiter(map(place.__getitem__, given), np.int64, len(given))
 
 
 def _row(moment: Mapping[str, Any], field: str) -> tuple[str, float, float, float]:

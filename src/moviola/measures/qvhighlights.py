@@ -204,8 +204,7 @@ def read_qvhighlights(path: str | Path) -> list[dict[str, Any]]:
     """Rows of a QVHighlights jsonl file, annotations or predictions.
 
     Raises:
-        NotFound: no such file.
-        DataError: a line is not JSON or has no ``qid``.
+        NotFound, DataError: no such file, or a line is not JSON or has no ``qid``.
     """
     rows = json_rows(Path(path), read_text(Path(path)))
     rows.fields("qid")

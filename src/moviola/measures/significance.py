@@ -25,7 +25,6 @@ class Comparison:
     """Two systems on one measure.
 
     Attributes:
-        measure: the measure's name.
         first, second: mean of each system.
         difference: ``second - first``.
         low, high: bounds of the bootstrap interval of the difference.

@@ -50,11 +50,7 @@ def documents(moments: Columns) -> list[str]:
 
 
 def moment_of(document: str) -> tuple[str, float, float]:
-    """Video, start and end of a document's name.
-
-    Raises:
-        InvalidValue: the name is not of the form ``VIDEO#START#END``.
-    """
+    """Video, start and end of a document ``VIDEO#START#END``; :class:`InvalidValue` for another form."""
     parts = document.removeprefix("unmatched:").split("#")
     try:
         video, start, end = parts[:3]

@@ -4,6 +4,8 @@ Conventions of that evaluator, kept here because published numbers rest on them:
 ranking; the first 100 predictions count; times and IoU are float32; the union is the hull of both spans; an
 answer is right at IoU >= θ; values are percentages with two decimals. Its annotations may carry four or more
 time stamps (DiDeMo), then at least two of them must agree with the prediction.
+
+Readers raise :class:`NotFound` where there is no file, and :class:`DataError` where one is malformed.
 """
 
 from __future__ import annotations
@@ -182,24 +184,14 @@ def _percent(hits: Mapping[str, Flags], tops: Sequence[int], chosen: Flags) -> d
 
 
 def read_tvr_truth(path: str | Path) -> list[dict[str, Any]]:
-    """Annotations of a TVR jsonl file, several time stamps included.
-
-    Raises:
-        NotFound: no such file.
-        DataError: a line is not JSON or lacks a field.
-    """
+    """Annotations of a TVR jsonl file, several time stamps included."""
     rows = json_rows(Path(path), read_text(Path(path)))
     rows.fields("desc_id", "vid_name", "ts")
     return list(rows.rows)
 
 
 def read_tvr_submission(path: str | Path) -> dict[str, Any]:
-    """A TVR submission for :func:`tvr_recall`.
-
-    Raises:
-        NotFound: no such file.
-        DataError: not JSON, or not an object.
-    """
+    """A TVR submission for :func:`tvr_recall`."""
     content = parse_json(Path(path), read_text(Path(path)))
     if not isinstance(content, dict):
         raise DataError(f"{path}: line 1: an object with video2idx and VCMR, SVMR or VR was expected")
@@ -214,11 +206,7 @@ def read_tvr_files(
     Args:
         run: a TVR submission, or a run in any other form that :func:`moviola.measures.read_run` reads.
         truth: annotations in TVR's form; `moviola dataset convert` writes those of other sets so.
-        task: VCMR, SVMR or VR, of a run that does not name it.
-
-    Raises:
-        InvalidValue: an unknown task.
-        NotFound, DataError: a file is missing or malformed.
+        task: VCMR, SVMR or VR, of a run that does not name it; another one is an :class:`InvalidValue`.
     """
     if task not in TASKS:
         raise InvalidValue(f"task {task!r}: unknown; choose {', '.join(TASKS)}")

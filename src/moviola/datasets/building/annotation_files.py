@@ -1,9 +1,13 @@
-"""Files between the steps of annotation: candidate pairs, ratings, agreed levels, judgements."""
+"""Files between the steps of annotation: candidate pairs, ratings, agreed levels, judgements.
+
+Readers raise :class:`NotFound` where there is no file, and :class:`DataError` with the file, the line and the
+field where one is missing or wrong.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple, fields
 from pathlib import Path
 from typing import Any
 
@@ -19,18 +23,14 @@ __all__ = [
 ]  # fmt: skip
 
 
-def write_pairs(pairs: Iterable[Pair], path: Path) -> None:
-    """Candidate pairs as CSV, one row per pair."""
-    write_csv(path, [field.name for field in fields(Pair)], (asdict(pair).values() for pair in pairs))
+def write_pairs(pairs: Sequence[Pair], path: Path) -> int:
+    """Candidate pairs as CSV, one row per pair; returns how many there are."""
+    write_csv(path, [field.name for field in fields(Pair)], map(astuple, pairs))
+    return len(pairs)
 
 
 def read_pairs(path: Path) -> list[Pair]:
-    """Candidate pairs written by :func:`write_pairs`.
-
-    Raises:
-        NotFound: no such file.
-        DataError: a field is missing or no number; the message names file, line and field.
-    """
+    """Candidate pairs written by :func:`write_pairs`."""
     return [
         Pair(
             pair_id=text(row, "pair_id", place),
@@ -62,20 +62,14 @@ def write_judgements(pairs: Iterable[Pair], agreed: Mapping[str, int], path: Pat
     return len(judged)
 
 
-def write_ratings(ratings: Iterable[Rating], path: Path) -> None:
-    """Ratings as CSV that :func:`read_ratings` reads."""
-    rows = ((rating.pair_id, rating.worker, rating.relevance) for rating in ratings)
-    write_csv(path, ("pair_id", "worker", "relevance"), rows)
+def write_ratings(ratings: Sequence[Rating], path: Path) -> int:
+    """Ratings as CSV that :func:`read_ratings` reads; returns how many there are."""
+    write_csv(path, [field.name for field in fields(Rating)], map(astuple, ratings))
+    return len(ratings)
 
 
 def read_ratings(path: Path) -> list[Rating]:
-    """A CSV with the columns ``pair_id, worker, relevance`` (TVR-Ranking's raw_annotation.csv).
-
-    Raises:
-        NotFound: no such file.
-        DataError: a field is missing, or a level is no whole number from 0 to 4; the message names file, line
-            and field.
-    """
+    """A CSV with the columns ``pair_id, worker, relevance`` (TVR-Ranking's raw_annotation.csv)."""
     return [
         Rating(text(row, "pair_id", place), text(row, "worker", place), _level(row, place))
         for place, row in read_csv(path, required=("pair_id", "worker", "relevance")).objects()
@@ -89,13 +83,7 @@ def write_agreed(agreed: Mapping[str, int], path: Path) -> None:
 
 
 def read_agreed(path: Path) -> dict[str, int]:
-    """Agreed levels by pair, written by :func:`write_agreed`.
-
-    Raises:
-        NotFound: no such file.
-        DataError: a pair is missing, or a level is no whole number from 0 to 4; the message names file, line
-            and field.
-    """
+    """Agreed levels by pair, written by :func:`write_agreed`."""
     rows = read_csv(path, required=("pair_id", "relevance")).objects()
     return {text(row, "pair_id", place): _level(row, place) for place, row in rows}
 

@@ -9,13 +9,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from moviola.datasets.annotations import Annotations
 from moviola.datasets.building.pseudo import BATCH, needs_second_batch
 
-__all__ = ["GUIDELINE", "Pair", "candidate_pairs", "next_pairs"]
+__all__ = ["GUIDELINE", "Pair", "next_pairs"]
 
 GUIDELINE: Mapping[int, str] = {
     4: "Perfect: exactly what the query says happens, well in view, and the moment is no longer than it.",
@@ -53,39 +49,6 @@ class Pair:
             "pair_id": self.pair_id, "video_name": self.video_name, "timestamp": [self.start, self.end],
             "duration": self.duration, "caption": self.caption,
         }  # fmt: skip
-
-
-def candidate_pairs(
-    queries: Mapping[str, str],
-    moments: Annotations,
-    positions: NDArray[np.int64],
-    similarities: NDArray[np.float32],
-) -> list[Pair]:
-    """Pairs of each query with its candidates, in order; a pair is named ``QUERY:MOMENT``.
-
-    Args:
-        queries: q of them, id to text.
-        moments: the pool.
-        positions, similarities: (q, k) of the moments most similar to each query (``nearest``).
-    """
-    pairs = []
-    for (query_id, query), places, values in zip(queries.items(), positions, similarities, strict=True):
-        for rank, (place, value) in enumerate(zip(places.tolist(), values.tolist(), strict=True), start=1):
-            found = moments.pair(place)
-            name, (start, end) = f"{query_id}:{found.pop('pair_id')}", found.pop("timestamp")
-            pairs.append(
-                Pair(
-                    name,
-                    query_id,
-                    query,
-                    start=start,
-                    end=end,
-                    similarity=round(value, 6),
-                    rank=rank,
-                    **found,
-                )
-            )
-    return pairs
 
 
 def next_pairs(

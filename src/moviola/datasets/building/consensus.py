@@ -53,13 +53,10 @@ class Consensus:
 
 
 def agree(levels: Sequence[int]) -> int | None:
-    """The agreed level of two or four ratings; None without agreement.
+    """The agreed level of two or four ratings; None without agreement, :class:`DataError` for another number.
 
     >>> agree([2, 3]), agree([0, 4, 3, 3]), agree([0, 4]), agree([0, 0, 2, 4])
     (3, 3, None, None)
-
-    Raises:
-        DataError: another number of ratings.
     """
     if len(levels) not in (2, 4):
         raise DataError(f"{len(levels)} ratings: the rule takes two or four")

@@ -168,8 +168,7 @@ def _mend(journal: Path) -> None:
 def read_journal(path: Path) -> dict[str, str]:
     """Rewrites by caption; an unfinished last line and empty captions are ignored.
 
-    Raises:
-        DataError: another line is damaged.
+    Another damaged line is a :class:`DataError`.
     """
     if not path.exists():
         return {}
@@ -193,12 +192,7 @@ def write_review(failed: Iterable[Rewrite], path: Path, decided: Mapping[str, st
 
 
 def read_review(path: Path) -> dict[str, str]:
-    """Reviewers' decisions, caption to final: the rows of a review file whose ``final`` is filled in.
-
-    Raises:
-        NotFound: no such file.
-        DataError: a field is missing.
-    """
+    """Reviewers' decisions, caption to final: the rows of a review file whose ``final`` is filled in."""
     rows = read_csv(path, required=("caption", "final")).objects()
     return {row["caption"]: row["final"].strip() for _, row in rows if row["final"].strip()}
 

@@ -21,11 +21,7 @@ NameFinder = Callable[[Sequence[str]], list[tuple[str, ...]]]
 
 
 def finder_by_spacy(lexicon: NameLexicon) -> NameFinder:
-    """Entities of spaCy that are persons and hold a proper noun with a capital; the lexicon is not used.
-
-    Raises:
-        MissingDependency: spaCy or its English pipeline is not installed.
-    """
+    """Entities of spaCy that are persons and hold a proper noun with a capital; the lexicon is not used."""
     pipeline = load_english(exclude=["parser", "lemmatizer"])
 
     def names(entities: Iterable[Any]) -> Iterator[str]:

@@ -23,15 +23,14 @@ WORD = re.compile(r"[A-Za-zÀ-ÿ]+(?:[-'’][A-Za-zÀ-ÿ]+)*['’]?")
 """A word with its inner hyphens and apostrophes, and the closing apostrophe of a plural possessive."""
 
 TITLES: Mapping[str, tuple[str, Gender]] = {
-    "dr": ("doctor", ""), "doctor": ("doctor", ""), "doc": ("doctor", ""),
-    "mr": ("man", "m"), "mister": ("man", "m"), "sir": ("man", "m"),
-    "mrs": ("woman", "f"), "ms": ("woman", "f"),
-    "miss": ("woman", "f"), "prof": ("professor", ""), "professor": ("professor", ""), "nurse": ("nurse", ""),
-    "captain": ("captain", ""), "detective": ("detective", ""), "det": ("detective", ""),
-    "officer": ("officer", ""), "agent": ("agent", ""), "judge": ("judge", ""), "colonel": ("colonel", ""),
-    "sergeant": ("sergeant", ""), "uncle": ("man", "m"), "aunt": ("woman", "f"), "father": ("priest", "m"),
-    "baby": ("baby", ""), "president": ("president", ""), "senator": ("senator", ""), "mayor": ("mayor", ""),
-    "chief": ("chief", ""), "lieutenant": ("lieutenant", ""), "king": ("king", "m"), "queen": ("queen", "f"),
+    "dr": ("doctor", ""), "doc": ("doctor", ""), "mr": ("man", "m"), "mister": ("man", "m"),
+    "sir": ("man", "m"), "uncle": ("man", "m"), "mrs": ("woman", "f"), "ms": ("woman", "f"),
+    "miss": ("woman", "f"), "aunt": ("woman", "f"), "prof": ("professor", ""), "det": ("detective", ""),
+    "father": ("priest", "m"), "king": ("king", "m"), "queen": ("queen", "f"),
+    **{title: (title, "") for title in (
+        "doctor", "professor", "nurse", "captain", "detective", "officer", "agent", "judge", "colonel",
+        "sergeant", "baby", "president", "senator", "mayor", "chief", "lieutenant",
+    )},
 }  # fmt: skip
 """Titles before a name (lower case, no dot), the noun that takes their place, and its gender."""
 

@@ -29,10 +29,6 @@ __all__ = [
 _BLOCK = 1024
 
 
-def _verb_phrases(caption: str, phrases: Sequence[Phrase]) -> list[str]:
-    return [caption, *(phrase.verb_phrase for phrase in phrases)]
-
-
 def _noun_verb_phrases(caption: str, phrases: Sequence[Phrase]) -> list[str]:
     whole = [f"{noun} {phrase.verb_phrase}".strip() for phrase in phrases for noun in (phrase.nouns or ("",))]
     return whole or [caption]
@@ -40,7 +36,7 @@ def _noun_verb_phrases(caption: str, phrases: Sequence[Phrase]) -> list[str]:
 
 PHI: dict[str, Callable[[str, Sequence[Phrase]], list[str]]] = {
     "sent": lambda caption, phrases: [caption],
-    "vp": _verb_phrases,
+    "vp": lambda caption, phrases: [caption, *(phrase.verb_phrase for phrase in phrases)],
     "np-vp": _noun_verb_phrases,
 }
 """Compared texts of a caption, by the name of Phi; never none."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from moviola.datasets.building.person_names import (
     FEMALE,
@@ -27,6 +27,7 @@ __all__ = ["find_names", "rewrite"]
 
 _NOUN: dict[Gender, str] = {"m": "man", "f": "woman", "": "person"}
 _PLURAL: dict[Gender, str] = {"m": "men", "f": "women", "": "people"}
+_ORDINALS = ("first ", "second ", "third ", "fourth ", "fifth ")
 _NUMBERS = ("", "", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 # Words after which a noun takes no article of its own.
 _DETERMINERS = words("""
@@ -76,33 +77,25 @@ class _Mention:
     possessive: bool
 
 
-@dataclass(slots=True)
-class _Cast:
-    """Persons mentioned so far, in order, each with its noun."""
-
-    nouns: dict[str, str] = field(default_factory=dict)
-
-    def introduce(self, mention: _Mention, total: Counter[str]) -> str:
-        """Words for a mention: "a man", "another man", "the man", "the first man"."""
-        noun = self.nouns.get(mention.key)
-        if noun is None:
-            noun = _noun_of(mention)
-            again = noun in self.nouns.values()
-            self.nouns[mention.key] = noun
-            return f"another {noun}" if again else f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
-        alike = [key for key, other in self.nouns.items() if other == noun]
-        if total[noun] < 2:
-            return f"the {noun}"
-        if total[noun] == 2:
-            return f"the {'first' if alike[0] == mention.key else 'other'} {noun}"
-        ordinal = ("first", "second", "third", "fourth", "fifth")[min(alike.index(mention.key), 4)]
-        return f"the {ordinal} {noun}"
-
-
 def _noun_of(mention: _Mention) -> str:
-    if mention.title and TITLES[mention.title][0] not in ("man", "woman"):
-        return TITLES[mention.title][0]
-    return _NOUN[mention.gender]
+    noun = TITLES[mention.title][0] if mention.title else "man"
+    return _NOUN[mention.gender] if noun in ("man", "woman") else noun
+
+
+def _introduced(mention: _Mention, cast: dict[str, str], total: Counter[str]) -> str:
+    """Words for a mention: "a man", "another man", "the man", "the first man".
+
+    ``cast`` holds the noun of each person mentioned so far, in order.
+    """
+    if mention.key not in cast:
+        noun = _noun_of(mention)
+        article = "another" if noun in cast.values() else "an" if noun[0] in "aeiou" else "a"
+        cast[mention.key] = noun
+        return f"{article} {noun}"
+    noun = cast[mention.key]
+    place = [key for key, other in cast.items() if other == noun].index(mention.key)
+    ordinals = {0: ("",), 1: ("",), 2: ("first ", "other ")}.get(total[noun], _ORDINALS)
+    return f"the {ordinals[min(place, len(ordinals) - 1)]}{noun}"
 
 
 def _tokens(caption: str) -> list[_Token]:
@@ -220,23 +213,17 @@ def find_names(caption: str, lexicon: NameLexicon) -> list[str]:
 
 
 def rewrite(caption: str, lexicon: NameLexicon) -> str:
-    """A caption with general nouns in place of person names.
-
-    Args:
-        caption: one or more sentences.
-        lexicon: of the caption's set.
-
-    Returns:
-        the caption with verbs and articles agreeing; unchanged where it has no names.
-    """
-    tokens = _tokens(" ".join(caption.split()))
+    """A caption with general nouns in place of person names, verbs and articles agreeing."""
+    caption = " ".join(caption.split())
+    tokens = _tokens(caption)
     mentions = _mentions(tokens, lexicon)
     if not mentions:
-        return " ".join(caption.split())
+        return caption
     times = Counter(mention.key for mention in mentions)
     groups = _groups(mentions, tokens, times)
     total = Counter(_noun_of(m) for m in {m.key: m for g in groups for m in g if len(g) == 1}.values())
-    cast, text = _Cast(), [token.text for token in tokens]
+    cast: dict[str, str] = {}
+    text = [token.text for token in tokens]
     for group in groups:
         first, last = group[0].first, group[-1].last
         text[first] = _phrase(group, tokens, text, cast, total)
@@ -284,7 +271,11 @@ def _acts(tokens: Sequence[_Token], mention: _Mention) -> bool:
 
 
 def _phrase(
-    group: list[_Mention], tokens: Sequence[_Token], text: list[str], cast: _Cast, total: Counter[str]
+    group: list[_Mention],
+    tokens: Sequence[_Token],
+    text: list[str],
+    cast: dict[str, str],
+    total: Counter[str],
 ) -> str:
     before = _word_before(tokens, group[0].first)
     owner = "'s" if group[-1].possessive else ""
@@ -296,10 +287,10 @@ def _phrase(
         return f"{number} {noun}{owner}"
     mention = group[0]
     if before in _ROLES and not mention.title:
-        cast.nouns.setdefault(mention.key, before)
+        cast.setdefault(mention.key, before)
         text[mention.first - 1] = ""  # the blank after the role
         return owner
-    words = cast.introduce(mention, total)
+    words = _introduced(mention, cast, total)
     described = before.endswith(("ing", "ed")) and (
         mention.first >= 4 and tokens[mention.first - 4].text.lower() in _DETERMINERS
     )

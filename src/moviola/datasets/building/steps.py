@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from moviola.datasets.annotations import Annotations
-from moviola.datasets.building.candidate_pairs import Pair, candidate_pairs
+from moviola.datasets.building.candidate_pairs import Pair
 from moviola.datasets.building.chat import ChatEndpoint
 from moviola.datasets.building.embeddings import TextEncoder, embed, unit_rows
 from moviola.datasets.building.imprecise import (
@@ -106,11 +106,7 @@ def rewrite_captions(
 
 
 def caption_changes(before: Annotations, after: Annotations) -> list[tuple[str, str]]:
-    """Captions before and after, of the moments that have the same id in both.
-
-    Raises:
-        InvalidValue: no moment is in both.
-    """
+    """Captions before and after, of the moments with the same id in both; without any an ``InvalidValue``."""
     captions = dict(zip(before.moment_ids, before.captions, strict=True))
     pairs = [(captions[m], c) for m, c in zip(after.moment_ids, after.captions, strict=True) if m in captions]
     if not pairs:
@@ -148,12 +144,22 @@ def find_candidates(
 ) -> list[Pair]:
     """The ``top`` moments most similar to each query (id to text), to be judged (section 3.2).
 
-    Raises:
-        InvalidValue: a video's duration is unknown.
+    A pair is named ``QUERY:MOMENT``. An unknown duration of a video is an :class:`InvalidValue`.
     """
     found.require_durations()
     rows = unit_rows(embed([*queries.values(), *found.captions], encoder))
-    return candidate_pairs(queries, found, *nearest(rows[: len(queries)], rows[len(queries) :], top))
+    pairs = []
+    closest = zip(*nearest(rows[: len(queries)], rows[len(queries) :], top), strict=True)
+    for (query_id, query), (places, values) in zip(queries.items(), closest, strict=True):
+        for rank, (place, value) in enumerate(zip(places.tolist(), values.tolist(), strict=True), start=1):
+            moment = found.pair(place)
+            name, (start, end) = f"{query_id}:{moment.pop('pair_id')}", moment.pop("timestamp")
+            similarity = round(value, 6)
+            pair = Pair(
+                name, query_id, query, start=start, end=end, similarity=similarity, rank=rank, **moment
+            )
+            pairs.append(pair)
+    return pairs
 
 
 def find_relevant_pairs(

@@ -78,11 +78,6 @@ class _Row:
     tale: Tale | None
     heard: frozenset[str]
 
-    @property
-    def said(self) -> str:
-        """Key of the slots: the caption without its choice of words."""
-        return self.caption if self.slots is None else plain(self.slots)
-
 
 @dataclass(frozen=True, slots=True)
 class _Query:
@@ -92,13 +87,6 @@ class _Query:
     type: str
     slots: Slots | None
     tale: Tale | None
-
-    @property
-    def said(self) -> str:
-        """Key of the slots; of "vt" with the narrated thing."""
-        if self.slots is None:
-            return self.text
-        return plain(self.slots) + (f" {self.tale.what}" if self.tale else "")
 
     def relevance(self, row: _Row) -> int:
         """By the rules of the vocabulary and the narrator; "vt" loses 2 if the thing is not narrated."""
@@ -162,10 +150,9 @@ def build(
         "videos": videos, "seed": seed, "subtitles": subtitles, "long": long_videos, "hour": hour,
         "filler": filler,
     }  # fmt: skip
-    if edited:  # not among the settings of folders that were made before there were such films
-        settings["edited"] = True
-    if edited_videos:
-        settings["edited_videos"] = edited_videos
+    # Not among the settings of folders that were made before there were such films.
+    settings |= {"edited": True} if edited else {}
+    settings |= {"edited_videos": edited_videos} if edited_videos else {}
     _claim(folder, settings)
     encoder = _encoder(similarity)
     make_videos(
@@ -347,10 +334,15 @@ _Similar = Callable[[_Query], NDArray[np.float64]]
 
 
 def _similarity(rows: Sequence[_Row], encoder: TextEncoder | None) -> _Similar:
-    """By a sentence encoder, or without one by what the slots hold."""
+    """By a sentence encoder, or without one by what the slots hold, whatever the choice of words."""
     if encoder is None:
-        words = WordSimilarity([row.said for row in rows])
-        return lambda query: words.to(query.said)
+        words = WordSimilarity([plain(row.slots) if row.slots else row.caption for row in rows])
+
+        def similar(query: _Query) -> NDArray[np.float64]:
+            heard = f" {query.tale.what}" if query.tale else ""
+            return words.to(plain(query.slots) + heard if query.slots else query.text)
+
+        return similar
     sentences = SentenceSimilarity([row.caption for row in rows], encoder)
     return lambda query: sentences.to(query.text)
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import groupby
 from typing import Any, Literal
 
@@ -151,13 +150,9 @@ class Edit:
         """Seconds."""
         return self.shots[-1].stop / self.format.rate
 
-    @cached_property
-    def _firsts(self) -> list[int]:
-        return [shot.first for shot in self.shots]
-
     def shot_at(self, frame: int) -> int:
         """The place of the shot that a frame is of; in a dissolve, of the one that comes."""
-        return bisect_right(self._firsts, frame) - 1
+        return bisect_right(self.shots, frame, key=lambda shot: shot.first) - 1
 
     def source_time(self, shot: Shot, frame: int) -> float:
         """The second of the take that a frame of a shot of footage shows."""

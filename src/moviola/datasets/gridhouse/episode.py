@@ -11,7 +11,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -90,13 +89,9 @@ class Episode:
         """Seconds."""
         return self.beats[-1].end
 
-    @cached_property
-    def _starts(self) -> list[float]:
-        return [beat.start for beat in self.beats]
-
     def beat_at(self, time: float) -> Beat:
         """The beat that a time falls into; the last one for times behind the end."""
-        return self.beats[max(0, bisect_right(self._starts, time) - 1)]
+        return self.beats[max(0, bisect_right(self.beats, time, key=lambda beat: beat.start) - 1)]
 
     def floor_at(self, cell: Cell) -> str:
         """Floor colour of the room of a cell, see :func:`~moviola.datasets.gridhouse.world.room_of`."""
@@ -255,7 +250,7 @@ class _Story:
         """Write the beat, then let it happen."""
         self.append(kind, _SECONDS[kind] * self.pace)
         if kind in _STEPS:
-            self.house.act(_STEPS[kind])
+            self.house.step(getattr(self.house.actions, _STEPS[kind]))
 
     def append(self, kind: Kind, seconds: float, *, target: Cell | None = None) -> None:
         house = self.house
@@ -283,10 +278,6 @@ _STEPS: dict[Kind, Step] = {
 }  # fmt: skip
 
 
-def _shut(thing: Any) -> bool:
-    return isinstance(thing, Door) and not thing.is_open
-
-
 def _open(thing: Any) -> bool:
     return isinstance(thing, Door) and thing.is_open
 
@@ -299,6 +290,6 @@ _WITHOUT: tuple[Action, ...] = (
 _ERRANDS: dict[Action, tuple[Kind, Callable[[Any], bool]]] = {
     "go to": ("look", lambda thing: not _open(thing)),
     "pick up": ("pickup", lambda thing: thing.can_pickup()),
-    "open": ("open", _shut),
+    "open": ("open", lambda thing: isinstance(thing, Door) and not thing.is_open),
     "close": ("close", _open),
 }

@@ -62,11 +62,9 @@ class SentenceSimilarity:
         self._row = np.array([row_of[text] for text in captions], dtype=np.int64)
         self._captions = unit_rows(encoder.encode_text(list(row_of))).astype(np.float64)
         self._encoder = encoder
-        self._known: dict[str, NDArray[np.float64]] = {}
 
     def to(self, text: str) -> NDArray[np.float64]:
         """Similarity of a text to every caption, (n,) in [0, 1] but for rounding."""
-        if text not in self._known:
-            (vector,) = unit_rows(self._encoder.encode_text([text])).astype(np.float64)
-            self._known[text] = np.maximum(self._captions @ vector, 0.0)
-        return self._known[text][self._row]
+        (vector,) = unit_rows(self._encoder.encode_text([text])).astype(np.float64)
+        similarities: NDArray[np.float64] = np.maximum(self._captions @ vector, 0.0)
+        return similarities[self._row]

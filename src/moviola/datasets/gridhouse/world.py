@@ -113,10 +113,6 @@ class House(RoomGrid):  # type: ignore[misc]
         """The cell before the acting robot."""
         return around(self.position)[int(self.agent_dir)]
 
-    def act(self, step: Step) -> None:
-        """Do one step."""
-        self.step(getattr(self.actions, step))
-
     def things(self) -> Iterator[tuple[Cell, Any]]:
         """Everything that a robot may act on, with its cell."""
         for x in range(self.grid.width):

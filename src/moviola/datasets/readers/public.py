@@ -111,16 +111,11 @@ QUESTIONS: dict[str, tuple[str, Rows]] = {
 
 
 def read_questions(path: Path, kind: str) -> Questions:
-    """The questions of a public benchmark.
-
-    Args:
-        path: its file of annotations.
-        kind: a key of :data:`QUESTIONS`.
+    """The questions of a public benchmark, a key of :data:`QUESTIONS`.
 
     Raises:
         InvalidValue: an unknown name.
-        NotFound: no such file.
-        DataError: damaged, without a question, or a duplicate id; the message names file, row and field.
+        NotFound, DataError: no file, or a damaged one, one without a question, or with an id twice.
     """
     if kind not in QUESTIONS:
         raise InvalidValue(f"benchmark {kind!r}: unknown; choose {', '.join(QUESTIONS)}")

@@ -18,8 +18,7 @@ def read_queries(path: Path) -> list[Query]:
 
     Raises:
         NotFound: no such file.
-        DataError: not UTF-8, a row without ``query_id`` or ``query``, two texts under one id, or no query
-            at all.
+        DataError: not UTF-8, a row without ``query_id`` or ``query``, two texts under one id, or no query.
     """
     content = read_text(path)
     texts: dict[str, str] = {}

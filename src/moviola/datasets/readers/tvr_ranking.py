@@ -54,11 +54,8 @@ def _pairs(path: Path) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, An
 def ranked_rows(path: Path) -> Iterator[tuple[str, str, str, Mapping[str, Any]]]:
     """Pairs of a TVR-Ranking pair file: place, query id, query text, and the moment's fields.
 
-    A moment also has its query's ``type`` (v, t or vt), if the file has one.
-
-    Raises:
-        NotFound: no such file.
-        DataError: damaged, or two texts under one id; the message names file, row and field.
+    A moment also has its query's ``type`` (v, t or vt), if the file has one. Two texts under one id are an
+    error.
     """
     texts: dict[str, str] = {}
     for where, entry, moment in _pairs(path):

@@ -44,7 +44,7 @@ class Answered:
         """From rows [start, end] and [start, end, score].
 
         Raises:
-            InvalidValue: rows of another form, a number that is not finite, or a true window without extent.
+            InvalidValue: rows of another form, a number that is not finite, or a true window that ends first.
         """
         made = cls(_table("truths", truths, 2), _table("windows", windows, 3), float(duration), sureness)
         for row in np.flatnonzero(made.truths[:, 1] < made.truths[:, 0]):
