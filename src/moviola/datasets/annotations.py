@@ -34,8 +34,8 @@ class Annotations:
         durations: (v,) float64 seconds; NaN where unknown.
         moment_ids: (m,) ids of moments as the data set has them, else "1", "2", … in file order, those that
             are left out counted.
-        query_ids: (m,) ids of the queries that the captions are. Where a data set lists the moments of each
-            query, all of them have its id; else a moment's query has the moment's own.
+        query_ids: (m,) ids of the queries that the captions are: the moment's own, unless a data set lists
+            several moments of a query.
         video: (m,) int64 positions in ``videos``.
         start, end: (m,) float64 seconds as annotated, end > start; NaN where a split hides the answers.
         captions: (m,) sentences.

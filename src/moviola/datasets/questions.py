@@ -20,7 +20,6 @@ class Question:
 
     Attributes:
         query_id: unique in its file.
-        text: the question.
         video_id: the named video, or, for questions to the whole corpus, the one with the answer.
         windows: answers, (start, end) in seconds as annotated; empty: no answer.
         duration: of the video in seconds; infinite if the file has none.

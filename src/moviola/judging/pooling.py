@@ -1,8 +1,8 @@
 """Pooling: the best moments of several systems, without near-duplicates.
 
 As in TREC, everything that any system ranks among its first ``depth`` is judged, so that no system is
-measured by the judgements of another. A moment that overlaps one of the pool is not judged again; it would be
-the same few seconds with another edge.
+measured by the judgements of another. A moment that overlaps one of the pool is the same few seconds with
+another edge, and not judged again.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Assignment of batches to raters, and outcomes; without a file, so that it can be tested by brute force.
 
-A moment needs two ratings, and four if the two differ by more than one level
-(:mod:`moviola.datasets.building.consensus`). A rater holds a batch while judging it; moments that two raters
-hold or have judged are not given to a third as long as the two may agree.
+A rater holds a batch while judging it; moments that two raters hold or have judged are not given to a third
+as long as the two may agree (:mod:`moviola.datasets.building.consensus`).
 """
 
 from __future__ import annotations

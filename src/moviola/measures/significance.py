@@ -1,6 +1,6 @@
-"""Significance of differences between systems: paired tests and intervals.
+"""Significance of differences between systems: paired tests and intervals of values of the same queries.
 
-All work on per-query values of the same queries. Randomness is seeded: the same input gives the same numbers.
+Randomness is seeded: the same input gives the same numbers.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 A moment's document is ``VIDEO#START#END``, the video percent-encoded, times in seconds as Python prints them;
 a moment that a query holds n times gets ``#n`` from the second on. In the matched form a prediction that
-took a judged moment (greedy matching, see :mod:`moviola.measures.matching`) carries that moment's document,
-every other prediction an unjudged one (``unmatched:…``). Tools rank by score in single precision and break
-ties their own way, so scores are replaced by ``n, n - 1, …, 1`` where a query's do not fall strictly there.
+took a judged moment (:mod:`moviola.measures.matching`) carries that moment's document, every other one an
+unjudged one (``unmatched:…``). Tools rank by score in single precision and break ties their own way, so
+scores are replaced by ``n, n - 1, …, 1`` where a query's do not fall strictly there.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ class ChatEndpoint:
         model: name of the model there.
         key: bearer token; empty for none.
         timeout: seconds to wait for a response.
-        attempts: maximum number of attempts if the endpoint is busy or responds unusably, >= 1.
+        attempts: maximum number if the endpoint is busy or responds unusably, >= 1.
         back_off: seconds before the second attempt; doubled for each later one.
         sleep: waits; replaced in tests.
 
@@ -76,8 +76,7 @@ class ChatEndpoint:
     def rewrite(self, captions: Sequence[str], temperature: float) -> list[str]:
         """One rewrite per caption, in order; a batch with an unusable response is halved, down to one.
 
-        A caption without any usable response is returned unchanged, so that it costs only itself; the check
-        for names then sends it to review.
+        A caption without any usable response is returned unchanged; the check for names sends it to review.
 
         Raises:
             EndpointFailure: no answer; nothing of this batch is kept.

@@ -1,8 +1,8 @@
 """Imprecise captions from precise ones, checked and resumable (TVR-Ranking, section 3.1 and appendix A).
 
-A rewrite passes if its sentence similarity to the original is at least 0.4 and no person name is left in it.
-Failures are requested again at a higher temperature, then go to a review file for a person to edit. Every
-passed rewrite is written to a journal at once, so that an interrupted run continues where it was.
+A rewrite passes if it is similar enough to the original and no person name is left in it. Failures are
+requested again at a higher temperature, then go to a review file for a person to edit. What passes is written
+to a journal at once, so that an interrupted run continues where it was.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ def read_journal(path: Path) -> dict[str, str]:
 
 
 def write_review(failed: Iterable[Rewrite], path: Path, decided: Mapping[str, str] | None = None) -> None:
-    """Write failures as CSV; a person fills in the column ``final`` (the proposal is beside it).
+    """Write failures as CSV; a person fills in the column ``final`` beside the proposal.
 
     Earlier decisions in ``decided`` (caption to final) stay in the file.
     """

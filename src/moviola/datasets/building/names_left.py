@@ -1,7 +1,7 @@
 """Search for person names left in a rewrite, for which the paper uses Flair (TVR-Ranking, appendix A).
 
-``spacy`` is independent of the rewriter, so it finds what the rules overlook. ``lexicon`` needs no package,
-but is the rules' own list: it finds only names that they left although they knew them.
+``spacy`` is independent of the rewriter. ``lexicon`` needs no package, but is the rules' own list: it finds
+only names that they left although they knew them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Person names in a caption set, and their gender.
+"""Person names in a caption set, and their gender, without an external source.
 
-No external source is used: a name is a word that this set writes with a capital inside its sentences and
-hardly ever without, or one of a compact list of first names. Gender follows from the pronouns after a name
-that is alone in a caption, then from the list.
+A name is a word that this set writes with a capital inside its sentences and hardly ever without, or one of a
+compact list of first names. Gender follows from the pronouns after a name that is alone in a caption, then
+from the list.
 """
 
 from __future__ import annotations
@@ -139,11 +139,10 @@ def stem(word: str) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class NameLexicon:
-    """The result of :func:`learn_names`.
+    """The result of :func:`learn_names`; all in lower case.
 
     Attributes:
-        names: names in lower case.
-        openers: words that are names where they open a sentence, though never seen inside one; lower case.
+        openers: words that are names where they open a sentence, though never seen inside one.
         plain: names that are recognised without a capital too ("castle walks in").
         owners: possessives whose apostrophe was forgotten, to the name ("sheldons" to "sheldon").
         gender: "m" or "f" of names where it is known.

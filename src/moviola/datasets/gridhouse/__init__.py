@@ -1,8 +1,8 @@
 """Gridhouse: a generated world of robots in houses, as films with exact times and graded relevance.
 
 ``simulate`` plays one take and ``Camera`` draws it; ``edited`` cuts a film of several, ``film_moments`` says
-what is true of it, and ``frames`` draws it. ``build`` writes a whole data set, and ``annotate`` writes its
-annotations again, by another similarity. :mod:`moviola.datasets.gridhouse.vocabulary` defines relevance.
+what is true of it, and ``frames`` draws it. ``build`` writes a whole data set, ``annotate`` its annotations
+by another similarity. :mod:`moviola.datasets.gridhouse.vocabulary` defines relevance.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """Edit decision lists: which shot of which take a film shows when, and where its moments are in it.
 
-An :class:`Edit` is pure data. Times of the film are whole frames, as in any edit decision list; times of a
-take are seconds of its episode. :mod:`~moviola.datasets.gridhouse.editor` makes one from a seed,
-:mod:`~moviola.datasets.gridhouse.projection` draws it, and :func:`film_moments` says what is true of it:
+An :class:`Edit` is pure data. Times of the film are whole frames; times of a take are seconds of its episode.
+:mod:`~moviola.datasets.gridhouse.editor` makes one from a seed, :mod:`~moviola.datasets.gridhouse.projection`
+draws it, and :func:`film_moments` says what is true of it:
 
 - A moment is in the film if its event, from its beginning to the moment's end, is whole in one shot. The
   editor never cuts inside an event, so an event is shown whole or not at all.
 - It begins with the first frame of the way there that the film shows in one run: shots of the same take that
-  follow each other. What is before a shot of another take, or before a title card, is no part of it.
+  follow each other, with no other shot or title card between.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """An editor: from a seed to an edit of several takes, cut as films are.
 
 It shows little of what leads nowhere, changes cameras within a take and goes from take to take, sometimes to
-and fro. It never cuts inside an event, nor lets a dissolve or a fade touch one, and it sees to it that the
-event is in the picture.
+and fro. It cuts inside no event, lets no dissolve or fade touch one, and keeps it in the picture.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 An episode is a list of beats: a beat is one thing that takes a moment (a step, a turn, a grip, a pause), with
 the world as it was at its start. Events are the beats that a sentence could be about; each gives a moment:
-from the end of the event before (at most 10 s back) to the end of the event plus a hold. Holds vary, so that
+from the end of the event before (at most 9 s before this one) to its end plus a hold, which varies, so that
 the decisive event is not always at the same place in a moment.
 """
 

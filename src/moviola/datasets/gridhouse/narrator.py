@@ -1,8 +1,8 @@
 """What is said in films, as subtitles: a narrator, of things that the pictures do not show, and robots.
 
-By the narrator there are queries that only words can answer ("t" in TVR's terms), queries that only pictures
-can ("v"), and queries that need both ("vt"). The story's vocabulary shares nothing with what a gridhouse film
-shows. Robots speak in edited films only, of what they are about to do or of nothing; no query is about it.
+By the narrator there are queries that only words can answer ("t" in TVR's terms), that only pictures can
+("v"), and that need both ("vt"). Robots speak in edited films only, of what they are about to do or of
+nothing; no query is about it.
 """
 
 from __future__ import annotations

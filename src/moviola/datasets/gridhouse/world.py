@@ -1,9 +1,8 @@
 """A house of rooms on minigrid, and a robot that finds its way in it.
 
-minigrid keeps the grid, the objects and what an action does; the way is planned here: a breadth-first
-search over positions and headings that opens closed doors on its way. (minigrid's BabyAI bot explores what it
-has not seen; the robot of a film knows its house, and drops and closes things, for which that bot has no
-instruction.)
+minigrid keeps the grid, the objects and what an action does; the way is planned here: a breadth-first search
+over positions and headings that opens closed doors. (minigrid's BabyAI bot explores what it has not seen; the
+robot of a film knows its house, and drops and closes things, for which that bot has no instruction.)
 """
 
 from __future__ import annotations
