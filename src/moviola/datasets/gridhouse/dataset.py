@@ -173,8 +173,7 @@ def annotate(folder: Path, films: Path, *, similarity: str) -> GridhouseReport:
         InvalidValue: ``folder`` holds annotations of other films.
         MissingModel: no such sentence encoder is on the machine.
     """
-    settings = read_json(films / "gridhouse.json")
-    settings.pop("similarity", None)
+    settings = _settings(films)
     encoder = _encoder(similarity)
     _claim(folder, settings)
     return _annotate(folder, settings, similarity, encoder)
@@ -187,17 +186,20 @@ def _encoder(similarity: str) -> TextEncoder | None:
 
 def _claim(folder: Path, settings: dict[str, Any]) -> None:
     """Record the films' settings, or compare them with the recorded ones."""
-    path = folder / "gridhouse.json"
-    if path.exists():
-        there = read_json(path)
-        there.pop("similarity", None)
-        if there != settings:
-            raise InvalidValue(
-                f"{folder}: holds a gridhouse of other settings ({there}); give them, or another folder"
-            )
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    write_json(path, settings, indent=1)
+    if not (folder / "gridhouse.json").exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        write_json(folder / "gridhouse.json", settings, indent=1)
+    elif (there := _settings(folder)) != settings:
+        raise InvalidValue(
+            f"{folder}: holds a gridhouse of other settings ({there}); give them, or another folder"
+        )
+
+
+def _settings(folder: Path) -> dict[str, Any]:
+    """Those of the films, without that of annotations."""
+    settings: dict[str, Any] = read_json(folder / "gridhouse.json")
+    settings.pop("similarity", None)
+    return settings
 
 
 def _annotate(

@@ -217,12 +217,10 @@ class _Cutter:
     def sees(self, view: View, episode: Episode, moment: GridMoment, start: float, end: float) -> bool:
         """Whether the robot and what it acts on are in the picture from an event's beginning to its end."""
         beat = episode.beat_at(moment.event)
-        for time in (moment.event, moment.end):
-            share = (time - start) / (end - start)
-            box = view.box(share, beat.position, self.format.aspect)
-            if not all(inside((x, y, x + 1, y + 1), box) for x, y in (beat.position, beat.target)):
-                return False
-        return True
+        shares = ((time - start) / (end - start) for time in (moment.event, moment.end))
+        boxes = [view.box(share, beat.position, self.format.aspect) for share in shares]
+        cells = [(x, y, x + 1, y + 1) for x, y in (beat.position, beat.target)]
+        return all(inside(cell, box) for box in boxes for cell in cells)
 
 
 def _view(kind: str, episode: Episode, start: float, end: float) -> View:

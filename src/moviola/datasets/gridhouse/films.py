@@ -86,22 +86,17 @@ class Film:
     def story(self) -> Story:
         """Live it through; over filler nothing is said, so that it answers no query at all."""
         spoken = self.subtitles and not self.filler
-        if not self.edited:
-            episode = simulate(
-                self.seed,
-                number=self.number,
-                video_id=self.video_id,
-                seconds=self.seconds,
-                filler=self.filler,
-            )
-            shown = math.ceil(episode.duration * FRAME_RATE) / FRAME_RATE
-            lines = narrate(self.seed, self.number, episode.duration) if spoken else []
-            return Story(episode, shown, episode.moments, lines, [])
-        edit = edited(self.seed, number=self.number, seconds=self.seconds, filler=self.filler)
-        moments = film_moments(edit)
-        lines = narrate(self.seed, self.number, edit.duration) if spoken else []
+        how: dict[str, Any] = {"number": self.number, "seconds": self.seconds, "filler": self.filler}
+        source = (
+            edited(self.seed, **how) if self.edited else simulate(self.seed, video_id=self.video_id, **how)
+        )
+        lines = narrate(self.seed, self.number, source.duration) if spoken else []
+        if isinstance(source, Episode):
+            shown = math.ceil(source.duration * FRAME_RATE) / FRAME_RATE
+            return Story(source, shown, source.moments, lines, [])
+        moments = film_moments(source)
         said = converse(self.seed, self.number, moments, lines) if spoken else []
-        return Story(edit, edit.duration, moments, lines, said)
+        return Story(source, source.duration, moments, lines, said)
 
 
 def films_of(settings: dict[str, Any]) -> list[Film]:

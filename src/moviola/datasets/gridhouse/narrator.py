@@ -117,6 +117,5 @@ def to_srt(cues: Sequence[Cue]) -> str:
 
 
 def _stamp(seconds: float) -> str:
-    milliseconds = round(seconds * 1000)
-    minutes, rest = divmod(milliseconds, 60_000)
+    minutes, rest = divmod(round(seconds * 1000), 60_000)
     return f"{minutes // 60:02d}:{minutes % 60:02d}:{rest // 1000:02d},{rest % 1000:03d}"

@@ -139,7 +139,9 @@ class Camera:
 
     def _draw_robot(self, paste: Paste, beat: Beat, where: Point, time: float) -> None:
         share = share_of(beat, time)
-        heading = _turned(beat, share)
+        heading = beat.heading
+        if share >= 0.5:  # turns happen half-way through their beat
+            heading = (heading + {"right": 1, "left": -1}.get(beat.kind, 0)) % 4
         held = self._held(beat, where, heading, share)
         reach = held is not None or beat.kind in ("open", "close")
         bob = abs(math.sin(share * math.pi * 2)) * 0.05 if beat.kind == "forward" else 0.0
@@ -172,13 +174,6 @@ class Camera:
             place = between(grip, beat.target, lowered)
             return sprite, (place[0], place[1] - 0.35 * math.sin(lowered * math.pi))
         return sprite, grip
-
-
-def _turned(beat: Beat, share: float) -> int:
-    """Its heading: turns happen half-way through their beat."""
-    if share < 0.5 or beat.kind not in ("left", "right"):
-        return beat.heading
-    return (beat.heading + (1 if beat.kind == "right" else -1)) % 4
 
 
 def _openness(door: Placed, beat: Beat, share: float) -> int:

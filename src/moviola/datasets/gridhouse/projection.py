@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property, lru_cache
+from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +37,8 @@ def signs_seen(edit: Edit) -> list[tuple[float, float, str]]:
 
     Frames of a dissolve or a fade do not count.
     """
-    rate, seen = edit.format.rate, []
+    rate = edit.format.rate
+    seen: list[tuple[float, float, str]] = []
     for place, shot in enumerate(edit.shots):
         if not isinstance(shot.shows, Footage):
             continue
@@ -44,7 +46,10 @@ def signs_seen(edit: Edit) -> list[tuple[float, float, str]]:
         clear = range(shot.first + shot.mixed, shot.stop - following)
         for sign in edit.takes[shot.shows.take].signs:
             legible = [frame for frame in clear if _legible(edit, shot.shows, shot, frame, sign.box)]
-            seen += [(first / rate, (last + 1) / rate, sign.text) for first, last in _runs(legible)]
+            # Frames that follow each other without a gap.
+            for _, run in groupby(enumerate(legible), key=lambda one: one[1] - one[0]):
+                numbers = [frame for _, frame in run]
+                seen.append((numbers[0] / rate, (numbers[-1] + 1) / rate, sign.text))
     return sorted((round(start, 3), round(end, 3), text) for start, end, text in seen)
 
 
@@ -52,17 +57,6 @@ def _legible(edit: Edit, footage: Footage, shot: Shot, frame: int, sign: Box) ->
     box = _box(edit, footage, shot, frame)
     large = edit.format.picture[1] / (box[3] - box[1]) * _LETTERS >= _LEGIBLE
     return large and inside(sign, box)
-
-
-def _runs(numbers: list[int]) -> list[tuple[int, int]]:
-    """First and last of numbers that follow each other without a gap."""
-    runs: list[tuple[int, int]] = []
-    for number in numbers:
-        if runs and runs[-1][1] == number - 1:
-            runs[-1] = (runs[-1][0], number)
-        else:
-            runs.append((number, number))
-    return runs
 
 
 def _box(edit: Edit, footage: Footage, shot: Shot, frame: int) -> Box:
