@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from moviola.datasets.annotations import Annotations, Collector
 from moviola.datasets.building.annotation_files import read_pairs, write_judgements, write_pairs
-from moviola.datasets.building.candidate_pairs import Pair, candidate_pairs, next_pairs
+from moviola.datasets.building.candidate_pairs import Pair, next_pairs
 from moviola.datasets.building.splits import draw_queries
 from moviola.datasets.building.steps import find_candidates
 from moviola.datasets.readers import read_tvr, read_tvr_ranking, write_tvr
@@ -27,10 +29,20 @@ def moments(count: int, duration: float = 100.0) -> Annotations:
     return found.made()
 
 
+class Falling:
+    """Caption n is less similar to every query than caption n - 1: from 1 down to -0.5 for the last."""
+
+    def __init__(self, depth: int) -> None:
+        self.cosines = np.linspace(1, -0.5, depth, dtype=np.float32)
+
+    def encode_text(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        places = [0 if text.startswith("Query") else int(text.split()[1].strip(",")) for text in texts]
+        return np.stack([self.cosines[places], np.sqrt(1 - self.cosines[places] ** 2)], axis=1)
+
+
 def pairs(queries: int = 2, depth: int = 40) -> list[Pair]:
-    order = np.tile(np.arange(depth), (queries, 1))
-    similarity = np.tile(np.linspace(1, -0.5, depth, dtype=np.float32), (queries, 1))
-    return candidate_pairs({str(n): f"Query {n}?" for n in range(queries)}, moments(depth), order, similarity)
+    asked = {str(n): f"Query {n}?" for n in range(queries)}
+    return find_candidates(asked, moments(depth), Falling(depth), depth)
 
 
 def test_pairs_are_ranked_in_two_batches(tmp_path: Path) -> None:
@@ -77,6 +89,8 @@ def test_splits_share_no_text() -> None:
     assert draw_queries(captions, {"val": 5, "test": 20}, seed=4) != splits
     with pytest.raises(InvalidValue, match="31 queries of 30"):
         draw_queries(captions, {"val": 31}, seed=0)
+    with pytest.raises(InvalidValue, match="give at least 0"):
+        draw_queries(captions, {"val": -1, "test": 2}, seed=0)
 
 
 def test_the_common_form_is_read_back(tmp_path: Path) -> None:

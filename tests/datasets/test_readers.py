@@ -192,6 +192,14 @@ def test_a_query_with_several_moments_stays_one(tmp_path: Path, kind: str) -> No
     assert read_qrels(tmp_path / "pairs.json").rows() == read_qrels(path).rows()
 
 
+@pytest.mark.parametrize("kind", ["qvhighlights", "soccer_gmr"])
+def test_queries_without_an_answer_are_counted_not_dropped(tmp_path: Path, kind: str) -> None:
+    rows = [QVH, {**QVH, "qid": 8, "query": "Two.", "relevant_windows": []}]
+    found = read_annotations(write(tmp_path, "a.jsonl", rows), kind)
+    assert found.queries == (("7", "One."),)
+    assert [(flaw.kind, flaw.where) for flaw in found.flaws] == [("no answer", "8 (v)")]
+
+
 @pytest.mark.parametrize(
     "content", [{"a": 3.5, "b": 2}, {"a": [3.5, 0], "b": [2, 1]}, {"train": {"a": [3.5, 0]}, "val": {"b": 2}}]
 )

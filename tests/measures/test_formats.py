@@ -172,6 +172,16 @@ def test_a_damaged_row_is_named(tmp_path: Path, name: str, text: str, complaint:
     assert name in str(caught.value)
 
 
+def test_a_damaged_judgement_in_a_line_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "test.jsonl"
+    moment = {"video_name": "v", "timestamp": [0, 2], "relevance": 1}
+    lists = [[moment], [moment, moment | {"timestamp": [2, 1]}]]
+    rows = [{"query_id": n, "relevant_moment": moments} for n, moments in enumerate(lists)]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    with pytest.raises(DataError, match=r"test.jsonl: line 2: start is 2.0"):
+        read_qrels(path)
+
+
 def test_a_damaged_judgement_is_named(tmp_path: Path) -> None:
     path = tmp_path / "test.json"
     moment = {"video_name": "v", "timestamp": [0, 2], "relevance": 1}

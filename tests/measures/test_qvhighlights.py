@@ -27,6 +27,12 @@ def test_clips_without_a_predicted_score_have_zero() -> None:
     assert highlights([]) == {"HL-mAP": 40, "HL-Hit1": 0}
 
 
+def test_without_a_judged_query_every_value_is_zero() -> None:
+    found = qvhighlights([ANSWER], [])
+    assert set(found["brief"].values()) == {0}
+    assert found["HL-min-Fair"] == {"HL-mAP": 0, "HL-Hit1": 0}
+
+
 @pytest.mark.parametrize(
     ("answer", "truth", "complaint"),
     [
@@ -38,6 +44,7 @@ def test_clips_without_a_predicted_score_have_zero() -> None:
         ({}, {"relevant_windows": [[0, 4, 9], [6, 7, 8]]}, "relevant_windows: a list of 2 numbers each"),
         ({}, {"duration": "long"}, "annotation of qid 1: duration: 'long' is no number"),
         ({}, {"relevant_clip_ids": [0, 7]}, "qid 1: relevant_clip_ids: 7 is no clip of 5"),
+        ({}, {"relevant_clip_ids": [-1, 2]}, "qid 1: relevant_clip_ids: -1 is no clip of 5"),
         ({}, {"relevant_clip_ids": [0]}, "qid 1: 2 saliency_scores of 1 relevant_clip_ids"),
     ],
 )

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from moviola.cli import all_commands
 from moviola.datasets.readers import QUESTIONS
 from moviola.errors import DataError, InvalidValue, NotFound
+from moviola.measures import read_run
 from moviola.media import write_video
 from moviola.public import BENCHMARKS, run_public
 from moviola.search import Library
@@ -173,6 +174,14 @@ def test_a_system_says_how_sure_it_is_of_an_answer(tmp_path: Path) -> None:
     for row in answers:
         del row["pred_exist_score"]
     assert auroc() == 50
+
+
+def test_a_measured_run_is_written_in_another_form(tmp_path: Path) -> None:
+    annotations, run, out = written(tmp_path, "extreme_when_bench"), tmp_path / "run.json", tmp_path / "a.csv"
+    row = {"video_id": "film0", "start": 1.0, "end": 2.0, "score": 0.5}
+    run.write_text(json.dumps({"film0_red": [row]}))
+    run_public("extreme_when_bench", annotations, run=run, out=out)
+    assert read_run(out).rows() == {"film0_red": [row]}
 
 
 def test_a_question_with_a_picture_is_asked_with_it(films: Path, tmp_path: Path) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from itertools import compress
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,14 +34,14 @@ class Annotations:
         durations: (v,) float64 seconds; NaN where unknown.
         moment_ids: (m,) ids of moments as the data set has them, else "1", "2", … in file order, those that
             are left out counted.
-        query_ids: (m,) ids of the queries that the captions are. Where a data set lists the moments of each
-            query, all of them have its id; else a moment's query has the moment's own.
+        query_ids: (m,) ids of the queries that the captions are: the moment's own, unless a data set lists
+            several moments of a query.
         video: (m,) int64 positions in ``videos``.
         start, end: (m,) float64 seconds as annotated, end > start; NaN where a split hides the answers.
         captions: (m,) sentences.
         types: (m,) TVR's v, t or vt; empty where a data set has no types.
         flaws: flaws by name. A moment beyond its video stays unchanged; one of zero length, or in no video,
-            is left out.
+            is left out, and so is a query without an answer.
     """
 
     name: str
@@ -76,33 +76,21 @@ class Annotations:
             video = self.videos[int(self.video[int(np.argmax(unknown))])]
             raise InvalidValue(f"{video}: its duration is unknown; give the file of durations (--durations)")
 
+    def pair(self, place: int) -> dict[str, Any]:
+        """A moment as TVR-Ranking's pair files have it."""
+        video = int(self.video[place])
+        return {
+            "pair_id": self.moment_ids[place], "video_name": self.videos[video],
+            "timestamp": [float(self.start[place]), float(self.end[place])],
+            "duration": float(self.durations[video]), "caption": self.captions[place],
+        }  # fmt: skip
+
     def select(self, keep: NDArray[np.bool_]) -> Annotations:
         """Only some moments, (m,) bool; all videos stay."""
-        rows = np.flatnonzero(keep)
-
-        def picked(column: Sequence[str]) -> tuple[str, ...]:
-            return tuple(column[int(row)] for row in rows)
-
-        return replace(
-            self,
-            moment_ids=picked(self.moment_ids),
-            query_ids=picked(self.query_ids),
-            video=self.video[rows],
-            start=self.start[rows],
-            end=self.end[rows],
-            captions=picked(self.captions),
-            types=picked(self.types),
-        )
-
-
-class _Row(NamedTuple):
-    moment_id: str
-    query_id: str
-    video: str
-    start: float
-    end: float
-    caption: str
-    type: str
+        columns = {name: getattr(self, name)[keep] for name in ("video", "start", "end")}
+        for name in ("moment_ids", "query_ids", "captions", "types"):
+            columns[name] = tuple(compress(getattr(self, name), keep))
+        return replace(self, **columns)
 
 
 @dataclass(slots=True)
@@ -111,7 +99,7 @@ class Collector:
 
     name: str
     durations: dict[str, float] = field(default_factory=dict)
-    rows: list[_Row] = field(default_factory=list)
+    rows: list[tuple[Any, ...]] = field(default_factory=list)
     flaws: list[Flaw] = field(default_factory=list)
     given: int = 0
 
@@ -144,21 +132,27 @@ class Collector:
         duration = self.durations[video]
         if end > duration + 0.5 or start >= duration:
             self.flaws.append(Flaw("beyond the video", where))
-        self.rows.append(_Row(name, query_id or name, video, start, end, caption.strip(), type))
+        self.rows.append((name, query_id or name, video, start, end, caption.strip(), type))
+
+    def add_unanswered(self, query_id: str, video: str) -> None:
+        """Record a query that has no moment."""
+        self.flaws.append(Flaw("no answer", f"{query_id} ({video})"))
 
     def made(self) -> Annotations:
         """Everything gathered so far as one table."""
         place = {video: number for number, video in enumerate(self.durations)}
+        columns = zip(*self.rows, strict=True) if self.rows else [()] * 7
+        moments, queries, videos, starts, ends, captions, types = columns
         return Annotations(
             name=self.name,
             videos=tuple(self.durations),
             durations=np.array(list(self.durations.values()), dtype=np.float64),
-            moment_ids=tuple(row.moment_id for row in self.rows),
-            query_ids=tuple(row.query_id for row in self.rows),
-            video=np.array([place[row.video] for row in self.rows], dtype=np.int64),
-            start=np.array([row.start for row in self.rows], dtype=np.float64),
-            end=np.array([row.end for row in self.rows], dtype=np.float64),
-            captions=tuple(row.caption for row in self.rows),
-            types=tuple(row.type for row in self.rows),
+            moment_ids=moments,
+            query_ids=queries,
+            video=np.array([place[video] for video in videos], dtype=np.int64),
+            start=np.array(starts, dtype=np.float64),
+            end=np.array(ends, dtype=np.float64),
+            captions=captions,
+            types=types,
             flaws=tuple(self.flaws),
         )

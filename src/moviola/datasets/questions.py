@@ -20,7 +20,6 @@ class Question:
 
     Attributes:
         query_id: unique in its file.
-        text: the question.
         video_id: the named video, or, for questions to the whole corpus, the one with the answer.
         windows: answers, (start, end) in seconds as annotated; empty: no answer.
         duration: of the video in seconds; infinite if the file has none.
@@ -39,12 +38,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """The questions of a file, in its order, each id once.
-
-    Attributes:
-        name: of the benchmark.
-        rows: the questions.
-    """
+    """The questions of a file, in its order, each id once, and the name of their benchmark."""
 
     name: str
     rows: tuple[Question, ...]
@@ -61,11 +55,13 @@ class Questions:
         return tuple(dict.fromkeys(row.video_id for row in self.rows))
 
     def annotations(self) -> Annotations:
-        """Each window as a moment whose caption is the question; questions without an answer have none."""
+        """Each window as a moment whose caption is the question; one without an answer is among the flaws."""
         collector = Collector(self.name)
         for row in self.rows:
             collector.add_video(row.video_id, row.duration if math.isfinite(row.duration) else math.nan)
         for row in self.rows:
+            if not row.windows:
+                collector.add_unanswered(row.query_id, row.video_id)
             for place, (start, end) in enumerate(row.windows, start=1):
                 name = row.query_id if len(row.windows) == 1 else f"{row.query_id}-{place}"
                 collector.add(row.video_id, start, end, row.text, moment_id=name, query_id=row.query_id)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +28,7 @@ class Spread:
 
     @classmethod
     def of(cls, values: NDArray[np.float64]) -> Spread:
-        known = values[~np.isnan(values)]
-        if not len(known):
-            return cls(float("nan"), float("nan"), float("nan"))
+        known = values[~np.isnan(values)] if not np.isnan(values).all() else np.array([np.nan])
         return cls(float(known.min()), float(known.mean()), float(known.max()))
 
 
@@ -56,37 +55,33 @@ class Statistics:
 def statistics(
     found: Annotations, queries: Sequence[str] | None = None, *, count_verbs: bool = False
 ) -> Statistics:
-    """Count and measure.
+    """Count and measure. Moments are counted once per video and span; videos are those with a moment.
 
     Args:
-        found: the annotations.
         queries: texts to count as queries; those of the annotations when None, each once.
         count_verbs: count verbs too, see :func:`moviola.datasets.english.verb_forms`.
 
     Raises:
         MissingDependency: verbs are to be counted, and spaCy is not installed.
-
-    Moments are counted once per video and span; videos are those with a moment.
     """
     texts = [text for _, text in found.queries] if queries is None else queries
     spans = {(int(v), s, e) for v, s, e in zip(found.video, found.start, found.end, strict=True)}
     used = np.unique(found.video)
     lengths = found.end - found.start
     durations = found.durations[used]
-    vocabulary = {word for text in texts for word in words(text)}
-    ratios = lengths / found.durations[found.video]
+    spoken = [words(text) for text in texts]
     return Statistics(
         queries=len(texts),
         moments=len(spans),
         videos=len(used),
-        vocabulary=len(vocabulary),
+        vocabulary=len(set(chain.from_iterable(spoken))),
         verbs=len(verb_forms(texts)) if count_verbs else None,
         moment_hours=sum(end - start for _, start, end in spans) / 3600,
         video_hours=float(np.nansum(durations)) / 3600,
-        query_length=Spread.of(np.array([len(words(text)) for text in texts], dtype=np.float64)),
+        query_length=Spread.of(np.array([*map(len, spoken)], dtype=np.float64)),
         moment_seconds=Spread.of(lengths),
         video_seconds=Spread.of(durations),
-        ratio=Spread.of(ratios).mean,
+        ratio=Spread.of(lengths / found.durations[found.video]).mean,
     )
 
 

@@ -26,63 +26,39 @@ __all__ = ["EXPORTS", "Export", "export_splits", "export_task", "import_ratings"
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """An export form of a task.
-
-    Attributes:
-        title: for people.
-        suffix: of the file.
-        write: writes a task to a path and returns the number of rows.
-    """
+    """An export form of a task; ``write`` returns the number of rows that it wrote."""
 
     title: str
     suffix: str
     write: Callable[[JudgingTask, Path], int]
 
 
-def _tvr_ranking(task: JudgingTask, path: Path) -> int:
-    return write_judgements(task.pairs, task.outcome().agreed, path)
-
-
 def _qrels(task: JudgingTask, path: Path) -> int:
     agreed = task.outcome().agreed
     judged = [pair for pair in task.pairs if pair.pair_id in agreed]
-    qrels = Qrels.from_columns(
-        [pair.query_id for pair in judged],
-        [pair.video_name for pair in judged],
-        [pair.start for pair in judged],
-        [pair.end for pair in judged],
-        [agreed[pair.pair_id] for pair in judged],
-    )
-    write_qrels(qrels, path, "json")
+    rows = ((pair.query_id, pair.video_name, pair.start, pair.end, agreed[pair.pair_id]) for pair in judged)
+    write_qrels(Qrels.from_columns(*zip(*rows, strict=True)), path, "json")
     return len(judged)
 
 
-def _pairs(task: JudgingTask, path: Path) -> int:
-    due = task.due()
-    write_pairs(due, path)
-    return len(due)
-
-
-def _ratings(task: JudgingTask, path: Path) -> int:
-    ratings = task.outcome().ratings
-    write_ratings(ratings, path)
-    return len(ratings)
-
-
 EXPORTS: dict[str, Export] = {
-    "tvr_ranking": Export("Graded test set (TVR-Ranking)", ".json", _tvr_ranking),
+    "tvr_ranking": Export(
+        "Graded test set (TVR-Ranking)", ".json",
+        lambda task, path: write_judgements(task.pairs, task.outcome().agreed, path),
+    ),
     "qrels": Export("Judgements by query", ".json", _qrels),
-    "ratings": Export("Every rating", ".csv", _ratings),
-    "pairs": Export("Moments to rate elsewhere", ".csv", _pairs),
-}
+    "ratings": Export(
+        "Every rating", ".csv", lambda task, path: write_ratings(task.outcome().ratings, path)
+    ),
+    "pairs": Export("Moments to rate elsewhere", ".csv", lambda task, path: write_pairs(task.due(), path)),
+}  # fmt: skip
 """The forms, by name."""
 
 
 def export_task(task: JudgingTask, path: Path, form: str = "tvr_ranking") -> int:
     """Write a task in one of its forms; moments without agreement are in none but the ratings.
 
-    Returns:
-        the number of judged moments, or ratings, that were written.
+    Returns the number of judged moments, or ratings, that were written.
 
     Raises:
         InvalidValue: no such form, no agreement so far, or the file cannot be written.
@@ -95,10 +71,9 @@ def export_task(task: JudgingTask, path: Path, form: str = "tvr_ranking") -> int
 
 
 def import_ratings(task: JudgingTask, path: Path) -> dict[str, str]:
-    """Import ratings made in Label Studio, from tasks of :func:`export_task`.
+    """Import ratings of a task's pairs that were made elsewhere.
 
-    Returns:
-        reasons of refused ratings by pair id: the pair is not in the task, or has all the ratings it needs.
+    Returns reasons of refused ratings by pair id: the pair is not in the task, or has all ratings it needs.
 
     Raises:
         NotFound, DataError: see :func:`~moviola.datasets.building.annotation_files.read_ratings`.
@@ -120,23 +95,18 @@ def training_entries(pairs: list[Pair], agreed: Mapping[str, int], level: int) -
     """Judged relevant moments as TVR-Ranking's training pairs, which ``moviola train`` reads.
 
     In the paper, ``similarity`` stands for relevance without a judgement, and weighs the pair in the loss;
-    here it is the judged level divided by the highest. The most relevant moments come first.
-
-    Args:
-        pairs: of the training queries.
-        agreed: levels by pair id.
-        level: minimum level, 1 to 4.
+    here it is the judged level divided by the highest. The most relevant moments come first. ``agreed`` holds
+    levels by pair id, ``level`` is the least one, 1 to 4.
     """
-    queries: dict[str, dict[str, Any]] = {}
-    for pair in sorted(pairs, key=lambda pair: (-agreed.get(pair.pair_id, 0), pair.rank)):
-        if agreed.get(pair.pair_id, 0) >= level:
-            entry = {"query_id": pair.query_id, "query": pair.query, "relevant_moment": []}
-            queries.setdefault(pair.query_id, entry)["relevant_moment"].append({
-                "pair_id": pair.pair_id, "video_name": pair.video_name, "timestamp": [pair.start, pair.end],
-                "duration": pair.duration, "caption": pair.caption,
-                "similarity": agreed[pair.pair_id] / (LEVELS - 1),
-            })  # fmt: skip
-    return [queries[query] for query in dict.fromkeys(p.query_id for p in pairs) if query in queries]
+    relevant = [pair for pair in pairs if agreed.get(pair.pair_id, 0) >= level]
+    queries: dict[str, dict[str, Any]] = {
+        pair.query_id: {"query_id": pair.query_id, "query": pair.query, "relevant_moment": []}
+        for pair in pairs
+    }
+    for pair in sorted(relevant, key=lambda pair: (-agreed[pair.pair_id], pair.rank)):
+        moment = pair.moment() | {"similarity": agreed[pair.pair_id] / (LEVELS - 1)}
+        queries[pair.query_id]["relevant_moment"].append(moment)
+    return [entry for entry in queries.values() if entry["relevant_moment"]]
 
 
 def export_splits(
@@ -148,8 +118,6 @@ def export_splits(
     :func:`training_entries`.
 
     Args:
-        task: with judged moments.
-        folder: folder for the files.
         val, test: number of queries, drawn at random, kept for each, >= 0; the others are for training.
         level: minimum level of a training moment, 1 to 4.
         seed: of the draw.
@@ -158,7 +126,7 @@ def export_splits(
         by split, its numbers of queries and moments.
 
     Raises:
-        InvalidValue: ``level`` out of range, or no query with such a moment is left for training.
+        InvalidValue: a number out of range, or no query with such a moment is left for training.
     """
     if not 1 <= level < LEVELS:
         raise InvalidValue(f"level {level}: give 1 to {LEVELS - 1}; moments of level 0 are no answers")

@@ -1,8 +1,8 @@
 """Pooling: the best moments of several systems, without near-duplicates.
 
 As in TREC, everything that any system ranks among its first ``depth`` is judged, so that no system is
-measured by the judgements of another. A moment that overlaps one of the pool is not judged again; it would be
-the same few seconds with another edge.
+measured by the judgements of another. A moment that overlaps one of the pool is the same few seconds with
+another edge, and not judged again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from moviola.judging.task import JudgingTask, TaskSettings
 from moviola.library import VideoNames
 from moviola.measures import Run, overlap, read_run, suppress
 from moviola.search import KINDS, Library
-from moviola.types import Moment, Query
+from moviola.types import Query
 
 __all__ = ["SYSTEMS", "Pool", "library_runs", "make_task", "pool"]
 
@@ -45,7 +45,6 @@ class Pool:
 
     Attributes:
         pairs: by query, then by best rank in any system.
-        systems: the pooled systems.
         found_by: by pair id, the systems with this moment among their first.
     """
 
@@ -68,17 +67,12 @@ def library_runs(
     systems: Sequence[str] | None = None,
     progress: Callable[[str, int], None] | None = None,
 ) -> dict[str, Run]:
-    """A library's answers in each of its ways to search.
+    """A library's answers in each of its ways to search: a run for each system.
 
     Args:
-        library: the library to search.
-        queries: the queries.
         depth: moments per query and system, >= 1.
         systems: names in :data:`SYSTEMS`; by default those with evidence in the library.
         progress: called with a system and the number of its finished queries.
-
-    Returns:
-        a run for each system.
 
     Raises:
         InvalidValue: no such system.
@@ -92,8 +86,14 @@ def library_runs(
     for name in chosen:
         report = (lambda done, name=name: progress(name, done)) if progress else None
         answers = library.search_many(queries, top_k=depth, progress=report, **SYSTEMS[name])
-        runs[name] = Run.from_dict(
-            {query.query_id: _rows(moments) for query, moments in zip(queries, answers, strict=True)}
+        columns = [
+            (query.query_id, m.video_id, m.start, m.end, m.score)
+            for query, moments in zip(queries, answers, strict=True)
+            for m in moments
+        ]
+        runs[name] = Run.from_columns(
+            *(zip(*columns, strict=True) if columns else [()] * 5),
+            queries=[query.query_id for query in queries],
         )
     return runs
 
@@ -105,10 +105,6 @@ def _systems_of(library: Library) -> list[str]:
     words = [name for name in ("said", "text") if any(counts[kind] for kind in KINDS[name])]
     joined = visual and (words or VideoNames.of(library.store.searchable()).distinctive)
     return [*visual, *words, *(["joined"] if joined else [])]
-
-
-def _rows(moments: Sequence[Moment]) -> list[dict[str, Any]]:
-    return [{"video_id": m.video_id, "start": m.start, "end": m.end, "score": m.score} for m in moments]
 
 
 def pool(
@@ -125,7 +121,6 @@ def pool(
     Of equal ranks, the system named first comes first. ``similarity`` of a pair is one by its best rank.
 
     Args:
-        queries: the queries of the runs.
         runs: by system.
         durations: of the videos by id, in seconds; moments end with their video.
         depth: number of moments taken per run and query, >= 1.
@@ -151,7 +146,7 @@ def pool(
     found_by: dict[str, tuple[str, ...]] = {}
     for query in queries:
         candidates = [
-            (rank, name, _within(row, durations, name))
+            (rank, name, *_within(row, durations, name))
             for name, rows in rows_of.items()
             for rank, row in enumerate(rows.get(query.query_id, ())[:depth], start=1)
         ]
@@ -179,7 +174,7 @@ def _within(row: Mapping[str, Any], durations: Mapping[str, float], system: str)
 
 def _pooled(
     query: Query,
-    found: Sequence[tuple[int, str, tuple[str, float, float]]],
+    found: Sequence[tuple[int, str, str, float, float]],
     durations: Mapping[str, float],
     merge_above: float,
     top: int,
@@ -187,22 +182,18 @@ def _pooled(
     """One query's pairs, each with the systems that found it; ``found`` by rising rank."""
     if not found:
         return []
-    code = {video: number for number, video in enumerate(dict.fromkeys(one[2][0] for one in found))}
-    video = np.array([code[one[2][0]] for one in found])
-    start = np.array([one[2][1] for one in found])
-    end = np.array([one[2][2] for one in found])
+    video = np.unique([one[2] for one in found], return_inverse=True)[1]
+    start, end = (np.array([one[at] for one in found]) for at in (3, 4))
     pooled: list[tuple[Pair, tuple[str, ...]]] = []
     for place in suppress(start, end, -np.arange(len(found)), merge_above, top, video=video).tolist():
         same = (video == video[place]) & (overlap(start[place], end[place], start, end) > merge_above)
         systems = tuple(dict.fromkeys(found[other][1] for other in np.flatnonzero(same).tolist()))
-        rank, _, (name, begins, ends) = found[place]
-        pooled.append((
-            Pair(
-                f"{query.query_id}:{name}:{begins:.3f}-{ends:.3f}", query.query_id, query.text, name, begins,
-                ends, durations[name], "", round(1 / rank, 6), len(pooled) + 1,
-            ),
-            systems,
-        ))  # fmt: skip
+        rank, _, name, begins, ends = found[place]
+        pair = Pair(
+            f"{query.query_id}:{name}:{begins:.3f}-{ends:.3f}", query.query_id, query.text, name, begins,
+            ends, durations[name], "", round(1 / rank, 6), len(pooled) + 1,
+        )  # fmt: skip
+        pooled.append((pair, systems))
     return pooled
 
 
@@ -222,7 +213,6 @@ def make_task(
 
     Args:
         path: the task's file, which must not exist.
-        library: the library with the moments.
         queries: each with an id of its own.
         run_files: other systems' answers to these queries in these videos, see
             :func:`moviola.measures.read_run`.

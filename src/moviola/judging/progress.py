@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import isnan
 
 import numpy as np
 
-from moviola.datasets.building.consensus import LEVELS, Agreement, Examined, Rating, agreement, exam
+from moviola.datasets.building.consensus import LEVELS, Agreement, agreement, exam
 from moviola.judging.task import JudgingTask
 
 __all__ = ["Progress", "QueryProgress", "RaterProgress", "number_or_none", "progress_of"]
@@ -17,10 +16,7 @@ __all__ = ["Progress", "QueryProgress", "RaterProgress", "number_or_none", "prog
 
 @dataclass(frozen=True, slots=True)
 class QueryProgress:
-    """State of one query's due moments.
-
-    ``answers`` counts the moments with an agreed level of 1 or above.
-    """
+    """State of one query's due moments; ``answers`` counts those with an agreed level of 1 or above."""
 
     query_id: str
     query: str
@@ -34,12 +30,10 @@ class QueryProgress:
 
 @dataclass(frozen=True, slots=True)
 class RaterProgress:
-    """State of one rater: moments judged and skipped; and agreement with the others, as in a qualification
-    exam.
+    """State of one rater: moments judged and skipped; and agreement with the others.
 
-    ``distance`` is the mean distance from the median level, ``kappa`` the mean Cohen's kappa with each other
-    rater (:class:`~moviola.datasets.building.consensus.Examined`); both None without shared moments,
-    ``kappa`` also where chance alone explains all.
+    As in a qualification exam (:class:`~moviola.datasets.building.consensus.Examined`); ``distance`` and
+    ``kappa`` are None without shared moments, ``kappa`` also where chance alone explains all.
     """
 
     name: str
@@ -82,26 +76,20 @@ def progress_of(task: JudgingTask) -> Progress:
     )  # fmt: skip
     judged = Counter(answer.rater for answer in answers if answer.level is not None)
     passed = Counter(answer.rater for answer in answers if answer.level is None)
-    shared = _shared(outcome.ratings)
+    count = Counter(rating.pair_id for rating in outcome.ratings)
+    shared = [rating for rating in outcome.ratings if count[rating.pair_id] > 1]  # judged by several
     examined = exam(shared).raters if shared else {}
-    raters = tuple(_rater(name, judged[name], passed[name], examined.get(name)) for name in names)
+    raters = tuple(
+        RaterProgress(name, judged[name], passed[name], found.distance, number_or_none(found.kappa))
+        if (found := examined.get(name))
+        else RaterProgress(name, judged[name], passed[name], None, None)
+        for name in names
+    )
     # The task's own outcome: one rater's level may stand alone, which the rule for two does not know.
     histogram = np.bincount(np.array([*outcome.agreed.values()], np.int64), minlength=LEVELS)
     return Progress(queries, raters, replace(agreement(outcome.ratings), histogram=histogram))
 
 
-def _rater(name: str, judged: int, passed: int, found: Examined | None) -> RaterProgress:
-    if found is None:
-        return RaterProgress(name, judged, passed, None, None)
-    return RaterProgress(name, judged, passed, found.distance, number_or_none(found.kappa))
-
-
 def number_or_none(value: float) -> float | None:
     """A number for JSON, which has no NaN."""
     return None if isnan(value) else value
-
-
-def _shared(ratings: Sequence[Rating]) -> list[Rating]:
-    """The pairs that several raters judged."""
-    count = Counter(rating.pair_id for rating in ratings)
-    return [rating for rating in ratings if count[rating.pair_id] > 1]

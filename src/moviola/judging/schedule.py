@@ -1,13 +1,12 @@
 """Assignment of batches to raters, and outcomes; without a file, so that it can be tested by brute force.
 
-A moment needs two ratings, and four if the two differ by more than one level
-(:mod:`moviola.datasets.building.consensus`). A rater holds a batch while judging it; moments that two raters
-hold or have judged are not given to a third as long as the two may agree.
+A rater holds a batch while judging it; moments that two raters hold or have judged are not given to a third
+as long as the two may agree (:mod:`moviola.datasets.building.consensus`).
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -33,13 +32,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of all answers.
-
-    Attributes:
-        agreed: levels of the pairs that are agreed on.
-        standing: state of each pair.
-        ratings: all of them, in the order of the answers.
-    """
+    """The outcome: agreed levels and the state of each pair by its id, and all ratings in their order."""
 
     agreed: Mapping[str, int]
     standing: Mapping[str, Standing]
@@ -47,14 +40,10 @@ class Outcome:
 
 
 def missing(levels: Sequence[int], raters: int) -> int:
-    """Number of ratings that a moment still needs.
+    """Number of ratings that a moment still needs; ``raters`` is 2, or 4 from the beginning, or 1 alone.
 
     >>> missing([], 2), missing([3], 2), missing([3, 4], 2), missing([1, 4], 2), missing([1, 4, 2, 2], 2)
     (2, 1, 0, 2, 0)
-
-    Args:
-        levels: its ratings, at most four.
-        raters: raters per moment: 2, or 4 from the beginning, or 1 without agreement.
     """
     if raters == 1 or len(levels) < raters:
         return raters - len(levels)
@@ -70,7 +59,7 @@ def outcome(pairs: Iterable[Pair], answers: Iterable[Answer], raters: int) -> Ou
     given = list(answers)
     levels, passed = _by_pair(given)
     ratings = [Rating(one.pair_id, one.rater, one.level) for one in given if one.level is not None]
-    complete = {pair for pair, known in levels.items() if known and not missing(known, raters)}
+    complete = {pair for pair, known in levels.items() if not missing(known, raters)}
     if raters == 1:
         agreed = {pair: levels[pair][0] for pair in complete}
     else:
@@ -84,25 +73,19 @@ def outcome(pairs: Iterable[Pair], answers: Iterable[Answer], raters: int) -> Ou
     return Outcome(agreed, {pair.pair_id: standing(pair.pair_id) for pair in pairs}, ratings)
 
 
-def _by_pair(answers: Iterable[Answer]) -> tuple[dict[str, list[int]], dict[str, int]]:
+def _by_pair(answers: Iterable[Answer]) -> tuple[dict[str, list[int]], Counter[str]]:
     """By pair id: its levels in the order of the answers, and the number of raters who skipped it."""
     levels: dict[str, list[int]] = defaultdict(list)
-    passed: dict[str, int] = defaultdict(int)
     for answer in answers:
-        if answer.level is None:
-            passed[answer.pair_id] += 1
-        else:
+        if answer.level is not None:
             levels[answer.pair_id].append(answer.level)
-    return levels, passed
+    return levels, Counter(answer.pair_id for answer in answers if answer.level is None)
 
 
 def due_pairs(pairs: Iterable[Pair], found: Outcome, *, last: int, threshold: float) -> list[Pair]:
     """First batches, and second ones of queries whose first one is complete and ends with relevant moments.
 
-    Args:
-        pairs: all pairs of the task.
-        found: outcome of the answers.
-        last, threshold: see :func:`~moviola.datasets.building.pseudo.needs_second_batch`.
+    ``last`` and ``threshold`` as in :func:`~moviola.datasets.building.pseudo.needs_second_batch`.
     """
     pairs = list(pairs)
     first = [pair for pair in pairs if pair.batch == 1]
@@ -134,9 +117,6 @@ def next_batch(
         due: pairs that may be judged now.
         answers: all so far.
         held: by pair id, other raters who hold it and have not answered.
-        rater: the rater.
-        raters: see :func:`missing`.
-        seed: of the order.
     """
     given = list(answers)
     levels, passed = _by_pair(given)

@@ -13,7 +13,7 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from contextlib import closing
-from dataclasses import dataclass, fields
+from dataclasses import asdict, astuple, dataclass, fields
 from pathlib import Path
 
 from moviola.datasets.building.candidate_pairs import Pair
@@ -58,8 +58,8 @@ class TaskSettings:
         raters: raters per moment: 2 (the paper; four if the two differ), 4 from the beginning, or 1 for one
             person alone, without agreement.
         seed: of the order of queries and moments.
-        last, threshold: a second batch is due if the last moments of the first, ``last`` of them, have this
-            mean level; see :func:`~moviola.datasets.building.pseudo.needs_second_batch`.
+        last, threshold: when a second batch is due; see
+            :func:`~moviola.datasets.building.pseudo.needs_second_batch`.
 
     Raises:
         InvalidValue: a number outside its range.
@@ -104,15 +104,9 @@ class Batch:
 
 
 class JudgingTask(Database):
-    """An existing judging task; safe for threads, and for several processes at once.
+    """An existing judging task, its settings and all its pairs; safe for threads and for several processes.
 
-    Args:
-        path: the file.
-        clock: rising seconds, to measure how long a batch has been held.
-
-    Attributes:
-        settings: its settings.
-        pairs: all pairs of the task.
+    ``clock`` gives rising seconds, to measure how long a batch has been held.
 
     Raises:
         NotFound: no such file.
@@ -145,19 +139,16 @@ class JudgingTask(Database):
         Raises:
             InvalidValue: no pairs, a pair id given twice, or an existing file.
         """
-        rows = [tuple(getattr(pair, field.name) for field in fields(Pair)) for pair in pairs]
+        rows = [astuple(pair) for pair in pairs]
         if not rows:
             raise InvalidValue(f"{path}: no moment to judge; use other queries, or name more systems")
         if len({row[0] for row in rows}) != len(rows):
             raise InvalidValue(f"{path}: a pair id is given twice; give each pair an id of its own")
         if path.exists():
             raise InvalidValue(f"{path}: exists already; name another file")
-        values = {"format": FORMAT} | {f.name: getattr(settings, f.name) for f in fields(TaskSettings)}
-        with (
-            draft_of(path) as draft,
-            named(path, cls.holds, cls.remedy),
-            closing(sqlite3.connect(draft)) as db,
-        ):
+        values = {"format": FORMAT, **asdict(settings)}
+        named_errors = named(path, cls.holds, cls.remedy)
+        with draft_of(path) as draft, named_errors, closing(sqlite3.connect(draft)) as db:
             db.executescript(_SCHEMA)
             db.executemany("INSERT INTO settings VALUES (?, ?)", values.items())
             marks = ", ".join("?" * len(rows[0]))
@@ -176,17 +167,13 @@ class JudgingTask(Database):
                 f"{self.path}: a judging task of format {written_in!r:.40}, but this moviola reads {FORMAT}; "
                 "update moviola, or judge on with the version that made it"
             )
-        return TaskSettings(
-            int(values["raters"]), int(values["seed"]), int(values["last"]), float(values["threshold"])
-        )
-
-    # -- state ---------------------------------------------------------------------------------------------
+        raters, seed, last = (int(values[name]) for name in ("raters", "seed", "last"))
+        return TaskSettings(raters, seed, last, float(values["threshold"]))
 
     def answers(self) -> list[Answer]:
         """All answers, in the order in which each was first given."""
-        return [
-            Answer(*row) for row in self._rows("SELECT pair_id, rater, level FROM answers ORDER BY number")
-        ]
+        rows = self._rows("SELECT pair_id, rater, level FROM answers ORDER BY number")
+        return [Answer(*row) for row in rows]
 
     def outcome(self, answers: Iterable[Answer] | None = None) -> Outcome:
         """The outcome of these answers, of all by default."""
@@ -194,15 +181,12 @@ class JudgingTask(Database):
 
     def due(self, found: Outcome | None = None) -> list[Pair]:
         """Pairs that may be judged now: first batches, and second ones that are due."""
-        return due_pairs(
-            self.pairs, found or self.outcome(), last=self.settings.last, threshold=self.settings.threshold
-        )
+        last, threshold = self.settings.last, self.settings.threshold
+        return due_pairs(self.pairs, found or self.outcome(), last=last, threshold=threshold)
 
     def raters(self) -> list[str]:
         """Names of the raters signed in, sorted."""
         return [name for (name,) in self._rows("SELECT name FROM raters ORDER BY folded")]
-
-    # -- judging -------------------------------------------------------------------------------------------
 
     def sign_in(self, name: str) -> str:
         """A rater's name as the task knows it; ``anna`` is ``Anna`` if that name signed in before.
@@ -218,13 +202,9 @@ class JudgingTask(Database):
             return str(self._rows("SELECT name FROM raters WHERE folded = ?", (shown.casefold(),))[0][0])
 
     def next_batch(self, rater: str) -> Batch | None:
-        """The batch to judge now: the one held, else another, which is held from now on.
+        """The batch to judge now: the one held, else another, which is held from now on; None without any.
 
-        Args:
-            rater: a name from :meth:`sign_in`.
-
-        Returns:
-            the batch; None if nothing is left for this rater.
+        ``rater`` is a name from :meth:`sign_in`.
 
         Raises:
             NotFound: no rater of this name.
@@ -249,7 +229,6 @@ class JudgingTask(Database):
 
         Args:
             rater: a name from :meth:`sign_in`.
-            pair_id: of the moment.
             level: 0 to 4; None skips the moment.
 
         Raises:
@@ -281,9 +260,8 @@ class JudgingTask(Database):
         """
         with self._changing():
             self._known(rater)
-            if not self._rows(
-                "DELETE FROM answers WHERE pair_id = ? AND rater = ? RETURNING 1", (pair_id, rater)
-            ):
+            deleted = "DELETE FROM answers WHERE pair_id = ? AND rater = ? RETURNING 1"
+            if not self._rows(deleted, (pair_id, rater)):
                 raise NotFound(f"{pair_id}: {rater} has given no answer; there is nothing to withdraw")
             self._rows("INSERT OR REPLACE INTO held VALUES (?, ?, ?)", (pair_id, rater, self._clock()))
 
@@ -295,11 +273,14 @@ class JudgingTask(Database):
         """Whether this rater's level is a change, or the pair needs more raters than judge or hold it."""
         if pair_id not in self._pair_of:
             raise NotFound(f"pair {pair_id[:200]!r}: not in this task")
-        rows = self._rows("SELECT rater, level FROM answers WHERE pair_id = ? ORDER BY number", (pair_id,))
-        levels = [int(level) for name, level in rows if level is not None and name != rater]
-        if any(name == rater and level is not None for name, level in rows):
+        rows = self._rows(
+            "SELECT rater, level FROM answers WHERE pair_id = ? AND level IS NOT NULL ORDER BY number",
+            (pair_id,),
+        )
+        levels = {name: int(level) for name, level in rows}
+        if rater in levels:
             return True
-        left = missing(levels, self.settings.raters)
+        left = missing(list(levels.values()), self.settings.raters)
         holds = self._rows(
             "SELECT 1 FROM held WHERE pair_id = ? AND rater = ? AND since > ?",
             (pair_id, rater, self._clock() - HOLD_SECONDS),
@@ -331,17 +312,12 @@ class JudgingTask(Database):
         keys = {(pair.query_id, pair.batch) for pair in own}
         given = {answer.pair_id: answer.level for answer in answers if answer.rater == rater}
         wanted = {pair.pair_id for pair in own}
-        shown = [
-            pair
-            for pair in self.pairs
-            if pair.pair_id in wanted or (pair.pair_id in given and (pair.query_id, pair.batch) in keys)
-        ]
-        shown.sort(key=lambda pair: hidden_order(self.settings.seed, rater, pair.pair_id))
-        moments = tuple(
+        moments = [
             BatchMoment(
-                pair.pair_id, pair.video_name, pair.start, pair.end, given.get(pair.pair_id),
-                passed=given.get(pair.pair_id, 0) is None,
+                name, pair.video_name, pair.start, pair.end, given.get(name), given.get(name, 0) is None
             )
-            for pair in shown
-        )  # fmt: skip
-        return Batch(own[0].query_id, own[0].query, moments)
+            for pair in self.pairs
+            if (name := pair.pair_id) in wanted or (name in given and (pair.query_id, pair.batch) in keys)
+        ]
+        moments.sort(key=lambda moment: hidden_order(self.settings.seed, rater, moment.pair_id))
+        return Batch(own[0].query_id, own[0].query, tuple(moments))

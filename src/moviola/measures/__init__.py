@@ -48,13 +48,7 @@ from moviola.measures.output_formats import WRITERS, write_qrels, write_run
 from moviola.measures.presets import PRESETS, Preset
 from moviola.measures.qrels_and_run import Qrels, Run, query_name
 from moviola.measures.qvhighlights import qvhighlights, read_qvhighlights
-from moviola.measures.significance import (
-    Comparison,
-    bootstrap_interval,
-    compare,
-    permutation_test,
-    t_test,
-)
+from moviola.measures.significance import Comparison, bootstrap_interval, compare, permutation_test, t_test
 from moviola.measures.trec import Matched, match_documents
 from moviola.measures.tvr import (
     read_tvr_files,
@@ -66,40 +60,10 @@ from moviola.measures.tvr import (
 from moviola.temporal import overlap, suppress
 
 __all__ = [
-    "PRESETS",
-    "QRELS_FORMATS",
-    "RUN_FORMATS",
-    "WRITERS",
-    "Comparison",
-    "Matched",
-    "Measure",
-    "Preset",
-    "Qrels",
-    "Results",
-    "Run",
-    "auroc",
-    "auroc_interval",
-    "bootstrap_interval",
-    "compare",
-    "evaluate",
-    "match_documents",
-    "overlap",
-    "permutation_test",
-    "query_name",
-    "qvhighlights",
-    "read_qrels",
-    "read_qvhighlights",
-    "read_run",
-    "read_tvr_files",
-    "read_tvr_submission",
-    "read_tvr_truth",
-    "refused_share",
-    "rejection_f1",
-    "suppress",
-    "t_test",
-    "temporal_nms",
-    "tvr_recall",
-    "unmatched_queries",
-    "write_qrels",
-    "write_run",
-]
+    "PRESETS", "QRELS_FORMATS", "RUN_FORMATS", "WRITERS", "Comparison", "Matched", "Measure", "Preset",
+    "Qrels", "Results", "Run", "auroc", "auroc_interval", "bootstrap_interval", "compare", "evaluate",
+    "match_documents", "overlap", "permutation_test", "query_name", "qvhighlights", "read_qrels",
+    "read_qvhighlights", "read_run", "read_tvr_files", "read_tvr_submission", "read_tvr_truth",
+    "refused_share", "rejection_f1", "suppress", "t_test", "temporal_nms", "tvr_recall", "unmatched_queries",
+    "write_qrels", "write_run",
+]  # fmt: skip

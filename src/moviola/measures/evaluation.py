@@ -6,21 +6,15 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import compress
 
 import numpy as np
 
 from moviola.errors import InvalidValue
-from moviola.measures.joined import Joined
+from moviola.measures import no_answer
+from moviola.measures.joined import Joined, discounted
+from moviola.measures.matching import FREE
 from moviola.measures.measure_names import FAMILIES, Measure
-from moviola.measures.no_answer import (
-    accuracy,
-    auroc_of,
-    generalized_iou,
-    matched_iou,
-    matched_iou_beyond,
-    recall,
-    rejection_f1_of,
-)
 from moviola.measures.presets import Preset, preset_of
 from moviola.measures.qrels_and_run import Flags, Floats, Qrels, Run
 
@@ -88,7 +82,7 @@ def evaluate(
         InvalidValue: a measure or a preset is unknown, there is no measure, or the judgements lack queries
             with or without an answer that a measure needs (AUROC, Rej-F1).
     """
-    wanted = [measures] if isinstance(measures, (str, Measure)) else list(measures)
+    wanted = [measures] if isinstance(measures, str | Measure) else measures
     parsed = [Measure.parse(name) if isinstance(name, str) else name for name in wanted]
     if not parsed:
         raise InvalidValue("no measure given; name at least one, for instance nDCG@20,IoU>=0.5")
@@ -110,11 +104,11 @@ def evaluate(
     return Results(
         measures=values,
         per_query=per_query,
-        query_ids=tuple(np.asarray(qrels.query_ids, object)[listed]),
+        query_ids=tuple(compress(qrels.query_ids, listed)),
         counts={name: int(counted.sum()) for name, counted in counting.items()},
         missing=tuple(name for name in qrels.query_ids if name not in present),
         extra=tuple(name for name in run.query_ids if name not in judged),
-        without_relevant=tuple(np.asarray(qrels.query_ids, object)[~joined.has_answer]),
+        without_relevant=tuple(compress(qrels.query_ids, ~joined.has_answer)),
     )
 
 
@@ -133,17 +127,16 @@ def _graded_dcg(joined: Joined, measure: Measure) -> Floats:
     """Sum over ranks of (2^relevance - 1) / log2(rank + 1) after greedy matching."""
     assert measure.overlap is not None
     strict = measure.strict if joined.rules.strict is None else joined.rules.strict
-    query, rank, gain = joined.gained(measure.overlap, strict)
-    inside = rank <= measure.k
-    sums = np.bincount(query[inside], weights=gain[inside], minlength=joined.queries)
-    return sums.astype(np.float64, copy=False)
+    taken = joined.taken(measure.overlap, strict)
+    hit = np.flatnonzero((taken != FREE) & (joined.rank <= measure.k))
+    return joined.summed(joined.query[hit], discounted(joined.relevance[taken[hit]], joined.rank[hit]))
 
 
 def _ndcg(joined: Joined, measure: Measure) -> Floats:
     """TVR-Ranking, section 4, gain 2^relevance - 1: DCG over the DCG of the k best truths in ideal order."""
     place, gain = joined.ideal
     top = place <= measure.k
-    best = np.bincount(joined.truth_query[top], weights=gain[top], minlength=joined.queries)
+    best = joined.summed(joined.truth_query[top], gain[top])
     return np.divide(_graded_dcg(joined, measure), best, out=np.zeros(joined.queries), where=best > 0)
 
 
@@ -152,13 +145,14 @@ def _dcg(joined: Joined, measure: Measure) -> Floats:
     nDCG."""
     if measure.overlap is not None:
         return _graded_dcg(joined, measure)
-    return joined.summed(joined.best / np.log2(joined.rank + 1), joined.rank <= measure.k)
+    inside = joined.rank <= measure.k
+    return joined.summed(joined.query[inside], joined.best[inside] / np.log2(joined.rank[inside] + 1))
 
 
 def _recall(joined: Joined, measure: Measure) -> Floats:
     """AxIoU paper, Eq. 1: 1 if any of the first k predictions reaches the overlap, else 0."""
     hit = _reached(joined.best, measure) & (joined.rank <= measure.k)
-    return (np.bincount(joined.query[hit], minlength=joined.queries) > 0).astype(np.float64)
+    return np.minimum(joined.summed(joined.query[hit]), 1)
 
 
 def _average_precision(joined: Joined, measure: Measure) -> Floats:
@@ -168,8 +162,7 @@ def _average_precision(joined: Joined, measure: Measure) -> Floats:
     """
     harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, measure.k + 1))])
     hit = _reached(joined.best, measure) & (joined.rank <= measure.k)
-    rank = np.minimum(joined.rank, measure.k)
-    return joined.summed(harmonic[measure.k] - harmonic[rank - 1], hit) / measure.k
+    return joined.summed(joined.query[hit], harmonic[-1] - harmonic[joined.rank[hit] - 1]) / measure.k
 
 
 def _axiou(joined: Joined, measure: Measure) -> Floats:
@@ -188,8 +181,7 @@ def _axiou(joined: Joined, measure: Measure) -> Floats:
     so_far = values[np.maximum.accumulate(order + lift) - lift]
     next_rank = np.append(rank[1:], measure.k + 1)
     next_rank[np.append(query[1:] != query[:-1], True)] = measure.k + 1
-    sums = np.bincount(query, weights=so_far * (next_rank - rank), minlength=joined.queries)
-    return sums.astype(np.float64, copy=False) / measure.k
+    return joined.summed(query, so_far * (next_rank - rank)) / measure.k
 
 
 VALUES: Mapping[str, Callable[[Joined, Measure], Floats]] = {
@@ -198,17 +190,17 @@ VALUES: Mapping[str, Callable[[Joined, Measure], Floats]] = {
     "R": _recall,
     "AP": _average_precision,
     "AxIoU": _axiou,
-    "mR": recall,
-    "mR+": partial(recall, beyond=1),
-    "mIoU": matched_iou,
-    "mIoU+": matched_iou_beyond,
-    "G-mIoU": generalized_iou,
+    "mR": no_answer.recall,
+    "mR+": partial(no_answer.recall, beyond=1),
+    "mIoU": no_answer.matched_iou,
+    "mIoU+": partial(no_answer.matched_iou, beyond=1),
+    "G-mIoU": no_answer.generalized_iou,
 }
 """By family: one value per judged query."""
 
 TOGETHER: Mapping[str, Callable[[Joined, Measure], float]] = {
-    "AUROC": auroc_of,
-    "Rej-F1": rejection_f1_of,
-    "Rej-Acc": accuracy,
+    "AUROC": no_answer.auroc_of,
+    "Rej-F1": no_answer.rejection_f1_of,
+    "Rej-Acc": no_answer.accuracy,
 }
 """By family: one value of all queries together."""

@@ -26,8 +26,7 @@ from __future__ import annotations
 
 import gc
 import json
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -106,20 +105,13 @@ def _read(
         raise DataError(f"{path}: line 1: the file is empty; give one with at least one row")
     name = format or _detect(path, text)
     if name not in formats:
-        raise DataError(
-            f"{path}: a {name} file holds no {kind.__name__.lower()}; give one of {', '.join(formats)}"
-        )
-    with _uncollected():
-        return _build(kind, formats[name](path, text, kind.field), zero_length)
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Pause the search for reference cycles: rows hold none, and a million would be searched often."""
+        held = kind.__name__.lower()
+        raise DataError(f"{path}: a {name} file holds no {held}; give one of {', '.join(formats)}")
+    # No search for reference cycles meanwhile: rows hold none, and a million would be searched often.
     was = gc.isenabled()
     gc.disable()
     try:
-        yield
+        return _build(kind, formats[name](path, text, kind.field), zero_length)
     finally:
         if was:
             gc.enable()
@@ -168,18 +160,25 @@ def _json(path: Path, text: str, value: str) -> Table:
         raise DataError(f"{path}: line 1: an object {{query_id: [moments]}} was expected")
     for query, moments in content.items():
         if not isinstance(moments, list):
-            raise DataError(
-                f"{path}: line {line_of(text, [query])}: query {query}: a list of moments was expected"
-            )
-    places = [(query, i) for query, moments in content.items() for i in range(len(moments))]
-    flat = [moment for moments in content.values() for moment in moments]
-    rows = Rows(
-        path,
-        flat,
-        lambda i: f"line {line_of(text, places[i])}: query {places[i][0]}, moment {places[i][1] + 1}",
-    )
+            line = line_of(text, [query])
+            raise DataError(f"{path}: line {line}: query {query}: a list of moments was expected")
+    queries = list(content)
+
+    def where(i: int, j: int) -> str:
+        return f"line {line_of(text, [queries[i], j])}: query {queries[i]}, moment {j + 1}"
+
+    of, rows = _entries(path, list(content.values()), where)
     columns = rows.fields("video_id", "start", "end", value)
-    return Table(rows, [[query for query, _ in places], *columns], queries=list(content))
+    return Table(rows, [[queries[i] for i in of], *columns], queries=queries)
+
+
+def _entries(
+    path: Path, lists: Sequence[list[Any]], where: Callable[[int, int], str]
+) -> tuple[list[int], Rows]:
+    """The entries of all lists, and of which list each is; ``where`` takes the places of both."""
+    places = [(i, j) for i, found in enumerate(lists) for j in range(len(found))]
+    rows = Rows(path, [entry for found in lists for entry in found], lambda row: where(*places[row]))
+    return [i for i, _ in places], rows
 
 
 def _json_lines(path: Path, text: str, value: str) -> Table:
@@ -196,19 +195,19 @@ def _csv(path: Path, text: str, value: str) -> Table:
 def _tvr_ranking(path: Path, text: str, value: str) -> Table:
     outer = listed_rows(path, text)
     if outer.rows and not any(isinstance(row, dict) and "relevant_moment" in row for row in outer.rows):
-        return _pairs(outer, value, queries=None)
+        return _pairs(outer, outer.fields("query_id")[0], value)
     names, moments = outer.fields("query_id", "relevant_moment")
     for i, found in enumerate(moments):
         if not isinstance(found, list):
             raise outer.error(i, "relevant_moment must be a list")
         _named(outer, i, names[i])
-    places = [(i, j) for i, found in enumerate(moments) for j in range(len(found))]
-    rows = Rows(
-        path,
-        [moment for found in moments for moment in found],
-        lambda i: f"line {line_of(text, [places[i][0], 'relevant_moment', places[i][1]])}",
-    )
-    return _pairs(rows, value, queries=names, query=[names[i] for i, _ in places])
+    one_document = text.lstrip().startswith("[")  # else each line is one
+
+    def where(i: int, j: int) -> str:
+        return f"line {line_of(text, [i, 'relevant_moment', j])}" if one_document else outer.where(i)
+
+    of, rows = _entries(path, moments, where)
+    return _pairs(rows, [names[i] for i in of], value, queries=names)
 
 
 def _named(rows: Rows, row: int, name: object) -> str:
@@ -228,12 +227,9 @@ def _require_once(rows: Rows, names: list[Any]) -> None:
         seen.add(known)
 
 
-def _pairs(rows: Rows, value: str, queries: list[Any] | None, query: list[Any] | None = None) -> Table:
+def _pairs(rows: Rows, query: list[Any], value: str, queries: list[Any] | None = None) -> Table:
     video, times, values = rows.fields("video_name", "timestamp", value)
-    if query is None:
-        (query,) = rows.fields("query_id")
-    start, end = _split(rows, "timestamp", times)
-    columns = [query, video, start, end, values]
+    columns = [query, video, *_split(rows, "timestamp", times), values]
     return Table(rows, columns, queries=queries, names={"video_id": "video_name"})
 
 
@@ -256,17 +252,10 @@ def _detect(path: Path, text: str) -> str:
 
 
 _MARKS = {
-    "video2idx": "tvr",
-    "VCMR": "tvr",
-    "SVMR": "tvr",
-    "VR": "tvr",
-    "relevant_moment": "tvr_ranking",
-    "video_name": "tvr_ranking",
-    "desc_id": "tvr",
-    "relevant_windows": "qvhighlights",
-    "pred_relevant_windows": "qvhighlights",
-    "query_id": "jsonl",
-}
+    "video2idx": "tvr", "VCMR": "tvr", "SVMR": "tvr", "VR": "tvr",
+    "relevant_moment": "tvr_ranking", "video_name": "tvr_ranking", "desc_id": "tvr",
+    "relevant_windows": "qvhighlights", "pred_relevant_windows": "qvhighlights", "query_id": "jsonl",
+}  # fmt: skip
 """Distinctive keys of each format, in order of precedence."""
 
 
@@ -276,11 +265,8 @@ def _first_keys(text: str, head: str) -> set[str]:
     try:
         at = text.index("{", text.index(head))
         key, after = decode(text, text.index('"', at))
-        if text[after : after + 99].lstrip(" :\n\t\r")[:1] in ("[", "{") and key not in (
-            "relevant_moment",
-            "timestamp",
-            "ts",
-        ):
+        holds = text[after : after + 99].lstrip(" :\n\t\r")[:1]
+        if holds in ("[", "{") and key not in ("relevant_moment", "timestamp", "ts"):
             return {key}
         return set(decode(text, at)[0])
     except (ValueError, RecursionError):
@@ -293,9 +279,8 @@ def _tvr_truth(path: Path, text: str, value: str) -> Table:
     several = [i for i, ts in enumerate(times) if isinstance(ts, list) and ts and isinstance(ts[0], list)]
     if several:
         raise rows.error(several[0], "ts holds several time stamps; only the TVR evaluator can use them")
-    start, end = _split(rows, "ts", times)
     names = {"query_id": "desc_id", "video_id": "vid_name", "start": "ts", "end": "ts"}
-    return Table(rows, [query, video, start, end, [1] * len(query)], names=names)
+    return Table(rows, [query, video, *_split(rows, "ts", times), [1] * len(query)], names=names)
 
 
 def _tvr_submission(path: Path, text: str, value: str) -> Table:
@@ -315,27 +300,18 @@ def _tvr_submission(path: Path, text: str, value: str) -> Table:
     for i, found in enumerate(predictions):
         if not isinstance(found, list):
             raise outer.error(i, "predictions must be a list")
-    places = [(i, j) for i, found in enumerate(predictions) for j in range(len(found))]
-    flat = [row for found in predictions for row in found]
-
-    def where(row: int) -> str:
-        i, j = places[row]
-        return f"line {line_of(text, [task, i, 'predictions', j])}"
-
-    rows = Rows(path, flat, where)
-    for i, row in enumerate(flat):
+    of, rows = _entries(path, predictions, lambda i, j: f"line {line_of(text, [task, i, 'predictions', j])}")
+    for i, row in enumerate(rows.rows):
         if not (isinstance(row, list) and len(row) >= 4):
             raise rows.error(i, f"predictions holds {row!r}; it must be [video index, start, end, score]")
     video_of = {json.dumps(index): name for name, index in names.items()}
     if len(video_of) < len(names):
         raise DataError(f"{path}: video2idx: two videos have one index; give each its own")
-    video = []
-    for i, row in enumerate(flat):
-        name = video_of.get(json.dumps(row[0]))
-        if name is None:
-            raise rows.error(i, f"video index {row[0]!r} is not in video2idx")
-        video.append(name)
-    columns = [[queries[i] for i, _ in places], video, *([row[at] for row in flat] for at in (1, 2, 3))]
+    video = [video_of.get(json.dumps(row[0])) for row in rows.rows]
+    if None in video:
+        strange = video.index(None)
+        raise rows.error(strange, f"video index {rows.rows[strange][0]!r} is not in video2idx")
+    columns = [[queries[i] for i in of], video, *([row[at] for row in rows.rows] for at in (1, 2, 3))]
     return Table(rows, columns, queries=queries, ranked=True, names={"query_id": "desc_id"})
 
 
@@ -345,18 +321,17 @@ def _qvhighlights(path: Path, text: str, value: str) -> Table:
     field, width = ("relevant_windows", 2) if judged else ("pred_relevant_windows", 3)
     outer = listed_rows(path, text)
     queries, videos, windows = outer.fields("qid", "vid", field)
-    places = [i for i, found in enumerate(windows) for _ in (found if isinstance(found, list) else [None])]
-    flat = [row for found in windows for row in (found if isinstance(found, list) else [found])]
-    rows = Rows(path, flat, lambda i: outer.where(places[i]))
+    lists = [found if isinstance(found, list) else [found] for found in windows]
+    of, rows = _entries(path, lists, lambda i, j: outer.where(i))
     _require_once(outer, queries)
-    for i, row in enumerate(flat):
+    for i, row in enumerate(rows.rows):
         if not (isinstance(row, list) and len(row) == width):
             wanted = "[start, end]" if judged else "[start, end, score]"
             raise rows.error(i, f"{field} holds {row!r}; it must be {wanted}")
-    columns = [[queries[i] for i in places], [videos[i] for i in places]]
-    columns += [[row[at] for row in flat] for at in range(width)]
+    columns = [[queries[i] for i in of], [videos[i] for i in of]]
+    columns += [[row[at] for row in rows.rows] for at in range(width)]
     if judged:
-        columns.append([1] * len(flat))
+        columns.append([1] * len(of))
     return Table(rows, columns, queries=queries, names={"query_id": "qid", "video_id": "vid"})
 
 
@@ -369,10 +344,8 @@ def _trec(path: Path, text: str, value: str) -> Table:
             moments.append(moment_of(row[2]))
         except InvalidValue as error:
             raise rows.error(i, str(error)) from None
-    at = fields.index(value)
-    query = [row[0] for row in rows.rows]
-    columns = [query, *([moment[j] for moment in moments] for j in range(3)), [row[at] for row in rows.rows]]
-    return Table(rows, columns, text=True)
+    query, values = ([row[at] for row in rows.rows] for at in (0, fields.index(value)))
+    return Table(rows, [query, *([moment[j] for moment in moments] for j in range(3)), values], text=True)
 
 
 _TREC_FIELDS = {
@@ -381,19 +354,10 @@ _TREC_FIELDS = {
 }
 
 QRELS_FORMATS: dict[str, Reader] = {
-    "json": _json,
-    "jsonl": _json_lines,
-    "csv": _csv,
-    "tvr_ranking": _tvr_ranking,
-    "tvr": _tvr_truth,
-    "qvhighlights": _qvhighlights,
-    "trec": _trec,
-}
+    "json": _json, "jsonl": _json_lines, "csv": _csv, "tvr_ranking": _tvr_ranking, "tvr": _tvr_truth,
+    "qvhighlights": _qvhighlights, "trec": _trec,
+}  # fmt: skip
 RUN_FORMATS: dict[str, Reader] = {
-    "json": _json,
-    "jsonl": _json_lines,
-    "csv": _csv,
-    "tvr": _tvr_submission,
-    "qvhighlights": _qvhighlights,
+    "json": _json, "jsonl": _json_lines, "csv": _csv, "tvr": _tvr_submission, "qvhighlights": _qvhighlights,
     "trec": _trec,
-}
+}  # fmt: skip

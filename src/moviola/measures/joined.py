@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from moviola.measures.matching import FREE, Pairs, join, match, spread
+from moviola.measures.matching import Pairs, join, match, spread
 from moviola.measures.measure_names import Counting
 from moviola.measures.presets import Preset
 from moviola.measures.qrels_and_run import Columns, Flags, Floats, Integers, Qrels, Run
@@ -22,12 +22,10 @@ class Joined:
 
     Attributes:
         queries: number of judged queries.
-        run_rows: (predictions,) int64, row of the run that each prediction is.
-        query: (predictions,) int64, judged query of each prediction.
+        run_rows, truth_rows: (n,) int64, row of the run, or of the judgements, that each of them is.
+        query, truth_query: (n,) int64, judged query of each prediction and truth.
         rank: (predictions,) int64, from 1 to the depth read.
-        truth_rows: (truths,) int64, row of the judgements that each truth is.
-        truth_query: (truths,) int64; within a query the truths stand by falling relevance, stably.
-        relevance: (truths,) float64.
+        relevance: (truths,) float64; within a query falling, stably.
         pairs: overlapping predictions and truths, as :func:`match` takes them.
         relevant_truths: (queries,) int64, judged moments of relevance > 0.
         answered: (queries,) int64, moments of the whole run, beyond the depth too.
@@ -35,7 +33,6 @@ class Joined:
         present: (queries,) bool, those with an entry in the run, or that count without one.
         rules: the preset.
         matches: results of :meth:`taken`, by threshold.
-        gains: results of :meth:`gained`, likewise.
     """
 
     queries: int
@@ -52,7 +49,6 @@ class Joined:
     present: Flags
     rules: Preset
     matches: dict[tuple[float, bool], Integers] = field(default_factory=dict)
-    gains: dict[tuple[float, bool], tuple[Integers, Integers, Floats]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, run: Run, qrels: Qrels, depth: int, rules: Preset) -> Joined:
@@ -129,21 +125,10 @@ class Joined:
 
     def taken(self, overlap: float, strict: bool) -> Integers:
         """(predictions,) int64: the truth that each prediction takes at a threshold, or ``FREE``."""
-        key = (overlap, strict)
-        if key not in self.matches:
-            truths = len(self.relevance)
-            self.matches[key] = match(self.pairs, self.rank, truths, overlap=overlap, strict=strict)
-        return self.matches[key]
-
-    def gained(self, overlap: float, strict: bool) -> tuple[Integers, Integers, Floats]:
-        """Query, rank and discounted gain (2^relevance - 1) / log2(rank + 1) of all that took a truth."""
-        key = (overlap, strict)
-        if key not in self.gains:
-            taken = self.taken(overlap, strict)
-            hit = np.flatnonzero(taken != FREE)
-            gain = discounted(self.relevance[taken[hit]], self.rank[hit])
-            self.gains[key] = (self.query[hit], self.rank[hit], gain)
-        return self.gains[key]
+        if (overlap, strict) not in self.matches:
+            taken = match(self.pairs, self.rank, len(self.relevance), overlap=overlap, strict=strict)
+            self.matches[overlap, strict] = taken
+        return self.matches[overlap, strict]
 
     @cached_property
     def ideal(self) -> tuple[Integers, Floats]:
@@ -151,10 +136,9 @@ class Joined:
         place = spread(np.bincount(self.truth_query, minlength=self.queries)) + 1
         return place, discounted(self.relevance, place)
 
-    def summed(self, values: Floats, chosen: Flags) -> Floats:
-        """(queries,) float64: the sum of ``values``, one per prediction, over the chosen predictions."""
-        sums = np.bincount(self.query[chosen], weights=values[chosen], minlength=self.queries)
-        return sums.astype(np.float64, copy=False)
+    def summed(self, query: Integers, values: Floats | None = None) -> Floats:
+        """(queries,) float64: the sum of ``values``, or their number, by the ``query`` of each."""
+        return np.bincount(query, weights=values, minlength=self.queries).astype(np.float64, copy=False)
 
 
 def discounted(relevance: Floats, rank: Integers) -> Floats:

@@ -1,10 +1,6 @@
 """Pairs of predictions and judged moments that overlap, and their greedy one-to-one matching.
 
 The cost of an evaluation is the number of such pairs, not queries x predictions x judgements.
-
-Matching is TVR-Ranking's (section 4): in order of rank, each prediction takes the still free judged moment of
-its video with the highest IoU, if that reaches the threshold; equal IoU goes to the judged moment that stands
-first.
 """
 
 from __future__ import annotations
@@ -22,11 +18,10 @@ FREE = -1
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Predictions beside judged moments of the same query and video, IoU > 0.
+    """Predictions beside judged moments of the same query and video.
 
     Attributes:
-        prediction: (pairs,) int64, row of the predictions.
-        truth: (pairs,) int64, row of the judged moments.
+        prediction, truth: (pairs,) int64, rows of both.
         iou: (pairs,) float64, in (0, 1].
     """
 
@@ -59,11 +54,13 @@ def join(prediction_key: Integers, truth_key: Integers) -> tuple[Integers, Integ
 
 
 def match(pairs: Pairs, rank: Integers, truths: int, *, overlap: float, strict: bool) -> Integers:
-    """Which judged moment each prediction takes.
+    """Which judged moment each prediction takes: (predictions,) int64, its row or ``FREE``.
 
-    A prediction whose best free moment stays below the threshold takes nothing, so pairs below it may be
-    dropped beforehand. What is left is decided rank by rank, for all queries at once: two predictions of one
-    rank belong to two queries and cannot want the same moment.
+    As in TVR-Ranking (section 4): in order of rank, each prediction takes the still free judged moment of its
+    video with the highest IoU, if that reaches the threshold; equal IoU goes to the one that stands first.
+    A prediction whose best free moment stays below takes nothing, so pairs below may be dropped beforehand.
+    What is left is decided rank by rank, for all queries at once: two predictions of one rank belong to two
+    queries and cannot want the same moment.
 
     Args:
         pairs: overlapping pairs by rank, then prediction, falling IoU and order of the judged moments.
@@ -71,9 +68,6 @@ def match(pairs: Pairs, rank: Integers, truths: int, *, overlap: float, strict: 
         truths: number of judged moments.
         overlap: the threshold in [0, 1].
         strict: the IoU must be above the threshold (``>``), else at least it (``>=``).
-
-    Returns:
-        (predictions,) int64: row of the judged moment taken, or -1.
     """
     enough = np.flatnonzero(pairs.iou > overlap if strict else pairs.iou >= overlap)
     # Backwards, the best pair of a prediction is written last and stays.

@@ -21,10 +21,9 @@ class Family:
     """Parts of a measure's name beside its family, and the queries that it counts.
 
     Attributes:
-        depth: it reads the first k ranks, and its name contains k.
+        depth: it reads the first k ranks.
         overlap: its name contains an IoU; ``None``: it may.
         level: its name may contain the highest score at which a query is refused.
-        queries: the judged queries that it counts.
     """
 
     depth: bool = True
@@ -103,11 +102,7 @@ class Measure:
 
     @classmethod
     def parse(cls, text: str) -> Measure:
-        """The measure named by ``text``; spaces do not matter.
-
-        Raises:
-            InvalidValue: not the name of a measure.
-        """
+        """The measure named by ``text``; spaces do not matter. Else :class:`InvalidValue`."""
         match = _NAME.fullmatch(text.replace(" ", "").replace("≥", ">=").replace("≤", "<="))
         if match is None:
             raise InvalidValue(

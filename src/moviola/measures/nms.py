@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from moviola.errors import InvalidValue
@@ -18,25 +20,19 @@ def temporal_nms(run: Run, threshold: float, *, read: int = 1000, keep: int = 10
         run: ranked moments.
         threshold: a moment whose IoU with a better one of its video is above it is dropped, in [0, 1].
         read: number of first moments of a query that take part, >= 1.
-        keep: maximum number of moments of a video, then of a query, >= 1.
+        keep: maximum number of moments of a query, >= 1.
     """
     if read < 1:
         raise InvalidValue(f"read {read}: give at least 1")
-    inside = np.flatnonzero(run.rank <= read)
-    # Groups by video in the order of their first moment, which decides between equal scores.
-    key = run.query[inside] * max(1, len(run.video_ids)) + run.video[inside]
-    _, first, group = np.unique(key, return_index=True, return_inverse=True)
-    order = np.lexsort((inside, first[group]))
-    bounds = np.flatnonzero(np.diff(first[group][order], prepend=-1, append=-1))
-    survivors = []
-    for low, high in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-        rows = inside[order[low:high]]
-        survivors.append(rows[suppress(run.start[rows], run.end[rows], run.score[rows], threshold, keep)])
-    rows = np.concatenate(survivors) if survivors else np.zeros(0, np.int64)
-    rows = rows[np.lexsort((-run.score[rows], run.query[rows]))]
-    query = run.query[rows]
-    rows = rows[np.arange(len(rows)) - np.searchsorted(query, query, side="left") < keep]
-    count = np.bincount(run.query[rows], minlength=len(run.query_ids))
-    offsets = np.concatenate([[0], np.cumsum(count)]).astype(np.int64)
+    survivors = [np.zeros(0, np.int64)]
+    for low, high in pairwise(run.offsets.tolist()):
+        rows = np.arange(low, min(low + read, high))
+        # By video in the order of their first moment, which decides between equal scores.
+        _, first, group = np.unique(run.video[rows], return_index=True, return_inverse=True)
+        rows = rows[np.argsort(first[group], kind="stable")]
+        spans = run.start[rows], run.end[rows], run.score[rows]
+        survivors.append(rows[suppress(*spans, threshold, keep, video=run.video[rows])])
+    rows = np.concatenate(survivors)
+    offsets = np.cumsum([len(some) for some in survivors])
     columns = (run.video[rows], run.start[rows], run.end[rows], run.score[rows])
     return Run(run.query_ids, offsets, run.video_ids, *columns)

@@ -2,11 +2,10 @@
 
 Conventions
     A judged query has no answer when none of its moments has a relevance > 0: its list is empty, or holds
-    moments of relevance 0 only, which row formats need (a query without a row is not there). A query is as
-    sure of its answer as the highest score in its whole list, whatever the depth; a list without a moment is
-    less sure than any score. It is refused when its list holds no moment, or with ``score<=τ`` in the name
-    when no moment scores above τ. A judged query that is missing from the run is refused: it answers nothing.
-    All judged queries count, but for a preset that leaves missing ones out.
+    moments of relevance 0 only, which row formats need. A query is as sure of its answer as the highest score
+    in its whole list, whatever the depth; without a moment it is less sure than any score. It is refused when
+    it is missing from the run, when its list holds no moment, or with ``score<=τ`` in the name when no moment
+    scores above τ. All judged queries count, but for a preset that leaves missing ones out.
 
     G is the set of relevant moments of a query, P its first k predictions, those of other videos included.
     Matching is greedy by rank: each prediction takes the free moment of its video with the highest IoU, if
@@ -23,8 +22,8 @@ Measures
     ``mIoU+@k``: the same without the best match, of queries with several. [1]
     ``G-mIoU@k``: of all queries; without answer and refused 1, one of both 0, else the sum of the matches'
     IoU / (|P| + |G| - |matches|). [1]
-    :func:`refused_share`: specificity at a sensitivity, refused queries without an answer where a share of
-    those with one is kept. :func:`auroc_interval`: how far the choice of queries moves AUROC.
+    :func:`refused_share`: specificity at a sensitivity. :func:`auroc_interval`: how far the choice of queries
+    moves AUROC.
 
 References
     [1] "Retrieving Any Relevant Moments: Benchmark and Models for Generalized Moment Retrieval", 2026, and
@@ -43,37 +42,24 @@ from moviola.measures.joined import Joined
 from moviola.measures.matching import FREE
 from moviola.measures.measure_names import Measure
 from moviola.measures.qrels_and_run import Flags, Floats, Integers
-from moviola.measures.trials import chunks, require_confidence, require_trials
+from moviola.measures.trials import chunks, require_draws
 
 __all__ = [
-    "accuracy",
-    "auroc",
-    "auroc_interval",
-    "auroc_of",
-    "generalized_iou",
-    "matched_iou",
-    "matched_iou_beyond",
-    "recall",
-    "refused_share",
-    "rejection_f1",
-    "rejection_f1_of",
-]
+    "accuracy", "auroc", "auroc_interval", "auroc_of", "generalized_iou", "matched_iou", "recall",
+    "refused_share", "rejection_f1", "rejection_f1_of",
+]  # fmt: skip
 
 OVERLAPS = tuple(round(0.5 + 0.05 * i, 2) for i in range(10))
 
 
-# ---- on scores of queries ----------------------------------------------------------------------------------
-
-
 def auroc(answerable: ArrayLike, absent: ArrayLike) -> float:
-    """Area under the ROC curve: how often a query with an answer is surer than one without.
+    """Area under the ROC curve, in [0, 1]: how often a query with an answer is surer than one without.
+
+    Ties count half; .5 is chance.
 
     Args:
         answerable: (n,) how sure the system is of queries with an answer; higher is surer, -inf for nothing.
         absent: (m,) the same of queries without one.
-
-    Returns:
-        In [0, 1]; .5 is chance; ties count half.
 
     Raises:
         InvalidValue: one of both is empty or holds NaN.
@@ -84,29 +70,21 @@ def auroc(answerable: ArrayLike, absent: ArrayLike) -> float:
 
 
 def auroc_interval(
-    answerable: ArrayLike,
-    absent: ArrayLike,
-    *,
-    trials: int = 10_000,
-    confidence: float = 0.95,
-    seed: int = 0,
+    answerable: ArrayLike, absent: ArrayLike, *, trials: int = 10_000, confidence: float = 0.95, seed: int = 0
 ) -> tuple[float, float]:
-    """Percentile bootstrap interval of :func:`auroc`; queries with and without an answer are drawn apart.
+    """Percentile bootstrap interval of :func:`auroc`: its bounds.
+
+    Queries with and without an answer are drawn apart.
 
     Args:
         answerable, absent: see :func:`auroc`.
         trials: samples drawn, >= 1.
         confidence: in (0, 1).
-        seed: of the draws.
-
-    Returns:
-        Lower and upper bound, in [0, 1].
 
     Raises:
         InvalidValue: as in :func:`auroc`, or ``trials`` or ``confidence`` is out of range.
     """
-    require_trials(trials)
-    require_confidence(confidence)
+    require_draws(trials, confidence)
     sure, unsure = _scores(answerable, "with an answer"), _scores(absent, "without an answer")
     levels, other_levels = _histograms(sure, unsure)
     random = np.random.default_rng(seed)
@@ -120,14 +98,11 @@ def auroc_interval(
 
 
 def rejection_f1(refused: ArrayLike, absent: ArrayLike) -> float:
-    """F1 of refusals.
+    """F1 of refusals, in [0, 1].
 
     Args:
         refused: (n,) bool, the system refuses the query.
-        absent: (n,) bool, it has none.
-
-    Returns:
-        In [0, 1].
+        absent: (n,) bool, nothing answers it.
 
     Raises:
         InvalidValue: the lengths differ, or no query is without an answer.
@@ -148,8 +123,7 @@ def refused_share(answerable: ArrayLike, absent: ArrayLike, *, kept: float = 0.9
         kept: share of the queries with an answer that must not be refused, in (0, 1].
 
     Returns:
-        In [0, 1]: how many of ``absent`` lie below the highest level that at least ``kept`` of ``answerable``
-        reach.
+        share of ``absent`` below the highest level that at least ``kept`` of ``answerable`` reach.
 
     Raises:
         InvalidValue: as in :func:`auroc`, or ``kept`` is out of range.
@@ -175,11 +149,11 @@ def _scores(values: ArrayLike, what: str) -> Floats:
 def _histograms(sure: Floats, unsure: Floats) -> tuple[Floats, Floats]:
     """Counts of both at each level of score: (1, levels) each."""
     levels, place = np.unique(np.concatenate([sure, unsure]), return_inverse=True)
-    counts = [
+    first, second = (
         np.bincount(part, minlength=len(levels)).astype(np.float64)[None]
-        for part in (place[: len(sure)], place[len(sure) :])
-    ]
-    return counts[0], counts[1]
+        for part in np.split(place, [len(sure)])
+    )
+    return first, second
 
 
 def _areas(sure: Floats, unsure: Floats) -> Floats:
@@ -187,9 +161,6 @@ def _areas(sure: Floats, unsure: Floats) -> Floats:
     below = np.cumsum(unsure, axis=1) - unsure / 2
     areas: Floats = (sure * below).sum(axis=1) / (sure.sum(axis=1) * unsure.sum(axis=1))
     return areas
-
-
-# ---- on a run beside judgements ----------------------------------------------------------------------------
 
 
 def auroc_of(joined: Joined, measure: Measure) -> float:
@@ -219,22 +190,16 @@ def recall(joined: Joined, measure: Measure, *, beyond: int = 0) -> Floats:
         taken = joined.taken(threshold, False)
         hit = (taken != FREE) & (joined.rank <= measure.k)
         hit[hit] = joined.relevance[taken[hit]] > 0
-        matches = np.bincount(joined.query[hit], minlength=joined.queries)
-        shares.append(_divided(np.maximum(0, matches - beyond), whole))
+        shares.append(_divided(np.maximum(0, joined.summed(joined.query[hit]) - beyond), whole))
     mean: Floats = np.mean(shares, axis=0)
     return mean
 
 
-def matched_iou(joined: Joined, measure: Measure) -> Floats:
-    """mIoU@k: IoU of the pairs that predictions and judged moments make."""
-    total, _, _ = _matched(joined, measure)
-    return _divided(total, _pairs_possible(joined, measure))
-
-
-def matched_iou_beyond(joined: Joined, measure: Measure) -> Floats:
-    """mIoU+@k: the same without the best pair."""
+def matched_iou(joined: Joined, measure: Measure, *, beyond: int = 0) -> Floats:
+    """mIoU@k: IoU of the pairs that predictions and judged moments make; mIoU+@k without the best one."""
     total, best, _ = _matched(joined, measure)
-    return _divided(total - best, _pairs_possible(joined, measure) - 1)
+    possible = np.minimum(np.minimum(joined.answered, measure.k), joined.relevant_truths)
+    return _divided(total - beyond * best, possible - beyond)
 
 
 def generalized_iou(joined: Joined, measure: Measure) -> Floats:
@@ -260,13 +225,7 @@ def _matched(joined: Joined, measure: Measure) -> tuple[Floats, Floats, Floats]:
     query, iou = joined.query[pairs.prediction[made]], pairs.iou[made]
     best = np.zeros(joined.queries)
     np.maximum.at(best, query, iou)
-    total = np.bincount(query, weights=iou, minlength=joined.queries).astype(np.float64, copy=False)
-    return total, best, np.bincount(query, minlength=joined.queries).astype(np.float64)
-
-
-def _pairs_possible(joined: Joined, measure: Measure) -> Floats:
-    predicted = np.minimum(joined.answered, measure.k)
-    return np.minimum(predicted, joined.relevant_truths).astype(np.float64)
+    return joined.summed(query, iou), best, joined.summed(query)
 
 
 def _divided(part: Floats | Integers, whole: Floats | Integers) -> Floats:

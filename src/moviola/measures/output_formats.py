@@ -37,11 +37,7 @@ def write_run(run: Run, path: str | Path, format: str | None = None) -> None:
 
 
 def format_of(path: Path, format: str | None = None) -> str:
-    """The key of :data:`WRITERS` for a file: ``format``, or by its suffix.
-
-    Raises:
-        InvalidValue: no such format.
-    """
+    """The key of :data:`WRITERS` for a file: ``format``, or by its suffix; else :class:`InvalidValue`."""
     name = format or SUFFIXES.get(path.suffix, "")
     if name not in WRITERS:
         said = f"format {format!r}" if format else f"{path}: suffix {path.suffix!r}"
@@ -75,9 +71,8 @@ def _json_lines(moments: Columns, file: IO[str]) -> None:
 
 
 def _csv(moments: Columns, file: IO[str]) -> None:
-    writer = csv.DictWriter(
-        file, ["query_id", "video_id", "start", "end", moments.field], lineterminator="\n"
-    )
+    names = ["query_id", "video_id", "start", "end", moments.field]
+    writer = csv.DictWriter(file, names, lineterminator="\n")
     writer.writeheader()
     writer.writerows(_flat(moments))
 
@@ -113,8 +108,7 @@ def _qvhighlights(moments: Columns, file: IO[str]) -> None:
             raise InvalidValue(
                 f"query {query}: moments of {len(videos)} videos; QVHighlights knows one per query"
             )
-        row: dict[str, Any] = {"qid": query_number(query)}
-        row["vid"] = videos.pop() if videos else ""
+        row: dict[str, Any] = {"qid": query_number(query), "vid": videos.pop() if videos else ""}
         if isinstance(moments, Run):
             row["pred_relevant_windows"] = [[m["start"], m["end"], m["score"]] for m in rows]
         else:
@@ -125,29 +119,17 @@ def _qvhighlights(moments: Columns, file: IO[str]) -> None:
 def _tvr_ranking(moments: Columns, file: IO[str]) -> None:
     if not isinstance(moments, Qrels):
         raise InvalidValue("TVR-Ranking has no file of runs; write json")
-    queries = [
-        {
-            "query_id": query,
-            "relevant_moment": [
-                {
-                    "video_name": m["video_id"],
-                    "timestamp": [m["start"], m["end"]],
-                    "relevance": m["relevance"],
-                }
-                for m in rows
-            ],
-        }
-        for query, rows in moments.rows().items()
-    ]
+    queries = []
+    for query, rows in moments.rows().items():
+        relevant = [
+            {"video_name": m["video_id"], "timestamp": [m["start"], m["end"]], "relevance": m["relevance"]}
+            for m in rows
+        ]
+        queries.append({"query_id": query, "relevant_moment": relevant})
     json.dump(queries, file, ensure_ascii=False, indent=1)
 
 
 WRITERS: dict[str, Writer] = {
-    "json": _json,
-    "jsonl": _json_lines,
-    "csv": _csv,
-    "trec": _trec,
-    "tvr": _tvr,
-    "qvhighlights": _qvhighlights,
-    "tvr_ranking": _tvr_ranking,
-}
+    "json": _json, "jsonl": _json_lines, "csv": _csv, "trec": _trec, "tvr": _tvr,
+    "qvhighlights": _qvhighlights, "tvr_ranking": _tvr_ranking,
+}  # fmt: skip

@@ -39,11 +39,7 @@ PRESETS: dict[str, Preset] = {
 
 
 def preset_of(preset: str | Preset | None) -> Preset:
-    """A preset by name; a given preset unchanged; :data:`DEFAULT` for None.
-
-    Raises:
-        InvalidValue: no such preset.
-    """
+    """A preset by name, a given one, or :data:`DEFAULT` for None; else :class:`InvalidValue`."""
     if preset is None:
         return DEFAULT
     if isinstance(preset, Preset):

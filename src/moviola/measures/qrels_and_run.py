@@ -7,7 +7,7 @@ are rows ``offsets[i]:offsets[i + 1]``. A query may have no row at all, which di
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
@@ -26,11 +26,7 @@ _T = TypeVar("_T", bound="Columns")
 
 
 def query_name(value: object) -> str:
-    """The one form of a query id: text. ``7`` and ``"7"`` are the same query.
-
-    Raises:
-        InvalidValue: the id is neither text nor a whole number.
-    """
+    """The one form of a query id, text: ``7`` is ``"7"``. Other types are an :class:`InvalidValue`."""
     if isinstance(value, str):
         return value
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
@@ -71,8 +67,7 @@ class Columns:
         offsets: (queries + 1,) int64, rising from 0 to the number of moments.
         video_ids: the video vocabulary.
         video: (moments,) int64, index into ``video_ids``.
-        start: (moments,) float64, seconds, finite.
-        end: (moments,) float64, seconds, finite, ``end > start``.
+        start, end: (moments,) float64, seconds, finite, ``end > start``.
         value: (moments,) float64, finite; the relevance of a judgement or the score of a prediction.
     """
 
@@ -105,25 +100,13 @@ class Columns:
         values: list[float | int] = self.value.tolist()
         if self.field == "relevance":
             values = [int(value) if float(value).is_integer() else value for value in values]
+        columns = self.video.tolist(), self.start.tolist(), self.end.tolist(), values
         table = [
             {"video_id": self.video_ids[video], "start": start, "end": end, self.field: value}
-            for video, start, end, value in zip(
-                self.video.tolist(), self.start.tolist(), self.end.tolist(), values, strict=True
-            )
+            for video, start, end, value in zip(*columns, strict=True)
         ]
         bounds = self.offsets.tolist()
         return {name: table[bounds[i] : bounds[i + 1]] for i, name in enumerate(self.query_ids)}
-
-    def where(self, row: int) -> str:
-        """Name of a row in messages: its query and its place in it."""
-        query = int(np.searchsorted(self.offsets, row, side="right")) - 1
-        return f"query {self.query_ids[query]}, moment {row - int(self.offsets[query]) + 1}"
-
-    def _check(self, zero_length: bool) -> None:
-        problem = fault(self.field, self.start, self.end, self.value, zero_length=zero_length)
-        if problem is not None:
-            row, complaint = problem
-            raise InvalidValue(f"{self.where(row)}: {complaint}")
 
     @classmethod
     def from_columns(
@@ -143,12 +126,10 @@ class Columns:
         Args:
             query: (n,) query ids, text or whole numbers.
             video: (n,) video ids.
-            start: (n,) seconds.
-            end: (n,) seconds.
+            start, end: (n,) seconds.
             value: (n,) relevance or score.
             queries: all queries in their order, when some have no moment; else those of ``query``.
-            zero_length: accept ``end == start``, as the published evaluators do; such a moment overlaps
-                nothing.
+            zero_length: accept ``end == start``, as the published evaluators do; it overlaps nothing.
             ranked: the rows of a query are in order of rank already; else a run is ranked by falling score,
                 equal scores in the order given. Judgements keep their order.
 
@@ -156,18 +137,8 @@ class Columns:
             InvalidValue: a number is not finite, ``end <= start``, a relevance is negative, with the row
                 named; or columns differ in length.
         """
-        given = query.tolist() if isinstance(query, np.ndarray) else list(query)
-        shown = video.tolist() if isinstance(video, np.ndarray) else list(video)
-        names = {raw: query_name(raw) for raw in dict.fromkeys(given)}
-        known = names.values() if queries is None else map(query_name, queries)
-        code = {name: i for i, name in enumerate(dict.fromkeys(known))}
-        strange = [name for name in names.values() if name not in code]
-        if strange:
-            raise InvalidValue(f"query {strange[0]}: not among the queries given")
-        codes = _codes(given, {raw: code[name] for raw, name in names.items()})
-        titles = {raw: str(raw) for raw in dict.fromkeys(shown)}
-        video_code = {name: i for i, name in enumerate(dict.fromkeys(titles.values()))}
-        video_codes = _codes(shown, {raw: video_code[name] for raw, name in titles.items()})
+        names, codes = _coded(query, query_name, None if queries is None else map(query_name, queries))
+        videos, video_codes = _coded(video, str)
         starts, ends, values = (np.asarray(column, np.float64) for column in (start, end, value))
         lengths = [len(column) for column in (codes, video_codes, starts, ends, values)]
         if len(set(lengths)) > 1:
@@ -175,10 +146,14 @@ class Columns:
                 f"columns of {', '.join(map(str, lengths))} rows: give one row per moment in each"
             )
         order = np.argsort(codes, kind="stable")
-        offsets = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=len(code)))]).astype(np.int64)
+        offsets = np.cumsum(np.bincount(codes + 1, minlength=len(names) + 1))
         columns = (video_codes[order], starts[order], ends[order], values[order])
-        made = cls(tuple(code), offsets, tuple(video_code), *columns)
-        made._check(zero_length)
+        made = cls(names, offsets, videos, *columns)
+        problem = fault(cls.field, made.start, made.end, made.value, zero_length=zero_length)
+        if problem is not None:
+            row, complaint = problem
+            name = made.query_ids[made.query[row]]
+            raise InvalidValue(f"query {name}, moment {made.rank[row]}: {complaint}")
         return made if ranked else made._ranked()
 
     def _ranked(self: _T) -> _T:
@@ -192,37 +167,43 @@ class Columns:
         zero_length: bool = False,
         ranked: bool = False,
     ) -> _T:
-        """From the plain form ``{query_id: [{video_id, start, end, relevance or score}]}``.
-
-        It is what :meth:`rows` gives and what a JSON file holds (:mod:`moviola.measures.input_formats`).
+        """From the plain form ``{query_id: [{video_id, start, end, relevance or score}]}`` of :meth:`rows`.
 
         Raises:
-            InvalidValue: a field is missing or not a number, a number is not finite, ``end <= start``, or two
-                keys are the same query (``7`` and ``"7"``); with the query and the moment named.
+            InvalidValue: as in :meth:`from_columns`, a field is missing or no number, or two keys are the
+                same query (``7`` and ``"7"``); with the query and the moment named.
         """
-        names: list[str] = []
-        query: list[str] = []
-        table: list[tuple[str, float, float, float]] = []
-        for key, moments in rows.items():
-            name = query_name(key)
-            names.append(name)
+        names = [query_name(key) for key in rows]
+        table: list[tuple[str, str, float, float, float]] = []
+        for name, moments in zip(names, rows.values(), strict=True):
             for position, moment in enumerate(moments, start=1):
                 try:
-                    table.append(_row(moment, cls.field))
-                except (KeyError, TypeError, ValueError) as error:
-                    raise InvalidValue(f"query {name}, moment {position}: {_complaint(error)}") from None
-                query.append(name)
+                    table.append((name, *_row(moment, cls.field)))
+                except (KeyError, TypeError) as error:
+                    missing = f"the field {error.args[0]!r} is missing"
+                    complaint = missing if isinstance(error, KeyError) else error
+                    raise InvalidValue(f"query {name}, moment {position}: {complaint}") from None
         if len(set(names)) != len(names):
             twice = next(name for i, name in enumerate(names) if name in names[:i])
             raise InvalidValue(f"query {twice}: given twice")
-        video, start, end, value = zip(*table, strict=True) if table else ((), (), (), ())
-        return cls.from_columns(
-            query, video, start, end, value, queries=names, zero_length=zero_length, ranked=ranked
-        )
+        columns = zip(*table, strict=True) if table else [()] * 5
+        return cls.from_columns(*columns, queries=names, zero_length=zero_length, ranked=ranked)
 
 
-def _codes(values: list[Any], code: Mapping[Any, int]) -> Integers:
-    return np.fromiter(map(code.__getitem__, values), np.int64, len(values))
+def _coded(
+    values: Sequence[object] | NDArray[Any],
+    named: Callable[[object], str],
+    vocabulary: Iterable[str] | None = None,
+) -> tuple[tuple[str, ...], Integers]:
+    """The vocabulary, by default of the values' own names, and the place of each value's name in it."""
+    given = values.tolist() if isinstance(values, np.ndarray) else list(values)
+    names = {raw: named(raw) for raw in dict.fromkeys(given)}
+    known = names.values() if vocabulary is None else vocabulary
+    code = {name: i for i, name in enumerate(dict.fromkeys(known))}
+    if strange := [name for name in names.values() if name not in code]:
+        raise InvalidValue(f"query {strange[0]}: not among the queries given")
+    place = {raw: code[name] for raw, name in names.items()}
+    return tuple(code), np.fromiter(map(place.__getitem__, given), np.int64, len(given))
 
 
 def _row(moment: Mapping[str, Any], field: str) -> tuple[str, float, float, float]:
@@ -241,16 +222,11 @@ def _row(moment: Mapping[str, Any], field: str) -> tuple[str, float, float, floa
     return (str(video), *numbers)  # type: ignore[return-value]
 
 
-def _complaint(error: Exception) -> str:
-    return f"the field {error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
-
-
 @dataclass(frozen=True, eq=False)
 class Qrels(Columns):
-    """Graded judgements: for each query the moments that answer it, with ``relevance >= 0`` (0: judged, no
-    answer).
+    """Graded judgements: for each query the moments that answer it (:class:`Columns`).
 
-    Attributes as in :class:`Columns`; ``value`` is the relevance.
+    ``value`` is the relevance, >= 0; 0: judged, no answer.
     """
 
     field = "relevance"
@@ -263,10 +239,9 @@ class Qrels(Columns):
 
 @dataclass(frozen=True, eq=False)
 class Run(Columns):
-    """A system's answers: for each query its moments in order of rank.
+    """A system's answers: for each query its moments in order of rank (:class:`Columns`).
 
-    Attributes as in :class:`Columns`; ``value`` is the score, higher is better; the order of rows is the
-    ranking.
+    ``value`` is the score, higher is better; the order of rows is the ranking.
     """
 
     field = "score"

@@ -24,12 +24,7 @@ from moviola.temporal import overlap
 
 __all__ = ["average_precision", "highlight_precision", "qvhighlights", "read_qvhighlights"]
 
-LENGTHS: dict[str, tuple[float, float]] = {
-    "short": (0, 10),
-    "middle": (10, 30),
-    "long": (30, 150),
-    "full": (0, np.inf),
-}
+LENGTHS = {"short": (0, 10), "middle": (10, 30), "long": (30, 150), "full": (0, np.inf)}
 GRADES = {"Fair": 2, "Good": 3, "VeryGood": 4}
 WINDOWS = 10
 CLIP_SECONDS = 2.0
@@ -59,8 +54,12 @@ def qvhighlights(
     windows = {query: _array(query, row, "relevant_windows", 2) for query, row in judged.items()}
     figures: dict[str, Any] = {}
     for name, (low, high) in LENGTHS.items():
-        kept = {query: _of_length(table, low, high) for query, table in windows.items()}
-        figures[name] = _moments(found, {query: table for query, table in kept.items() if len(table)})
+        kept: dict[str, Floats] = {}
+        for query, table in windows.items():
+            length = table[:, 1] - table[:, 0]
+            if (inside := (low < length) & (length <= high)).any():
+                kept[query] = table[inside]
+        figures[name] = _moments(found, kept)
     if answers and all("pred_saliency_scores" in row for row in answers.values()):
         for name, grade in GRADES.items():
             figures[f"HL-min-{name}"] = _highlights(answers, judged, grade)
@@ -94,13 +93,9 @@ def _array(query: str, row: Mapping[str, Any], field: str, *width: int) -> Float
     raise DataError(f"qid {query}: {field}: a list of {form} is expected, not {values!r:.60}")
 
 
-def _of_length(windows: Floats, low: float, high: float) -> Floats:
-    length = windows[:, 1] - windows[:, 0]
-    return windows[(low < length) & (length <= high)]
-
-
-def _percent(value: float) -> float:
-    return round(100 * value, 2)
+def _percent(values: Sequence[float] | Floats | Flags) -> float:
+    """Mean in percent; 0 of nothing."""
+    return round(100 * float(np.mean(values)), 2) if len(values) else 0.0
 
 
 def _moments(answers: Mapping[str, Floats], windows: Mapping[str, Floats]) -> dict[str, Any]:
@@ -114,22 +109,18 @@ def _moments(answers: Mapping[str, Floats], windows: Mapping[str, Floats]) -> di
             first[i] = iou[0].max()
             precision[i] = average_precision(iou, table[:, 2])
     means = precision.mean(axis=0) if len(windows) else np.zeros(len(OVERLAPS))
-    average = {str(threshold): _percent(value) for threshold, value in zip(OVERLAPS, means, strict=True)}
-    average["average"] = _percent(float(means.mean()))
-    hits = {str(t): _percent(float((first >= t).mean()) if len(first) else 0.0) for t in OVERLAPS}
-    return {"MR-mAP": average, "MR-R1": hits}
+    average = {str(t): _percent([mean]) for t, mean in zip(OVERLAPS, means, strict=True)}
+    average["average"] = _percent(means)
+    return {"MR-mAP": average, "MR-R1": {str(t): _percent(first >= t) for t in OVERLAPS}}
 
 
 def average_precision(iou: Floats, score: Floats, overlaps: Sequence[float] = OVERLAPS) -> Floats:
-    """Interpolated average precision of one query at several thresholds.
+    """Interpolated average precision of one query, (thresholds,) float64 in [0, 1].
 
     Args:
         iou: (predictions, truths) IoU.
         score: (predictions,), higher is better; equal scores in the order given.
         overlaps: thresholds.
-
-    Returns:
-        (thresholds,) float64 in [0, 1].
     """
     iou = iou[np.argsort(-score, kind="stable")]
     count, truths = iou.shape
@@ -178,8 +169,8 @@ def _highlights(
     for query, row in judged.items():
         clips = int(number(row.get("duration"), "duration", f"annotation of qid {query}") / CLIP_SECONDS)
         places = _array(query, row, "relevant_clip_ids").astype(np.int64)
-        if len(places) and not 0 <= places.min() <= places.max() < clips:
-            raise DataError(f"qid {query}: relevant_clip_ids: {places.max()} is no clip of {clips}")
+        if len(beyond := places[(places < 0) | (places >= clips)]):
+            raise DataError(f"qid {query}: relevant_clip_ids: {beyond[0]} is no clip of {clips}")
         ratings = np.zeros((clips, 3))
         rated = _array(query, row, "saliency_scores", 3)
         if len(rated) != len(places):
@@ -194,7 +185,7 @@ def _highlights(
         score[: len(given)] = given
         hits.append(float(relevant[int(given.argmax())].any()) if len(given) else 0.0)
         precision.append(float(np.mean([highlight_precision(column, score) for column in relevant.T])))
-    return {"HL-mAP": _percent(float(np.mean(precision))), "HL-Hit1": _percent(float(np.mean(hits)))}
+    return {"HL-mAP": _percent(precision), "HL-Hit1": _percent(hits)}
 
 
 def _brief(found: Mapping[str, Any]) -> dict[str, float]:
@@ -213,8 +204,7 @@ def read_qvhighlights(path: str | Path) -> list[dict[str, Any]]:
     """Rows of a QVHighlights jsonl file, annotations or predictions.
 
     Raises:
-        NotFound: no such file.
-        DataError: a line is not JSON or has no ``qid``.
+        NotFound, DataError: no such file, or a line is not JSON or has no ``qid``.
     """
     rows = json_rows(Path(path), read_text(Path(path)))
     rows.fields("qid")

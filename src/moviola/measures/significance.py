@@ -1,6 +1,6 @@
-"""Significance of differences between systems: paired tests and intervals.
+"""Significance of differences between systems: paired tests and intervals of values of the same queries.
 
-All work on per-query values of the same queries. Randomness is seeded: the same input gives the same numbers.
+Randomness is seeded: the same input gives the same numbers.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 from moviola.errors import InvalidValue
 from moviola.measures.evaluation import Results
 from moviola.measures.qrels_and_run import Floats
-from moviola.measures.trials import CHUNK, chunks, require_confidence, require_trials
+from moviola.measures.trials import CHUNK, chunks, require_draws
 
 __all__ = ["Comparison", "bootstrap_interval", "compare", "permutation_test", "t_test"]
 
@@ -25,16 +25,11 @@ class Comparison:
     """Two systems on one measure.
 
     Attributes:
-        measure: the measure's name.
-        first: mean of the first system.
-        second: mean of the second system.
+        first, second: mean of each system.
         difference: ``second - first``.
-        low: lower bound of the bootstrap interval of the difference.
-        high: upper bound.
-        permutation: two-sided p value of the paired permutation test.
-        t: two-sided p value of the paired t test.
-        wins: queries on which the second is better.
-        losses: queries on which it is worse.
+        low, high: bounds of the bootstrap interval of the difference.
+        permutation, t: two-sided p values of the paired permutation test and the paired t test.
+        wins, losses: number of queries on which the second is better, and worse.
         queries: queries compared.
     """
 
@@ -63,12 +58,10 @@ def compare(
     """Compare two systems, both evaluated on the same judgements with the same preset.
 
     Args:
-        first: results of the baseline.
-        second: results of the other system.
+        first, second: results of the baseline and of the other system.
         measure: a name in both.
         trials: permutations and bootstrap samples drawn, >= 1.
         confidence: of the interval, in (0, 1).
-        seed: of the draws.
 
     Raises:
         InvalidValue: the measure is missing or has no value by query, or the queries differ.
@@ -83,35 +76,22 @@ def compare(
     gains = gains[~np.isnan(gains)]  # queries that the measure does not count
     low, high = bootstrap_interval(gains, trials=trials, confidence=confidence, seed=seed)
     return Comparison(
-        measure,
-        first.measures[measure],
-        second.measures[measure],
-        float(gains.mean()) if len(gains) else 0.0,
-        low,
-        high,
-        permutation_test(gains, trials=trials, seed=seed),
-        t_test(gains),
-        int((gains > 0).sum()),
-        int((gains < 0).sum()),
-        len(gains),
-    )
+        measure, first.measures[measure], second.measures[measure],
+        float(gains.mean()) if len(gains) else 0.0, low, high,
+        permutation_test(gains, trials=trials, seed=seed), t_test(gains),
+        int((gains > 0).sum()), int((gains < 0).sum()), len(gains),
+    )  # fmt: skip
 
 
 def permutation_test(gains: Floats, *, trials: int = 10_000, seed: int = 0) -> float:
     """Two-sided paired permutation test: how often random signs give a mean as far from 0.
 
-    Exact when all signs are no more than ``trials``, else (hits + 1) / (trials + 1). scipy's
+    Exact when all signs are no more than ``trials`` (>= 1), else (hits + 1) / (trials + 1). scipy's
     ``permutation_test`` gives the same, thirty times slower.
 
-    Args:
-        gains: (queries,) differences; zeros do not matter.
-        trials: sign patterns drawn, >= 1.
-        seed: of the draws.
-
-    Returns:
-        The p value in (0, 1]; 1 when no query differs.
+    Returns the p value of (queries,) differences in (0, 1]; 1 when none differs from 0.
     """
-    require_trials(trials)
+    require_draws(trials)
     gains = gains[gains != 0]
     if not len(gains):
         return 1.0
@@ -146,19 +126,13 @@ def bootstrap_interval(
     Raises:
         InvalidValue: ``confidence`` is not inside (0, 1), or there is no trial.
     """
-    require_trials(trials)
-    require_confidence(confidence)
+    require_draws(trials, confidence)
     if len(values) < 2:  # scipy takes no fewer
         return float(values.sum()), float(values.sum())
     from scipy import stats
 
     interval = stats.bootstrap(
-        (values,),
-        np.mean,
-        n_resamples=trials,
-        batch=max(1, CHUNK // len(values)),
-        confidence_level=confidence,
-        method="percentile",
-        rng=np.random.default_rng(seed),
-    ).confidence_interval
+        (values,), np.mean, n_resamples=trials, batch=max(1, CHUNK // len(values)),
+        confidence_level=confidence, method="percentile", rng=np.random.default_rng(seed),
+    ).confidence_interval  # fmt: skip
     return float(interval.low), float(interval.high)

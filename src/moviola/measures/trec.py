@@ -2,9 +2,9 @@
 
 A moment's document is ``VIDEO#START#END``, the video percent-encoded, times in seconds as Python prints them;
 a moment that a query holds n times gets ``#n`` from the second on. In the matched form a prediction that
-took a judged moment (greedy matching, see :mod:`moviola.measures.matching`) carries that moment's document,
-every other prediction an unjudged one (``unmatched:…``). Tools rank by score in single precision and break
-ties their own way, so scores are replaced by ``n, n - 1, …, 1`` where a query's do not fall strictly there.
+took a judged moment (:mod:`moviola.measures.matching`) carries that moment's document, every other one an
+unjudged one (``unmatched:…``). Tools rank by score in single precision and break ties their own way, so
+scores are replaced by ``n, n - 1, …, 1`` where a query's do not fall strictly there.
 """
 
 from __future__ import annotations
@@ -26,11 +26,9 @@ __all__ = ["Matched", "documents", "match_documents", "moment_of", "strict_score
 
 @dataclass(frozen=True, eq=False)
 class Matched:
-    """A run after matching, for standard tools.
+    """A run after matching: ``{query: {document: whole grade}}`` and ``{query: {document: score}}``.
 
-    Attributes:
-        qrels: ``{query: {document: grade}}``, whole grades.
-        run: ``{query: {document: score}}``, scores fall strictly with the rank.
+    Scores fall strictly with the rank.
     """
 
     qrels: dict[str, dict[str, int]]
@@ -52,11 +50,7 @@ def documents(moments: Columns) -> list[str]:
 
 
 def moment_of(document: str) -> tuple[str, float, float]:
-    """Video, start and end of a document's name.
-
-    Raises:
-        InvalidValue: the name is not of the form ``VIDEO#START#END``.
-    """
+    """Video, start and end of a document ``VIDEO#START#END``; :class:`InvalidValue` for another form."""
     parts = document.removeprefix("unmatched:").split("#")
     try:
         video, start, end = parts[:3]
@@ -78,11 +72,9 @@ def strict_scores(run: Run) -> Floats:
 def match_documents(run: Run, qrels: Qrels, overlap: float, *, strict: bool = False) -> Matched:
     """The matched form of a run at an IoU threshold: standard measures on it are measures of moments.
 
-    ``qrels`` and ``run`` of the result are what ``ir_measures`` and ``pytrec_eval`` take, for instance
-    ``ir_measures.calc_aggregate([ir_measures.RR], matched.qrels, matched.run)``.
-
-    Moments of relevance 0 neither take part nor appear. Queries without judgements are left out of the run;
-    judged queries without an answer stay in the judgements, as tools then count them.
+    ``ir_measures`` and ``pytrec_eval`` take the result, for instance
+    ``ir_measures.calc_aggregate([ir_measures.RR], matched.qrels, matched.run)``. Moments of relevance 0 and
+    queries without judgements are left out; judged queries without an answer stay, as tools count them.
 
     Raises:
         InvalidValue: a relevance is no whole number, which TREC's files cannot hold.

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from moviola.errors import InvalidValue
 
-__all__ = ["CHUNK", "chunks", "require_confidence", "require_trials"]
+__all__ = ["CHUNK", "chunks", "require_draws"]
 
 CHUNK = 2**22
 """Numbers drawn at once, to bound memory."""
@@ -18,13 +18,9 @@ def chunks(trials: int, width: int) -> Iterator[int]:
     return (min(step, trials - done) for done in range(0, trials, step))
 
 
-def require_trials(trials: int) -> None:
-    """Raise :class:`InvalidValue` if ``trials`` is below 1."""
+def require_draws(trials: int, confidence: float = 0.95) -> None:
+    """Raise :class:`InvalidValue` if ``trials`` is below 1, or ``confidence`` not inside (0, 1)."""
     if trials < 1:
         raise InvalidValue(f"trials {trials}: at least 1 is needed")
-
-
-def require_confidence(confidence: float) -> None:
-    """Raise :class:`InvalidValue` unless ``confidence`` is inside (0, 1)."""
     if not 0 < confidence < 1:
         raise InvalidValue(f"confidence {confidence}: must be between 0 and 1, for instance 0.95")

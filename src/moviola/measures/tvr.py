@@ -4,6 +4,8 @@ Conventions of that evaluator, kept here because published numbers rest on them:
 ranking; the first 100 predictions count; times and IoU are float32; the union is the hull of both spans; an
 answer is right at IoU >= θ; values are percentages with two decimals. Its annotations may carry four or more
 time stamps (DiDeMo), then at least two of them must agree with the prediction.
+
+Readers raise :class:`NotFound` where there is no file, and :class:`DataError` where one is malformed.
 """
 
 from __future__ import annotations
@@ -51,7 +53,7 @@ def tvr_recall(
         truth: annotations with ``desc_id``, ``vid_name``, ``ts`` (``[start, end]``, or several of them) and
             maybe ``type``.
         overlaps: thresholds on the IoU.
-        tops: depths; no more than the largest is read.
+        tops: depths.
 
     Returns:
         By task ``{"0.5-r1": 12.2, …}`` (VR: ``{"r1": …}``), and where annotations have a type, under
@@ -77,12 +79,14 @@ def tvr_recall(
         hits = _hits(task, submission, truth, overlaps, max(tops))
         figures[task] = _percent(hits, tops, np.ones(len(truth), np.bool_))
         if names:
-            split: dict[str, Any] = {}
-            for name in names:
-                part = _percent(hits, tops, kinds == name)
-                split.update({f"{name}-{key}": value for key, value in part.items()})
+            split: dict[str, Any] = {
+                f"{name}-{key}": value
+                for name in names
+                for key, value in _percent(hits, tops, kinds == name).items()
+            }
+            shares = (round(100 * float(np.mean(kinds == name)), 2) for name in names)
             split["desc_type_ratio"] = " ".join(
-                f"{name} {round(100 * float(np.mean(kinds == name)), 2)}" for name in names
+                f"{name} {part}" for name, part in zip(names, shares, strict=True)
             )
             figures[f"{task}_by_type"] = split
     return figures
@@ -102,9 +106,7 @@ def _hits(
     hits = {key: np.zeros((len(truth), depth), np.bool_) for key in keys}
     for i, annotation in enumerate(truth):
         wanted, stamps = _annotation(i, annotation, videos)
-        rows = answers.get(query_name(annotation["desc_id"]))
-        if rows is None or not len(rows):
-            continue
+        rows = answers.get(query_name(annotation["desc_id"]), np.zeros((0, 3)))
         right = rows[:, 0] == wanted
         if task == "SVMR":
             rows, right = rows[right], right[right]
@@ -182,24 +184,14 @@ def _percent(hits: Mapping[str, Flags], tops: Sequence[int], chosen: Flags) -> d
 
 
 def read_tvr_truth(path: str | Path) -> list[dict[str, Any]]:
-    """Annotations of a TVR jsonl file, several time stamps included.
-
-    Raises:
-        NotFound: no such file.
-        DataError: a line is not JSON or lacks a field.
-    """
+    """Annotations of a TVR jsonl file, several time stamps included."""
     rows = json_rows(Path(path), read_text(Path(path)))
     rows.fields("desc_id", "vid_name", "ts")
     return list(rows.rows)
 
 
 def read_tvr_submission(path: str | Path) -> dict[str, Any]:
-    """A TVR submission for :func:`tvr_recall`.
-
-    Raises:
-        NotFound: no such file.
-        DataError: not JSON, or not an object.
-    """
+    """A TVR submission for :func:`tvr_recall`."""
     content = parse_json(Path(path), read_text(Path(path)))
     if not isinstance(content, dict):
         raise DataError(f"{path}: line 1: an object with video2idx and VCMR, SVMR or VR was expected")
@@ -214,11 +206,7 @@ def read_tvr_files(
     Args:
         run: a TVR submission, or a run in any other form that :func:`moviola.measures.read_run` reads.
         truth: annotations in TVR's form; `moviola dataset convert` writes those of other sets so.
-        task: the task of such a run: VCMR, SVMR or VR. A submission names it itself.
-
-    Raises:
-        InvalidValue: an unknown task.
-        NotFound, DataError: a file is missing or malformed.
+        task: VCMR, SVMR or VR, of a run that does not name it; another one is an :class:`InvalidValue`.
     """
     if task not in TASKS:
         raise InvalidValue(f"task {task!r}: unknown; choose {', '.join(TASKS)}")
@@ -235,18 +223,13 @@ def read_tvr_files(
 def unmatched_queries(
     submission: Mapping[str, Any], truth: Sequence[Mapping[str, Any]]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Ids of what stands in one alone of what :func:`tvr_recall` takes.
+    """Ids of annotated queries without an entry in some task, and of queries that are not annotated.
 
-    Returns:
-        annotated queries without an entry in some task of the submission, which count as wrong there, and
-        queries of the submission that are not annotated, which do not count.
+    The former count as wrong in :func:`tvr_recall`, the latter not at all.
     """
     judged = dict.fromkeys(query_name(row["desc_id"]) for row in truth)
-    answered = [
-        dict.fromkeys(query_name(entry["desc_id"]) for entry in submission[task])
-        for task in TASKS
-        if task in submission
-    ]
+    tasks = [submission[task] for task in TASKS if task in submission]
+    answered = [dict.fromkeys(query_name(entry["desc_id"]) for entry in entries) for entries in tasks]
     missing = (name for name in judged if any(name not in names for names in answered))
     extra = dict.fromkeys(name for names in answered for name in names if name not in judged)
     return tuple(missing), tuple(extra)
@@ -255,11 +238,8 @@ def unmatched_queries(
 def submission_of(run: Run, task: str, videos: Iterable[str] = ()) -> dict[str, Any]:
     """A run as a submission of one task; its ``video2idx`` has the run's videos, and these besides."""
     codes = {name: place for place, name in enumerate(dict.fromkeys([*run.video_ids, *videos]))}
-    entries = [
-        {
-            "desc_id": query_number(query),
-            "predictions": [[codes[m["video_id"]], m["start"], m["end"], m["score"]] for m in rows],
-        }
-        for query, rows in run.rows().items()
-    ]
+    entries = []
+    for query, rows in run.rows().items():
+        predictions = [[codes[m["video_id"]], m["start"], m["end"], m["score"]] for m in rows]
+        entries.append({"desc_id": query_number(query), "predictions": predictions})
     return {"video2idx": codes, task: entries}

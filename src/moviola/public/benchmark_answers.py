@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 from moviola.datasets.questions import Question, Questions
 from moviola.errors import InvalidValue, NotFound
@@ -45,8 +45,6 @@ def answer_questions(
     A video of the benchmark is matched by its file name in the library, without folder and suffix.
 
     Args:
-        library: with the videos.
-        questions: of a benchmark.
         depth: moments of each answer.
         corpus: search all videos of the benchmark, one moment of each; else the one that the question names.
         progress: called with the number of finished questions.
@@ -64,13 +62,17 @@ def answer_questions(
             f"{missing[0]}; give the folder whose files have these names"
         )
     benchmark_name = {video: name for name, video in known.items()}
+    groups: dict[str, list[Question]] = {}  # by the video to search, "" for all
+    for question in questions:
+        if corpus or question.video_id in known:
+            groups.setdefault("" if corpus else known[question.video_id], []).append(question)
     rows: list[tuple[str, str, float, float, float]] = []
     matched: dict[str, bool] = {}
     done = 0
-    for videos, group in _scopes(questions, known, corpus):
+    for video, group in groups.items():
         answers = library.search_many(
             [_query(question) for question in group],
-            top_k=depth, per_video=1 if corpus else None, videos=videos,
+            top_k=depth, per_video=1 if corpus else None, videos=[video] if video else list(known.values()),
         )  # fmt: skip
         for question, moments in zip(group, answers, strict=True):
             name = question.query_id
@@ -100,22 +102,9 @@ def _known(library: Library, questions: Questions) -> dict[str, str]:
     return {name: known[name] for name in questions.videos if name in known}
 
 
-def _scopes(
-    questions: Questions, known: Mapping[str, str], corpus: bool
-) -> list[tuple[Sequence[str], list[Question]]]:
-    """Groups of questions with the videos to search."""
-    if corpus:
-        return [(list(known.values()), list(questions))]
-    by_video: dict[str, list[Question]] = {}
-    for question in questions:
-        if question.video_id in known:
-            by_video.setdefault(known[question.video_id], []).append(question)
-    return [([video], group) for video, group in by_video.items()]
-
-
 def _query(question: Question) -> SearchQuery:
     if question.picture is None:
         return Text(question.text)
-    if not Path(question.picture).is_file():
+    if not question.picture.is_file():
         raise NotFound(f"{question.picture}: the picture of question {question.query_id} is not there")
     return Text(question.text) + LikePicture(question.picture)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -16,12 +15,9 @@ __all__ = ["BENCHMARKS", "PublicBenchmark", "measure_answers"]
 
 @dataclass(frozen=True, slots=True)
 class PublicBenchmark:
-    """A benchmark.
+    """A benchmark: moments per answer, and its measure of all questions with their answers.
 
-    Attributes:
-        depth: moments per answer.
-        measure: computed from all questions with their answers.
-        corpus: whether questions go to all videos, not to the one that they name.
+    ``corpus``: questions go to all videos, not to the one that they name.
     """
 
     depth: int
@@ -36,19 +32,14 @@ def _named(
 
     def values(questions: Questions, answers: Answers) -> dict[str, float]:
         rows = answers.run.rows()
-        return measure([
-            public.Answered.of(
-                one.windows,
-                [
-                    (m["start"], m["end"], m["score"])
-                    for m in rows.get(one.query_id, [])
-                    if m["video_id"] == one.video_id
-                ],
-                duration=one.duration,
-                sureness=answers.sureness.get(one.query_id),
-            )
-            for one in questions
-        ])  # fmt: skip
+
+        def answered(one: Question) -> public.Answered:
+            own = (m for m in rows.get(one.query_id, []) if m["video_id"] == one.video_id)
+            windows = [(m["start"], m["end"], m["score"]) for m in own]
+            sureness = answers.sureness.get(one.query_id)
+            return public.Answered.of(one.windows, windows, duration=one.duration, sureness=sureness)
+
+        return measure([answered(one) for one in questions])
 
     return values
 
@@ -58,15 +49,14 @@ def _fig(questions: Questions, answers: Answers) -> dict[str, float]:
 
     def answered(one: Question) -> public.CorpusAnswered:
         moments = rows.get(one.query_id, [])
-        scores: dict[str, float] = {}
-        for m in moments:
-            scores[m["video_id"]] = max(m["score"], scores.get(m["video_id"], -math.inf))
-        first = moments[0] if moments else None
+        scores = {m["video_id"]: m["score"] for m in sorted(moments, key=lambda m: m["score"])}
+        video, window = ("", None)
+        if moments:
+            video, window = moments[0]["video_id"], (moments[0]["start"], moments[0]["end"])
+        matched = answers.matched.get(one.query_id)
         return public.CorpusAnswered(
-            one.video_id, one.windows[0], one.duration, scores,
-            first["video_id"] if first else "", (first["start"], first["end"]) if first else None,
-            answers.matched.get(one.query_id),
-        )  # fmt: skip
+            one.video_id, one.windows[0], one.duration, scores, video, window, matched
+        )
 
     return public.fig([answered(one) for one in questions])
 
@@ -96,11 +86,7 @@ def measure_answers(name: str, questions: Questions, answers: Answers) -> dict[s
 
 
 def benchmark_of(name: str) -> PublicBenchmark:
-    """A line of :data:`BENCHMARKS`.
-
-    Raises:
-        InvalidValue: an unknown name.
-    """
+    """A line of :data:`BENCHMARKS`; :class:`InvalidValue` for an unknown name."""
     if name not in BENCHMARKS:
         raise InvalidValue(f"benchmark {name!r}: unknown; choose {', '.join(BENCHMARKS)}")
     return BENCHMARKS[name]

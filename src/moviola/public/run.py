@@ -28,15 +28,13 @@ class PublicReport:
     """The result of a benchmark.
 
     Attributes:
-        title: the benchmark's.
         measures: values by name, see :mod:`moviola.measures.public`.
-        questions: number of questions.
-        videos: number of videos that they name.
+        questions, videos: number of questions, and of the videos that they name.
         missing: missing videos; questions about them count as not answered.
         unanswered: questions that a measured run lacks, by id; they count as not answered.
         refused: files that could not be indexed, with the reason.
         encoder: of the library; empty for a measured run.
-        groups: questions by part of the benchmark.
+        groups: number of questions by part of the benchmark.
     """
 
     title: str
@@ -79,8 +77,7 @@ def run_public(
         answering: called with the number of finished questions.
 
     Raises:
-        InvalidValue: an unknown name, both or neither of ``videos`` and ``run``, or no form has the suffix of
-            ``out``.
+        InvalidValue: an unknown name, both or neither of ``videos`` and ``run``, or ``out`` of no form.
         NotFound, DataError: a file is missing or damaged, or none of the videos is there.
         LibraryError, MediaError, MissingModel: see :meth:`moviola.search.Library.index` and ``search``.
     """
@@ -106,27 +103,20 @@ def run_public(
             answers = answer_questions(
                 opened, questions, depth=benchmark.depth, corpus=benchmark.corpus, progress=answering
             )
-        if out is not None:
-            write_run(answers.run, out)
+    if out is not None:
+        write_run(answers.run, out)
     return PublicReport(
-        questions.name,
-        benchmark.measure(questions, answers),
-        len(questions),
-        len(questions.videos),
-        answers.missing,
-        unanswered,
-        refused,
-        used,
-        dict(Counter(row.group for row in questions if row.group)),
-    )
+        questions.name, benchmark.measure(questions, answers), len(questions), len(questions.videos),
+        answers.missing, unanswered, refused, used,
+        groups=dict(Counter(row.group for row in questions if row.group)),
+    )  # fmt: skip
 
 
 def _sureness(run: Path) -> dict[str, float]:
     """``pred_exist_score`` by question, of the rows of a run that have one."""
-    content = read_text(run)
-    if '"pred_exist_score"' not in content:
+    content, name = read_text(run), "pred_exist_score"
+    if f'"{name}"' not in content:
         return {}
-    name = "pred_exist_score"
     return {
         text(row, "qid", place): number(row[name], name, place, low=-math.inf)
         for place, row in listed_rows(run, content).objects()

@@ -1,10 +1,15 @@
-"""Files between the steps of annotation: candidate pairs, ratings, agreed levels, judgements."""
+"""Files between the steps of annotation: candidate pairs, ratings, agreed levels, judgements.
+
+Readers raise :class:`NotFound` where there is no file, and :class:`DataError` with the file, the line and the
+field where one is missing or wrong.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple, fields
 from pathlib import Path
+from typing import Any
 
 from moviola.datasets.building.candidate_pairs import Pair
 from moviola.datasets.building.consensus import LEVELS, Rating
@@ -18,18 +23,14 @@ __all__ = [
 ]  # fmt: skip
 
 
-def write_pairs(pairs: Iterable[Pair], path: Path) -> None:
-    """Candidate pairs as CSV, one row per pair."""
-    write_csv(path, [field.name for field in fields(Pair)], (asdict(pair).values() for pair in pairs))
+def write_pairs(pairs: Sequence[Pair], path: Path) -> int:
+    """Candidate pairs as CSV, one row per pair; returns how many there are."""
+    write_csv(path, [field.name for field in fields(Pair)], map(astuple, pairs))
+    return len(pairs)
 
 
 def read_pairs(path: Path) -> list[Pair]:
-    """Candidate pairs written by :func:`write_pairs`.
-
-    Raises:
-        NotFound: no such file.
-        DataError: a field is missing or no number; the message names file, line and field.
-    """
+    """Candidate pairs written by :func:`write_pairs`."""
     return [
         Pair(
             pair_id=text(row, "pair_id", place),
@@ -50,35 +51,25 @@ def read_pairs(path: Path) -> list[Pair]:
 
 def write_judgements(pairs: Iterable[Pair], agreed: Mapping[str, int], path: Path) -> int:
     """A TVR-Ranking pair file with the relevance of agreed pairs; returns how many there are."""
-    entries: dict[str, dict[str, object]] = {}
-    judged: dict[str, list[dict[str, object]]] = {}
-    for pair in pairs:
-        if pair.pair_id in agreed:
-            entries.setdefault(pair.query_id, {"query_id": pair.query_id, "query": pair.query})
-            judged.setdefault(pair.query_id, []).append({
-                "pair_id": pair.pair_id, "video_name": pair.video_name, "timestamp": [pair.start, pair.end],
-                "duration": pair.duration, "caption": pair.caption, "similarity": pair.similarity,
-                "relevance": agreed[pair.pair_id],
-            })  # fmt: skip
-    content = [{**entry, "relevant_moment": judged[query]} for query, entry in entries.items()]
-    write_json(path, content)
-    return sum(map(len, judged.values()))
+    judged = [pair for pair in pairs if pair.pair_id in agreed]
+    entries: dict[str, dict[str, Any]] = {}
+    for pair in judged:
+        entry = {"query_id": pair.query_id, "query": pair.query, "relevant_moment": []}
+        entries.setdefault(pair.query_id, entry)["relevant_moment"].append(
+            pair.moment() | {"similarity": pair.similarity, "relevance": agreed[pair.pair_id]}
+        )
+    write_json(path, list(entries.values()))
+    return len(judged)
 
 
-def write_ratings(ratings: Iterable[Rating], path: Path) -> None:
-    """Ratings as CSV that :func:`read_ratings` reads."""
-    rows = ((rating.pair_id, rating.worker, rating.relevance) for rating in ratings)
-    write_csv(path, ("pair_id", "worker", "relevance"), rows)
+def write_ratings(ratings: Sequence[Rating], path: Path) -> int:
+    """Ratings as CSV that :func:`read_ratings` reads; returns how many there are."""
+    write_csv(path, [field.name for field in fields(Rating)], map(astuple, ratings))
+    return len(ratings)
 
 
 def read_ratings(path: Path) -> list[Rating]:
-    """A CSV with the columns ``pair_id, worker, relevance`` (TVR-Ranking's raw_annotation.csv).
-
-    Raises:
-        NotFound: no such file.
-        DataError: a field is missing, or a level is no whole number from 0 to 4; the message names file, line
-            and field.
-    """
+    """A CSV with the columns ``pair_id, worker, relevance`` (TVR-Ranking's raw_annotation.csv)."""
     return [
         Rating(text(row, "pair_id", place), text(row, "worker", place), _level(row, place))
         for place, row in read_csv(path, required=("pair_id", "worker", "relevance")).objects()
@@ -92,13 +83,7 @@ def write_agreed(agreed: Mapping[str, int], path: Path) -> None:
 
 
 def read_agreed(path: Path) -> dict[str, int]:
-    """Agreed levels by pair, written by :func:`write_agreed`.
-
-    Raises:
-        NotFound: no such file.
-        DataError: a pair is missing, or a level is no whole number from 0 to 4; the message names file, line
-            and field.
-    """
+    """Agreed levels by pair, written by :func:`write_agreed`."""
     rows = read_csv(path, required=("pair_id", "relevance")).objects()
     return {text(row, "pair_id", place): _level(row, place) for place, row in rows}
 

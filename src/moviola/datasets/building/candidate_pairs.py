@@ -7,14 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from moviola.datasets.annotations import Annotations
 from moviola.datasets.building.pseudo import BATCH, needs_second_batch
 
-__all__ = ["GUIDELINE", "Pair", "candidate_pairs", "next_pairs"]
+__all__ = ["GUIDELINE", "Pair", "next_pairs"]
 
 GUIDELINE: Mapping[int, str] = {
     4: "Perfect: exactly what the query says happens, well in view, and the moment is no longer than it.",
@@ -46,31 +43,12 @@ class Pair:
         """In which batch the pair is annotated, 1 or 2."""
         return (self.rank - 1) // BATCH + 1
 
-
-def candidate_pairs(
-    queries: Mapping[str, str],
-    moments: Annotations,
-    positions: NDArray[np.int64],
-    similarities: NDArray[np.float32],
-) -> list[Pair]:
-    """Pairs of each query with its candidates, in order; a pair is named ``QUERY:MOMENT``.
-
-    Args:
-        queries: q of them, id to text.
-        moments: the pool.
-        positions, similarities: (q, k) of the moments most similar to each query
-            (:func:`~moviola.datasets.building.nearest.nearest`).
-    """
-    pairs = []
-    for (query_id, query), places, values in zip(queries.items(), positions, similarities, strict=True):
-        for rank, (place, value) in enumerate(zip(places.tolist(), values.tolist(), strict=True), start=1):
-            video = int(moments.video[place])
-            pairs.append(Pair(
-                f"{query_id}:{moments.moment_ids[place]}", query_id, query, moments.videos[video],
-                float(moments.start[place]), float(moments.end[place]), float(moments.durations[video]),
-                moments.captions[place], round(value, 6), rank,
-            ))  # fmt: skip
-    return pairs
+    def moment(self) -> dict[str, Any]:
+        """The moment as TVR-Ranking's pair files have it."""
+        return {
+            "pair_id": self.pair_id, "video_name": self.video_name, "timestamp": [self.start, self.end],
+            "duration": self.duration, "caption": self.caption,
+        }  # fmt: skip
 
 
 def next_pairs(
@@ -88,11 +66,8 @@ def next_pairs(
         by_query.setdefault(pair.query_id, []).append(pair)
     wanted: list[Pair] = []
     for mine in by_query.values():
-        levels = [
-            agreed[p.pair_id]
-            for p in sorted(mine, key=lambda p: p.rank)
-            if p.batch == 1 and p.pair_id in agreed
-        ]
+        first = sorted((pair for pair in mine if pair.batch == 1), key=lambda pair: pair.rank)
+        levels = [agreed[pair.pair_id] for pair in first if pair.pair_id in agreed]
         if len(levels) >= last and needs_second_batch(levels, last=last, threshold=threshold):
             wanted.extend(pair for pair in mine if pair.batch == 2)
     return wanted

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import itertools
 import json
 import re
 import time
@@ -47,7 +48,7 @@ class ChatEndpoint:
         model: name of the model there.
         key: bearer token; empty for none.
         timeout: seconds to wait for a response.
-        attempts: maximum number of attempts if the endpoint is busy or responds unusably, >= 1.
+        attempts: maximum number if the endpoint is busy or responds unusably, >= 1.
         back_off: seconds before the second attempt; doubled for each later one.
         sleep: waits; replaced in tests.
 
@@ -75,8 +76,7 @@ class ChatEndpoint:
     def rewrite(self, captions: Sequence[str], temperature: float) -> list[str]:
         """One rewrite per caption, in order; a batch with an unusable response is halved, down to one.
 
-        A caption without any usable response is returned unchanged, so that it costs only itself; the check
-        for names then sends it to review.
+        A caption without any usable response is returned unchanged; the check for names sends it to review.
 
         Raises:
             EndpointFailure: no answer; nothing of this batch is kept.
@@ -91,28 +91,25 @@ class ChatEndpoint:
         return self.rewrite(captions[:half], temperature) + self.rewrite(captions[half:], temperature)
 
     def _persist(self, captions: Sequence[str], temperature: float) -> list[str]:
-        pause = self.back_off
-        for attempt in range(1, self.attempts + 1):
-            asked_for = 0.0
+        for attempt in itertools.count(1):
+            wait = self.back_off * 2 ** (attempt - 1)
             try:
                 return self._ask(captions, temperature)
             except _Unusable:
                 if attempt == self.attempts:
                     raise
-            except urllib.error.HTTPError as error:
-                error.close()
-                if error.code not in _BUSY:
-                    raise InvalidValue(
-                        f"{self.url}: HTTP {error.code} {error.reason}; check address, model and key"
-                    ) from error
-                if attempt == self.attempts:
-                    raise EndpointFailure(f"{self.url}: HTTP {error.code}, {attempt} times over") from error
-                asked_for = _retry_after(error)
             except (OSError, http.client.HTTPException) as error:
+                problem = str(error)
+                if isinstance(error, urllib.error.HTTPError):
+                    error.close()
+                    problem, wait = f"HTTP {error.code}", max(wait, _retry_after(error))
+                    if error.code not in _BUSY:
+                        raise InvalidValue(
+                            f"{self.url}: {problem} {error.reason}; check address, model and key"
+                        ) from error
                 if attempt == self.attempts:
-                    raise EndpointFailure(f"{self.url}: {error}, {attempt} times over") from error
-            self.sleep(max(pause, asked_for))
-            pause *= 2
+                    raise EndpointFailure(f"{self.url}: {problem}, {attempt} times over") from error
+            self.sleep(wait)
         raise AssertionError("unreachable")
 
     def _ask(self, captions: Sequence[str], temperature: float) -> list[str]:

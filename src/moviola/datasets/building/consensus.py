@@ -7,7 +7,7 @@ agreed level is the mean of the agreeing two, rounded up.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -18,17 +18,9 @@ from numpy.typing import NDArray
 from moviola.errors import DataError
 
 __all__ = [
-    "LEVELS",
-    "Agreement",
-    "Consensus",
-    "Exam",
-    "Examined",
-    "Rating",
-    "agree",
-    "agreement",
-    "consensus",
+    "LEVELS", "Agreement", "Consensus", "Exam", "Examined", "Rating", "agree", "agreement", "consensus",
     "exam",
-]
+]  # fmt: skip
 
 LEVELS = 5
 """Relevance levels 0 (irrelevant) to 4 (perfect match)."""
@@ -61,13 +53,10 @@ class Consensus:
 
 
 def agree(levels: Sequence[int]) -> int | None:
-    """The agreed level of two or four ratings; None without agreement.
+    """The agreed level of two or four ratings; None without agreement, :class:`DataError` for another number.
 
     >>> agree([2, 3]), agree([0, 4, 3, 3]), agree([0, 4]), agree([0, 0, 2, 4])
     (3, 3, None, None)
-
-    Raises:
-        DataError: another number of ratings.
     """
     if len(levels) not in (2, 4):
         raise DataError(f"{len(levels)} ratings: the rule takes two or four")
@@ -77,19 +66,23 @@ def agree(levels: Sequence[int]) -> int | None:
 
 def consensus(ratings: Iterable[Rating]) -> Consensus:
     """Apply the rule to every pair. A rater may rate a pair twice; every rating counts."""
-    levels: dict[str, list[int]] = defaultdict(list)
-    for rating in ratings:
-        levels[rating.pair_id].append(rating.relevance)
     agreed: dict[str, int] = {}
     rest: dict[str, list[str]] = {"discarded": [], "open": [], "uncountable": []}
-    for pair, given in levels.items():
+    for pair, given in _by_pair(ratings).items():
         level = agree(given) if len(given) in (2, 4) else None
         if level is not None:
             agreed[pair] = level
         else:
             kind = {1: "open", 2: "open", 4: "discarded"}.get(len(given), "uncountable")
             rest[kind].append(pair)
-    return Consensus(agreed, *(tuple(rest[kind]) for kind in ("discarded", "open", "uncountable")))
+    return Consensus(agreed, *(tuple(pairs) for pairs in rest.values()))
+
+
+def _by_pair(ratings: Iterable[Rating]) -> dict[str, list[int]]:
+    levels: dict[str, list[int]] = defaultdict(list)
+    for rating in ratings:
+        levels[rating.pair_id].append(rating.relevance)
+    return levels
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,24 +105,17 @@ class Agreement:
 def agreement(ratings: Iterable[Rating]) -> Agreement:
     """Agreement figures over the pairs that have at least two ratings."""
     kept = list(ratings)
-    levels: dict[str, list[int]] = defaultdict(list)
-    for rating in kept:
-        levels[rating.pair_id].append(rating.relevance)
     table = np.zeros((LEVELS, LEVELS), np.int64)
     low_high = np.zeros_like(table)
-    for given in levels.values():
+    for given in _by_pair(kept).values():
         if len(given) >= 2:
             table[given[0], given[1]] += 1
             low_high[min(given), max(given)] += 1
     # Which rater comes first is chance, so the table is made symmetric.
     both = table + table.T
-    counts = Counter(consensus(kept).agreed.values())
-    return Agreement(
-        kappa=_kappa(both, _UNLIKE),
-        weighted_kappa=_kappa(both, _DISTANCE**2),
-        low_high=low_high,
-        histogram=np.array([counts[level] for level in range(LEVELS)], np.int64),
-    )
+    agreed = np.array([*consensus(kept).agreed.values()], np.int64)
+    histogram = np.bincount(agreed, minlength=LEVELS)
+    return Agreement(_kappa(both, _UNLIKE), _kappa(both, _DISTANCE**2), low_high, histogram)
 
 
 _DISTANCE = np.abs(np.subtract.outer(np.arange(LEVELS), np.arange(LEVELS))).astype(np.float64)
@@ -153,8 +139,7 @@ class Examined:
     Attributes:
         distance: mean distance from the median level of all raters; lower is better.
         out_of_consensus: share of ratings more than 1 away from that median.
-        kappa: mean Cohen's kappa with each other rater over the pairs that both rated; NaN where chance alone
-            explains all of them.
+        kappa: mean Cohen's kappa with each other rater over shared pairs; NaN where chance explains all.
     """
 
     distance: float
@@ -169,8 +154,8 @@ class Exam:
     Attributes:
         raters: by worker, the one nearest to the median first.
         out_of_consensus: mean over the raters (the paper: 11.83 % at first).
-        kappa: mean of Cohen's over all pairs of raters (the paper: .49 in the end), which is how we read its
-            "average"; NaN without a pair of raters that chance does not explain.
+        kappa: mean of Cohen's over all pairs of raters, as we read the paper's "average" (.49 in the end);
+            NaN without a pair of raters that chance does not explain.
     """
 
     raters: dict[str, Examined]
@@ -181,9 +166,7 @@ class Exam:
 def exam(answers: Iterable[Rating]) -> Exam:
     """Compare raters with the median of all, and with each other.
 
-    Args:
-        answers: ratings of the same pairs by many raters. Of several ratings of a pair by one rater the last
-            counts.
+    ``answers`` rate the same pairs; of several ratings of a pair by one rater the last counts.
 
     Raises:
         DataError: there is no rating.
@@ -193,11 +176,8 @@ def exam(answers: Iterable[Rating]) -> Exam:
         levels[answer.worker][answer.pair_id] = answer.relevance
     if not levels:
         raise DataError("an exam without ratings: give pair_id, worker and relevance of at least one")
-    by_pair: dict[str, list[int]] = defaultdict(list)
-    for given in levels.values():
-        for pair, level in given.items():
-            by_pair[pair].append(level)
-    median = {pair: float(np.median(given)) for pair, given in by_pair.items()}
+    counted = (Rating(pair, who, level) for who, given in levels.items() for pair, level in given.items())
+    median = {pair: float(np.median(given)) for pair, given in _by_pair(counted).items()}
     away = {
         worker: np.array([abs(level - median[pair]) for pair, level in given.items()])
         for worker, given in levels.items()

@@ -1,14 +1,14 @@
 """Imprecise captions from precise ones, checked and resumable (TVR-Ranking, section 3.1 and appendix A).
 
-A rewrite passes if its sentence similarity to the original is at least 0.4 and no person name is left in it.
-Failures are requested again at a higher temperature, then go to a review file for a person to edit. Every
-passed rewrite is written to a journal at once, so that an interrupted run continues where it was.
+A rewrite passes if it is similar enough to the original and no person name is left in it. Failures are
+requested again at a higher temperature, then go to a review file for a person to edit. What passes is written
+to a journal at once, so that an interrupted run continues where it was.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -110,9 +110,8 @@ def make_imprecise(
     """Rewrite captions, each text once.
 
     Args:
-        captions: as annotated; identical ones are rewritten once.
+        captions: as annotated.
         rewriter: :func:`by_rules` or :meth:`moviola.datasets.building.chat.ChatEndpoint.rewrite`.
-        check: what a rewrite must pass.
         journal: JSON lines; captions in it are not rewritten again, new ones are appended.
         reviewed: rewrites by reviewers, accepted unchanged.
         temperatures: tried in order for failures.
@@ -133,18 +132,17 @@ def make_imprecise(
     _mend(journal)
     with journal.open("a", encoding="utf-8") as file:
         for temperature in temperatures:
-            for some in _batches(waiting, batch):
-                if in_a_row == _GIVE_UP:
+            for some in (waiting[first : first + batch] for first in range(0, len(waiting), batch)):
+                rewrites: list[str] = []
+                if in_a_row < _GIVE_UP:
+                    try:
+                        rewrites, in_a_row = rewriter(some, temperature), 0
+                    except EndpointFailure as error:
+                        trouble.append(str(error))
+                        in_a_row += 1
+                if not rewrites:
                     unanswered.extend(caption for caption in some if caption not in failed)
                     continue
-                try:
-                    rewrites = rewriter(some, temperature)
-                except EndpointFailure as error:
-                    unanswered.extend(caption for caption in some if caption not in failed)
-                    trouble.append(str(error))
-                    in_a_row += 1
-                    continue
-                in_a_row = 0
                 for judged in check.judge(some, rewrites):
                     if check.passes(judged):
                         done[judged.caption] = judged.rewrite
@@ -155,11 +153,6 @@ def make_imprecise(
                 file.flush()
             waiting = list(failed)
     return Outcome(done, tuple(failed.values()), tuple(unanswered), tuple(trouble))
-
-
-def _batches(captions: Sequence[str], size: int) -> Iterator[Sequence[str]]:
-    for first in range(0, len(captions), size):
-        yield captions[first : first + size]
 
 
 def _mend(journal: Path) -> None:
@@ -175,8 +168,7 @@ def _mend(journal: Path) -> None:
 def read_journal(path: Path) -> dict[str, str]:
     """Rewrites by caption; an unfinished last line and empty captions are ignored.
 
-    Raises:
-        DataError: another line is damaged.
+    Another damaged line is a :class:`DataError`.
     """
     if not path.exists():
         return {}
@@ -189,7 +181,7 @@ def read_journal(path: Path) -> dict[str, str]:
 
 
 def write_review(failed: Iterable[Rewrite], path: Path, decided: Mapping[str, str] | None = None) -> None:
-    """Write failures as CSV; a person fills in the column ``final`` (the proposal is beside it).
+    """Write failures as CSV; a person fills in the column ``final`` beside the proposal.
 
     Earlier decisions in ``decided`` (caption to final) stay in the file.
     """
@@ -200,12 +192,7 @@ def write_review(failed: Iterable[Rewrite], path: Path, decided: Mapping[str, st
 
 
 def read_review(path: Path) -> dict[str, str]:
-    """Reviewers' decisions, caption to final: the rows of a review file whose ``final`` is filled in.
-
-    Raises:
-        NotFound: no such file.
-        DataError: a field is missing.
-    """
+    """Reviewers' decisions, caption to final: the rows of a review file whose ``final`` is filled in."""
     rows = read_csv(path, required=("caption", "final")).objects()
     return {row["caption"]: row["final"].strip() for _, row in rows if row["final"].strip()}
 

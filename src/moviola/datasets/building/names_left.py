@@ -1,12 +1,13 @@
 """Search for person names left in a rewrite, for which the paper uses Flair (TVR-Ranking, appendix A).
 
-``spacy`` is independent of the rewriter, so it finds what the rules overlook. ``lexicon`` needs no package,
-but is the rules' own list: it finds only names that they left although they knew them.
+``spacy`` is independent of the rewriter. ``lexicon`` needs no package, but is the rules' own list: it finds
+only names that they left although they knew them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 from moviola.datasets.building.person_names import NameLexicon
 from moviola.datasets.building.rewriting import find_names
@@ -20,26 +21,16 @@ NameFinder = Callable[[Sequence[str]], list[tuple[str, ...]]]
 
 
 def finder_by_spacy(lexicon: NameLexicon) -> NameFinder:
-    """Entities of spaCy that are persons and hold a proper noun with a capital; the lexicon is not used.
-
-    Without a capital the small pipeline takes any "mug" for a person.
-
-    Raises:
-        MissingDependency: spaCy or its English pipeline is not installed.
-    """
+    """Entities of spaCy that are persons and hold a proper noun with a capital; the lexicon is not used."""
     pipeline = load_english(exclude=["parser", "lemmatizer"])
 
-    def find(texts: Sequence[str]) -> list[tuple[str, ...]]:
-        return [
-            tuple(
-                entity.text
-                for entity in text.ents
-                if entity.label_ == "PERSON" and any(t.pos_ == "PROPN" and t.is_title for t in entity)
-            )
-            for text in pipeline.pipe(texts)
-        ]
+    def names(entities: Iterable[Any]) -> Iterator[str]:
+        for entity in entities:
+            # Without a capital the small pipeline takes any "mug" for a person.
+            if entity.label_ == "PERSON" and any(t.pos_ == "PROPN" and t.is_title for t in entity):
+                yield entity.text
 
-    return find
+    return lambda texts: [tuple(names(text.ents)) for text in pipeline.pipe(texts)]
 
 
 def finder_by_lexicon(lexicon: NameLexicon) -> NameFinder:
@@ -47,10 +38,7 @@ def finder_by_lexicon(lexicon: NameLexicon) -> NameFinder:
     return lambda texts: [tuple(find_names(text, lexicon)) for text in texts]
 
 
-NAME_FINDERS: dict[str, Callable[[NameLexicon], NameFinder]] = {
-    "spacy": finder_by_spacy,
-    "lexicon": finder_by_lexicon,
-}
+NAME_FINDERS = {"spacy": finder_by_spacy, "lexicon": finder_by_lexicon}
 
 
 def load_name_finder(name: str, lexicon: NameLexicon) -> NameFinder:

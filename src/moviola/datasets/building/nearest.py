@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.errors import InvalidValue
+from moviola.measures.matching import spread
 
 __all__ = ["nearest"]
 
@@ -19,13 +20,11 @@ def nearest(
     every machine, and keep their order.
 
     Args:
-        queries: (q, d) float32, L2-normalised.
-        captions: (c, d) float32, L2-normalised.
+        queries, captions: (q, d) and (c, d) float32, L2-normalised.
         top: maximum number of captions, >= 1.
 
     Returns:
-        positions (q, t) int64 and similarities (q, t) float32 in [-1, 1] but for rounding, falling along each
-        row.
+        positions (q, t) int64 and similarities (q, t) float32 in [-1, 1] but for rounding, which fall.
 
     Raises:
         InvalidValue: dimensions differ, or ``top`` is below 1.
@@ -51,6 +50,5 @@ def nearest(
     # Each group brings in its members until the row is full.
     taken = np.minimum(np.cumsum(count[found], axis=1), depth)
     times = np.diff(taken, axis=1, prepend=0).ravel()
-    member = np.arange(times.sum()) - np.repeat(np.cumsum(times) - times, times)
-    positions = members[np.repeat(first[found.ravel()], times) + member]
+    positions = members[np.repeat(first[found.ravel()], times) + spread(times)]
     return positions.reshape(-1, depth), np.repeat(similarity.ravel(), times).reshape(-1, depth)

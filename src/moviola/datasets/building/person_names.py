@@ -1,8 +1,8 @@
-"""Person names in a caption set, and their gender.
+"""Person names in a caption set, and their gender, without an external source.
 
-No external source is used: a name is a word that this set writes with a capital inside its sentences and
-hardly ever without, or one of a compact list of first names. Gender follows from the pronouns after a name
-that is alone in a caption, then from the list.
+A name is a word that this set writes with a capital inside its sentences and hardly ever without, or one of a
+compact list of first names. Gender follows from the pronouns after a name that is alone in a caption, then
+from the list.
 """
 
 from __future__ import annotations
@@ -14,17 +14,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 __all__ = [
-    "FEMALE",
-    "MALE",
-    "NO_PERSONS",
-    "TITLES",
-    "WORD",
-    "Gender",
-    "NameLexicon",
-    "learn_names",
-    "stem",
-    "words",
-]
+    "FEMALE", "MALE", "NO_PERSONS", "TITLES", "WORD", "Gender", "NameLexicon", "learn_names", "stem", "words",
+]  # fmt: skip
 
 Gender = Literal["m", "f", ""]
 
@@ -32,15 +23,14 @@ WORD = re.compile(r"[A-Za-zÀ-ÿ]+(?:[-'’][A-Za-zÀ-ÿ]+)*['’]?")
 """A word with its inner hyphens and apostrophes, and the closing apostrophe of a plural possessive."""
 
 TITLES: Mapping[str, tuple[str, Gender]] = {
-    "dr": ("doctor", ""), "doctor": ("doctor", ""), "doc": ("doctor", ""),
-    "mr": ("man", "m"), "mister": ("man", "m"), "sir": ("man", "m"),
-    "mrs": ("woman", "f"), "ms": ("woman", "f"),
-    "miss": ("woman", "f"), "prof": ("professor", ""), "professor": ("professor", ""), "nurse": ("nurse", ""),
-    "captain": ("captain", ""), "detective": ("detective", ""), "det": ("detective", ""),
-    "officer": ("officer", ""), "agent": ("agent", ""), "judge": ("judge", ""), "colonel": ("colonel", ""),
-    "sergeant": ("sergeant", ""), "uncle": ("man", "m"), "aunt": ("woman", "f"), "father": ("priest", "m"),
-    "baby": ("baby", ""), "president": ("president", ""), "senator": ("senator", ""), "mayor": ("mayor", ""),
-    "chief": ("chief", ""), "lieutenant": ("lieutenant", ""), "king": ("king", "m"), "queen": ("queen", "f"),
+    "dr": ("doctor", ""), "doc": ("doctor", ""), "mr": ("man", "m"), "mister": ("man", "m"),
+    "sir": ("man", "m"), "uncle": ("man", "m"), "mrs": ("woman", "f"), "ms": ("woman", "f"),
+    "miss": ("woman", "f"), "aunt": ("woman", "f"), "prof": ("professor", ""), "det": ("detective", ""),
+    "father": ("priest", "m"), "king": ("king", "m"), "queen": ("queen", "f"),
+    **{title: (title, "") for title in (
+        "doctor", "professor", "nurse", "captain", "detective", "officer", "agent", "judge", "colonel",
+        "sergeant", "baby", "president", "senator", "mayor", "chief", "lieutenant",
+    )},
 }  # fmt: skip
 """Titles before a name (lower case, no dot), the noun that takes their place, and its gender."""
 
@@ -149,11 +139,10 @@ def stem(word: str) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class NameLexicon:
-    """The result of :func:`learn_names`.
+    """The result of :func:`learn_names`; all in lower case.
 
     Attributes:
-        names: names in lower case.
-        openers: words that are names where they open a sentence, though never seen inside one; lower case.
+        openers: words that are names where they open a sentence, though never seen inside one.
         plain: names that are recognised without a capital too ("castle walks in").
         owners: possessives whose apostrophe was forgotten, to the name ("sheldons" to "sheldon").
         gender: "m" or "f" of names where it is known.
@@ -166,11 +155,9 @@ class NameLexicon:
     gender: Mapping[str, Gender]
 
     def is_name(self, word: str, *, opens: bool) -> bool:
-        """Whether a word of a caption (no possessive ending) names a person.
+        """Whether a word as written, but for a possessive ending, names a person.
 
-        Args:
-            word: as written.
-            opens: whether it is the first of its sentence.
+        ``opens``: it is the first of its sentence.
         """
         lower = word.lower()
         if word[:1].islower():
@@ -187,19 +174,20 @@ def learn_names(captions: Iterable[str]) -> NameLexicon:
     acting: set[str] = set()
     after_the: Counter[str] = Counter()
     for caption in captions:
-        spoken = [m.group() for m in WORD.finditer(caption)]
-        words = [(stem(m.group())[0], m.start()) for m in WORD.finditer(caption)]
-        for place, (word, start) in enumerate(words):
+        matches = list(WORD.finditer(caption))
+        spoken = [match.group() for match in matches]
+        for place, match in enumerate(matches):
+            word = stem(match.group())[0]
             lower = word.lower()
             if word[:1].islower():
                 small[lower] += 1
-            elif place == 0 or caption[:start].rstrip()[-1:] in '.!?"':
+            elif place == 0 or caption[: match.start()].rstrip()[-1:] in '.!?"':
                 opening[lower] += 1
                 if _acts(spoken, place):
                     acting.add(lower)
             elif not (word.isupper() and len(word) > 1):
                 inside[lower] += 1
-                after_the[lower] += words[place - 1][0].lower() == "the"
+                after_the[lower] += stem(spoken[place - 1])[0].lower() == "the"
     first_names = (_MEN | _WOMEN) - _EVERYDAY
     names = {
         w
@@ -209,12 +197,10 @@ def learn_names(captions: Iterable[str]) -> NameLexicon:
     # "March" is no person even if it has a capital; "Mark" is one wherever it has.
     names = (names | first_names | {w for w in _EVERYDAY & (_MEN | _WOMEN) if inside[w]}) - NO_PERSONS
     owners = {
-        word: word[:-1]
+        word: name
         for word in inside.keys() | opening.keys()
-        if word.endswith("s")
-        and word[:-1] in names
-        and inside[word[:-1]] > 3 * inside[word]
-        and not small[word]
+        if (name := word.removesuffix("s")) != word
+        if name in names and inside[name] > 3 * inside[word] and not small[word]
     }
     names -= owners.keys()
     known = names | NO_PERSONS | TITLES.keys() | owners.keys()
@@ -245,12 +231,11 @@ def _genders(captions: Iterable[str], names: set[str]) -> dict[str, Gender]:
     for caption in captions:
         spoken = [stem(m.group())[0] for m in WORD.finditer(caption)]
         there = [place for place, w in enumerate(spoken) if w[:1].isupper() and w.lower() in names]
-        if len({spoken[place].lower() for place in there}) == 1:
-            lower = {w.lower() for w in spoken}
-            if not lower & _OTHERS:
-                name, after = spoken[there[0]].lower(), {w.lower() for w in spoken[there[0] :]}
-                seen[name]["m"] += bool(after & MALE)
-                seen[name]["f"] += bool(after & FEMALE)
+        alone = len({spoken[place].lower() for place in there}) == 1
+        if alone and not {w.lower() for w in spoken} & _OTHERS:
+            name, after = spoken[there[0]].lower(), {w.lower() for w in spoken[there[0] :]}
+            seen[name]["m"] += bool(after & MALE)
+            seen[name]["f"] += bool(after & FEMALE)
     genders: dict[str, Gender] = {}
     for name in names:
         men, women = seen[name]["m"], seen[name]["f"]

@@ -35,24 +35,17 @@ _RELATIVE = frozenset({"who", "which", "that", "whom"})
 
 
 def chunker_with_spacy() -> Chunker:
-    """The chunker.
-
-    Raises:
-        MissingDependency: spaCy or its English pipeline is not installed.
-    """
+    """The chunker; :class:`MissingDependency` without spaCy or its English pipeline."""
     pipeline = load_english(exclude=["ner"])
-    return lambda captions: [_phrases(caption) for caption in pipeline.pipe(captions)]
-
-
-def _phrases(sentence: Any) -> list[Phrase]:
-    return [Phrase(_nouns_of(token), _verb_phrase(token)) for token in sentence if _is_verb(token)]
+    return lambda captions: [
+        [Phrase(_nouns_of(token), _verb_phrase(token)) for token in caption if _is_verb(token)]
+        for caption in pipeline.pipe(captions)
+    ]
 
 
 def _is_verb(token: Any) -> bool:
     """Verbs, and auxiliaries that stand for one ("is in the kitchen"); no participle before its noun."""
-    if token.dep_ in _AUXILIARIES or token.dep_ == "amod":
-        return False
-    return bool(token.pos_ in ("VERB", "AUX"))
+    return token.pos_ in ("VERB", "AUX") and token.dep_ not in {*_AUXILIARIES, "amod"}
 
 
 def _verb_phrase(verb: Any) -> str:
@@ -70,10 +63,9 @@ def _nouns_of(verb: Any) -> tuple[str, ...]:
     """The subject's nouns: a verb's own, else that of the verb, or the noun, that it hangs on."""
     head = verb
     while True:
-        subjects = [child for child in head.children if child.dep_ in _SUBJECTS]
-        subjects = [subject for subject in subjects if subject.lower_ not in _RELATIVE]
-        if subjects:
-            return tuple(noun.lower_ for noun in _joined(subjects[0]))
+        for child in head.children:
+            if child.dep_ in _SUBJECTS and child.lower_ not in _RELATIVE:
+                return tuple(noun.lower_ for noun in _joined(child))
         if head.dep_ in _OF_A_NOUN:
             return tuple(noun.lower_ for noun in _joined(head.head)) if not _is_verb(head.head) else ()
         if head.dep_ == "ROOT":

@@ -25,10 +25,7 @@ def needs_second_batch(relevance: Sequence[int], *, last: int = 5, threshold: fl
     """Whether a query's first batch ends with so much relevance that further moments are likely to matter.
 
     The paper leaves "very relevant" to the lead annotator; here it is a mean relevance of the ``last``
-    candidates of at least ``threshold``.
-
-    Args:
-        relevance: agreed levels of the first batch in order of similarity; pairs without agreement left out.
+    candidates of at least ``threshold``. ``relevance`` holds the agreed levels in order of similarity.
 
     Raises:
         InvalidValue: fewer than ``last`` levels.
@@ -56,13 +53,12 @@ def pseudo_training_set(
         embeddings: (m, d) float32 sentence embeddings of the captions, L2-normalised.
         top: N of the paper (1, 20, 40 or any other), >= 1.
         queries: q texts and their embeddings (q, d), likewise; by default the captions themselves.
-        held_out: texts of val and test queries.
 
     Returns:
         entries in TVR-Ranking's pair-file form.
 
     Raises:
-        InvalidValue: one embedding a moment, and a query, is needed.
+        InvalidValue: not one embedding for each moment and query.
     """
     texts, vectors = queries or (moments.captions, embeddings)
     for kind, rows, count in (("moments", embeddings, len(moments)), ("queries", vectors, len(texts))):
@@ -74,27 +70,11 @@ def pseudo_training_set(
         if text not in banned:
             first_of.setdefault(text, place)
     positions, similarities = nearest(vectors[list(first_of.values())], embeddings, top)
-    return [
-        {
-            "query_id": number,
-            "query": query,
-            "relevant_moment": [
-                _pair(moments, int(m), float(s)) for m, s in zip(row_moments, row_similarities, strict=True)
-            ],
-        }
-        for number, (query, row_moments, row_similarities) in enumerate(
-            zip(first_of, positions, similarities, strict=True)
-        )
-    ]
-
-
-def _pair(moments: Annotations, place: int, similarity: float) -> dict[str, Any]:
-    video = int(moments.video[place])
-    return {
-        "pair_id": moments.moment_ids[place],
-        "video_name": moments.videos[video],
-        "timestamp": [float(moments.start[place]), float(moments.end[place])],
-        "duration": float(moments.durations[video]),
-        "caption": moments.captions[place],
-        "similarity": round(similarity, 6),
-    }
+    entries = []
+    for number, (query, places, values) in enumerate(zip(first_of, positions, similarities, strict=True)):
+        pairs = [
+            {**moments.pair(place), "similarity": round(value, 6)}
+            for place, value in zip(places.tolist(), values.tolist(), strict=True)
+        ]
+        entries.append({"query_id": number, "query": query, "relevant_moment": pairs})
+    return entries

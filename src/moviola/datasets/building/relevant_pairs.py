@@ -1,14 +1,9 @@
 """Potentially relevant pairs: captions that may also describe other moments (paper 003, section 4).
 
-For two captions i and j, from embeddings of texts drawn from each:
-
-- Phi ``sent``: the cosine of the whole sentences;
-- Phi ``vp``: the largest cosine over all cross pairs of {sentence} and verb phrases;
-- Phi ``np-vp``: the largest cosine over all cross pairs of strings "noun verb phrase";
-- Psi: max(cosine of the whole sentences, 0), the strength with which a pair counts.
-
-A pair is potentially relevant (f = 1) where Phi >= theta. A caption without a verb phrase takes part with its
-sentence. Pairs above theta are few, so they are stored as rows of one sparse table.
+Phi of two captions is the largest cosine of embeddings of their texts: ``sent`` takes the whole sentences,
+``vp`` {sentence} and verb phrases, ``np-vp`` strings "noun verb phrase" (the sentence, where there is no
+verb). Psi, the strength with which a pair counts, is max(cosine of the whole sentences, 0). A pair is
+potentially relevant (f = 1) where Phi >= theta; these are few, so they are the rows of one sparse table.
 """
 
 from __future__ import annotations
@@ -27,21 +22,11 @@ from moviola.errors import DataError, InvalidValue, NotFound
 from moviola.files.writing import atomic_write
 
 __all__ = [
-    "PHI",
-    "Parts",
-    "RelevantPairs",
-    "mark_of",
-    "parts_of",
-    "read_relevant_pairs",
-    "relevant_pairs",
+    "PHI", "Parts", "RelevantPairs", "mark_of", "parts_of", "read_relevant_pairs", "relevant_pairs",
     "write_relevant_pairs",
-]
+]  # fmt: skip
 
 _BLOCK = 1024
-
-
-def _verb_phrases(caption: str, phrases: Sequence[Phrase]) -> list[str]:
-    return [caption, *(phrase.verb_phrase for phrase in phrases)]
 
 
 def _noun_verb_phrases(caption: str, phrases: Sequence[Phrase]) -> list[str]:
@@ -51,7 +36,7 @@ def _noun_verb_phrases(caption: str, phrases: Sequence[Phrase]) -> list[str]:
 
 PHI: dict[str, Callable[[str, Sequence[Phrase]], list[str]]] = {
     "sent": lambda caption, phrases: [caption],
-    "vp": _verb_phrases,
+    "vp": lambda caption, phrases: [caption, *(phrase.verb_phrase for phrase in phrases)],
     "np-vp": _noun_verb_phrases,
 }
 """Compared texts of a caption, by the name of Phi; never none."""
@@ -91,11 +76,9 @@ class RelevantPairs:
 
     Attributes:
         count: captions in all.
-        theta: threshold.
         rows: (count + 1,) int64; pairs of caption i are ``rows[i]`` to ``rows[i + 1]``.
         other: (p,) int64, j of each pair.
-        phi: (p,) float32 in [theta, 1].
-        psi: (p,) float32 in [0, 1].
+        phi, psi: (p,) float32, in [theta, 1] and in [0, 1].
         mark: of the captions in their order, see :func:`mark_of`; "" where it is not known.
     """
 
@@ -111,13 +94,9 @@ class RelevantPairs:
         return len(self.other)
 
     def among(self, batch: NDArray[np.int64]) -> tuple[NDArray[np.bool_], NDArray[np.float32]]:
-        """f and Psi of a training batch.
+        """f and Psi of a training batch: (b, b) bool, False on the diagonal; (b, b) float32, 0 where f is 0.
 
-        Args:
-            batch: (b,) positions of captions, each once.
-
-        Returns:
-            (b, b) bool, False on the diagonal, and (b, b) float32, 0 where f is 0.
+        ``batch`` holds (b,) positions of captions.
 
         Raises:
             InvalidValue: a position comes twice or is out of range.
@@ -155,7 +134,7 @@ def relevant_pairs(
 
     Args:
         sentences: (n, d) float32 embeddings of whole captions, L2-normalised.
-        parts: (t, d) float32 embeddings of the texts that Phi compares, L2-normalised.
+        parts: (t, d) float32 embeddings of the texts that Phi compares, likewise.
         offsets: (n + 1,) int64, see :class:`Parts`; every caption has at least one text.
         theta: threshold in (0, 1].
         progress: called with captions done and captions in all.
@@ -168,7 +147,8 @@ def relevant_pairs(
     count = len(sentences)
     if len(offsets) != count + 1 or offsets[-1] != len(parts) or (count and np.diff(offsets).min() < 1):
         raise InvalidValue(f"{count} captions, {len(parts)} texts: offsets do not fit them")
-    found: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]] = []
+    none = np.empty(0, np.int64)
+    found = [(none, none, np.empty(0, np.float32))]
     for first in range(0, count, _BLOCK):
         rows = slice(first, min(first + _BLOCK, count))
         for other in range(first, count, _BLOCK):
@@ -179,11 +159,7 @@ def relevant_pairs(
                 found.append((two, one, value))
         if progress:
             progress(rows.stop, count)
-    i, j, phi = (
-        (np.concatenate(column) for column in zip(*found, strict=True))
-        if found
-        else (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32))
-    )
+    i, j, phi = (np.concatenate(column) for column in zip(*found, strict=True))
     order = np.lexsort((j, i))
     i, j, phi = i[order], j[order], phi[order]
     psi = np.empty(len(i), np.float32)
@@ -211,7 +187,7 @@ def _above(
 
 
 def write_relevant_pairs(pairs: RelevantPairs, path: Path) -> None:
-    """Write a table of pairs as npz."""
+    """Write a table of pairs as npz, for :func:`read_relevant_pairs`."""
     with atomic_write(path, "wb") as file:
         np.savez(
             file, count=pairs.count, theta=pairs.theta, rows=pairs.rows, other=pairs.other,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from moviola.datasets.building.person_names import (
     FEMALE,
@@ -27,6 +27,7 @@ __all__ = ["find_names", "rewrite"]
 
 _NOUN: dict[Gender, str] = {"m": "man", "f": "woman", "": "person"}
 _PLURAL: dict[Gender, str] = {"m": "men", "f": "women", "": "people"}
+_ORDINALS = ("first ", "second ", "third ", "fourth ", "fifth ")
 _NUMBERS = ("", "", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 # Words after which a noun takes no article of its own.
 _DETERMINERS = words("""
@@ -52,7 +53,7 @@ _IRREGULAR = {"is": "are", "was": "were", "has": "have", "does": "do", "goes": "
               "wasn't": "weren't", "doesn't": "don't", "hasn't": "haven't"}  # fmt: skip
 _COMMAS = frozenset((",", "and", "&", ", and", "/"))
 _ABBREVIATED = words("dr mr mrs ms prof")
-_TOKEN = re.compile(WORD.pattern + r"|\d+")
+_TOKEN = re.compile(f"({WORD.pattern}|\\d+)")
 _BETWEEN = words("both all then also just slowly quickly suddenly each")
 
 
@@ -76,46 +77,31 @@ class _Mention:
     possessive: bool
 
 
-@dataclass(slots=True)
-class _Cast:
-    """Persons mentioned so far, in order, each with its noun."""
-
-    nouns: dict[str, str] = field(default_factory=dict)
-
-    def introduce(self, mention: _Mention, total: Counter[str]) -> str:
-        """Words for a mention: "a man", "another man", "the man", "the first man"."""
-        noun = self.nouns.get(mention.key)
-        if noun is None:
-            noun = _noun_of(mention)
-            again = noun in self.nouns.values()
-            self.nouns[mention.key] = noun
-            return f"another {noun}" if again else f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
-        alike = [key for key, other in self.nouns.items() if other == noun]
-        if total[noun] < 2:
-            return f"the {noun}"
-        if total[noun] == 2:
-            return f"the {'first' if alike[0] == mention.key else 'other'} {noun}"
-        ordinal = ("first", "second", "third", "fourth", "fifth")[min(alike.index(mention.key), 4)]
-        return f"the {ordinal} {noun}"
-
-
 def _noun_of(mention: _Mention) -> str:
-    if mention.title and TITLES[mention.title][0] not in ("man", "woman"):
-        return TITLES[mention.title][0]
-    return _NOUN[mention.gender]
+    noun = TITLES[mention.title][0] if mention.title else "man"
+    return _NOUN[mention.gender] if noun in ("man", "woman") else noun
+
+
+def _introduced(mention: _Mention, cast: dict[str, str], total: Counter[str]) -> str:
+    """Words for a mention: "a man", "another man", "the man", "the first man".
+
+    ``cast`` holds the noun of each person mentioned so far, in order.
+    """
+    if mention.key not in cast:
+        noun = _noun_of(mention)
+        article = "another" if noun in cast.values() else "an" if noun[0] in "aeiou" else "a"
+        cast[mention.key] = noun
+        return f"{article} {noun}"
+    noun = cast[mention.key]
+    place = [key for key, other in cast.items() if other == noun].index(mention.key)
+    ordinals = {0: ("",), 1: ("",), 2: ("first ", "other ")}.get(total[noun], _ORDINALS)
+    return f"the {ordinals[min(place, len(ordinals) - 1)]}{noun}"
 
 
 def _tokens(caption: str) -> list[_Token]:
-    tokens: list[_Token] = []
-    place = 0
-    for match in _TOKEN.finditer(caption):
-        if match.start() > place:
-            tokens.append(_Token(caption[place : match.start()], False))
-        tokens.append(_Token(match.group(), True))
-        place = match.end()
-    if place < len(caption):
-        tokens.append(_Token(caption[place:], False))
-    return tokens
+    """Words and what stands between them, by turns."""
+    parts = enumerate(_TOKEN.split(caption))
+    return [_Token(part, place % 2 == 1) for place, part in parts if part]
 
 
 def _opens(tokens: Sequence[_Token], place: int) -> bool:
@@ -227,23 +213,17 @@ def find_names(caption: str, lexicon: NameLexicon) -> list[str]:
 
 
 def rewrite(caption: str, lexicon: NameLexicon) -> str:
-    """A caption with general nouns in place of person names.
-
-    Args:
-        caption: one or more sentences.
-        lexicon: of the caption's set.
-
-    Returns:
-        the caption with verbs and articles agreeing; unchanged where it has no names.
-    """
-    tokens = _tokens(" ".join(caption.split()))
+    """A caption with general nouns in place of person names, verbs and articles agreeing."""
+    caption = " ".join(caption.split())
+    tokens = _tokens(caption)
     mentions = _mentions(tokens, lexicon)
     if not mentions:
-        return " ".join(caption.split())
+        return caption
     times = Counter(mention.key for mention in mentions)
     groups = _groups(mentions, tokens, times)
     total = Counter(_noun_of(m) for m in {m.key: m for g in groups for m in g if len(g) == 1}.values())
-    cast, text = _Cast(), [token.text for token in tokens]
+    cast: dict[str, str] = {}
+    text = [token.text for token in tokens]
     for group in groups:
         first, last = group[0].first, group[-1].last
         text[first] = _phrase(group, tokens, text, cast, total)
@@ -271,7 +251,10 @@ def _groups(mentions: list[_Mention], tokens: Sequence[_Token], times: Counter[s
         runs.append([mention])
     groups: list[list[_Mention]] = []
     for run in runs:
-        closed = len(run) > 1 and "and" in _joined(tokens, run) and all(times[m.key] == 1 for m in run)
+        closed = len(run) > 1 and all(times[m.key] == 1 for m in run)
+        if closed:
+            between = "".join(t.text for t in tokens[run[-2].last + 1 : run[-1].first]).lower()
+            closed = "and" in between or "&" in between
         # "He talks to Stuart and Bernadette walks over": the last one begins a clause.
         if closed and not _is_subject(tokens, run[0].first) and _acts(tokens, run[-1]):
             groups.extend([run[:-1], run[-1:]] if len(run) > 2 else [[m] for m in run])
@@ -287,13 +270,12 @@ def _acts(tokens: Sequence[_Token], mention: _Mention) -> bool:
     return spaced and (after in ("is", "was", "has") or _plural_verb(after) != after)
 
 
-def _joined(tokens: Sequence[_Token], run: list[_Mention]) -> str:
-    between = "".join(t.text for t in tokens[run[-2].last + 1 : run[-1].first])
-    return between.lower().replace("&", "and")
-
-
 def _phrase(
-    group: list[_Mention], tokens: Sequence[_Token], text: list[str], cast: _Cast, total: Counter[str]
+    group: list[_Mention],
+    tokens: Sequence[_Token],
+    text: list[str],
+    cast: dict[str, str],
+    total: Counter[str],
 ) -> str:
     before = _word_before(tokens, group[0].first)
     owner = "'s" if group[-1].possessive else ""
@@ -305,32 +287,22 @@ def _phrase(
         return f"{number} {noun}{owner}"
     mention = group[0]
     if before in _ROLES and not mention.title:
-        cast.nouns.setdefault(mention.key, before)
-        _strip_space(text, mention.first)
+        cast.setdefault(mention.key, before)
+        text[mention.first - 1] = ""  # the blank after the role
         return owner
-    words = cast.introduce(mention, total)
-    if (
-        before in _DETERMINERS
-        or before in _ADJECTIVES
-        or (before.endswith(("ing", "ed")) and _has_determiner(tokens, mention.first))
-    ):
+    words = _introduced(mention, cast, total)
+    described = before.endswith(("ing", "ed")) and (
+        mention.first >= 4 and tokens[mention.first - 4].text.lower() in _DETERMINERS
+    )
+    if described or before in _DETERMINERS | _ADJECTIVES:
         words = words.split()[-1]
     return words + owner
-
-
-def _strip_space(text: list[str], place: int) -> None:
-    if place and not text[place - 1].strip():
-        text[place - 1] = ""
 
 
 def _word_before(tokens: Sequence[_Token], place: int) -> str:
     if place < 2 or tokens[place - 1].text.strip() or not tokens[place - 2].word:
         return ""
     return tokens[place - 2].text.lower()
-
-
-def _has_determiner(tokens: Sequence[_Token], place: int) -> bool:
-    return place >= 4 and tokens[place - 4].text.lower() in _DETERMINERS
 
 
 def _is_subject(tokens: Sequence[_Token], first: int) -> bool:

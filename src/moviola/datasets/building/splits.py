@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import islice
 
 import numpy as np
 
@@ -16,23 +17,20 @@ def draw_queries(captions: Iterable[str], sizes: Mapping[str, int], seed: int) -
 
     Args:
         captions: of all moments; identical ones are one query.
-        sizes: split to number of queries.
-        seed: of the draw.
+        sizes: split to number of queries, >= 0.
 
     Returns:
         split to query id to text; ids are numbers over all splits, from 1.
 
     Raises:
-        InvalidValue: more queries than different captions.
+        InvalidValue: more queries than different captions, or less than none.
     """
     texts = list(dict.fromkeys(captions))
     wanted = sum(sizes.values())
     if wanted > len(texts):
         raise InvalidValue(f"{wanted} queries of {len(texts)} different captions: give a smaller number")
+    if min(sizes.values(), default=0) < 0:
+        raise InvalidValue(f"{dict(sizes)}: numbers of queries; give at least 0")
     drawn = np.random.default_rng(seed).permutation(len(texts))[:wanted].tolist()
-    splits: dict[str, dict[str, str]] = {}
-    first = 0
-    for name, size in sizes.items():
-        splits[name] = {str(first + n + 1): texts[drawn[first + n]] for n in range(size)}
-        first += size
-    return splits
+    numbered = ((str(number), texts[place]) for number, place in enumerate(drawn, start=1))
+    return {name: dict(islice(numbered, size)) for name, size in sizes.items()}

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from moviola.datasets.annotations import Annotations
-from moviola.datasets.building.candidate_pairs import Pair, candidate_pairs
+from moviola.datasets.building.candidate_pairs import Pair
 from moviola.datasets.building.chat import ChatEndpoint
 from moviola.datasets.building.embeddings import TextEncoder, embed, unit_rows
 from moviola.datasets.building.imprecise import (
@@ -39,13 +39,9 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """The result of rewriting.
+    """The result of rewriting: moments with a rewritten caption, and the rewrites by caption.
 
-    Attributes:
-        moments: those with a rewritten caption.
-        outcome: the rewrites by caption.
-        captions: number of different captions to rewrite.
-        reviewed: number of rewrites by reviewers.
+    ``captions`` and ``reviewed`` count different captions to rewrite, and rewrites by reviewers.
     """
 
     moments: Annotations
@@ -84,8 +80,7 @@ def rewrite_captions(
         review: CSV with failures; entries filled in by people count.
         types: only moments of these types; all by default.
         endpoint: the chat model; without one the rules rewrite.
-        names: finder of remaining names, a key of
-            :data:`moviola.datasets.building.names_left.NAME_FINDERS`.
+        names: finder of remaining names, see :mod:`moviola.datasets.building.names_left`.
         threshold: minimum similarity of a caption and its rewrite.
         batch: captions per request.
 
@@ -95,8 +90,7 @@ def rewrite_captions(
         MissingDependency: the finder of names is not installed.
     """
     lexicon = learn_names(found.captions)
-    wanted = list(types)
-    if wanted:
+    if wanted := list(types):
         found = found.select(np.isin(found.types, wanted))
     decided = read_review(review) if review.exists() else {}
     outcome = make_imprecise(
@@ -112,11 +106,7 @@ def rewrite_captions(
 
 
 def caption_changes(before: Annotations, after: Annotations) -> list[tuple[str, str]]:
-    """Captions before and after, of the moments that have the same id in both.
-
-    Raises:
-        InvalidValue: no moment is in both.
-    """
+    """Captions before and after, of the moments with the same id in both; without any an ``InvalidValue``."""
     captions = dict(zip(before.moment_ids, before.captions, strict=True))
     pairs = [(captions[m], c) for m, c in zip(after.moment_ids, after.captions, strict=True) if m in captions]
     if not pairs:
@@ -136,7 +126,6 @@ def pseudo_pairs(
 
     Args:
         found: the pool, moments with imprecise captions.
-        encoder: measures the similarity of captions.
         top: moments per query, N of the paper, >= 1.
         queries: texts; by default the captions of the pool.
         held_out: texts of val and test queries, which are left out.
@@ -155,23 +144,30 @@ def find_candidates(
 ) -> list[Pair]:
     """The ``top`` moments most similar to each query (id to text), to be judged (section 3.2).
 
-    Raises:
-        InvalidValue: a video's duration is unknown.
+    A pair is named ``QUERY:MOMENT``. An unknown duration of a video is an :class:`InvalidValue`.
     """
     found.require_durations()
     rows = unit_rows(embed([*queries.values(), *found.captions], encoder))
-    return candidate_pairs(queries, found, *nearest(rows[: len(queries)], rows[len(queries) :], top))
+    pairs = []
+    closest = zip(*nearest(rows[: len(queries)], rows[len(queries) :], top), strict=True)
+    for (query_id, query), (places, values) in zip(queries.items(), closest, strict=True):
+        for rank, (place, value) in enumerate(zip(places.tolist(), values.tolist(), strict=True), start=1):
+            moment = found.pair(place)
+            name, (start, end) = f"{query_id}:{moment.pop('pair_id')}", moment.pop("timestamp")
+            similarity = round(value, 6)
+            pair = Pair(
+                name, query_id, query, start=start, end=end, similarity=similarity, rank=rank, **moment
+            )
+            pairs.append(pair)
+    return pairs
 
 
 def find_relevant_pairs(
-    captions: Sequence[str],
-    encoder: TextEncoder,
-    *,
-    phi: str = "np-vp",
-    theta: float = 0.7,
+    captions: Sequence[str], encoder: TextEncoder, *, phi: str = "np-vp", theta: float = 0.7
 ) -> RelevantPairs:
-    """Potentially relevant pairs of captions for training with +PR or +SL, see
-    :mod:`moviola.datasets.building.relevant_pairs`.
+    """Potentially relevant pairs of captions for training with +PR or +SL.
+
+    See :mod:`moviola.datasets.building.relevant_pairs`.
 
     Args:
         captions: one per moment.
@@ -183,8 +179,7 @@ def find_relevant_pairs(
         InvalidValue: an unknown ``phi``, or ``theta`` outside its range.
         MissingDependency: phrases are needed, and spaCy is not installed.
     """
-    nothing: list[list[Phrase]] = [[] for _ in captions]
-    phrases = nothing if phi == "sent" else chunker_with_spacy()(captions)
-    parts = parts_of(captions, phi, phrases)
+    phrases: list[list[Phrase]] = [[]] * len(captions)  # of whole sentences none is needed
+    parts = parts_of(captions, phi, phrases if phi == "sent" else chunker_with_spacy()(captions))
     found = relevant_pairs(embed(captions, encoder), embed(parts.texts, encoder), parts.offsets, theta)
     return replace(found, mark=mark_of(captions))

@@ -1,8 +1,8 @@
 """Gridhouse: a generated world of robots in houses, as films with exact times and graded relevance.
 
 ``simulate`` plays one take and ``Camera`` draws it; ``edited`` cuts a film of several, ``film_moments`` says
-what is true of it, and ``frames`` draws it. ``build`` writes a whole data set, and ``annotate`` writes its
-annotations again, by another similarity. :mod:`moviola.datasets.gridhouse.vocabulary` defines relevance.
+what is true of it, and ``frames`` draws it. ``build`` writes a whole data set, ``annotate`` its annotations
+by another similarity. :mod:`moviola.datasets.gridhouse.vocabulary` defines relevance.
 """
 
 from __future__ import annotations
@@ -20,23 +20,9 @@ if TYPE_CHECKING:
     from moviola.datasets.gridhouse.projection import frames
 
 __all__ = [
-    "Camera",
-    "Edit",
-    "Episode",
-    "GridMoment",
-    "GridhouseReport",
-    "Slots",
-    "Thing",
-    "annotate",
-    "build",
-    "caption",
-    "edited",
-    "film_moments",
-    "frames",
-    "imprecise",
-    "relevance",
-    "simulate",
-]
+    "Camera", "Edit", "Episode", "GridMoment", "GridhouseReport", "Slots", "Thing", "annotate", "build",
+    "caption", "edited", "film_moments", "frames", "imprecise", "relevance", "simulate",
+]  # fmt: skip
 
 # These need minigrid (the extra `demo`); they are imported on first use.
 _LATE = {

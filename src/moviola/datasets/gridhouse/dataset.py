@@ -6,8 +6,8 @@ settings; of edited films also ``edits.json``. Judgements of val and test cover 
 Films belong to train, val and test as 60 : 10 : 30 by their number; the queries of a split come from its
 films, and no text is in two splits.
 
-The pseudo training set is chosen by the similarity of queries and captions (TVR-Ranking, section 3.3), in one
-of two ways, see :mod:`moviola.datasets.gridhouse.similarity`. Films and queries are the same with both.
+The pseudo training set is chosen by the similarity of queries and captions (TVR-Ranking, section 3.3), see
+:mod:`moviola.datasets.gridhouse.similarity`.
 """
 
 from __future__ import annotations
@@ -67,10 +67,9 @@ class GridhouseReport:
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A moment: ``slots`` if seen or ``tale`` if narrated; ``heard``: things narrated meanwhile."""
+    """A moment of a film: ``slots`` if seen or ``tale`` if narrated; ``heard``: things narrated meanwhile."""
 
-    video_id: str
-    split: str
+    film: Film
     start: float
     end: float
     duration: float
@@ -78,11 +77,6 @@ class _Row:
     slots: Slots | None
     tale: Tale | None
     heard: frozenset[str]
-
-    @property
-    def said(self) -> str:
-        """Key of the slots: the caption without its choice of words."""
-        return self.caption if self.slots is None else plain(self.slots)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,22 +88,14 @@ class _Query:
     slots: Slots | None
     tale: Tale | None
 
-    @property
-    def said(self) -> str:
-        """Key of the slots; of "vt" with the narrated thing."""
-        if self.slots is None:
-            return self.text
-        return plain(self.slots) + (f" {self.tale.what}" if self.tale else "")
-
     def relevance(self, row: _Row) -> int:
         """By the rules of the vocabulary and the narrator; "vt" loses 2 if the thing is not narrated."""
         if self.slots is None:
             return tale_relevance(self.tale, row.tale) if self.tale and row.tale else 0
         if row.slots is None:
             return 0
-        seen = relevance(self.slots, row.slots)
         unheard = self.tale is not None and self.tale.what not in row.heard
-        return max(0, seen - 2) if unheard else seen
+        return max(0, relevance(self.slots, row.slots) - 2 * unheard)
 
 
 def build(
@@ -131,7 +117,6 @@ def build(
     """Make a data set; existing films are kept, annotations are written again.
 
     Args:
-        folder: folder of the data set.
         videos: ordinary films (about 45 to 120 s).
         seed: same seed and settings, same annotation bytes, whatever the number of workers.
         write_video: ``write_video(path, frames, rate=...)``, a function of a module (it goes to processes).
@@ -145,8 +130,7 @@ def build(
             shots and what is written and said in them are in ``edits.json``.
         edited_videos: further films as an editor cuts them, beside plain ones.
         similarity: of queries and captions: "slots", or the name of a sentence encoder, see
-            :func:`moviola.encoders.load_sentence_encoder`, such as "minilm". Films and queries do not depend
-            on it, so the same folder may be annotated again with another one.
+            :func:`moviola.encoders.load_sentence_encoder`. Films and queries do not depend on it.
         progress: called with films done and films in all.
 
     Raises:
@@ -166,10 +150,9 @@ def build(
         "videos": videos, "seed": seed, "subtitles": subtitles, "long": long_videos, "hour": hour,
         "filler": filler,
     }  # fmt: skip
-    if edited:  # not among the settings of folders that were made before there were such films
-        settings["edited"] = True
-    if edited_videos:
-        settings["edited_videos"] = edited_videos
+    # Not among the settings of folders that were made before there were such films.
+    settings |= {"edited": True} if edited else {}
+    settings |= {"edited_videos": edited_videos} if edited_videos else {}
     _claim(folder, settings)
     encoder = _encoder(similarity)
     make_videos(
@@ -182,7 +165,6 @@ def annotate(folder: Path, films: Path, *, similarity: str) -> GridhouseReport:
     """Write the annotations of existing films, by another similarity, to a folder of their own.
 
     Args:
-        folder: folder for the annotations.
         films: the folder of a data set that :func:`build` made; nothing is changed in it.
         similarity: as in :func:`build`.
 
@@ -191,8 +173,7 @@ def annotate(folder: Path, films: Path, *, similarity: str) -> GridhouseReport:
         InvalidValue: ``folder`` holds annotations of other films.
         MissingModel: no such sentence encoder is on the machine.
     """
-    settings = read_json(films / "gridhouse.json")
-    settings.pop("similarity", None)
+    settings = _settings(films)
     encoder = _encoder(similarity)
     _claim(folder, settings)
     return _annotate(folder, settings, similarity, encoder)
@@ -205,20 +186,20 @@ def _encoder(similarity: str) -> TextEncoder | None:
 
 def _claim(folder: Path, settings: dict[str, Any]) -> None:
     """Record the films' settings, or compare them with the recorded ones."""
-    path = folder / "gridhouse.json"
-    if path.exists():
-        there = read_json(path)
-        there.pop("similarity", None)
-        if there != settings:
-            raise InvalidValue(
-                f"{folder}: holds a gridhouse of other settings ({there}); give them, or another folder"
-            )
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    write_json(path, settings, indent=1)
+    if not (folder / "gridhouse.json").exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        write_json(folder / "gridhouse.json", settings, indent=1)
+    elif (there := _settings(folder)) != settings:
+        raise InvalidValue(
+            f"{folder}: holds a gridhouse of other settings ({there}); give them, or another folder"
+        )
 
 
-# -- annotation ----------------------------------------------------------------------------------------
+def _settings(folder: Path) -> dict[str, Any]:
+    """Those of the films, without that of annotations."""
+    settings: dict[str, Any] = read_json(folder / "gridhouse.json")
+    settings.pop("similarity", None)
+    return settings
 
 
 def _annotate(
@@ -247,27 +228,31 @@ def _annotate(
     first_id = 0
     for split, (share, most) in (("test", _TEST_QUERIES), ("val", _VAL_QUERIES)):
         wanted = min(most, math.ceil(share * sum(film.weight for film in films)))
-        judged = list(_judged(rows, split, wanted, taken, draw))
-        for _, grades in judged:
+        entries: list[dict[str, Any]] = []
+        for query, grades in _judged(rows, split, wanted, taken, draw):
             levels.update(grades[grades > 0].tolist())
             relevant.append(int((grades > 0).sum()))
-        entries = [
-            _entry(first_id + n, query, rows, similar, grades) for n, (query, grades) in enumerate(judged)
-        ]
+            similarities = similar(query)
+            best = np.lexsort((-similarities, -grades))[: relevant[-1]]
+            entries.append(_entry(first_id + len(entries), query, rows, best, similarities, grades=grades))
         write_json(folder / f"{split}.json", entries)
         counts[split] = len(entries)
         first_id += len(entries)
-    queries = _train_queries(rows, taken, draw)
-    ranked = [_pseudo(first_id + n, query, rows, similar, max(TOP)) for n, query in enumerate(queries)]
+    ranked = []
+    own = np.flatnonzero([row.film.split == "train" for row in rows])
+    for number, query in enumerate(_train_queries(rows, taken, draw), start=first_id):
+        similarities = similar(query)
+        best = own[np.argsort(-similarities[own], kind="stable")[: max(TOP)]]  # unjudged
+        ranked.append(_entry(number, query, rows, best, similarities))
     for top in TOP:
         entries = [{**entry, "relevant_moment": entry["relevant_moment"][:top]} for entry in ranked]
         write_json(folder / f"train_top{top:02d}.json", entries)
-    counts["train"] = len(queries)
+    counts["train"] = len(ranked)
     seen = [row for row in rows if row.slots is not None]
     return GridhouseReport(
         videos=len(films),
         moments=len(seen),
-        mean_duration=float(np.mean(list(corpus.values()))),
+        mean_duration=_mean(corpus.values()),
         mean_moment=_mean(row.end - row.start for row in seen),
         mean_ratio=_mean((row.end - row.start) / row.duration for row in seen),
         queries=counts,
@@ -290,22 +275,10 @@ def _rows(film: Film, story: Story) -> Iterator[_Row]:
             for line in story.lines
             if line.cue.start < moment.end and moment.start < line.cue.end
         )
-        yield _Row(
-            film.video_id,
-            film.split,
-            moment.start,
-            moment.end,
-            duration,
-            moment.caption,
-            moment.slots,
-            None,
-            heard,
-        )
+        yield _Row(film, moment.start, moment.end, duration, moment.caption, moment.slots, None, heard)
     for line in story.lines:
-        yield _Row(
-            film.video_id, film.split, line.cue.start, line.cue.end, duration, line.cue.text, None, line.tale,
-            frozenset({line.tale.what}),
-        )  # fmt: skip
+        cue, what = line.cue, frozenset({line.tale.what})
+        yield _Row(film, cue.start, cue.end, duration, cue.text, None, line.tale, what)
 
 
 def _ask(row: _Row, number: int, draw: Generator) -> _Query:
@@ -329,7 +302,7 @@ def _judged(
     rows: Sequence[_Row], split: str, wanted: int, taken: set[str], draw: Generator
 ) -> Iterator[tuple[_Query, NDArray[np.int64]]]:
     """Queries of a split with the relevance of every moment of the corpus."""
-    own = [row for row in rows if row.split == split]
+    own = [row for row in rows if row.film.split == split]
     fewest, most = max(2, round(_FEWEST * len(rows))), max(10, round(_MOST * len(rows)))
     found = 0
     for number, place in enumerate(draw.permutation(len(own))):
@@ -352,11 +325,10 @@ def _passed_over(row: _Row, draw: Generator) -> bool:
     return row.tale is not None and draw.random() >= _ASK_NARRATED
 
 
-def _train_queries(rows: Sequence[_Row], taken: set[str], draw: Generator) -> list[_Query]:
-    own = [row for row in rows if row.split == "train" and not _passed_over(row, draw)]
+def _train_queries(rows: Sequence[_Row], taken: set[str], draw: Generator) -> Iterable[_Query]:
+    own = [row for row in rows if row.film.split == "train" and not _passed_over(row, draw)]
     queries = (_ask(row, number, draw) for number, row in enumerate(own))
-    unique = {query.text: query for query in queries if query.text not in taken}
-    return list(unique.values())
+    return {query.text: query for query in queries if query.text not in taken}.values()
 
 
 _Similar = Callable[[_Query], NDArray[np.float64]]
@@ -364,41 +336,39 @@ _Similar = Callable[[_Query], NDArray[np.float64]]
 
 
 def _similarity(rows: Sequence[_Row], encoder: TextEncoder | None) -> _Similar:
-    """By a sentence encoder, or without one by what the slots hold."""
+    """By a sentence encoder, or without one by what the slots hold, whatever the choice of words."""
     if encoder is None:
-        words = WordSimilarity([row.said for row in rows])
-        return lambda query: words.to(query.said)
+        words = WordSimilarity([plain(row.slots) if row.slots else row.caption for row in rows])
+
+        def similar(query: _Query) -> NDArray[np.float64]:
+            heard = f" {query.tale.what}" if query.tale else ""
+            return words.to(plain(query.slots) + heard if query.slots else query.text)
+
+        return similar
     sentences = SentenceSimilarity([row.caption for row in rows], encoder)
     return lambda query: sentences.to(query.text)
 
 
 def _entry(
-    query_id: int, query: _Query, rows: Sequence[_Row], similar: _Similar, grades: NDArray[np.int64]
+    query_id: int,
+    query: _Query,
+    rows: Sequence[_Row],
+    places: NDArray[np.int64],
+    similarities: NDArray[np.float64],
+    *,
+    grades: NDArray[np.int64] | None = None,
 ) -> dict[str, Any]:
-    similarities = similar(query)
-    order = np.lexsort((np.arange(len(rows)), -similarities, -grades))
-    judged = [int(n) for n in order if grades[n] > 0]
-    moments = [{**_moment(n, rows[n], similarities[n]), "relevance": int(grades[n])} for n in judged]
+    """A query with moments, by their places in ``rows``, with their relevance if judged."""
+    moments = [
+        {
+            "pair_id": n,
+            "video_name": rows[n].film.video_id,
+            "timestamp": [rows[n].start, min(rows[n].end, rows[n].duration)],
+            "duration": rows[n].duration,
+            "caption": rows[n].caption,
+            "similarity": round(float(similarities[n]), 6),
+            **({} if grades is None else {"relevance": int(grades[n])}),
+        }
+        for n in places.tolist()
+    ]
     return {"query_id": query_id, "query": query.text, "type": query.type, "relevant_moment": moments}
-
-
-def _pseudo(
-    query_id: int, query: _Query, rows: Sequence[_Row], similar: _Similar, top: int
-) -> dict[str, Any]:
-    """The ``top`` most similar moments of the training films, unjudged."""
-    similarities = similar(query)
-    own = [n for n, row in enumerate(rows) if row.split == "train"]
-    best = sorted(own, key=lambda n: (-similarities[n], n))[:top]
-    moments = [_moment(n, rows[n], similarities[n]) for n in best]
-    return {"query_id": query_id, "query": query.text, "type": query.type, "relevant_moment": moments}
-
-
-def _moment(number: int, row: _Row, similarity: float) -> dict[str, Any]:
-    return {
-        "pair_id": number,
-        "video_name": row.video_id,
-        "timestamp": [row.start, min(row.end, row.duration)],
-        "duration": row.duration,
-        "caption": row.caption,
-        "similarity": round(float(similarity), 6),
-    }

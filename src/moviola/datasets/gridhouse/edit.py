@@ -1,21 +1,20 @@
 """Edit decision lists: which shot of which take a film shows when, and where its moments are in it.
 
-An :class:`Edit` is pure data. Times of the film are whole frames, as in any edit decision list; times of a
-take are seconds of its episode. :mod:`~moviola.datasets.gridhouse.editor` makes one from a seed,
-:mod:`~moviola.datasets.gridhouse.projection` draws it, and :func:`film_moments` says what is true of it:
+An :class:`Edit` is pure data. Times of the film are whole frames; times of a take are seconds of its episode.
+:mod:`~moviola.datasets.gridhouse.editor` makes one from a seed, :mod:`~moviola.datasets.gridhouse.projection`
+draws it, and :func:`film_moments` says what is true of it:
 
 - A moment is in the film if its event, from its beginning to the moment's end, is whole in one shot. The
   editor never cuts inside an event, so an event is shown whole or not at all.
 - It begins with the first frame of the way there that the film shows in one run: shots of the same take that
-  follow each other. What is before a shot of another take, or before a title card, is no part of it.
+  follow each other, with no other shot or title card between.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import groupby
 from typing import Any, Literal
 
@@ -24,19 +23,9 @@ from moviola.datasets.gridhouse.motion import Point, between, eased
 from moviola.datasets.gridhouse.world import Cell
 
 __all__ = [
-    "Box",
-    "Card",
-    "Edit",
-    "Footage",
-    "Format",
-    "Opening",
-    "Shot",
-    "Sign",
-    "Take",
-    "View",
-    "edit_list",
-    "film_moments",
-]
+    "Box", "Card", "Edit", "Footage", "Format", "Opening", "Shot", "Sign", "Take", "View", "edit_list",
+    "film_moments", "inside",
+]  # fmt: skip
 
 Box = tuple[float, float, float, float]
 """Left, top, right and bottom, in cells from the corner of the house."""
@@ -72,7 +61,7 @@ class View:
     """Where a camera looks from the beginning of a shot to its end.
 
     Attributes:
-        kind: its name: "follow", "close", "room", "wide", "pan" or "zoom".
+        kind: "follow", "close", "room", "wide", "pan" or "zoom".
         centre: the places that it looks at first and last, in cells; None for the robot, which it follows.
         tall: how many cells its picture is tall, first and last.
     """
@@ -82,12 +71,9 @@ class View:
     tall: tuple[float, float]
 
     def box(self, share: float, robot: Point, aspect: float) -> Box:
-        """What the picture shows when a share of the shot has passed.
+        """What the picture, ``aspect`` times as wide as tall, shows when a share of the shot has passed.
 
-        Args:
-            share: 0 to 1.
-            robot: where the robot is then, in cells.
-            aspect: width of the picture by its height.
+        ``robot`` is where the robot is then, in cells.
         """
         share = eased(share)
         x, y = robot if self.centre is None else between(*self.centre, share)
@@ -120,8 +106,6 @@ class Shot:
 
     Attributes:
         first, stop: frames of the film. Footage that is shorter is held: its last picture stands still.
-        shows: what is to be seen.
-        opening: how it begins.
         mixed: frames that a dissolve takes, in which the shot before is still to be seen; of a fade, those
             that the shot before takes to get black, and again those that this one takes to get out of it.
     """
@@ -166,13 +150,9 @@ class Edit:
         """Seconds."""
         return self.shots[-1].stop / self.format.rate
 
-    @cached_property
-    def _firsts(self) -> list[int]:
-        return [shot.first for shot in self.shots]
-
     def shot_at(self, frame: int) -> int:
         """The place of the shot that a frame is of; in a dissolve, of the one that comes."""
-        return bisect_right(self._firsts, frame) - 1
+        return bisect_right(self.shots, frame, key=lambda shot: shot.first) - 1
 
     def source_time(self, shot: Shot, frame: int) -> float:
         """The second of the take that a frame of a shot of footage shows."""
@@ -180,9 +160,16 @@ class Edit:
         return min(shot.shows.start + (frame - shot.first) / self.format.rate, shot.shows.end)
 
 
+def inside(part: Box, whole: Box) -> bool:
+    """Whether a box lies in another one."""
+    return part[0] >= whole[0] and part[1] >= whole[1] and part[2] <= whole[2] and part[3] <= whole[3]
+
+
 def film_moments(edit: Edit) -> list[GridMoment]:
     """The moments that a film shows, in order and in its seconds, by the rule at the module's top."""
-    return [moment for take, run in _runs(edit.shots) for moment in _moments(edit, take, run)]
+    # Shots of the same take that follow each other.
+    runs = groupby(edit.shots, key=lambda shot: getattr(shot.shows, "take", None))
+    return [moment for take, run in runs if take is not None for moment in _moments(edit, take, run)]
 
 
 def edit_list(edit: Edit) -> dict[str, Any]:
@@ -204,14 +191,7 @@ def edit_list(edit: Edit) -> dict[str, Any]:
     return {"rate": round(rate, 3), "size": edit.format.size, "picture": edit.format.picture, "shots": shots}
 
 
-def _runs(shots: tuple[Shot, ...]) -> Iterator[tuple[int, list[Shot]]]:
-    """Shots of the same take that follow each other, with its place."""
-    for take, run in groupby(shots, key=lambda shot: getattr(shot.shows, "take", None)):
-        if take is not None:
-            yield take, list(run)
-
-
-def _moments(edit: Edit, take: int, run: list[Shot]) -> Iterator[GridMoment]:
+def _moments(edit: Edit, take: int, run: Iterable[Shot]) -> Iterator[GridMoment]:
     parts = [(shot, shot.shows) for shot in run if isinstance(shot.shows, Footage)]
 
     def shown(shot: Shot, footage: Footage, time: float) -> float:

@@ -1,8 +1,7 @@
 """An editor: from a seed to an edit of several takes, cut as films are.
 
 It shows little of what leads nowhere, changes cameras within a take and goes from take to take, sometimes to
-and fro. It never cuts inside an event, nor lets a dissolve or a fade touch one, and it sees to it that the
-event is in the picture.
+and fro. It cuts inside no event, lets no dissolve or fade touch one, and keeps it in the picture.
 """
 
 from __future__ import annotations
@@ -13,7 +12,18 @@ from typing import TypeVar
 import numpy as np
 from numpy.random import Generator
 
-from moviola.datasets.gridhouse.edit import Card, Edit, Footage, Format, Opening, Shot, Sign, Take, View
+from moviola.datasets.gridhouse.edit import (
+    Card,
+    Edit,
+    Footage,
+    Format,
+    Opening,
+    Shot,
+    Sign,
+    Take,
+    View,
+    inside,
+)
 from moviola.datasets.gridhouse.episode import Episode, GridMoment, simulate
 from moviola.datasets.gridhouse.motion import Point
 from moviola.datasets.gridhouse.vocabulary import pick
@@ -57,67 +67,30 @@ _MIX = (0.4, 1.2)
 _TITLES = (("The Quiet", "The Last", "A Distant", "The Second", "Another", "The Hidden"),
            ("Morning", "Visit", "Summer", "Secret", "Journey", "Return"))  # fmt: skip
 _BETWEEN = ("Later ...", "Meanwhile", "The next morning", "That evening", "Some days later", "Elsewhere")
-_SIGNS = (
-    "OFFICE",
-    "STORE",
-    "HALL",
-    "LAB",
-    "SHOP",
-    "GYM",
-    "POST",
-    "BANK",
-    "CAFE",
-    "DEPOT",
-    "STUDIO",
-    "ARCHIVE",
-)
+_SIGNS = ("OFFICE", "STORE", "HALL", "LAB", "SHOP", "GYM", "POST", "BANK", "CAFE", "DEPOT", "STUDIO",
+          "ARCHIVE")  # fmt: skip
 
 
 def edited(seed: int, *, number: int, seconds: float | None = None, filler: bool = False) -> Edit:
-    """Shoot and cut one film.
+    """Shoot and cut one film; same seed and number, same edit.
 
     Args:
-        seed: of the world; same seed and number, same edit.
-        number: which film of the world.
+        number: which film of the world of that seed.
         seconds: roughly how long; drawn between 42 and 104 s when None.
         filler: nothing happens that a sentence is about.
     """
-    draw = np.random.default_rng([seed, 0x6564, number + 1])
-    cutter = _Cutter(draw, _format(draw), _Studio(seed, number, draw))
-    cutter.card(" ".join(pick(words, draw) for words in _TITLES))
-    length = float(draw.uniform(*_FILM)) if seconds is None else seconds
+    cutter = _Cutter(seed, number)
+    cutter.card(" ".join(pick(words, cutter.draw) for words in _TITLES))
+    length = float(cutter.draw.uniform(*_FILM)) if seconds is None else seconds
     while cutter.seconds < length:
         cutter.scene(length, filler=filler)
-    return Edit(seed, cutter.format, tuple(cutter.studio.takes), tuple(cutter.shots))
+    return Edit(seed, cutter.format, tuple(cutter.takes), tuple(cutter.shots))
 
 
 def _format(draw: Generator) -> Format:
     rate, size = _weighted(_RATES, draw), pick(tuple(_SIZES), draw)
     noise = float(draw.uniform(2, 9)) if draw.random() < 0.5 else 0.0
     return Format(rate, size, pick(_SIZES[size], draw), round(noise, 3), int(draw.integers(*_CRF)))
-
-
-class _Studio:
-    """Where takes are shot, each in a house of its own."""
-
-    def __init__(self, seed: int, number: int, draw: Generator) -> None:
-        self.seed = seed
-        self.number = number
-        self.draw = draw
-        self.takes: list[Take] = []
-
-    def shoot(self, seconds: tuple[float, float], *, filler: bool) -> int:
-        """One more take; returns its place. Worlds of a seed have fewer than a thousand takes a film."""
-        episode = simulate(
-            self.seed,
-            number=1000 * (self.number + 1) + len(self.takes),
-            seconds=float(self.draw.uniform(*seconds)),
-            filler=filler,
-        )
-        bright, tint = self.draw.uniform(0.7, 1.1), self.draw.uniform(0.92, 1.08, size=3)
-        red, green, blue = (round(float(part), 3) for part in bright * tint)
-        self.takes.append(Take(episode, _signs(episode, self.draw), (red, green, blue)))
-        return len(self.takes) - 1
 
 
 def _signs(episode: Episode, draw: Generator) -> tuple[Sign, ...]:
@@ -133,12 +106,14 @@ def _signs(episode: Episode, draw: Generator) -> tuple[Sign, ...]:
 
 
 class _Cutter:
-    """Lays shots one behind another."""
+    """Shoots takes, each in a house of its own, and lays shots of them one behind another."""
 
-    def __init__(self, draw: Generator, form: Format, studio: _Studio) -> None:
-        self.draw = draw
-        self.format = form
-        self.studio = studio
+    def __init__(self, seed: int, number: int) -> None:
+        self.seed = seed
+        self.number = number
+        self.draw = np.random.default_rng([seed, 0x6564, number + 1])
+        self.format = _format(self.draw)
+        self.takes: list[Take] = []
         self.shots: list[Shot] = []
 
     @property
@@ -151,17 +126,22 @@ class _Cutter:
         if len(self.shots) > 1 and self.draw.random() < _CARD:
             self.card(pick(_BETWEEN, self.draw))
         if length >= _LONG_FILM and self.draw.random() < _EMPTY_SHARE:
-            queues = [self.pieces(self.studio.shoot(_EMPTY_TAKE, filler=True))]
+            queues = [self.take(_EMPTY_TAKE, filler=True)]
         else:
             count = 2 if self.draw.random() < _TO_AND_FRO else 1
             seconds = (_TAKE[0], min(_TAKE[1], length / 2))  # so that no take is a whole film
-            queues = [self.pieces(self.studio.shoot(seconds, filler=filler)) for _ in range(count)]
+            queues = [self.take(seconds, filler=filler) for _ in range(count)]
         while (queues := [queue for queue in queues if queue]) and self.seconds < length:
             self.lay(queues[int(self.draw.integers(len(queues)))].pop(0))
 
-    def pieces(self, take: int) -> list[Footage]:
-        """What the film has of a take."""
-        episode = self.studio.takes[take].episode
+    def take(self, seconds: tuple[float, float], *, filler: bool) -> list[Footage]:
+        """One more take: what the film has of it. A film has fewer than a thousand takes."""
+        number = 1000 * (self.number + 1) + len(self.takes)
+        length = float(self.draw.uniform(*seconds))
+        episode = simulate(self.seed, number=number, seconds=length, filler=filler)
+        bright, tint = self.draw.uniform(0.7, 1.1), self.draw.uniform(0.92, 1.08, size=3)
+        red, green, blue = (round(float(part), 3) for part in bright * tint)
+        self.takes.append(Take(episode, _signs(episode, self.draw), (red, green, blue)))
         cuts = [0.0]
         while (cut := _outside_events(episode, cuts[-1] + self.draw.uniform(*_SHOT))) < (
             episode.duration - _SHORTEST
@@ -173,7 +153,8 @@ class _Cutter:
             share = _KEPT if eventful else _KEPT_EMPTY if episode.moments else 1.0
             if self.draw.random() < share:
                 before = kept[-1].view.kind if kept else ""
-                kept.append(Footage(take, start, end, self.view(episode, start, end, before)))
+                view = self.view(episode, start, end, before)
+                kept.append(Footage(len(self.takes) - 1, start, end, view))
         return kept
 
     def card(self, text: str) -> None:
@@ -190,17 +171,13 @@ class _Cutter:
 
     def append(self, shows: Footage | Card, frames: int, calm: float) -> None:
         """A shot, opened in one of the ways; ``calm``: seconds from its beginning without an event."""
-        opening, mixed = self.opening(shows), 0
+        opening, mixed, rate = self.opening(shows), 0, self.format.rate
         if opening != "cut":
-            room = min(
-                calm * self.format.rate,
-                self.calm_end(),
-                frames / 3,
-                (self.shots[-1].stop - self.shots[-1].first) / 3,
-            )
-            mixed = int(min(self.draw.uniform(*_MIX) * self.format.rate, room))
-            opening = opening if mixed >= _MIX[0] * self.format.rate else "cut"
-            mixed = mixed if opening != "cut" else 0
+            before = self.shots[-1].stop - self.shots[-1].first
+            room = min(calm * rate, self.calm_end(), frames / 3, before / 3)
+            mixed = int(min(self.draw.uniform(*_MIX) * rate, room))
+            if mixed < _MIX[0] * rate:
+                opening, mixed = "cut", 0
         first = self.shots[-1].stop if self.shots else 0
         first -= mixed if opening == "dissolve" else 0
         self.shots.append(Shot(first, first + frames, shows, opening, mixed))
@@ -225,9 +202,7 @@ class _Cutter:
         return shot.stop - shot.first - ended - 1
 
     def events(self, footage: Footage) -> list[GridMoment]:
-        return _events(self.studio.takes[footage.take].episode, footage.start, footage.end)
-
-    # -- cameras -------------------------------------------------------------------------------------------
+        return _events(self.takes[footage.take].episode, footage.start, footage.end)
 
     def view(self, episode: Episode, start: float, end: float, before: str) -> View:
         """Another view than that of the shot before, in which the events are to be seen."""
@@ -242,15 +217,10 @@ class _Cutter:
     def sees(self, view: View, episode: Episode, moment: GridMoment, start: float, end: float) -> bool:
         """Whether the robot and what it acts on are in the picture from an event's beginning to its end."""
         beat = episode.beat_at(moment.event)
-        for time in (moment.event, moment.end):
-            share = (time - start) / (end - start)
-            left, top, right, bottom = view.box(share, beat.position, self.format.aspect)
-            if not all(
-                left <= x and x + 1 <= right and top <= y and y + 1 <= bottom
-                for x, y in (beat.position, beat.target)
-            ):
-                return False
-        return True
+        shares = ((time - start) / (end - start) for time in (moment.event, moment.end))
+        boxes = [view.box(share, beat.position, self.format.aspect) for share in shares]
+        cells = [(x, y, x + 1, y + 1) for x, y in (beat.position, beat.target)]
+        return all(inside(cell, box) for box in boxes for cell in cells)
 
 
 def _view(kind: str, episode: Episode, start: float, end: float) -> View:

@@ -2,24 +2,23 @@
 
 An episode is a list of beats: a beat is one thing that takes a moment (a step, a turn, a grip, a pause), with
 the world as it was at its start. Events are the beats that a sentence could be about; each gives a moment:
-from the end of the event before (at most 10 s back) to the end of the event plus a hold. Holds vary, so that
+from the end of the event before (at most 9 s before this one) to its end plus a hold, which varies, so that
 the decisive event is not always at the same place in a moment.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Literal
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 from minigrid.core.world_object import Door
 from numpy.random import Generator
 
-from moviola.datasets.gridhouse.vocabulary import ROBOTS, Action, Slots, Thing, caption
-from moviola.datasets.gridhouse.world import Cell, House, Step, room_of
+from moviola.datasets.gridhouse.vocabulary import ROBOTS, Action, Slots, Thing, caption, pick
+from moviola.datasets.gridhouse.world import Cell, House, Step, around, room_of
 from moviola.errors import InvalidValue
 
 __all__ = ["Beat", "Episode", "GridMoment", "Placed", "simulate"]
@@ -90,13 +89,9 @@ class Episode:
         """Seconds."""
         return self.beats[-1].end
 
-    @cached_property
-    def _starts(self) -> list[float]:
-        return [beat.start for beat in self.beats]
-
     def beat_at(self, time: float) -> Beat:
         """The beat that a time falls into; the last one for times behind the end."""
-        return self.beats[max(0, bisect_right(self._starts, time) - 1)]
+        return self.beats[max(0, bisect_right(self.beats, time, key=lambda beat: beat.start) - 1)]
 
     def floor_at(self, cell: Cell) -> str:
         """Floor colour of the room of a cell, see :func:`~moviola.datasets.gridhouse.world.room_of`."""
@@ -111,10 +106,9 @@ def simulate(
     seconds: float | None = None,
     filler: bool = False,
 ) -> Episode:
-    """Live through one film.
+    """Live through one film; same seed and number, same episode.
 
     Args:
-        seed: same seed, same episode.
         number: which film of the world of that seed; None for a film of its own, which is in no world.
         video_id: its name; ``gh-<seed>`` when empty.
         seconds: roughly how long; drawn between 42 and 104 s when None.
@@ -166,62 +160,29 @@ class _Story:
         """One errand and, often, some time in which nothing happens."""
         if self.house.carrying is None and self.house.parked and self.draw.random() < 0.15:
             self.swap()
-        self.errand()
+        action = pick(_WITH_A_THING if self.house.carrying else _WITHOUT, self.draw)
+        if action == "put":
+            self.put()
+        elif action == "drop":
+            self.wander()
+            spots = [cell for cell in around(self.house.position) if self.house.is_free(cell)]
+            self.walk_and(spots, "drop", "drop")
+        else:
+            kind, fits = _ERRANDS[action]
+            self.walk_and([cell for cell, thing in self.house.things() if fits(thing)], action, kind)
         self.wander()
-
-    # -- errands ---------------------------------------------------------------------------------------
-
-    def errand(self) -> None:
-        """Choose something that can be done now, and do it."""
-        actions: list[Action] = (
-            ["put", "put", "drop"]
-            if self.house.carrying
-            else ["go to", "go to", "pick up", "pick up", "pick up", "open", "open", "close", "close"]
-        )
-        action = actions[int(self.draw.integers(len(actions)))]
-        _ERRANDS[action](self)
-
-    def go_to(self) -> None:
-        targets = [
-            cell for cell, thing in self.house.things() if not (isinstance(thing, Door) and thing.is_open)
-        ]
-        self.walk_and(targets, "go to", "look")
-
-    def pick_up(self) -> None:
-        self.walk_and(
-            [cell for cell, thing in self.house.things() if thing.can_pickup()], "pick up", "pickup"
-        )
-
-    def open_door(self) -> None:
-        self.walk_and(
-            [tuple(door.cur_pos) for door in self.house.doors() if not door.is_open], "open", "open"
-        )
-
-    def close_door(self) -> None:
-        self.walk_and([tuple(door.cur_pos) for door in self.house.doors() if door.is_open], "close", "close")
-
-    def drop(self) -> None:
-        self.wander()
-        spots = [cell for cell in self.around(self.house.position) if self.house.is_free(cell)]
-        self.walk_and(spots, "drop", "drop")
 
     def put(self) -> None:
-        things = list(self.house.things())
-        cell, fixed = things[int(self.draw.integers(len(things)))]
+        """Put what is in hand where it is beside one thing only."""
+        things = dict(self.house.things())
+        cell, fixed = pick(list(things.items()), self.draw)
         spots = [
-            spot for spot in self.around(cell) if self.house.is_free(spot) and len(self.neighbours(spot)) == 1
+            spot
+            for spot in around(cell)
+            if self.house.is_free(spot) and sum(c in things for c in around(spot)) == 1
         ]
         if not isinstance(fixed, Door):
             self.walk_and(spots, "put", "drop", second=Thing(fixed.color, fixed.type))
-
-    def around(self, cell: Cell) -> list[Cell]:
-        """The four cells beside a cell."""
-        return [(cell[0] + dx, cell[1] + dy) for dx, dy in ((1, 0), (0, 1), (-1, 0), (0, -1))]
-
-    def neighbours(self, cell: Cell) -> list[Cell]:
-        """Cells beside a cell that hold something one could be next to."""
-        things = {c for c, _ in self.house.things()}
-        return [c for c in self.around(cell) if c in things]
 
     def walk_and(
         self, targets: Sequence[Cell], action: Action, kind: Kind, *, second: Thing | None = None
@@ -232,7 +193,8 @@ class _Story:
             way = self.house.way_to_face(target)
             if way is not None and target != self.house.position:
                 for step in way:
-                    self.take(step)
+                    # A door that has to be opened on the way is an event of its own.
+                    self.event("open", "open", None) if step == "toggle" else self.beat(step)
                 self.event(action, kind, second)
                 return
 
@@ -253,15 +215,6 @@ class _Story:
         start = max(self.last_end, started - _REACH_BACK)
         self.moments.append(GridMoment(start, self.time, started, slots, caption(slots, self.draw)))
         self.last_end = self.time
-
-    def take(self, step: Step) -> None:
-        """One step of a way; a door that has to be opened for it is an event of its own."""
-        if step == "toggle":
-            self.event("open", "open", None)
-        else:
-            self.beat(step)
-
-    # -- in between ------------------------------------------------------------------------------------
 
     def wander(self) -> None:
         """Walk about the room without touching anything, look around, stand still."""
@@ -285,11 +238,8 @@ class _Story:
 
     def swap(self) -> None:
         """The camera goes over to another robot."""
-        others = sorted(self.house.parked)
-        colour = others[int(self.draw.integers(len(others)))]
-        target = self.house.parked[colour].position
-        self.beats.append(replace(self.now("swap", _SECONDS["swap"]), target=target))
-        self.time = self.beats[-1].end
+        colour = pick(sorted(self.house.parked), self.draw)
+        self.append("swap", _SECONDS["swap"], target=self.house.parked[colour].position)
         self.house.take_over(colour)
 
     def pause(self, shortest: float, longest: float) -> None:
@@ -300,39 +250,25 @@ class _Story:
         """Write the beat, then let it happen."""
         self.append(kind, _SECONDS[kind] * self.pace)
         if kind in _STEPS:
-            self.house.act(_STEPS[kind])
+            self.house.step(getattr(self.house.actions, _STEPS[kind]))
 
-    def append(self, kind: Kind, seconds: float) -> None:
-        self.beats.append(self.now(kind, seconds))
-        self.time = self.beats[-1].end
-
-    def now(self, kind: Kind, seconds: float) -> Beat:
+    def append(self, kind: Kind, seconds: float, *, target: Cell | None = None) -> None:
         house = self.house
-        carrying = Thing(house.carrying.color, house.carrying.type) if house.carrying else None
         # Milliseconds, so that times are the same numbers in every file that states them.
-        return Beat(
-            start=self.time,
-            end=round(self.time + seconds, 3),
-            kind=kind,
-            robot=house.agent_colour,
-            position=house.position,
-            heading=int(house.agent_dir),
-            carrying=carrying,
-            target=house.facing,
-            placed=self.placed(),
-        )
+        start, self.time = self.time, round(self.time + seconds, 3)
+        carrying = Thing(house.carrying.color, house.carrying.type) if house.carrying else None
+        self.beats.append(Beat(
+            start, self.time, kind, house.agent_colour, house.position, int(house.agent_dir), carrying,
+            target or house.facing, self.placed(),
+        ))  # fmt: skip
 
     def placed(self) -> tuple[Placed, ...]:
         """The world now; the tuple of the beat before when nothing has changed."""
-        here = [
-            Placed(thing.type, thing.color, cell, isinstance(thing, Door) and bool(thing.is_open))
-            for cell, thing in self.house.things()
-        ]
-        robots = [
-            Placed("robot", robot.colour, robot.position, heading=robot.heading)
-            for robot in self.house.parked.values()
-        ]
-        now = tuple(here + robots)
+        things, robots = self.house.things(), self.house.parked.values()
+        now = (
+            *(Placed(thing.type, thing.color, cell, bool(_open(thing))) for cell, thing in things),
+            *(Placed("robot", robot.colour, robot.position, heading=robot.heading) for robot in robots),
+        )
         return self.beats[-1].placed if self.beats and self.beats[-1].placed == now else now
 
 
@@ -341,7 +277,19 @@ _STEPS: dict[Kind, Step] = {
     "open": "toggle", "close": "toggle",
 }  # fmt: skip
 
-_ERRANDS = {
-    "go to": _Story.go_to, "pick up": _Story.pick_up, "open": _Story.open_door, "close": _Story.close_door,
-    "put": _Story.put, "drop": _Story.drop,
-}  # fmt: skip
+
+def _open(thing: Any) -> bool:
+    return isinstance(thing, Door) and thing.is_open
+
+
+# What is done, how often, with something in hand and without; to what, and by which beat.
+_WITH_A_THING: tuple[Action, ...] = ("put", "put", "drop")
+_WITHOUT: tuple[Action, ...] = (
+    "go to", "go to", "pick up", "pick up", "pick up", "open", "open", "close", "close",
+)  # fmt: skip
+_ERRANDS: dict[Action, tuple[Kind, Callable[[Any], bool]]] = {
+    "go to": ("look", lambda thing: not _open(thing)),
+    "pick up": ("pickup", lambda thing: thing.can_pickup()),
+    "open": ("open", lambda thing: isinstance(thing, Door) and not thing.is_open),
+    "close": ("close", _open),
+}

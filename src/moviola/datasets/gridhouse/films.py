@@ -42,8 +42,7 @@ class Story:
         source: one take, or the edit of several.
         duration: seconds that the file holds: whole frames.
         moments: in seconds of the film.
-        lines: the narrator's.
-        said: what robots say.
+        lines, said: the narrator's, and what robots say.
     """
 
     source: Episode | Edit
@@ -87,22 +86,17 @@ class Film:
     def story(self) -> Story:
         """Live it through; over filler nothing is said, so that it answers no query at all."""
         spoken = self.subtitles and not self.filler
-        if not self.edited:
-            episode = simulate(
-                self.seed,
-                number=self.number,
-                video_id=self.video_id,
-                seconds=self.seconds,
-                filler=self.filler,
-            )
-            shown = math.ceil(episode.duration * FRAME_RATE) / FRAME_RATE
-            lines = narrate(self.seed, self.number, episode.duration) if spoken else []
-            return Story(episode, shown, episode.moments, lines, [])
-        edit = edited(self.seed, number=self.number, seconds=self.seconds, filler=self.filler)
-        moments = film_moments(edit)
-        lines = narrate(self.seed, self.number, edit.duration) if spoken else []
+        how: dict[str, Any] = {"number": self.number, "seconds": self.seconds, "filler": self.filler}
+        source = (
+            edited(self.seed, **how) if self.edited else simulate(self.seed, video_id=self.video_id, **how)
+        )
+        lines = narrate(self.seed, self.number, source.duration) if spoken else []
+        if isinstance(source, Episode):
+            shown = math.ceil(source.duration * FRAME_RATE) / FRAME_RATE
+            return Story(source, shown, source.moments, lines, [])
+        moments = film_moments(source)
         said = converse(self.seed, self.number, moments, lines) if spoken else []
-        return Story(edit, edit.duration, moments, lines, said)
+        return Story(source, source.duration, moments, lines, said)
 
 
 def films_of(settings: dict[str, Any]) -> list[Film]:
@@ -116,14 +110,10 @@ def films_of(settings: dict[str, Any]) -> list[Film]:
     ]
     films: list[Film] = []
     for name, count, options in kinds:
+        options = {"edited": settings.get("edited", False), "subtitles": settings["subtitles"], **options}
         for place in range(count):
-            films.append(
-                Film(
-                    f"{name}-{place + 1:04d}", settings["seed"], len(films), _split(place, count),
-                    subtitles=settings["subtitles"],
-                    **{"edited": settings.get("edited", False), **options},
-                )
-            )  # fmt: skip
+            video_id = f"{name}-{place + 1:04d}"
+            films.append(Film(video_id, settings["seed"], len(films), _split(place, count), **options))
     return films
 
 
@@ -155,10 +145,8 @@ def make_videos(
         return
     # Workers make all their films in one process, so that each draws its sprites once; one thread each, since
     # they share the machine. "spawn", since forking a process with threads may deadlock.
-    with (
-        _one_thread_each(),
-        ProcessPoolExecutor(min(workers, len(missing)), mp_context=get_context("spawn")) as pool,
-    ):
+    processes = ProcessPoolExecutor(min(workers, len(missing)), mp_context=get_context("spawn"))
+    with _one_thread_each(), processes as pool:
         try:
             for _ in pool.map(_make_video, missing, [folder] * len(missing), [write_video] * len(missing)):
                 done += 1

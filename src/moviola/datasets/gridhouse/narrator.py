@@ -1,14 +1,15 @@
 """What is said in films, as subtitles: a narrator, of things that the pictures do not show, and robots.
 
-By the narrator there are queries that only words can answer ("t" in TVR's terms), queries that only pictures
-can ("v"), and queries that need both ("vt"). The story's vocabulary shares nothing with what a gridhouse film
-shows. Robots speak in edited films only, of what they are about to do or of nothing; no query is about it.
+By the narrator there are queries that only words can answer ("t" in TVR's terms), that only pictures can
+("v"), and that need both ("vt"). Robots speak in edited films only, of what they are about to do or of
+nothing; no query is about it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -34,15 +35,9 @@ _SILENCE = (6.0, 30.0)
 
 # What robots say, how often on the way to a deed, and for how many seconds.
 _SAID = (
-    "Where did I leave that {}?",
-    "I have looked for a {} all day.",
-    "Wait, I see a {}.",
-    "Is anybody there?",
-    "Not again.",
-    "It is so quiet here.",
-    "Nobody must know of this.",
-    "I will be back in a minute.",
-)
+    "Where did I leave that {}?", "I have looked for a {} all day.", "Wait, I see a {}.", "Is anybody there?",
+    "Not again.", "It is so quiet here.", "Nobody must know of this.", "I will be back in a minute.",
+)  # fmt: skip
 _TALKS, _TALK = 0.5, (1.2, 2.4)
 
 
@@ -72,13 +67,7 @@ def narrate(seed: int, number: int, duration: float) -> list[SpokenLine]:
     time = float(draw.uniform(*_SILENCE)) / 2
     while time + _LINE[1] < duration:
         end = round(time + float(draw.uniform(*_LINE)), 3)
-        tale = Tale(
-            who=pick(_WHO, draw),
-            deed=pick(_DEEDS, draw),
-            what=pick(_WHAT, draw),
-            where=pick(_WHERE, draw),
-            when=pick(_WHEN, draw),
-        )
+        tale = Tale(*(pick(facts, draw) for facts in (_WHO, _DEEDS, _WHAT, _WHERE, _WHEN)))
         text = f"The {tale.who} from {tale.where} {tale.deed} a {tale.what} {tale.when}."
         lines.append(SpokenLine(Cue(round(time, 3), end, text), tale))
         time = end + float(draw.uniform(*_SILENCE))
@@ -101,14 +90,9 @@ def converse(seed: int, number: int, moments: Sequence[GridMoment], lines: Seque
 
 def tale_query(tale: Tale, draw: Generator) -> tuple[str, Tale]:
     """A query about a line that leaves one or two of its facts open, and the facts that it names."""
-    open_facts = set(draw.permutation(["who", "where", "when"])[: int(draw.integers(1, 3))].tolist())
-    left = Tale(
-        who=None if "who" in open_facts else tale.who,
-        deed=tale.deed,
-        what=tale.what,
-        where=None if "where" in open_facts else tale.where,
-        when=None if "when" in open_facts else tale.when,
-    )
+    open_facts = draw.permutation(["who", "where", "when"])[: int(draw.integers(1, 3))].tolist()
+    unsaid: dict[str, Any] = dict.fromkeys(open_facts)
+    left = replace(tale, **unsaid)
     who = f"a {left.who}" if left.who else "somebody"
     home = f" from {left.where}" if left.where else ""
     when = f" {left.when}" if left.when else ""
@@ -126,14 +110,12 @@ def tale_relevance(query: Tale, line: Tale) -> int:
 
 def to_srt(cues: Sequence[Cue]) -> str:
     """The cues as a SubRip file."""
-    blocks = [
+    return "\n".join(
         f"{number}\n{_stamp(cue.start)} --> {_stamp(cue.end)}\n{cue.text}\n"
         for number, cue in enumerate(cues, start=1)
-    ]
-    return "\n".join(blocks)
+    )
 
 
 def _stamp(seconds: float) -> str:
-    milliseconds = round(seconds * 1000)
-    minutes, rest = divmod(milliseconds, 60_000)
+    minutes, rest = divmod(round(seconds * 1000), 60_000)
     return f"{minutes // 60:02d}:{minutes % 60:02d}:{rest // 1000:02d},{rest % 1000:03d}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -14,6 +14,7 @@ from moviola.datasets.gridhouse import sprites
 from moviola.datasets.gridhouse.edit import Box, Sign
 from moviola.datasets.gridhouse.episode import Beat, Episode, Placed
 from moviola.datasets.gridhouse.motion import Point, beside, between, eased, looked_at, moved, share_of
+from moviola.datasets.gridhouse.world import Cell
 from moviola.errors import InvalidValue
 
 __all__ = ["VIEW", "Camera"]
@@ -21,19 +22,15 @@ __all__ = ["VIEW", "Camera"]
 VIEW = 7
 """Cells that a frame shows in each direction."""
 
+Paste = Callable[[Image.Image, Point], None]
+"""Lays a sprite on the picture, at a place in cells."""
 # Outside the house, and how much of it is drawn around it.
 _NIGHT = (30, 33, 52)
 _MARGIN = 4
 
 
 class Camera:
-    """Draws the frames of one episode, ``size`` x ``size`` pixels, VIEW x VIEW cells.
-
-    Args:
-        episode: what happens.
-        size: pixels; a multiple of VIEW.
-        signs: what is written on the walls.
-    """
+    """Draws the frames of one episode, ``size`` x ``size`` pixels (a multiple of VIEW), VIEW x VIEW cells."""
 
     def __init__(self, episode: Episode, size: int = 224, signs: Sequence[Sign] = ()) -> None:
         if size < VIEW or size % VIEW:
@@ -57,12 +54,9 @@ class Camera:
         return np.asarray(self._picture(time, (round(left), round(top)), (self.size, self.size)))
 
     def view(self, time: float, box: Box, size: tuple[int, int]) -> Image.Image:
-        """What lies in any part of the house at a time, at any size.
+        """What lies in a box of the house (it may reach outside) at a time in seconds, at any size.
 
-        Args:
-            time: seconds of the episode.
-            box: left, top, right and bottom, in cells from the corner of the house; may lie outside of it.
-            size: width and height of the picture in pixels.
+        ``size`` is the width and height of the picture in pixels.
         """
         left, top, right, bottom = ((edge + _MARGIN) * self.cell for edge in box)
         corner = (math.floor(left), math.floor(top))
@@ -77,12 +71,14 @@ class Camera:
         share = share_of(beat, time)
         image = Image.new("RGB", size, _NIGHT)
         image.paste(self._house, (-corner[0], -corner[1]))
-        self._draw_things(image, corner, beat, share)
-        self._draw_parked(image, corner, beat)
-        self._draw_robot(image, corner, beat, moved(beat, eased(share)), time)
-        return image
 
-    # -- the house -------------------------------------------------------------------------------------
+        def paste(sprite: Image.Image, place: Point) -> None:
+            x, y = self._corner(*place)
+            image.paste(sprite, (x - corner[0], y - corner[1]), sprite)
+
+        self._draw_things(paste, beat, share)
+        self._draw_robot(paste, beat, moved(beat, eased(share)), time)
+        return image
 
     @cached_property
     def _house(self) -> Image.Image:
@@ -114,10 +110,8 @@ class Camera:
         return Image.composite(blurred, Image.new("L", size, 0), floor)
 
     @cached_property
-    def _doorways(self) -> dict[tuple[int, int], bool]:
-        """Cells of doors, and whether the wall around runs up and down."""
-        doors = [p.cell for p in self.episode.beats[0].placed if p.type == "door"]
-        return {(x, y): x % 5 == 0 for x, y in doors}
+    def _doorways(self) -> set[Cell]:
+        return {placed.cell for placed in self.episode.beats[0].placed if placed.type == "door"}
 
     def _is_wall(self, x: int, y: int) -> bool:
         return (x % 5 == 0 or y % 5 == 0) and (x, y) not in self._doorways
@@ -125,44 +119,41 @@ class Camera:
     def _corner(self, x: float, y: float) -> tuple[int, int]:
         return round((x + _MARGIN) * self.cell), round((y + _MARGIN) * self.cell)
 
-    # -- what stands and moves in it -------------------------------------------------------------------
-
-    def _draw_things(self, image: Image.Image, corner: tuple[int, int], beat: Beat, share: float) -> None:
-        for placed in sorted(beat.placed, key=lambda p: p.cell[1]):
-            if placed.type == "robot" or (beat.kind == "pickup" and placed.cell == beat.target):
+    def _draw_things(self, paste: Paste, beat: Beat, share: float) -> None:
+        """What stands about, and in front of it robots that are not at work."""
+        things = sorted((p for p in beat.placed if p.type != "robot"), key=lambda p: p.cell[1])
+        for placed in (*things, *(p for p in beat.placed if p.type == "robot")):
+            if beat.kind == "pickup" and placed.cell == beat.target:
                 continue
             if placed.type == "door":
-                phase = _openness(placed, beat, share)
-                sprite = sprites.door(self.cell, placed.colour, self._doorways[placed.cell], phase)
-                self._paste(image, corner, sprite, placed.cell)
+                # "sideways": in a wall that runs up and down.
+                phase, sideways = _openness(placed, beat, share), placed.cell[0] % 5 == 0
+                sprite = sprites.door(self.cell, placed.colour, sideways, phase)
+                paste(sprite, placed.cell)
+            elif placed.type == "robot":
+                paste(sprites.shadow(self.cell, 0.7), placed.cell)
+                paste(sprites.robot(self.cell, placed.colour, placed.heading, False, True), placed.cell)
             else:
-                self._paste(image, corner, sprites.shadow(self.cell), placed.cell)
-                self._paste(image, corner, sprites.thing(self.cell, placed.type, placed.colour), placed.cell)
+                paste(sprites.shadow(self.cell), placed.cell)
+                paste(sprites.thing(self.cell, placed.type, placed.colour), placed.cell)
 
-    def _draw_parked(self, image: Image.Image, corner: tuple[int, int], beat: Beat) -> None:
-        for placed in beat.placed:
-            if placed.type == "robot":
-                self._paste(image, corner, sprites.shadow(self.cell, 0.7), placed.cell)
-                still = sprites.robot(self.cell, placed.colour, placed.heading, False, True)
-                self._paste(image, corner, still, placed.cell)
-
-    def _draw_robot(
-        self, image: Image.Image, corner: tuple[int, int], beat: Beat, where: Point, time: float
-    ) -> None:
+    def _draw_robot(self, paste: Paste, beat: Beat, where: Point, time: float) -> None:
         share = share_of(beat, time)
-        heading = _turned(beat, share)
+        heading = beat.heading
+        if share >= 0.5:  # turns happen half-way through their beat
+            heading = (heading + {"right": 1, "left": -1}.get(beat.kind, 0)) % 4
         held = self._held(beat, where, heading, share)
         reach = held is not None or beat.kind in ("open", "close")
         bob = abs(math.sin(share * math.pi * 2)) * 0.05 if beat.kind == "forward" else 0.0
         hop = abs(math.sin(share * math.pi * 2)) * 0.14 if beat.kind == "look" else 0.0
         sprite = sprites.robot(self.cell, beat.robot, heading, reach, (time % 3.1) < 0.17)
         place = (where[0], where[1] - bob - hop)
-        self._paste(image, corner, sprites.shadow(self.cell, 0.7), where)
+        paste(sprites.shadow(self.cell, 0.7), where)
         if held and heading == 3:
-            self._paste(image, corner, *held)
-        self._paste(image, corner, sprite, place)
+            paste(*held)
+        paste(sprite, place)
         if held and heading != 3:
-            self._paste(image, corner, *held)
+            paste(*held)
 
     def _held(self, beat: Beat, where: Point, heading: int, share: float) -> tuple[Image.Image, Point] | None:
         """The object in the robot's hands and where it is: lifted from, or lowered to, the cell before it."""
@@ -183,17 +174,6 @@ class Camera:
             place = between(grip, beat.target, lowered)
             return sprite, (place[0], place[1] - 0.35 * math.sin(lowered * math.pi))
         return sprite, grip
-
-    def _paste(self, image: Image.Image, corner: tuple[int, int], sprite: Image.Image, place: Point) -> None:
-        x, y = self._corner(*place)
-        image.paste(sprite, (x - corner[0], y - corner[1]), sprite)
-
-
-def _turned(beat: Beat, share: float) -> int:
-    """Its heading: turns happen half-way through their beat."""
-    if share < 0.5 or beat.kind not in ("left", "right"):
-        return beat.heading
-    return (beat.heading + (1 if beat.kind == "right" else -1)) % 4
 
 
 def _openness(door: Placed, beat: Beat, share: float) -> int:

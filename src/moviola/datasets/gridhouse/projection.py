@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property, lru_cache
+from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image, ImageDraw
 
-from moviola.datasets.gridhouse.edit import Box, Card, Edit, Footage, Shot
+from moviola.datasets.gridhouse.edit import Box, Card, Edit, Footage, Shot, inside
 from moviola.datasets.gridhouse.motion import looked_at
 from moviola.datasets.gridhouse.picture import VIEW, Camera
+from moviola.datasets.gridhouse.sprites import font_within
 
 __all__ = ["Projector", "frames", "signs_seen"]
 
@@ -27,9 +29,7 @@ _PAPER = (236, 232, 220)
 
 def frames(edit: Edit) -> Iterator[NDArray[np.uint8]]:
     """All frames of a film: (height, width, 3) uint8 RGB."""
-    projector = Projector(edit)
-    for frame in range(edit.shots[-1].stop):
-        yield projector.frame(frame)
+    return map(Projector(edit).frame, range(edit.shots[-1].stop))
 
 
 def signs_seen(edit: Edit) -> list[tuple[float, float, str]]:
@@ -37,7 +37,8 @@ def signs_seen(edit: Edit) -> list[tuple[float, float, str]]:
 
     Frames of a dissolve or a fade do not count.
     """
-    rate, seen = edit.format.rate, []
+    rate = edit.format.rate
+    seen: list[tuple[float, float, str]] = []
     for place, shot in enumerate(edit.shots):
         if not isinstance(shot.shows, Footage):
             continue
@@ -45,26 +46,17 @@ def signs_seen(edit: Edit) -> list[tuple[float, float, str]]:
         clear = range(shot.first + shot.mixed, shot.stop - following)
         for sign in edit.takes[shot.shows.take].signs:
             legible = [frame for frame in clear if _legible(edit, shot.shows, shot, frame, sign.box)]
-            seen += [(first / rate, (last + 1) / rate, sign.text) for first, last in _runs(legible)]
+            # Frames that follow each other without a gap.
+            for _, run in groupby(enumerate(legible), key=lambda one: one[1] - one[0]):
+                numbers = [frame for _, frame in run]
+                seen.append((numbers[0] / rate, (numbers[-1] + 1) / rate, sign.text))
     return sorted((round(start, 3), round(end, 3), text) for start, end, text in seen)
 
 
 def _legible(edit: Edit, footage: Footage, shot: Shot, frame: int, sign: Box) -> bool:
-    left, top, right, bottom = _box(edit, footage, shot, frame)
-    if edit.format.picture[1] / (bottom - top) * _LETTERS < _LEGIBLE:
-        return False
-    return left <= sign[0] and top <= sign[1] and sign[2] <= right and sign[3] <= bottom
-
-
-def _runs(numbers: list[int]) -> list[tuple[int, int]]:
-    """First and last of numbers that follow each other without a gap."""
-    runs: list[tuple[int, int]] = []
-    for number in numbers:
-        if runs and runs[-1][1] == number - 1:
-            runs[-1] = (runs[-1][0], number)
-        else:
-            runs.append((number, number))
-    return runs
+    box = _box(edit, footage, shot, frame)
+    large = edit.format.picture[1] / (box[3] - box[1]) * _LETTERS >= _LEGIBLE
+    return large and inside(sign, box)
 
 
 def _box(edit: Edit, footage: Footage, shot: Shot, frame: int) -> Box:
@@ -144,8 +136,6 @@ class Projector:
     def _card(self, text: str) -> Image.Image:
         width, height = self.edit.format.picture
         image = Image.new("RGB", (width, height))
-        font = ImageFont.load_default(
-            min(height / 6, 100 * 0.8 * width / ImageFont.load_default(100).getlength(text))
-        )
+        font = font_within(text, 0.8 * width, height / 6)
         ImageDraw.Draw(image).text((width / 2, height / 2), text, fill=_PAPER, font=font, anchor="mm")
         return image

@@ -21,10 +21,9 @@ __all__ = ["SentenceSimilarity", "WordSimilarity"]
 
 
 class WordSimilarity:
-    """Cosine of tf-idf vectors of words and word pairs between a text and all captions.
+    """Cosine of tf-idf vectors of words and word pairs between a text and n captions.
 
-    Args:
-        captions: n texts, synonyms replaced by one word.
+    Synonyms in the captions are replaced by one word.
     """
 
     def __init__(self, captions: Sequence[str]) -> None:
@@ -55,12 +54,7 @@ def _words(text: str) -> list[str]:
 
 
 class SentenceSimilarity:
-    """Cosine of sentence embeddings between a text and all captions; one below 0 counts as 0.
-
-    Args:
-        captions: n texts.
-        encoder: of sentences.
-    """
+    """Cosine of sentence embeddings between a text and n captions; one below 0 counts as 0."""
 
     def __init__(self, captions: Sequence[str], encoder: TextEncoder) -> None:
         # Equal captions are compared once: a product rounds the same row differently by where it stands.
@@ -68,11 +62,9 @@ class SentenceSimilarity:
         self._row = np.array([row_of[text] for text in captions], dtype=np.int64)
         self._captions = unit_rows(encoder.encode_text(list(row_of))).astype(np.float64)
         self._encoder = encoder
-        self._known: dict[str, NDArray[np.float64]] = {}
 
     def to(self, text: str) -> NDArray[np.float64]:
         """Similarity of a text to every caption, (n,) in [0, 1] but for rounding."""
-        if text not in self._known:
-            (vector,) = unit_rows(self._encoder.encode_text([text])).astype(np.float64)
-            self._known[text] = np.maximum(self._captions @ vector, 0.0)
-        return self._known[text][self._row]
+        (vector,) = unit_rows(self._encoder.encode_text([text])).astype(np.float64)
+        similarities: NDArray[np.float64] = np.maximum(self._captions @ vector, 0.0)
+        return similarities[self._row]

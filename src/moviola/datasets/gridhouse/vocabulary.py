@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from numpy.random import Generator
 
@@ -51,16 +51,14 @@ _RELATED = {
 # Third person and imperative of each way to say an action; the first object goes into {}.
 _VERBS: dict[Action, tuple[tuple[str, str], ...]] = {
     "go to": (
-        ("goes to {}", "go to {}"),
-        ("walks up to {}", "walk up to {}"),
-        ("approaches {}", "approach {}"),
+        ("goes to {}", "go to {}"), ("walks up to {}", "walk up to {}"), ("approaches {}", "approach {}"),
     ),
     "pick up": (("picks up {}", "pick up {}"), ("takes {}", "take {}"), ("grabs {}", "get {}")),
     "put": (("puts {}", "put {}"), ("places {}", "place {}")),
     "drop": (("drops {}", "drop {}"), ("puts down {}", "put down {}")),
     "open": (("opens {}", "open {}"),),
     "close": (("closes {}", "close {}"), ("shuts {}", "shut {}")),
-}
+}  # fmt: skip
 _BESIDE = ("next to {}", "beside {}")
 
 
@@ -129,17 +127,11 @@ def imprecise(slots: Slots, generator: Generator) -> tuple[str, Slots]:
     dropped = set(generator.permutation(options)[:count].tolist())
     if {"colour", "type"} <= dropped:
         dropped.remove("type")  # "pick up something" is about everything
-    left = replace(
-        slots,
-        robot=None if "robot" in dropped else slots.robot,
-        room=None if "room" in dropped else slots.room,
-        thing=Thing(
-            None if "colour" in dropped else slots.thing.colour,
-            None if "type" in dropped else slots.thing.type,
-        ),
-    )
+    thing = replace(slots.thing, **dict.fromkeys(dropped & {"colour", "type"}))
+    unnamed: dict[str, Any] = dict.fromkeys(dropped & {"robot", "room"})
+    left = replace(slots, thing=thing, **unnamed)
     if slots.second is not None and "second" in dropped:
-        left = replace(left, second=Thing(None, slots.second.type))
+        left = replace(left, second=replace(slots.second, colour=None))
     imperative = left.robot is None and generator.random() < 0.5
     return _sentence(left, generator, "a", imperative=imperative), left
 

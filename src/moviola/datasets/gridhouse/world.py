@@ -1,9 +1,8 @@
 """A house of rooms on minigrid, and a robot that finds its way in it.
 
-minigrid keeps the grid, the objects and what an action does; the way is planned here: a breadth-first
-search over positions and headings that opens closed doors on its way. (minigrid's BabyAI bot explores what it
-has not seen; the robot of a film knows its house, and drops and closes things, for which that bot has no
-instruction.)
+minigrid keeps the grid, the objects and what an action does; the way is planned here: a breadth-first search
+over positions and headings that opens closed doors. (minigrid's BabyAI bot explores what it has not seen; the
+robot of a film knows its house, and drops and closes things, for which that bot has no instruction.)
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from numpy.random import Generator
 
 from moviola.datasets.gridhouse.vocabulary import COLOURS, FLOORS
 
-__all__ = ["DIRECTIONS", "Cell", "House", "Step", "room_of"]
+__all__ = ["DIRECTIONS", "Cell", "House", "Step", "around", "room_of"]
 
 Cell = tuple[int, int]
 Step = Literal["left", "right", "forward", "pickup", "drop", "toggle"]
@@ -39,9 +38,8 @@ _KINDS: dict[str, Callable[[str], WorldObj]] = {"key": Key, "ball": Ball, "box":
 class Parked(WorldObj):  # type: ignore[misc]
     """A robot that is not at work: it stands in the way."""
 
-    def __init__(self, colour: str) -> None:
+    def __init__(self) -> None:
         super().__init__("agent", "red")
-        self.colour = colour
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +62,9 @@ class House(RoomGrid):  # type: ignore[misc]
         self._robot_colours = robots
         self.floors: dict[Cell, str] = {}
         self.parked: dict[str, Robot] = {}
+        mission = MissionSpace(mission_func=lambda: "live")
         super().__init__(
-            room_size=6,
-            num_rows=rows,
-            num_cols=columns,
-            max_steps=1 << 30,
-            mission_space=MissionSpace(mission_func=lambda: "live"),
+            room_size=6, num_rows=rows, num_cols=columns, max_steps=1 << 30, mission_space=mission
         )
         self.reset(seed=int(generator.integers(1 << 31)))
 
@@ -81,7 +76,7 @@ class House(RoomGrid):  # type: ignore[misc]
         for column in range(self.num_cols):
             for row in range(self.num_rows):
                 self.floors[column, row] = floors[(row * self.num_cols + column) % len(floors)]
-        for door in self.doors():
+        for _, door in self.things():  # there is nothing else yet
             door.color = str(draw.choice(COLOURS))
             door.is_open = bool(draw.random() < 0.6)
         placed: set[tuple[str, str]] = set()
@@ -93,19 +88,16 @@ class House(RoomGrid):  # type: ignore[misc]
         for colour in self._robot_colours:
             cell = self.free_cell()
             self.parked[colour] = Robot(colour, cell, int(draw.integers(4)))
-            self.grid.set(*cell, Parked(colour))
+            self.grid.set(*cell, Parked())
         self.agent_colour = ""
         self.agent_pos, self.agent_dir = (1, 1), 0
         self.take_over(self._robot_colours[0])
 
-    # -- robots ----------------------------------------------------------------------------------------
-
     def take_over(self, colour: str) -> None:
         """Another robot acts from now on; the one before stands where it is."""
         if self.agent_colour:
-            here = self.position
-            self.parked[self.agent_colour] = Robot(self.agent_colour, here, int(self.agent_dir))
-            self.grid.set(*here, Parked(self.agent_colour))
+            self.parked[self.agent_colour] = Robot(self.agent_colour, self.position, int(self.agent_dir))
+            self.grid.set(*self.position, Parked())
         robot = self.parked.pop(colour)
         self.grid.set(*robot.position, None)
         self.agent_colour, self.agent_pos, self.agent_dir = colour, robot.position, robot.heading
@@ -118,18 +110,7 @@ class House(RoomGrid):  # type: ignore[misc]
     @property
     def facing(self) -> Cell:
         """The cell before the acting robot."""
-        return _ahead(self.position, int(self.agent_dir))
-
-    def act(self, step: Step) -> None:
-        """Do one step."""
-        self.step(getattr(self.actions, step))
-
-    # -- places ----------------------------------------------------------------------------------------
-
-    def doors(self) -> list[Any]:
-        """All doors, in the order of their cells."""
-        cells = ((x, y) for x in range(self.grid.width) for y in range(self.grid.height))
-        return [o for cell in cells if isinstance(o := self.grid.get(*cell), Door)]
+        return around(self.position)[int(self.agent_dir)]
 
     def things(self) -> Iterator[tuple[Cell, Any]]:
         """Everything that a robot may act on, with its cell."""
@@ -140,7 +121,7 @@ class House(RoomGrid):  # type: ignore[misc]
                     yield (x, y), thing
 
     def floor_at(self, cell: Cell) -> str:
-        """Floor colour of the room that holds a cell, see :func:`room_of`."""
+        """Floor colour of the room of a cell, see :func:`room_of`."""
         return self.floors[room_of(cell, (self.num_rows, self.num_cols))]
 
     def free_cell(self) -> Cell:
@@ -153,70 +134,48 @@ class House(RoomGrid):  # type: ignore[misc]
 
     def is_free(self, cell: Cell) -> bool:
         """Empty, and not right before a door."""
-        if self.grid.get(*cell) is not None or cell == self._agent_cell():
+        if self.grid.get(*cell) is not None or (self.agent_pos is not None and cell == self.position):
             return False
-        return not any(isinstance(self.grid.get(*_ahead(cell, d)), Door) for d in range(4))
-
-    def _agent_cell(self) -> Cell | None:
-        return None if self.agent_pos is None else self.position
-
-    # -- ways ------------------------------------------------------------------------------------------
+        return not any(isinstance(self.grid.get(*beside), Door) for beside in around(cell))
 
     def way_to_face(self, target: Cell) -> list[Step] | None:
         """Steps until the robot stands beside ``target`` and faces it; None when there is no way.
 
         Closed doors on the way are opened (with a "toggle" in the list).
         """
-        start = (*self.position, int(self.agent_dir))
-        came: dict[tuple[int, int, int], tuple[tuple[int, int, int], list[Step]] | None] = {start: None}
-        queue = deque([start])
+        start = (self.position, int(self.agent_dir))
+        queue: deque[tuple[Cell, int, list[Step]]] = deque([(*start, [])])
+        seen = {start}
         while queue:
-            state = queue.popleft()
-            x, y, heading = state
-            ahead = _ahead((x, y), heading)
+            here, heading, way = queue.popleft()
+            ahead = around(here)[heading]
             if ahead == target:
-                return _unwound(came, state)
-            for following, steps in self._moves(state, ahead):
-                if following not in came:
-                    came[following] = (state, steps)
-                    queue.append(following)
+                return way
+            for cell, turned, steps in self._moves(here, heading, ahead):
+                if (cell, turned) not in seen:
+                    seen.add((cell, turned))
+                    queue.append((cell, turned, way + steps))
         return None
 
-    def _moves(
-        self, state: tuple[int, int, int], ahead: Cell
-    ) -> Iterator[tuple[tuple[int, int, int], list[Step]]]:
-        x, y, heading = state
+    def _moves(self, here: Cell, heading: int, ahead: Cell) -> Iterator[tuple[Cell, int, list[Step]]]:
         cell = self.grid.get(*ahead)
         if cell is None or (isinstance(cell, Door) and cell.is_open):
-            yield (*ahead, heading), ["forward"]
+            yield ahead, heading, ["forward"]
         elif isinstance(cell, Door):
-            yield (*ahead, heading), ["toggle", "forward"]
-        yield (x, y, (heading - 1) % 4), ["left"]
-        yield (x, y, (heading + 1) % 4), ["right"]
+            yield ahead, heading, ["toggle", "forward"]
+        yield here, (heading - 1) % 4, ["left"]
+        yield here, (heading + 1) % 4, ["right"]
 
 
 def room_of(cell: Cell, rooms: tuple[int, int]) -> Cell:
     """Column and row of the room that holds a cell; a doorway belongs to the room on its left or above.
 
-    Args:
-        cell: a cell of the house.
-        rooms: rows and columns of the house's rooms.
+    ``rooms`` is how many rows and columns of rooms the house has.
     """
     rows, columns = rooms
     return min(max((cell[0] - 1) // 5, 0), columns - 1), min(max((cell[1] - 1) // 5, 0), rows - 1)
 
 
-def _ahead(cell: Cell, heading: int) -> Cell:
-    dx, dy = DIRECTIONS[heading]
-    return cell[0] + dx, cell[1] + dy
-
-
-def _unwound(
-    came: dict[tuple[int, int, int], tuple[tuple[int, int, int], list[Step]] | None],
-    state: tuple[int, int, int],
-) -> list[Step]:
-    way: list[list[Step]] = []
-    while (link := came[state]) is not None:
-        state, steps = link
-        way.append(steps)
-    return [step for steps in reversed(way) for step in steps]
+def around(cell: Cell) -> list[Cell]:
+    """The four cells beside a cell, by heading."""
+    return [(cell[0] + dx, cell[1] + dy) for dx, dy in DIRECTIONS]

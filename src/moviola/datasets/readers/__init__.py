@@ -1,6 +1,8 @@
 """One reader per data set: public annotation files to :class:`~moviola.datasets.annotations.Annotations`.
 
-Durations are in separate files for some sets; those readers take a ``durations`` file.
+Durations are in separate files for some sets; those readers take a ``durations`` file. All raise
+:class:`NotFound` where there is no file, and :class:`DataError` with the file, the row and the field where
+one is damaged.
 """
 
 from __future__ import annotations
@@ -26,25 +28,10 @@ from moviola.datasets.readers.tvr_ranking import (
 from moviola.errors import InvalidValue
 
 __all__ = [
-    "QUERIES_OF",
-    "QUERY_KEYS",
-    "QUESTIONS",
-    "READERS",
-    "ranked_rows",
-    "read_activitynet",
-    "read_annotations",
-    "read_charades",
-    "read_didemo",
-    "read_query_keys",
-    "read_questions",
-    "read_qvhighlights",
-    "read_tacos",
-    "read_tvr",
-    "read_tvr_ranking",
-    "read_video_corpus",
-    "write_own_pairs",
-    "write_tvr",
-]
+    "QUERIES_OF", "QUERY_KEYS", "QUESTIONS", "READERS", "ranked_rows", "read_activitynet", "read_annotations",
+    "read_charades", "read_didemo", "read_query_keys", "read_questions", "read_qvhighlights", "read_tacos",
+    "read_tvr", "read_tvr_ranking", "read_video_corpus", "write_own_pairs", "write_tvr",
+]  # fmt: skip
 
 READERS: dict[str, Callable[[Path, Path | None], Annotations]] = {
     "tvr": read_tvr,
@@ -62,13 +49,7 @@ QUERIES_OF: dict[str, Callable[[Path], list[str]]] = {"tvr_ranking": ranked_quer
 
 
 def read_annotations(path: Path, kind: str, durations: Path | None = None) -> Annotations:
-    """Read a file by the name of its data set.
-
-    Raises:
-        InvalidValue: an unknown name.
-        NotFound: no such file.
-        DataError: damaged; the message names file, row and field.
-    """
+    """Read a file by the name of its data set; :class:`InvalidValue` for an unknown name."""
     if kind not in READERS:
         raise InvalidValue(f"data set {kind!r}: unknown; choose {', '.join(READERS)}")
     return READERS[kind](path, durations)

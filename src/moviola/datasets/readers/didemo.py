@@ -10,9 +10,8 @@ from moviola.files.rows import read_json, span, text
 
 __all__ = ["read_didemo"]
 
-# DiDeMo's unit: a video is six pieces of 5 s, and a span names its first and last piece.
-_DIDEMO_PIECE = 5.0
-_DIDEMO_PIECES = 6
+# A video is six pieces of 5 s, and a span names its first and last piece.
+_PIECE, _PIECES = 5.0, 6
 
 
 def read_didemo(path: Path, durations: Path | None = None) -> Annotations:
@@ -32,9 +31,9 @@ def read_didemo(path: Path, durations: Path | None = None) -> Annotations:
         times = [span(pair, "times", where) for pair in row["times"]]
         first, last = next((pair for pair in times if times.count(pair) >= 2), times[0])
         video = text(row, "video", where)
-        collector.add_video(video, _DIDEMO_PIECE * _DIDEMO_PIECES)
+        collector.add_video(video, _PIECE * _PIECES)
         collector.add(
-            video, first * _DIDEMO_PIECE, (last + 1) * _DIDEMO_PIECE, text(row, "description", where),
+            video, first * _PIECE, (last + 1) * _PIECE, text(row, "description", where),
             moment_id=text(row, "annotation_id", where),
         )  # fmt: skip
     return collector.made()

@@ -27,7 +27,7 @@ def read_video_corpus(path: Path) -> dict[str, float]:
 def known_durations(path: Path | None) -> dict[str, float]:
     """Seconds by video: a CSV with the columns ``id, length``, or a file for :func:`read_video_corpus`.
 
-    Empty without a file. Errors as in :func:`~moviola.files.rows.read_csv` and :func:`read_video_corpus`.
+    Empty without a file.
     """
     if path is None:
         return {}

@@ -29,15 +29,23 @@ from moviola.files.rows import number, read_json, read_json_lines, span, text
 
 __all__ = ["QUESTIONS", "annotations_reader", "read_questions"]
 
+Rows = Callable[[Path], Iterator[Question]]
 
-def _extreme_when(path: Path) -> Iterator[Question]:
-    for where, row in read_json_lines(path):
-        yield Question(
-            text(row, "qid", where), text(row, "question", where), text(row, "video_id", where),
-            (_ordered(row.get("correct_interval"), "correct_interval", where),),
-            number(row.get("video_duration_s"), "video_duration_s", where),
-            group=str(row.get("source_corpus", "")),
-        )  # fmt: skip
+
+def _lines(*fields: str, group: str = "") -> Rows:
+    """Reader of JSON lines by the names of their id, text, video, one window or several, and duration."""
+    name, question, video, windows, duration = fields
+
+    def read(path: Path) -> Iterator[Question]:
+        for where, row in read_json_lines(path):
+            several = windows == "relevant_windows"
+            yield Question(
+                text(row, name, where), text(row, question, where), text(row, video, where),
+                _windows(row, windows, where) if several else (_ordered(row.get(windows), windows, where),),
+                number(row.get(duration), duration, where), group=str(row.get(group, "")),
+            )  # fmt: skip
+
+    return read
 
 
 def _moment_seeker(path: Path) -> Iterator[Question]:
@@ -60,15 +68,6 @@ def _moment_seeker(path: Path) -> Iterator[Question]:
         )  # fmt: skip
 
 
-def _windows_form(path: Path) -> Iterator[Question]:
-    for where, row in read_json_lines(path):
-        yield Question(
-            text(row, "qid", where), text(row, "query", where), text(row, "vid", where),
-            _windows(row, "relevant_windows", where), number(row.get("duration"), "duration", where),
-            group=str(row.get("dataset_source", "")),
-        )  # fmt: skip
-
-
 def _timelens(path: Path) -> Iterator[Question]:
     for where, video, entry in entries_by_video(path, "spans", "queries"):
         duration = number(entry.get("duration"), "duration", where)
@@ -76,14 +75,6 @@ def _timelens(path: Path) -> Iterator[Question]:
             window = _ordered(pair, "spans", f"{where}, {place}")
             name = f"{video}.mp4>>>{query}>>>{pair}"
             yield Question(name, str(query), video, (window,), duration)
-
-
-def _fig(path: Path) -> Iterator[Question]:
-    for where, row in read_json_lines(path):
-        yield Question(
-            text(row, "desc_id", where), text(row, "fig_desc", where), text(row, "video", where),
-            (_ordered(row.get("time"), "time", where),), number(row.get("duration"), "duration", where),
-        )  # fmt: skip
 
 
 def _windows(row: Mapping[str, Any], name: str, where: str) -> tuple[Seconds, ...]:
@@ -100,13 +91,17 @@ def _ordered(value: Any, name: str, where: str) -> Seconds:
     return start, end
 
 
-Rows = Callable[[Path], Iterator[Question]]
+_several = _lines("qid", "query", "vid", "relevant_windows", "duration", group="dataset_source")
+_fig = _lines("desc_id", "fig_desc", "video", "time", "duration")
+_extreme_when = _lines(
+    "qid", "question", "video_id", "correct_interval", "video_duration_s", group="source_corpus"
+)
 
 QUESTIONS: dict[str, tuple[str, Rows]] = {
     "extreme_when_bench": ("ExtremeWhenBench", _extreme_when),
     "moment_seeker": ("MomentSeeker", _moment_seeker),
-    "qv_m2": ("QV-M2", _windows_form),
-    "soccer_gmr": ("Soccer-GMR", _windows_form),
+    "qv_m2": ("QV-M2", _several),
+    "soccer_gmr": ("Soccer-GMR", _several),
     "timelens": ("TimeLens-Bench", _timelens),
     "charades_fig": ("Charades-FIG", _fig),
     "didemo_fig": ("DiDeMo-FIG", _fig),
@@ -116,16 +111,11 @@ QUESTIONS: dict[str, tuple[str, Rows]] = {
 
 
 def read_questions(path: Path, kind: str) -> Questions:
-    """The questions of a public benchmark.
-
-    Args:
-        path: its file of annotations.
-        kind: a key of :data:`QUESTIONS`.
+    """The questions of a public benchmark, a key of :data:`QUESTIONS`.
 
     Raises:
         InvalidValue: an unknown name.
-        NotFound: no such file.
-        DataError: damaged, without a question, or a duplicate id; the message names file, row and field.
+        NotFound, DataError: no file, or a damaged one, one without a question, or with an id twice.
     """
     if kind not in QUESTIONS:
         raise InvalidValue(f"benchmark {kind!r}: unknown; choose {', '.join(QUESTIONS)}")

@@ -12,23 +12,12 @@ from moviola.files.rows import read_json_lines, text
 __all__ = ["QUERY_KEYS", "read_query_keys"]
 
 
-def _by_text(path: Path) -> Iterator[tuple[str, str]]:
-    yield from ((query, query) for _, _, query, _ in ranked_rows(path))
-
-
-def _by_query_id(path: Path) -> Iterator[tuple[str, str]]:
-    yield from ((query_id, query) for _, query_id, query, _ in ranked_rows(path))
-
-
-def _by_desc_id(path: Path) -> Iterator[tuple[str, str]]:
-    for place, row in read_json_lines(path):
-        yield text(row, "desc_id", place), text(row, "desc", place)
-
-
 QUERY_KEYS: dict[str, Callable[[Path], Iterator[tuple[str, str]]]] = {
-    "query_id": _by_query_id,
-    "desc_id": _by_desc_id,
-    "text": _by_text,
+    "query_id": lambda path: ((query_id, query) for _, query_id, query, _ in ranked_rows(path)),
+    "desc_id": lambda path: (
+        (text(row, "desc_id", place), text(row, "desc", place)) for place, row in read_json_lines(path)
+    ),
+    "text": lambda path: ((query, query) for _, _, query, _ in ranked_rows(path)),
 }
 """Readers of keys and texts of an annotation file, by the kind of key.
 
@@ -39,12 +28,8 @@ QUERY_KEYS: dict[str, Callable[[Path], Iterator[tuple[str, str]]]] = {
 def read_query_keys(annotations: Sequence[Path], key: str) -> dict[str, str]:
     """Key of each query of annotation files by its text; of queries with the same text, the first one's.
 
-    Args:
-        annotations: the files.
-        key: a name in :data:`QUERY_KEYS`.
-
     Raises:
-        InvalidValue: no such key.
+        InvalidValue: ``key`` is not in :data:`QUERY_KEYS`.
         DataError: one key stands for two texts, or there is no query.
     """
     if key not in QUERY_KEYS:

@@ -21,6 +21,8 @@ def read_qvhighlights(path: Path, durations: Path | None = None) -> Annotations:
         if not isinstance(windows, list):
             raise DataError(f"{where}: relevant_windows: a list is expected (the test split hides them)")
         qid, query = text(row, "qid", where), text(row, "query", where)
+        if not windows:
+            collector.add_unanswered(qid, video)
         for place, window in enumerate(windows, start=1):
             start, end = span(window, "relevant_windows", where)
             collector.add(video, start, end, query, moment_id=f"{qid}-{place}", query_id=qid)

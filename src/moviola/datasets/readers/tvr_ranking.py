@@ -54,11 +54,8 @@ def _pairs(path: Path) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, An
 def ranked_rows(path: Path) -> Iterator[tuple[str, str, str, Mapping[str, Any]]]:
     """Pairs of a TVR-Ranking pair file: place, query id, query text, and the moment's fields.
 
-    A moment also has its query's ``type`` (v, t or vt), if the file has one.
-
-    Raises:
-        NotFound: no such file.
-        DataError: damaged, or two texts under one id; the message names file, row and field.
+    A moment also has its query's ``type`` (v, t or vt), if the file has one. Two texts under one id are an
+    error.
     """
     texts: dict[str, str] = {}
     for where, entry, moment in _pairs(path):
@@ -89,12 +86,7 @@ def write_own_pairs(moments: Annotations, path: Path) -> None:
         (query_id, query): {"query_id": query_id, "query": query, "relevant_moment": []}
         for query_id, query in moments.queries
     }
-    for place, video in enumerate(moments.video.tolist()):
-        caption = moments.captions[place]
-        entries[moments.query_ids[place], caption]["relevant_moment"].append({
-            "pair_id": moments.moment_ids[place], "video_name": moments.videos[video],
-            "timestamp": [float(moments.start[place]), float(moments.end[place])],
-            "duration": float(moments.durations[video]), "caption": caption,
-            "similarity": 1.0, "relevance": 1,
-        })  # fmt: skip
+    for place, query in enumerate(zip(moments.query_ids, moments.captions, strict=True)):
+        pair = {**moments.pair(place), "similarity": 1.0, "relevance": 1}
+        entries[query]["relevant_moment"].append(pair)
     write_json(path, list(entries.values()), indent=0)

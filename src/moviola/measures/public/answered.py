@@ -15,6 +15,8 @@ from moviola.temporal import overlap
 
 __all__ = ["Answered", "CorpusAnswered", "greedy", "percent", "share"]
 
+Rows = Sequence[Sequence[float]] | Floats
+Values = Sequence[float] | Sequence[bool] | Floats | Flags
 Seconds = tuple[float, float]
 
 
@@ -37,24 +39,17 @@ class Answered:
 
     @classmethod
     def of(
-        cls,
-        truths: Sequence[Sequence[float]] | Floats,
-        windows: Sequence[Sequence[float]] | Floats,
-        *,
-        duration: float = math.inf,
-        sureness: float | None = None,
+        cls, truths: Rows, windows: Rows, *, duration: float = math.inf, sureness: float | None = None
     ) -> Answered:
         """From rows [start, end] and [start, end, score].
 
         Raises:
-            InvalidValue: rows of another form, a number that is not finite, or a true window without extent.
+            InvalidValue: rows of another form, a number that is not finite, or a true window that ends first.
         """
         made = cls(_table("truths", truths, 2), _table("windows", windows, 3), float(duration), sureness)
-        if (made.truths[:, 1] < made.truths[:, 0]).any():
-            row = int(np.argmax(made.truths[:, 1] < made.truths[:, 0]))
-            raise InvalidValue(
-                f"truths, row {row + 1}: {made.truths[row].tolist()}: it ends before it starts"
-            )
+        for row in np.flatnonzero(made.truths[:, 1] < made.truths[:, 0]):
+            window = made.truths[row].tolist()
+            raise InvalidValue(f"truths, row {row + 1}: {window}: it ends before it starts")
         if sureness is not None and not math.isfinite(sureness):
             raise InvalidValue(f"sureness {sureness}: must be a finite number")
         return made
@@ -77,9 +72,8 @@ class CorpusAnswered:
     """A question to a whole corpus.
 
     Attributes:
-        video_id: the right video.
+        video_id, duration: the right video.
         truth: start and end of the answer, seconds.
-        duration: of the right video.
         scores: of videos, higher is better; missing videos were not found.
         judged: the video in which the window was searched; empty if none.
         window: start and end of the answer; None without one.
@@ -96,11 +90,9 @@ class CorpusAnswered:
 
 
 def greedy(iou: Floats, threshold: float) -> list[float]:
-    """IoU of the matches of ranked windows with truths; below 0 every threshold is reached (forced).
+    """IoU of the matches of ranked windows with truths, of (windows, truths) IoU.
 
-    Args:
-        iou: (windows, truths), windows in order of rank.
-        threshold: that a match must reach.
+    A match must reach the threshold; every one does where it is below 0 (forced).
     """
     free = np.ones(iou.shape[1], np.bool_)
     matches: list[float] = []
@@ -114,22 +106,19 @@ def greedy(iou: Floats, threshold: float) -> list[float]:
     return matches
 
 
-def share(values: Sequence[float] | Sequence[bool] | Floats | Flags) -> float:
+def share(values: Values) -> float:
     """Mean; 0 of nothing."""
     return float(np.mean(values)) if len(values) else 0.0
 
 
-def percent(values: Sequence[float] | Sequence[bool] | Floats | Flags) -> float:
+def percent(values: Values) -> float:
     """Mean in percent; 0 of nothing."""
     return 100 * share(values)
 
 
 def _table(name: str, rows: Any, width: int) -> Floats:
     try:
-        table = np.array([list(row)[:width] for row in rows], np.float64)
-        if len(table) and table.shape[1:] != (width,):
-            raise ValueError
-        table = table.reshape(-1, width)
+        table = np.array([list(row)[:width] for row in rows], np.float64).reshape(len(rows), width)
     except (TypeError, ValueError):
         form = "[start, end]" if width == 2 else "[start, end, score]"
         raise InvalidValue(f"{name}: {rows!r:.60}: a list of {form} is expected") from None

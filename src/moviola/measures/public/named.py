@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from moviola.measures.public.answered import Answered, greedy, percent, share
-from moviola.measures.qrels_and_run import Floats
 
 __all__ = ["extreme_when_bench", "moment_seeker", "timelens"]
 
@@ -23,15 +22,11 @@ def extreme_when_bench(answers: Sequence[Answered]) -> dict[str, float]:
 
     A span that ends before it starts is turned round. ``no span``: share of questions without one.
     """
-    turned = [Answered(one.truths, _turned(one.windows)) for one in answers]
-    first = np.array([one.first for one in turned])
+    turned = [np.sort(one.windows[:, :2], axis=1) for one in answers]
+    first = np.array([Answered(one.truths, spans).first for one, spans in zip(answers, turned, strict=True)])
     found = {"mIoU": share(first)}
     found.update({f"R@{theta}": share(first >= theta) for theta in OVERLAPS})
     return found | {"no span": share([not len(one.windows) for one in answers])}
-
-
-def _turned(windows: Floats) -> Floats:
-    return np.concatenate([np.sort(windows[:, :2], axis=1), windows[:, 2:]], axis=1)
 
 
 def timelens(answers: Sequence[Answered]) -> dict[str, float]:

@@ -52,10 +52,8 @@ def qv_m2(answers: Sequence[Answered]) -> dict[str, float]:
     for k in (1, 2, 3):
         enough = [one.iou[:k] for one in answers if len(one.truths) >= k]
         full = [iou for iou in enough if len(iou) == k]
-        figures[f"mR@{k} (code)"], figures[f"mR@{k} (paper)"] = (
-            _pooled_recall(full, k),
-            _pooled_recall(enough, k),
-        )
+        figures[f"mR@{k} (code)"] = _pooled_recall(full, k)
+        figures[f"mR@{k} (paper)"] = _pooled_recall(enough, k)
         figures[f"mIoU@{k}"] = percent([value for iou in full for value in greedy(iou, FORCED)])
     return figures
 
