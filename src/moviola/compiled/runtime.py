@@ -71,11 +71,7 @@ def runtime_and_cpu() -> tuple[str, ...]:
     return (_openvino().get_version(), _core().get_property("CPU", "FULL_DEVICE_NAME"), *sorted(abilities))
 
 
-def convert(
-    module: nn.Module,
-    examples: Sequence[Array],
-    shapes: Sequence[tuple[int | None, ...]],
-) -> Any:
+def convert(module: nn.Module, examples: Sequence[Array], shapes: Sequence[tuple[int | None, ...]]) -> Any:
     """The graph of a torch module in inference mode on the CPU.
 
     Args:

@@ -28,13 +28,7 @@ from moviola.errors import DataError, InvalidValue
 from moviola.models.description import CARD, CONFIG, FORMAT, WEIGHTS, existing, read_description
 from moviola.models.graphs import write_graphs
 
-__all__ = [
-    "ARCHITECTURES",
-    "Architecture",
-    "build",
-    "from_pretrained",
-    "save_pretrained",
-]
+__all__ = ["ARCHITECTURES", "Architecture", "build", "from_pretrained", "save_pretrained"]
 
 SHOWN = 5
 """Number of keys that an error lists."""

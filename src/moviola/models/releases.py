@@ -73,12 +73,7 @@ RELEASES: dict[str, Release] = {
         "reloclnet",
         ("video_encoder3.self.query.weight", "query_encoder1.self.query.weight"),
         _TWO_STREAMS,
-        {
-            **_AS_PUBLISHED,
-            "labels": "tvr_ranking",
-            "shortest_span": 2,
-            "longest_span": 16,
-        },
+        {**_AS_PUBLISHED, "labels": "tvr_ranking", "shortest_span": 2, "longest_span": 16},
     ),
     "spr-stage3": Release(
         "reloclnet",

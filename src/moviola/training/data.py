@@ -177,12 +177,7 @@ class Pairs:
             self,
             videos=tuple(self.videos[row] for row in own),
             video=video,
-            beyond=(
-                query[kept],
-                np.searchsorted(own, where[kept]).astype(np.int64),
-                start[kept],
-                end[kept],
-            ),
+            beyond=(query[kept], np.searchsorted(own, where[kept]).astype(np.int64), start[kept], end[kept]),
         )
 
     @cached_property

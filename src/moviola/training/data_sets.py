@@ -38,10 +38,7 @@ _CORPUS = ("xml", "reloclnet", "conquer", "prem")
 
 DATA_SETS: dict[str, DataSet] = {
     "tvr": DataSet(),
-    "charades": DataSet(
-        dict.fromkeys(_CORPUS, (3.0, 24.0)),
-        {"xml": {"model": {"max_clips": 20}}},
-    ),
+    "charades": DataSet(dict.fromkeys(_CORPUS, (3.0, 24.0)), {"xml": {"model": {"max_clips": 20}}}),
     "didemo": DataSet(
         {"xml": (5.0, 10.0), "reloclnet": (5.0, 10.0), "conquer": (4.5, 10.5), "prem": (4.5, 10.5)},
         {

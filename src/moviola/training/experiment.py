@@ -158,12 +158,7 @@ class Experiment:
         return int(self.data["val"]["videos_learned_from"])
 
     def train(
-        self,
-        out: Path,
-        *,
-        resume: bool = False,
-        tensorboard: bool = False,
-        progress: Progress | None = None,
+        self, out: Path, *, resume: bool = False, tensorboard: bool = False, progress: Progress | None = None
     ) -> TrainedModel:
         """Train, calibrate and save; arguments and errors as in :func:`train_model`."""
         how = recipe(self.name)

@@ -296,11 +296,7 @@ class Conquer(nn.Module):
             return added
         start, end = self.similarity.clips(scores.start), self.similarity.clips(scores.end)
         band = span_band(
-            start,
-            end,
-            shortest=self.config.shortest_span,
-            longest=self.config.longest_span,
-            combine=SUM,
+            start, end, shortest=self.config.shortest_span, longest=self.config.longest_span, combine=SUM
         )
         return added + band.flatten(-2).amax(dim=-1)
 
