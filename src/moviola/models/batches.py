@@ -87,7 +87,6 @@ class PairBatch(Batch):
     loss says about "the batch's videos" is meant pair by pair, so columns are taken as ``[:, video]``.
 
     Attributes:
-        query, query_mask, visual, mask, subtitles: see :class:`Batch`; the videos are V.
         video: (B,) int64, the row of each pair's video.
         labels: (B, 2) int64, clips of start and end, in the model's own convention.
         similarity: (B,) float32 in [0, 1], how well the moment's caption answers the query.
@@ -109,7 +108,6 @@ class CandidateBatch(Batch):
     A video that several queries have among their candidates is held, and encoded, once.
 
     Attributes:
-        query, query_mask, visual, mask, subtitles: see :class:`Batch`.
         candidates: (B, C) int64, rows of the videos; column 0 is the video that has the moment.
         labels: (B, 2) int64, first and last clip of the moment: floor(start / clip_seconds) and
             ceil(end / clip_seconds) - 1, both at most the video's last clip.

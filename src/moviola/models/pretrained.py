@@ -1,9 +1,9 @@
 """Trained models as folders: saving and loading.
 
-A folder holds ``config.json`` (format, architecture, settings, the version that wrote it, and what else the
-caller wants to keep), ``model.safetensors`` (the weights), ``README.md`` (the model card) and, for models
-that a library searches with, ``graphs/`` (:mod:`moviola.models.graphs`). Loading reads numbers, text and
-graphs only: no pickle, so a folder from elsewhere cannot run code.
+A folder holds ``config.json`` (:class:`moviola.models.description.Description`), ``model.safetensors`` (the
+weights), ``README.md`` (the model card) and, for models that a library searches with, ``graphs/``
+(:mod:`moviola.models.graphs`). Loading reads numbers, text and graphs only: no pickle, so a folder from
+elsewhere cannot run code.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from typing import Any, TypeVar, overload
 
 import torch
 from pydantic import TypeAdapter, ValidationError
-from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
 from moviola.errors import DataError, InvalidValue
-from moviola.models.description import CARD, CONFIG, FORMAT, WEIGHTS, existing, read_description
+from moviola.models.checks import require_known
+from moviola.models.description import CARD, CONFIG, FORMAT, WEIGHTS, existing, read_description, read_weights
 from moviola.models.graphs import write_graphs
 
 __all__ = ["ARCHITECTURES", "Architecture", "build", "from_pretrained", "save_pretrained"]
@@ -71,13 +71,11 @@ def build(architecture: str, config: Mapping[str, Any]) -> nn.Module:
     Raises:
         InvalidValue: the architecture or a field is unknown, or a value is not what its field may hold.
     """
-    config_class, model_class = _classes(architecture)
-    unknown = sorted(set(config) - {known.name for known in fields(config_class)})
-    if unknown:
-        raise InvalidValue(
-            f"{architecture}: unknown setting {unknown[0]!r}; choose "
-            f"{', '.join(known.name for known in fields(config_class))}"
-        )
+    require_known("architecture", architecture, ARCHITECTURES)
+    config_class, model_class = ARCHITECTURES[architecture].classes()
+    known = [field.name for field in fields(config_class)]
+    for name in sorted(set(config) - set(known)):
+        raise InvalidValue(f"{architecture}: unknown setting {name!r}; choose {', '.join(known)}")
     try:
         settings = TypeAdapter(config_class).validate_python(dict(config))
     except ValidationError as error:
@@ -177,11 +175,7 @@ def from_pretrained(
             f"({type(model).__name__}), not a {kind.__name__}; give the folder of such a model"
         )
     path = existing(folder, WEIGHTS)
-    try:
-        state = load_file(path)
-    except (SafetensorError, OSError) as error:
-        raise DataError(f"{path}: cannot be read as safetensors ({error}); get the file again") from error
-    fill(model, state, path)
+    fill(model, read_weights(path, load_file), path)
     return model.to(device).eval()
 
 
@@ -201,14 +195,6 @@ def fill(model: nn.Module, state: State, path: Path) -> None:
             f"{'; '.join(differing[:SHOWN])}{more}; give the settings that the weights were trained with"
         )
     model.load_state_dict(dict(state))
-
-
-def _classes(architecture: str) -> tuple[type[Any], type[nn.Module]]:
-    if architecture not in ARCHITECTURES:
-        raise InvalidValue(
-            f"architecture {architecture!r} is not known; this version has {', '.join(ARCHITECTURES)}"
-        )
-    return ARCHITECTURES[architecture].classes()
 
 
 def _name_of(model: nn.Module) -> str:

@@ -31,6 +31,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from moviola.models.batches import Batch, Rows
+from moviola.models.checks import require_odd
 from moviola.models.layers import (
     AttentionBlock,
     InputProjection,
@@ -83,6 +84,9 @@ class ReelConfig:
     sharpness: float = 1.0
     similarity_power: float = 2.0
     cuts: bool = False
+
+    def __post_init__(self) -> None:
+        require_odd(self.kernel)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Any
 from torch import Tensor
 
 from moviola.models.batches import Tensors
+from moviola.models.losses import hinge
 from moviola.models.spans import window_spans
 
 __all__ = ["WindowModel", "Windows"]
@@ -47,6 +48,25 @@ class WindowModel:
             "span": config.span_weight * span.mean(),
             "context": config.context_weight * context,
             "query": config.query_weight * query,
+        }
+
+    def compared(
+        self,
+        scores: Tensor,
+        harder: Tensor | None,
+        weaker: Tensor | None,
+        loss: Callable[[Tensor, Tensor, float], Tensor] = hinge,
+    ) -> dict[str, Tensor]:
+        """The terms by which pairs' scores, the diagonal of (B, B), lie above those of further windows (B,).
+
+        ``harder`` are those of windows without any answer, ``weaker`` of windows that answer less well.
+        """
+        config = self.config
+        given = {"hard_negative": (config.hard_negative_weight, harder), "weak": (config.weak_weight, weaker)}
+        return {
+            name: weight * loss(scores.diagonal(), lower, config.margin).mean()
+            for name, (weight, lower) in given.items()
+            if lower is not None
         }
 
     def refine(self, query: Tensor, query_mask: Tensor, context: Any) -> tuple[Tensor, Tensor, Tensor]:

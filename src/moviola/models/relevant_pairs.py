@@ -24,7 +24,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from moviola.errors import InvalidValue
+from moviola.models.checks import require_known
 from moviola.models.losses import draw_ranks, hinge, in_batch_ranking_loss, span_cross_entropy, take_ranked
 
 __all__ = [
@@ -89,10 +89,7 @@ class RelevantPairsConfig:
     segment_positive_over_relevant: float = 1.0
 
     def __post_init__(self) -> None:
-        if self.boundary_score not in BOUNDARY_SCORES:
-            raise InvalidValue(
-                f"boundary_score {self.boundary_score!r}: unknown; choose {', '.join(BOUNDARY_SCORES)}"
-            )
+        require_known("boundary_score", self.boundary_score, BOUNDARY_SCORES)
 
 
 def relevant_over_negative(

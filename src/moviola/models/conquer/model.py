@@ -72,19 +72,10 @@ class Scores:
 
 
 class Conquer(nn.Module):
-    """CONQUER.
-
-    Attributes:
-        config: its configuration.
-
-    Raises:
-        InvalidValue: the configuration names no similarity, or its heads don't divide its hidden size.
-    """
+    """CONQUER; how it works is said in :mod:`moviola.models.conquer`."""
 
     def __init__(self, config: ConquerConfig) -> None:
         super().__init__()
-        if config.similarity not in SIMILARITIES:
-            raise InvalidValue(f"similarity {config.similarity!r}: choose one of {', '.join(SIMILARITIES)}")
         self.config = config
         self.similarity = SIMILARITIES[config.similarity]
         self.encoder = nn.ModuleDict(
@@ -187,8 +178,7 @@ class Conquer(nn.Module):
         """Finds each query's best moments in the videos that another retriever thinks best for it.
 
         Args:
-            query: (Q, Lq, dq) float32.
-            query_mask: (Q, Lq), 1 for a token.
+            query, query_mask: (Q, Lq, dq) float32, and (Q, Lq), 1 for a token.
             context: V encoded videos; they may lie on another device than the model.
             first_stage: (Q, V) float32 scores of that retriever. The best ``config.candidates`` videos of
                 each query are looked into; -inf marks a video that must not be. Under the general similarity
@@ -300,22 +290,18 @@ class Conquer(nn.Module):
         )
         return added + band.flatten(-2).amax(dim=-1)
 
-    def _match_in_parts(
-        self, queries: Queries, context: Context, candidates: Tensor, pairs_at_once: int
-    ) -> Scores:
+    def _match_in_parts(self, queries: Queries, context: Context, rows: Tensor, pairs_at_once: int) -> Scores:
         """:meth:`match` of Q queries with the (Q, V) rows of the context, some pairs at a time."""
         device = queries.tokens.device
-        owner = torch.arange(len(candidates), device=device).repeat_interleave(candidates.shape[1])
-        pairs = zip(
-            *(torch.split(rows, pairs_at_once) for rows in (owner, candidates.flatten())), strict=True
-        )
+        owner = torch.arange(len(rows), device=device).repeat_interleave(rows.shape[1])
+        pairs = zip(*(torch.split(part, pairs_at_once) for part in (owner, rows.flatten())), strict=True)
         parts = [self.match(queries.select(q), context.select(v[:, None]).to(device)) for q, v in pairs]
-        start, end = (
-            torch.cat([getattr(part, name) for part in parts]).view(*candidates.shape, -1)
-            for name in ("start", "end")
+        start, end, video = zip(*((part.start, part.end, part.video) for part in parts), strict=True)
+        return Scores(
+            torch.cat(start).view(*rows.shape, -1),
+            torch.cat(end).view(*rows.shape, -1),
+            torch.cat(video).view(rows.shape) if self.similarity.video_head else None,
         )
-        video = [part.video for part in parts if part.video is not None]
-        return Scores(start, end, torch.cat(video).view(candidates.shape) if video else None)
 
     def _added_by_video(self, scores: Scores, first_stage: Tensor) -> Tensor:
         videos = self.similarity.videos

@@ -88,32 +88,28 @@ def modality_pooling(config: PremConfig) -> ModularQuery:
     return ModularQuery(config.hidden_size, len(config.stream_sizes))
 
 
-class _MeanPooling(nn.Module):
-    """The mean of the tokens, for every stream."""
+class _Pooling(nn.Module):
+    """A pooling of the tokens, (Q, Lq, D) and (Q, Lq) bool to (Q, D), for every stream: (Q, S, D)."""
 
-    def __init__(self, config: PremConfig) -> None:
+    def __init__(self, config: PremConfig, pooled: Callable[[Tensor, Tensor], Tensor]) -> None:
         super().__init__()
-        self.streams = len(config.stream_sizes)
+        self.streams, self.pooled = len(config.stream_sizes), pooled
 
     def forward(self, tokens: Tensor, mask: Tensor) -> Tensor:
         return self.pooled(tokens, mask)[:, None].expand(-1, self.streams, -1)
 
-    def pooled(self, tokens: Tensor, mask: Tensor) -> Tensor:
-        """(Q, Lq, D) and (Q, Lq) bool to (Q, D)."""
-        return (tokens * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
+
+def _mean(tokens: Tensor, mask: Tensor) -> Tensor:
+    return (tokens * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
 
 
-class _MaxPooling(_MeanPooling):
-    """The largest value of each feature over the tokens, for every stream."""
-
-    def pooled(self, tokens: Tensor, mask: Tensor) -> Tensor:
-        """As of the base."""
-        return tokens.masked_fill(~mask[..., None], -torch.inf).amax(1)
+def _largest(tokens: Tensor, mask: Tensor) -> Tensor:
+    return tokens.masked_fill(~mask[..., None], -torch.inf).amax(1)
 
 
 POOLINGS: dict[str, Callable[[PremConfig], nn.Module]] = {
     "modality": modality_pooling,
-    "mean": _MeanPooling,
-    "max": _MaxPooling,
+    "mean": lambda config: _Pooling(config, _mean),
+    "max": lambda config: _Pooling(config, _largest),
 }
 """Poolings of a query's tokens into one vector per stream, by the name in the settings."""

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from moviola.errors import InvalidValue
+from moviola.models.checks import require_known
 from moviola.models.layers import full_precision
 from moviola.models.losses import CONTRASTIVE
 from moviola.models.spr.towers import Towers, TowerSizes
@@ -31,8 +31,7 @@ class SegmentRetrieverConfig(TowerSizes):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.loss not in CONTRASTIVE:
-            raise InvalidValue(f"loss {self.loss!r} is not known; give one of {', '.join(CONTRASTIVE)}")
+        require_known("loss", self.loss, CONTRASTIVE)
 
 
 class SegmentRetriever(Towers):
