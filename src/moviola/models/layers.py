@@ -158,30 +158,19 @@ class Attention(nn.Module):
         return attended.transpose(1, 2).flatten(2)
 
 
-class _ResidualOutput(nn.Module):
-    """Linear map, dropout, residual and LayerNorm."""
-
-    def __init__(self, size: int, dropout: float) -> None:
-        super().__init__()
-        self.dense = nn.Linear(size, size)
-        self.LayerNorm = nn.LayerNorm(size)
-        self.dropout = nn.Dropout(dropout)
-
-    def forward(self, attended: Tensor, residual: Tensor) -> Tensor:
-        return cast("Tensor", self.LayerNorm(self.dropout(self.dense(attended)) + residual))
-
-
 class AttentionBlock(nn.Module):
     """Self-attention, linear map, residual and LayerNorm: (B, L, D) to (B, L, D). It has no feed-forward."""
 
     def __init__(self, size: int, heads: int, dropout: float = 0.1) -> None:
         super().__init__()
         self.self = Attention(size, heads, dropout)
-        self.output = _ResidualOutput(size, dropout)
+        self.output = nn.ModuleDict({"dense": nn.Linear(size, size), "LayerNorm": nn.LayerNorm(size)})
+        self.dropout = nn.Dropout(dropout)
 
     def forward(self, features: Tensor, bias: Tensor) -> Tensor:
         """``bias`` is what :func:`self_attention_bias` makes of the mask."""
-        return cast("Tensor", self.output(self.self(features, features, bias), features))
+        mixed = self.dropout(self.output["dense"](self.self(features, features, bias)))
+        return cast("Tensor", self.output["LayerNorm"](mixed + features))
 
 
 class ModularQuery(nn.Linear):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
-from moviola.errors import InvalidValue
+from moviola.models.checks import require_known
 
 __all__ = ["DATA_SETS", "DataSet", "clips_of_moments", "settings_of_data_set"]
 
@@ -64,8 +64,7 @@ def settings_of_data_set(name: str, recipe: str, clip_seconds: float) -> dict[st
     Raises:
         InvalidValue: no such data set.
     """
-    if name not in DATA_SETS:
-        raise InvalidValue(f"data set {name!r}: unknown; choose {', '.join(DATA_SETS)}")
+    require_known("data set", name, DATA_SETS)
     chosen = DATA_SETS[name]
     tables = {table: dict(values) for table, values in chosen.settings.get(recipe, {}).items()}
     if recipe in chosen.spans:

@@ -21,6 +21,7 @@ from moviola.features import FeatureSource, SourceFacts
 from moviola.files.rows import read_json
 from moviola.files.writing import write_json
 from moviola.measures import Qrels, Run
+from moviola.models.checks import require_known
 from moviola.models.description import read_description
 from moviola.models.pretrained import from_pretrained, save_pretrained
 from moviola.retrieval import SEGMENTS, Calibration, Moments
@@ -59,11 +60,11 @@ class TrainedModel:
     """The result of a training.
 
     Attributes:
-        folder: folder of the model, with its card and its log.
+        folder: of the model, with its card and its log.
         trained: the model, its phases, and its training settings.
         facts: content of its ``config.json``: figures on val, steps, seconds, data, calibration.
-        calibrated: whether its scores in `moviola search` are probabilities; None for a model that is no
-            refiner. False if its scores do not separate right answers from wrong ones on val.
+        calibrated: whether its scores in `moviola search` are probabilities: not if they do not separate
+            right answers from wrong ones on val; None for a model that is no refiner.
     """
 
     folder: Path
@@ -171,11 +172,9 @@ class Experiment:
             folder=out / "run", resume=resume, tensorboard=tensorboard, progress=progress,
         )  # fmt: skip
         answering, settled = self._answering(how, trained, val)
-        calibration = (
-            calibration_of(how, trained.model, val, answering, self.learned.queries.texts)
-            if how.refines
-            else None
-        )
+        calibration = None
+        if how.refines:
+            calibration = calibration_of(how, trained.model, val, answering, self.learned.queries.texts)
         about = facts(self.name, trained, self.source, self.data, self.stage1, calibration=calibration)
         about |= settled
         if calibration is None:  # search compares with random windows then, to which no stage 1 gave a score
@@ -477,8 +476,7 @@ def answer(
     """
     if not 0 <= suppress_above <= 1:
         raise InvalidValue(f"suppress {suppress_above}: an overlap (IoU) lies between 0 and 1; 1 keeps all")
-    if task not in TASKS:
-        raise InvalidValue(f"task {task!r}: unknown; choose {', '.join(TASKS)}")
+    require_known("task", task, TASKS)
     if task == "vr" and as_search:
         raise InvalidValue("task 'vr': `moviola search` shows moments, not videos; leave as_search out")
     ready = AnsweringModel.open(

@@ -24,9 +24,7 @@ from moviola.training.compatibility import require_same_encoder, sampling_of
 from moviola.training.data import Split
 from moviola.training.recipe import Recipe
 
-__all__ = [
-    "Candidates", "FirstStage", "TrainedFirstStage", "open_first_stage",
-]  # fmt: skip
+__all__ = ["Candidates", "FirstStage", "TrainedFirstStage", "open_first_stage"]
 
 
 class FirstStage(ABC):
@@ -97,22 +95,16 @@ class Candidates(FirstStage):
 
     Attributes:
         found: its ranked moments.
-        origin: identifies the run.
+        mark: changes with the file.
     """
 
     found: Run
-    origin: str = ""
+    mark: str = ""
 
     @classmethod
     def read(cls, path: Path) -> Candidates:
         """From a file of a run; forms and errors as in :func:`moviola.measures.read_run`."""
-        found = read_run(path)
-        return cls(found, sha256(path.read_bytes()).hexdigest()[:16])
-
-    @property
-    def mark(self) -> str:
-        """Changes with the file."""
-        return self.origin
+        return cls(read_run(path), sha256(path.read_bytes()).hexdigest()[:16])
 
     def proposals(self, split: Split) -> Proposals:
         """Another system's moments as proposals of each query of a split, in their order.
@@ -196,13 +188,10 @@ def open_first_stage(
     """The source that a recipe needs, if any: a trained stage 1, or another system's run.
 
     Args:
-        name: of the recipe.
-        recipe: the recipe.
+        name, recipe: the recipe and its name.
         facts: properties of its features.
-        stage1: folder of a trained stage 1.
+        stage1: folder of a trained stage 1, which retrieves ``segments`` per query on ``device``.
         candidates: file of a run.
-        segments: number of segments that a stage 1 retrieves per query.
-        device: device of a stage 1.
 
     Raises:
         InvalidValue: both are given, or none though one is needed, or one though none is.

@@ -26,6 +26,7 @@ from torch import Tensor, nn
 
 from moviola.errors import DataError, InvalidValue
 from moviola.files.writing import draft_of
+from moviola.models.checks import require_known
 from moviola.training.optimizers import OptimizerConfig, make_optimizer
 
 __all__ = ["Fitted", "LoopConfig", "Task", "fit"]
@@ -60,9 +61,7 @@ class LoopConfig:
     """Options of the loop.
 
     Attributes:
-        epochs: maximum number.
-        steps: maximum number, >= 1; None for no limit besides the epochs. The schedule ends with the first of
-            both.
+        epochs, steps: maximum numbers; None: no limit of steps. The schedule ends with the first of both.
         batch_size: pairs per batch.
         optimizer: see :class:`OptimizerConfig`.
         evaluate_every: steps between evaluations on val; 0: after each epoch.
@@ -94,8 +93,7 @@ class LoopConfig:
             )
         if not 0 <= self.seed <= _LARGEST_SEED:
             raise InvalidValue(f"seed={self.seed}: give a number from 0 to {_LARGEST_SEED:,}")
-        if self.precision not in PRECISIONS:
-            raise InvalidValue(f"precision {self.precision!r}: unknown; choose {', '.join(PRECISIONS)}")
+        require_known("precision", self.precision, PRECISIONS)
 
 
 @dataclass(frozen=True)
@@ -141,8 +139,7 @@ def fit(
     """Train ``task.model`` and leave the weights that were best on val in it.
 
     Args:
-        task: the task.
-        config: options of the loop.
+        task, config: what is trained, and the options of the loop.
         folder: folder for the log and the state; None keeps nothing.
         resume: continue from the state in ``folder``, which must have the same configuration.
         tensorboard: write TensorBoard files as well.

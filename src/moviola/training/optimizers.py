@@ -19,6 +19,7 @@ from torch.optim import AdamW, Optimizer
 from torch.optim.lr_scheduler import LambdaLR
 
 from moviola.errors import InvalidValue
+from moviola.models.checks import require_known
 
 __all__ = [
     "OPTIMIZERS",
@@ -98,16 +99,9 @@ class BertAdam(Optimizer):
         _check(lr, betas, eps, weight_decay, clip_norm)
         _check_schedule(schedule, warmup, total_steps)
         options = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "clip_norm": clip_norm,
-            "total_steps": total_steps,
-            "warmup": warmup,
-            "schedule": schedule,
-            "steps": 0,
-        }
+            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "clip_norm": clip_norm,
+            "total_steps": total_steps, "warmup": warmup, "schedule": schedule, "steps": 0,
+        }  # fmt: skip
         super().__init__(params, options)
 
     @overload
@@ -176,8 +170,7 @@ class OptimizerConfig:
         name: a name in :data:`OPTIMIZERS`.
         lr: peak learning rate.
         betas, eps, weight_decay: those of the optimiser; biases and normalisations never decay.
-        warmup: part of training in [0, 1) that warms up.
-        schedule: a name in :data:`SCHEDULES`.
+        warmup, schedule: as of :class:`BertAdam`.
         clip_norm: largest norm of gradients: of each tensor for ``bert_adam``, of all together for the
             others; ``math.inf`` clips nothing.
         slow: parameters that learn at a rate of their own: name (or end of it, after a dot) to factor.
@@ -199,15 +192,9 @@ Groups = list[dict[str, Any]]
 
 def _bert_adam(groups: Groups, config: OptimizerConfig, total_steps: int) -> Optimizer:
     return BertAdam(
-        groups,
-        config.lr,
-        total_steps=total_steps,
-        warmup=config.warmup,
-        schedule=config.schedule,
-        betas=config.betas,
-        eps=config.eps,
-        clip_norm=config.clip_norm,
-    )
+        groups, config.lr, total_steps=total_steps, warmup=config.warmup, schedule=config.schedule,
+        betas=config.betas, eps=config.eps, clip_norm=config.clip_norm,
+    )  # fmt: skip
 
 
 def _adamw(groups: Groups, config: OptimizerConfig, total_steps: int) -> Optimizer:
@@ -239,8 +226,7 @@ def parameter_groups(
 
     Args:
         model: whose parameters.
-        weight_decay: decay of the others.
-        lr: learning rate of the groups.
+        weight_decay, lr: decay of the others, and learning rate of all.
         slow: factor of the learning rate, by a parameter's name or the end of it after a dot.
 
     Returns:
@@ -278,12 +264,7 @@ def parameter_groups(
 def make_optimizer(
     model: nn.Module, config: OptimizerConfig, total_steps: int
 ) -> tuple[Optimizer, LambdaLR | None]:
-    """An optimiser for a model, and the schedule to step after each of its steps.
-
-    Args:
-        model: on its training device.
-        config: options of the optimiser.
-        total_steps: steps of the whole training, >= 1.
+    """An optimiser for a model on its training device, and the schedule to step after each of its steps.
 
     Returns:
         The optimiser and its schedule; None where the optimiser carries its own or the rate never changes.
@@ -291,8 +272,7 @@ def make_optimizer(
     Raises:
         InvalidValue: an unknown optimiser or schedule, or a number out of its range.
     """
-    if config.name not in OPTIMIZERS:
-        raise InvalidValue(f"optimizer {config.name!r}: unknown; choose {', '.join(OPTIMIZERS)}")
+    require_known("optimizer", config.name, OPTIMIZERS)
     _check(config.lr, config.betas, config.eps, config.weight_decay, config.clip_norm)
     _check_schedule(config.schedule, config.warmup, total_steps)
     groups = parameter_groups(model, config.weight_decay, lr=config.lr, slow=config.slow)
@@ -318,8 +298,7 @@ def _check(lr: float, betas: tuple[float, float], eps: float, weight_decay: floa
 
 
 def _check_schedule(schedule: str, warmup: float, total_steps: int) -> None:
-    if schedule not in SCHEDULES:
-        raise InvalidValue(f"schedule {schedule!r}: unknown; choose {', '.join(SCHEDULES)}")
+    require_known("schedule", schedule, SCHEDULES)
     if not 0 <= warmup < 1:
         raise InvalidValue(f"warmup={warmup}: the part of training that warms up is in [0, 1)")
     if total_steps < 1:

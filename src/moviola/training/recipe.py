@@ -50,7 +50,7 @@ class AnswerSettings:
         suppress_above: IoU above which the worse of two refined moments of a video is dropped; 1 keeps all,
             as the release of SPR does.
         proposal_weight: of a proposal's own score, >= 0, which is added to that of its refined moment.
-        calibration: calibration of a refiner's scores.
+        calibration: of a refiner's scores.
         scored: set :attr:`Moments.score`, the scores that `moviola search` shows.
     """
 
@@ -99,9 +99,7 @@ class Recipe(ABC):
         """Copy weights of the stage 1 that a new model is built on; most models copy none."""
 
     @abstractmethod
-    def phases(
-        self, model: nn.Module, train: Split, val: Split, settings: TrainingSettings
-    ) -> Iterable[Phase]:
+    def phases(self, model: Any, train: Split, val: Split, settings: TrainingSettings) -> Iterable[Phase]:
         """The phases of training, in order; each is made when the previous one is done."""
 
     def measured(self, phase: str) -> tuple[str, ...]:
@@ -126,20 +124,15 @@ class Recipe(ABC):
             model: trained, in evaluation mode.
             val: with the proposals of a stage 1.
             how: options of answering.
-            select: name of the measure that chooses weights, a key of what
-                :func:`moviola.training.validation.judge` gives.
+            select: the measure that chooses weights, by its name in :mod:`moviola.training.validation`.
         """
         return 0.0
 
     def settle(self, model: nn.Module, val: Split, how: AnswerSettings, select: str) -> Mapping[str, float]:
         """Set what val chooses in the trained model itself; by default nothing.
 
-        Args:
-            model, val, select: as of :meth:`proposal_weight`.
-            how: options of answering, with the weight of proposals.
-
-        Returns:
-            What was set, by name, for the model's facts.
+        Args are those of :meth:`proposal_weight`, ``how`` with the weight of proposals. Returns what was set,
+        by name, for the model's facts.
         """
         return {}
 
@@ -207,9 +200,8 @@ def train(
     for phase, place in zip(recipe.phases(model, train_split, val_split, settings), places, strict=True):
         # A run that was interrupted in one phase has no state of the next ones.
         begun = resume and (not done or (place is not None and (place / "state.pt").is_file()))
-        done.append(
-            fit(phase.task, phase.loop, place, resume=begun, tensorboard=tensorboard, progress=progress)
-        )
+        fitted = fit(phase.task, phase.loop, place, resume=begun, tensorboard=tensorboard, progress=progress)
+        done.append(fitted)
     return Trained(model.eval(), tuple(done), settings)
 
 

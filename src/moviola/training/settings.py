@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from pydantic import TypeAdapter, ValidationError
 
 from moviola.errors import InvalidValue
+from moviola.models.checks import require_known
 from moviola.training.loop import LoopConfig
 
 __all__ = ["TrainingSettings", "differences", "read_settings"]
@@ -40,11 +41,10 @@ class TrainingSettings:
 
 
 class HasSettings(Protocol):
-    """An object with settings: a recipe."""
+    """A recipe, with the settings of its paper."""
 
     @property
-    def settings(self) -> TrainingSettings:
-        """Its own settings, those of its paper."""
+    def settings(self) -> TrainingSettings: ...
 
 
 def read_settings(
@@ -64,8 +64,7 @@ def read_settings(
     settings, given = recipe.settings, _given(values or {}, overrides)
     known = {"model", "loop", *settings.loops, *(["sampling"] if settings.sampling is not None else [])}
     for table in given:
-        if table not in known:
-            raise InvalidValue(f"settings {table!r}: unknown; choose {', '.join(sorted(known))}")
+        require_known("settings", table, sorted(known))
     loops = {
         name: _filled(_filled(loop, given.get("loop", {}), "loop"), given.get(name, {}), name)
         for name, loop in settings.loops.items()

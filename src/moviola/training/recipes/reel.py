@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,16 +36,16 @@ class ReelRecipe(RefinerRecipe):
 
     architecture = "reel"
 
-    @property
-    def settings(self) -> TrainingSettings:
-        """Settings chosen on gridhouse's val."""
-        optimizer = OptimizerConfig(
-            name="adamw", lr=1e-3, eps=1e-8, weight_decay=1e-2, warmup=0.05, schedule="cosine", clip_norm=1.0
-        )
-        loop = LoopConfig(
-            epochs=30, batch_size=32, optimizer=optimizer, patience=0, select="nDCG@20,IoU>=0.5"
-        )
-        return TrainingSettings({"cuts": True}, {"train": loop})
+    # Chosen on gridhouse's val.
+    settings = TrainingSettings(
+        {"cuts": True},
+        {"train": LoopConfig(
+            epochs=30, batch_size=32, patience=0, select="nDCG@20,IoU>=0.5",
+            optimizer=OptimizerConfig(
+                name="adamw", lr=1e-3, eps=1e-8, weight_decay=1e-2, warmup=0.05, schedule="cosine",
+            ),
+        )},
+    )  # fmt: skip
 
     def sized(self, sizes: Sizes) -> dict[str, Any]:
         """The sizes of the features, and the length of a clip."""
@@ -63,12 +63,12 @@ class ReelRecipe(RefinerRecipe):
         values = [judge(run, val)[select] for run in runs]
         return weights[values.index(max(values))]
 
-    def settle(self, model: nn.Module, val: Split, how: AnswerSettings, select: str) -> Mapping[str, float]:
+    def settle(self, model: Any, val: Split, how: AnswerSettings, select: str) -> Mapping[str, float]:
         """``crossing``: the best on val of :data:`CROSSINGS`, the first of equal ones.
 
         Nothing where no video of val is cut, or the model does not read cuts.
         """
-        reel = cast("Reel", model)
+        reel: Reel = model
         offsets, _ = val.features.shot_edges_of(np.arange(len(val.features)))
         if not (reel.config.cuts and (np.diff(offsets) > 2).any()):
             return {}
@@ -80,15 +80,13 @@ class ReelRecipe(RefinerRecipe):
         reel.crossing.fill_(best)
         return {"crossing": best}
 
-    def phases(
-        self, model: nn.Module, train: Split, val: Split, settings: TrainingSettings
-    ) -> Iterable[Phase]:
+    def phases(self, model: Any, train: Split, val: Split, settings: TrainingSettings) -> Iterable[Phase]:
         """One phase, on queries with all their answers."""
-        loop, reel = settings.loops["train"], cast("Reel", model)
+        loop = settings.loops["train"]
         task = AnswerTask(
-            reel,
+            model,
             train.features,
-            train.queries.cut(reel.config.max_tokens),
+            train.queries.cut(model.config.max_tokens),
             train.pairs,
             lambda: judge(self.run(model, val, AnswerSettings()), val),
             loop.batch_size,

@@ -59,9 +59,7 @@ class WindowRecipe(RefinerRecipe):
     @property
     def settings(self) -> TrainingSettings:
         """The paper's; what it takes over from ReLoCLNet (100 epochs, BertAdam) is in the defaults."""
-        loop = LoopConfig(
-            epochs=100, batch_size=256, optimizer=OptimizerConfig(lr=1e-4), patience=10, select=SUM
-        )
+        loop = LoopConfig(epochs=100, batch_size=256, optimizer=OptimizerConfig(), patience=10, select=SUM)
         return TrainingSettings(self.config, {"train": loop}, WindowSampling(strategy=self.strategy))
 
     @property
@@ -69,9 +67,7 @@ class WindowRecipe(RefinerRecipe):
         """Settings of the model that are not its architecture's defaults: none."""
         return {}
 
-    def phases(
-        self, model: nn.Module, train: Split, val: Split, settings: TrainingSettings
-    ) -> Iterable[Phase]:
+    def phases(self, model: Any, train: Split, val: Split, settings: TrainingSettings) -> Iterable[Phase]:
         """One phase, on pairs of a query and a window."""
         assert train.proposals is not None
         loop, sampling = settings.loops["train"], settings.sampling

@@ -106,8 +106,7 @@ class CandidateTask:
         hardest = self.hardest[query]
         order = np.where(hardest < 0, 2.0, draw.random(hardest.shape))
         chosen = np.argpartition(order, self.negatives - 1, axis=1)[:, : self.negatives]
-        drawn: Integers = np.take_along_axis(hardest, chosen, axis=1)
-        return drawn
+        return np.take_along_axis(hardest, chosen, axis=1)
 
     def losses(self, batch: CandidateBatch, epoch: int, generator: torch.Generator) -> Mapping[str, Tensor]:
         """The terms of :attr:`loss`."""
