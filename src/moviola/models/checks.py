@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from moviola.errors import InvalidValue
 
-__all__ = ["require_known", "require_odd"]
+__all__ = ["require_known", "require_odd", "require_subtitles"]
 
 
 def require_known(name: str, value: str, known: Collection[str]) -> None:
@@ -19,3 +19,12 @@ def require_odd(kernel: int) -> None:
     """Raise :class:`InvalidValue` if convolutions of this width over clips would change their number."""
     if kernel % 2 == 0:
         raise InvalidValue(f"kernel {kernel}: must be odd, or a curve changes its length")
+
+
+def require_subtitles(subtitles: object | None, size: int) -> None:
+    """Raise :class:`InvalidValue` unless subtitles are there exactly where a model's size of them is not 0."""
+    if (subtitles is None) == bool(size):
+        raise InvalidValue(
+            f"subtitles {'missing' if subtitles is None else 'given'}: this model has subtitle_size {size}; "
+            "give features of that size, or None where it is 0"
+        )

@@ -16,16 +16,9 @@ from safetensors.numpy import load_file
 from moviola.errors import DataError, NotFound
 
 __all__ = [
-    "CARD",
-    "CONFIG",
-    "FORMAT",
-    "WEIGHTS",
-    "Description",
-    "existing",
-    "read_description",
-    "require_finite",
+    "CARD", "CONFIG", "FORMAT", "WEIGHTS", "Description", "existing", "read_description", "require_finite",
     "revision_of",
-]
+]  # fmt: skip
 
 FORMAT = 3
 """Of ``config.json``; see :data:`_HEARD_SILENCE` for the one before."""

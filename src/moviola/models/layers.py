@@ -25,23 +25,10 @@ from torch import Tensor, nn
 from moviola.errors import InvalidValue
 
 __all__ = [
-    "MASKED",
-    "Attention",
-    "AttentionBlock",
-    "InputProjection",
-    "LearnedPositions",
-    "ModularQuery",
-    "best_clip_score",
-    "best_present",
-    "clip_cosine",
-    "cross_attention_bias",
-    "full_precision",
-    "initialise",
-    "masked_fill",
-    "present",
-    "self_attention_bias",
-    "span_logits",
-]
+    "MASKED", "Attention", "AttentionBlock", "InputProjection", "LearnedPositions", "ModularQuery",
+    "best_clip_score", "best_present", "clip_cosine", "cross_attention_bias", "full_precision", "initialise",
+    "masked_fill", "present", "self_attention_bias", "span_logits",
+]  # fmt: skip
 
 MASKED = -1e10
 """Value of a masked score or logit."""

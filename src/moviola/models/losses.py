@@ -21,21 +21,10 @@ from torch import Tensor
 from moviola.errors import InvalidValue
 
 __all__ = [
-    "CONTRASTIVE",
-    "PAIRWISE_LOSSES",
-    "draw_ranks",
-    "frame_contrast",
-    "hinge",
-    "in_batch_ranking_loss",
-    "info_nce",
-    "log_sum_exp_hinge",
-    "mil_ce",
-    "mil_nce",
-    "span_cross_entropy",
-    "take_ranked",
-    "video_contrast",
-    "weighted_mil_nce",
-]
+    "CONTRASTIVE", "PAIRWISE_LOSSES", "draw_ranks", "frame_contrast", "hinge", "in_batch_ranking_loss",
+    "info_nce", "log_sum_exp_hinge", "mil_ce", "mil_nce", "span_cross_entropy", "take_ranked",
+    "video_contrast", "weighted_mil_nce",
+]  # fmt: skip
 
 
 def hinge(positive: Tensor, negative: Tensor, margin: float) -> Tensor:
@@ -64,7 +53,7 @@ def draw_ranks(eligible: Tensor, *, pool: int | None, generator: torch.Generator
         generator: source of randomness; None uses PyTorch's own.
 
     Returns:
-        (B,) int64 ranks among the eligible columns of a row, 0 for the hardest; 0 too where none is eligible.
+        (B,) int64 ranks among the eligible columns of a row, 0 for the hardest, and where none is eligible.
 
     Raises:
         InvalidValue: ``pool`` is below 1.
@@ -182,12 +171,8 @@ def _masked_mean(values: Tensor, mask: Tensor) -> Tensor:
 def mil_nce(logits: Tensor, relevance: Tensor) -> Tensor:
     """-log of the softmax mass that each row gives to its positives, averaged over rows that have any.
 
-    Computed as a difference of logsumexps: the logarithm of a sum of softmax values is infinite once they
-    underflow, which cosines times 100 do at the start of training.
-
-    Args:
-        logits: (Q, S) float.
-        relevance: (Q, S) bool or float, positive where > 0.
+    Logits are (Q, S), relevance (Q, S) bool or float, positive where > 0. A difference of logsumexps, as the
+    logarithm of a sum of softmax values is infinite once they underflow, which cosines times 100 do at first.
     """
     return _row_mean(logits, (relevance > 0).to(logits.dtype))
 

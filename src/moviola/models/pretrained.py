@@ -64,9 +64,7 @@ ARCHITECTURES: dict[str, Architecture] = {
 
 
 def build(architecture: str, config: Mapping[str, Any]) -> nn.Module:
-    """A new model with random weights from its architecture's name and its settings, field by field.
-
-    Fields that are left out have their defaults.
+    """A new model with random weights from its architecture's name and settings; defaults fill the others.
 
     Raises:
         InvalidValue: the architecture or a field is unknown, or a value is not what its field may hold.
@@ -97,7 +95,6 @@ def save_pretrained(
 
     Args:
         model: an instance of a class in :data:`ARCHITECTURES`.
-        folder: where to.
         card: the model card in Markdown.
         extra: further facts to keep in ``config.json``; JSON values.
 
@@ -150,12 +147,7 @@ def from_pretrained(
 def from_pretrained(
     folder: str | Path, device: torch.device | str = "cpu", *, kind: type[nn.Module] = nn.Module
 ) -> nn.Module:
-    """Loads a model that :func:`save_pretrained` wrote, in evaluation mode.
-
-    Args:
-        folder: where from.
-        device: where to put the weights.
-        kind: the class that the caller can use.
+    """Loads a model of class ``kind`` that :func:`save_pretrained` wrote, in evaluation mode.
 
     Raises:
         NotFound: the folder or one of its files is missing.

@@ -73,13 +73,12 @@ class WindowModel:
         """The best span of each window, p_start(m) p_end(n) exp(alpha s) with the window's score s.
 
         Args:
-            query: (N, Lq, d) float32, row i for window i; or (1, Lq, d) for all windows.
-            query_mask: (N, Lq) or (1, Lq) float32.
+            query, query_mask: (N, Lq, d) and (N, Lq) float32, row i for window i; or (1, …) for all windows.
             context: N windows, each with a clip.
 
         Returns:
-            Scores (N,) float32, clips of start (N,) int64 and of end (N,) int64, in the convention of the
-            labels. A window with too few clips for the shortest span is returned whole.
+            Scores (N,) float32, clips of start and of end (N,) int64, in the convention of the labels. A
+            window with too few clips for the shortest span is returned whole.
         """
         config, queries = self.config, self.encode_query(query, query_mask)
         start, end = self.span_logits(queries, context)

@@ -28,14 +28,9 @@ from moviola.models.checks import require_known
 from moviola.models.losses import draw_ranks, hinge, in_batch_ranking_loss, span_cross_entropy, take_ranked
 
 __all__ = [
-    "BOUNDARY_SCORES",
-    "RelevantPairsConfig",
-    "moment_scores",
-    "positive_over_relevant",
-    "relevant_over_negative",
-    "relevant_pair_losses",
-    "relevant_span_loss",
-]
+    "BOUNDARY_SCORES", "RelevantPairsConfig", "moment_scores", "positive_over_relevant",
+    "relevant_over_negative", "relevant_pair_losses", "relevant_span_loss",
+]  # fmt: skip
 
 _FLOOR = 1e-6
 
@@ -107,8 +102,7 @@ def relevant_over_negative(
     Args:
         scores, relevance, confidence, negatives: see the module.
         margin: by how much.
-        pool: draw each negative from that many hardest; None draws from all.
-        generator: source of randomness; None uses PyTorch's own.
+        pool, generator: of the negatives, as of :func:`~moviola.models.losses.draw_ranks`.
 
     Returns:
         Scalar, >= 0; a pair without any negative adds 0.
@@ -140,8 +134,7 @@ def relevant_span_loss(
     """Eq. 17: cross entropy of a query's start and end in the moments relevant to it, weighted by C; scalar.
 
     Args:
-        start: (B, V, L) float32, logits of query i in each video of the batch, hugely negative where padded.
-        end: likewise.
+        start, end: (B, V, L) float32, logits of query i in each video, hugely negative where padded.
         video: (B,) int64, the row of each pair's video.
         labels: (B, 2) int64, clips of start and end.
         relevance, confidence: see the module.
@@ -193,7 +186,6 @@ def relevant_pair_losses(
     """All terms that +PR and +SL add to XML's own, already weighted (Eq. 9, 13, 15 and 18).
 
     Args:
-        config: which, and how they weigh.
         video_scores, start, end, video, labels: as in :func:`moment_scores`.
         negatives, relevance, confidence: see the module; the latter two are read under ``config.pairs``.
         alpha: weight of the video's score in a moment's.

@@ -144,16 +144,7 @@ class ReLoCLNet(WindowModel, TwoStreams):
     # ---- encoding ----------------------------------------------------------------------------------------
 
     def encode_context(self, visual: Tensor, mask: Tensor, subtitles: Tensor | None) -> Context:
-        """Encodes videos or windows.
-
-        Args:
-            visual: (V, L, visual_size) float32, rows of length 1, zero where padded; L <= max_clips.
-            mask: (V, L) float32, 1 for a clip.
-            subtitles: (V, L, subtitle_size) float32 likewise, None for a model without that stream.
-
-        Raises:
-            InvalidValue: subtitles are missing, or the model has no stream for them; or L is too long.
-        """
+        """Encodes V videos or windows; arguments and errors as of :meth:`attended_streams`."""
         return self._encode(Windows(visual, mask, subtitles))[1]
 
     def _encode(self, clips: PairBatch | Windows) -> tuple[Context, Context]:
@@ -217,8 +208,8 @@ class ReLoCLNet(WindowModel, TwoStreams):
 
         Args:
             batch: B pairs.
-            hard_pool: draw the ranking losses' negatives from that many hardest; None draws from the batch.
-            generator: source of randomness; None uses PyTorch's own.
+            hard_pool, generator: of the ranking losses' negatives, see
+                :func:`~moviola.models.losses.draw_ranks`.
             hard_negatives: a window without any answer to each pair's query (SPR's HN). It is also one more
                 negative of the loss on videos, as in SPR's release.
             weak_positives: a window that answers each pair's query less well than the pair's own (SPR).

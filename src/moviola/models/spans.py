@@ -28,12 +28,10 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Combination:
-    """Score of a span from the values of two curves.
+    """Score of a span from the values of two curves, by a function of two broadcastable tensors.
 
-    Attributes:
-        function: of two broadcastable tensors.
-        padding: value of the curves without a clip.
-        floor: spans that score no more than this touch the padding and are none.
+    Curves are continued by ``padding`` where there is no clip; spans that score no more than ``floor`` touch
+    the padding and are none.
     """
 
     function: Callable[[Tensor, Tensor], Tensor]
@@ -66,12 +64,7 @@ class Spans:
 def top_scores(scores: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """The k largest of the last dimension, falling, and their places; of equal scores the first comes first.
 
-    Args:
-        scores: (..., N) float32 without NaN.
-        k: how many; all N where N < k.
-
-    Returns:
-        (..., k) float32 and (..., k) int64.
+    Scores are (..., N) float32 without NaN, results (..., k) float32 and int64, of all N where N < k.
     """
     # One integer orders by score, then by place: a float32's bits as an ordered integer, then the place.
     bits = (scores.float() + 0.0).contiguous().view(torch.int32).long()
@@ -182,12 +175,10 @@ def corpus_spans(
 
 
 def ranked_spans(video: Tensor, spans: Spans, stop: Tensor, clip_seconds: float) -> Ranked:
-    """Spans of :func:`corpus_spans` as moments; the time of a missing one is 0 to 0, and its score as it is.
+    """Spans (Q, K) of :func:`corpus_spans` as moments; the time of a missing one is 0 to 0.
 
-    Args:
-        video: (Q, K) int64, -1 where there is no further span.
-        stop: (Q, K) int64, the clip at whose start each span is over.
-        clip_seconds: length of a clip.
+    ``video`` is (Q, K) int64, -1 where there is no further span; ``stop`` (Q, K) int64, the clip at whose
+    start each span is over.
     """
     start, end = ((clip * clip_seconds).masked_fill(video < 0, 0) for clip in (spans.start, stop))
     return Ranked(video, start, end, spans.score)

@@ -9,9 +9,8 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from moviola.errors import InvalidValue
 from moviola.models.batches import Ranked, rows_at_once
-from moviola.models.checks import require_known
+from moviola.models.checks import require_known, require_subtitles
 from moviola.models.clip_windows import LABELS
 from moviola.models.layers import (
     LearnedPositions,
@@ -137,12 +136,7 @@ class TwoStreams(nn.Module):
         Raises:
             InvalidValue: subtitles are missing or too many, or a video is too long.
         """
-        if (subtitles is None) == ("sub" in self.stream_sizes):
-            size = self.stream_sizes.get("sub", 0)
-            raise InvalidValue(
-                f"subtitles {'missing' if subtitles is None else 'given'}: this model has subtitle_size "
-                f"{size}; give features of that size, or None where it is 0"
-            )
+        require_subtitles(subtitles, self.config.subtitle_size)
         masks = {"video": mask}
         first = {"video": self._first_block("video", visual, mask)}
         if subtitles is None:
@@ -202,8 +196,7 @@ class TwoStreams(nn.Module):
         """Moments of the whole corpus (VCMR): exp(alpha s) p(start) p(end), over the best videos.
 
         Args:
-            query: (Q, Lq, query_size) float32.
-            query_mask: (Q, Lq) float32.
+            query, query_mask: (Q, Lq, query_size) and (Q, Lq) float32.
             context: the corpus; of any size, work is cut so that memory stays bounded.
 
         Returns:

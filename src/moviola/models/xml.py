@@ -126,16 +126,7 @@ class XML(TwoStreams):
     # ---- encoding ----------------------------------------------------------------------------------------
 
     def encode_context(self, visual: Tensor, mask: Tensor, subtitles: Tensor | None = None) -> XMLContext:
-        """Encodes V videos.
-
-        Args:
-            visual: (V, L, visual_size) float32, zero where padded; L up to ``max_clips``.
-            mask: (V, L) float32, 1 for a clip and 0 for padding.
-            subtitles: (V, L, subtitle_size) float32; None exactly where the model has no such stream.
-
-        Raises:
-            InvalidValue: subtitles are missing or too many, or a video is too long.
-        """
+        """Encodes V videos; arguments and errors as of :meth:`attended_streams`."""
         first, crossed, masks = self.attended_streams(visual, mask, subtitles)
         second = self.attend("encoder2", crossed, masks)
         retrieval = torch.stack(self.without_silence(first, masks), dim=1)
@@ -143,11 +134,7 @@ class XML(TwoStreams):
         return XMLContext(retrieval.float(), localisation.float(), mask)
 
     def encode_query(self, query: Tensor, query_mask: Tensor) -> XMLQueries:
-        """Encodes Q queries: (Q, Lq, query_size) float32, and their mask (Q, Lq).
-
-        Raises:
-            InvalidValue: a query has more than ``max_tokens`` tokens.
-        """
+        """Encodes tokens (Q, Lq, query_size) float32 and their mask (Q, Lq); Lq <= ``max_tokens``."""
         bias = self_attention_bias(query_mask, reference_padding=self.reference_padding)
         tokens = self.query_encoder(self.query_pos_embed(self.query_input_proj(query)), bias)
         with full_precision(tokens):
@@ -201,8 +188,7 @@ class XML(TwoStreams):
 
         Args:
             batch: B pairs; labels as ``config.labels`` has them.
-            hard_pool: draw negatives from that many hardest ones; None draws from the whole batch.
-            generator: source of randomness of the draws; None uses PyTorch's own.
+            hard_pool, generator: of negatives, see :func:`~moviola.models.losses.draw_ranks`.
             relevance: (B, B) bool, potentially relevant pairs; needed where ``relevant_pairs.pairs``.
             confidence: (B, B) float32 in [0, 1]; needed where, besides, ``relevant_pairs.confidence``.
 
@@ -277,16 +263,10 @@ def _relevant(
 
 
 def with_endpoints(features: Tensor, mask: Tensor) -> Tensor:
-    """Features with where each clip starts and ends in its video, the clips being numbered 0 to n - 1.
+    """Features (V, L, d + 2) with where each clip i of n starts and ends in its video: i / n and (i + 1) / n.
 
-    The columns i / n and (i + 1) / n are appended after features were normalised (XML, section 4).
-
-    Args:
-        features: (V, L, d) float32.
-        mask: (V, L) float32, n ones, then zeros.
-
-    Returns:
-        (V, L, d + 2) float32, zero at padding in the two new columns.
+    They are appended to (V, L, d) float32 after features were normalised (XML, section 4), and zero at
+    padding; the mask (V, L) float32 has n ones, then zeros.
     """
     clip = torch.arange(features.shape[1], device=features.device)
     bounds = torch.stack([clip, clip + 1], dim=-1) / mask.sum(dim=1)[:, None, None]

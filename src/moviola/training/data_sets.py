@@ -22,12 +22,8 @@ _ANY_LENGTH = 128
 
 @dataclass(frozen=True)
 class DataSet:
-    """Differences of a data set from TVR.
-
-    Attributes:
-        spans: shortest and longest moment in seconds, by recipe; other recipes have no such limit.
-        settings: tables of settings by recipe.
-    """
+    """Differences of a data set from TVR, by recipe: tables of settings, and shortest and longest moment in
+    seconds where the recipe has such limits."""
 
     spans: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     settings: Mapping[str, Tables] = field(default_factory=dict)
@@ -76,9 +72,7 @@ def settings_of_data_set(name: str, recipe: str, clip_seconds: float) -> dict[st
 def clips_of_moments(shortest: float, longest: float, clip_seconds: float) -> dict[str, int]:
     """Smallest distance of a moment's last clip from its first, and the first that is too large.
 
-    Args:
-        shortest, longest: of moments in seconds; the latter may be infinite.
-        clip_seconds: length of a clip.
+    Lengths of moments are in seconds; the longest may be infinite.
     """
     first = max(0, round(shortest / clip_seconds) - 1)
     stop = _ANY_LENGTH if longest == inf else max(first + 1, round(longest / clip_seconds))

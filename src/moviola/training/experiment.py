@@ -1,8 +1,7 @@
 """Training and answering: all steps from features and pair files to a folder, or to a run.
 
-:func:`train_model` is ``moviola train`` from Python, :func:`answer` is ``moviola answer``. The stages between
-are :class:`Experiment` (prepared, not yet trained) and :class:`AnsweringModel` (a saved model, ready to
-answer any split).
+:func:`train_model` is ``moviola train`` from Python, :func:`answer` is ``moviola answer``. Between them are
+:class:`Experiment` (prepared, not yet trained) and :class:`AnsweringModel` (ready to answer any split).
 """
 
 from __future__ import annotations
@@ -79,13 +78,11 @@ class Experiment:
 
     Attributes:
         name: the model, a name in :data:`moviola.training.recipes.RECIPES`.
-        source: properties of the features that the model depends on.
-        settings: of the training.
+        source, settings: properties of the features that the model depends on, and the training's settings.
         learned, val: training split and validation split, still without proposals.
         built_on: source of proposals or video scores for ``learned`` and ``val``; None for models that need
             none.
-        data: description of both splits for the model's folder.
-        stage1, candidates: names of its sources, for the model's folder.
+        data, stage1, candidates: description of both splits and names of the sources, for the model's folder.
         pair_files: digests of the contents of both pair files.
     """
 
@@ -245,9 +242,8 @@ def train_model(
         train, val: TVR-Ranking pair files for training, and for choosing the weights. Pairs of relevance 0
             are not learned from.
         out: a new folder for the model.
-        train_videos: ids of the training videos; by default those that ``train`` names.
-        val_videos: ids of val's; by default all with features, as in TVR-Ranking, which has one corpus for
-            all queries.
+        train_videos, val_videos: ids of the videos: by default those that ``train`` names, and all with
+            features, as in TVR-Ranking, which has one corpus for all queries.
         top: number of training moments per query, the first in the file; None for all.
         stage1: folder of a trained ``spr-stage1``, for refiners and ``conquer``.
         candidates, val_candidates: instead of it, runs of another system that answer the queries of ``train``
@@ -257,8 +253,7 @@ def train_model(
         settings: tables ``model``, ``sampling``, ``loop`` or a phase's name, overriding those of the paper.
         overrides: further settings as text, ``"loop.steps=100"``.
         resume: continue what an interrupted call left in ``out``.
-        tensorboard: write TensorBoard files.
-        progress: called after each step with steps done, steps in all, and the latest values.
+        tensorboard, progress: see :func:`moviola.training.loop.fit`.
 
     Raises:
         InvalidValue: a wrong setting, or a wrong source of proposals; or ``out`` holds a training.
@@ -318,8 +313,7 @@ class AnsweringModel:
     """A saved model with its source of proposals, ready to answer the queries of any split.
 
     Attributes:
-        recipe: its recipe.
-        model: in evaluation mode.
+        recipe, model: its recipe, and itself in evaluation mode.
         how: the context, the segments and the calibration of its training.
         built_on: source of its proposals or video scores; None for models that need none.
     """
@@ -399,8 +393,7 @@ class Answer:
     """Answers of a model, and their quality.
 
     Attributes:
-        run: moments of each query, or whole videos, best first.
-        qrels: the judgements that count in the videos that were searched.
+        run, qrels: moments of each query, or whole videos, best first, and the judgements that count in them.
         figures: by name of the measure: NDCG, or recall in one video.
         videos: number of searched videos.
         left_out: number of the pair file's moments in other videos; they do not count.
@@ -455,8 +448,7 @@ def answer(
 
     Args:
         model: its folder.
-        source: features of the videos and of the queries: a library or a folder of features.
-        queries: a TVR-Ranking pair file.
+        source, queries: features as of :func:`train_model`, and a TVR-Ranking pair file.
         task: a name in :data:`TASKS`. For "svmr" a query's video is that of the first of its best moments.
         videos: ids of those to search; None: all with features.
         stage1, candidates: source of a refiner's or ``conquer``'s proposals, see :func:`train_model`.

@@ -56,13 +56,7 @@ class FirstStage(ABC):
 
 @dataclass(frozen=True)
 class TrainedFirstStage(FirstStage):
-    """A trained stage 1.
-
-    Attributes:
-        stage1: the model.
-        segment_clips: T, clips of a segment.
-        segments: number retrieved per query.
-    """
+    """A trained stage 1, which retrieves a number of segments of T clips each per query."""
 
     stage1: TrainedStage1
     segment_clips: int
@@ -70,12 +64,10 @@ class TrainedFirstStage(FirstStage):
 
     @property
     def mark(self) -> str:
-        """The model's revision."""
         return self.stage1.revision
 
     @property
     def model(self) -> SegmentRetriever:
-        """The model."""
         return self.stage1.model
 
     def proposals(self, split: Split) -> Proposals:
@@ -91,12 +83,7 @@ class TrainedFirstStage(FirstStage):
 
 @dataclass(frozen=True)
 class Candidates(FirstStage):
-    """Another system's run.
-
-    Attributes:
-        found: its ranked moments.
-        mark: changes with the file.
-    """
+    """Another system's run; ``mark`` changes with its file."""
 
     found: Run
     mark: str = ""

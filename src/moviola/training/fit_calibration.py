@@ -25,15 +25,9 @@ from moviola.training.data import Split
 from moviola.training.recipe import AnswerSettings, Recipe
 
 __all__ = [
-    "ANSWERS",
-    "RIGHT",
-    "calibration_error",
-    "calibration_of",
-    "closed_language",
-    "first_answers",
-    "fit",
+    "ANSWERS", "RIGHT", "calibration_error", "calibration_of", "closed_language", "first_answers", "fit",
     "reliability",
-]
+]  # fmt: skip
 
 Floats = NDArray[np.float64]
 
@@ -54,11 +48,8 @@ def fit(evidence: Floats, right: NDArray[np.bool_]) -> tuple[float, float] | Non
     """Slope and intercept of P(right) = sigmoid(slope evidence + intercept).
 
     The slope is regularised a little (l2, as by a standard normal prior on it for evidence of deviation 1),
-    so that it is finite where right and wrong are separable.
-
-    Args:
-        evidence: (n,), see :mod:`moviola.retrieval.calibration`.
-        right: (n,) bool.
+    so that it is finite where right and wrong are separable. ``evidence`` (n,) is that of
+    :mod:`moviola.retrieval.calibration`.
 
     Returns:
         None where nothing can be learned: all right or all wrong, equal evidence, or evidence that does not
@@ -125,8 +116,7 @@ def calibration_of(
     """Calibration of a refiner's scores, for ``config.json``.
 
     Args:
-        recipe: of a refiner.
-        model: trained, in evaluation mode.
+        recipe, model: of a refiner, trained, in evaluation mode.
         val: with proposals.
         how: context of the model's training.
         learned: texts of the queries that it was trained on.
@@ -150,16 +140,10 @@ def calibration_of(
 def reliability(
     score: Floats, right: NDArray[np.bool_], bins: int = 5
 ) -> list[tuple[float, float, int, float, float]]:
-    """Reliability of scores: by bins of equal width, their mean beside the share that is right.
+    """Reliability of scores (n,) in [0, 1]: by bins of equal width, their mean beside the right share.
 
-    Args:
-        score: (n,) in [0, 1].
-        right: (n,) bool.
-        bins: number of bins.
-
-    Returns:
-        Lower and upper bound, number of answers, their mean score, the share of right ones; empty bins are
-        left out.
+    Returns lower and upper bound, number of answers, their mean score, the share of right ones; empty bins
+    are left out.
     """
     which = np.minimum((score * bins).astype(np.int64), bins - 1)
     return [
@@ -170,15 +154,9 @@ def reliability(
 
 
 def calibration_error(score: Floats, right: NDArray[np.bool_], bins: int = 10) -> float:
-    """Expected calibration error: the mean distance of scores from the share that is right, over answers.
+    """Expected calibration error in [0, 1]: the mean distance of scores from the share that is right.
 
-    Args:
-        score: (n,) in [0, 1].
-        right: (n,) bool.
-        bins: number of bins of equal width.
-
-    Returns:
-        In [0, 1]. Source: Naeini et al. 2015 (AAAI).
+    It is taken over answers, in bins of equal width (Naeini et al. 2015, AAAI).
     """
     rows = reliability(score, right, bins)
     return sum(count * abs(mean - share) for _, _, count, mean, share in rows) / len(score)

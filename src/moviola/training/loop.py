@@ -1,9 +1,9 @@
 """The training loop, in one piece, for every model.
 
-A :class:`Task` defines the model, the data and the evaluation; the loop is independent of them. A run has a
-folder: ``log.csv`` (one row per evaluation), ``state.pt`` (to resume after an interruption), and TensorBoard
-files where that package is installed and requested. Same configuration, same machine, same number of threads:
-same weights, bit for bit, interrupted or not.
+A :class:`Task` defines the model, the data and the evaluation. A run has a folder: ``log.csv`` (one row per
+evaluation), ``state.pt`` (to resume after an interruption), and TensorBoard files where that package is
+installed and requested. Same configuration, same machine, same number of threads: same weights, bit for bit,
+interrupted or not.
 """
 
 from __future__ import annotations
@@ -209,14 +209,9 @@ def fit(
     model.load_state_dict(state.best)
     model.eval()
     return Fitted(
-        best=run.best,
-        best_step=run.best_step,
-        steps=run.step,
-        seconds=run.seconds,
-        cpu_seconds=run.cpu_seconds,
-        rested=_patience_lost(config, run),
-        history=run.history,
-    )
+        run.best, run.best_step, run.step, run.seconds, run.cpu_seconds, _patience_lost(config, run),
+        run.history,
+    )  # fmt: skip
 
 
 def _patience_lost(config: LoopConfig, run: _Progress) -> bool:
@@ -324,20 +319,17 @@ class _State:
     best: Mapping[str, Tensor]
     begun: float = field(default_factory=time.process_time)
 
+    def _parts(self) -> dict[str, Any]:
+        parts = {"model": self.model, "optimizer": self.optimizer, "schedule": self.schedule}
+        return {name: part for name, part in (parts | {"scaler": self.scaler}).items() if part is not None}
+
     def save(self, folder: Path | None) -> None:
         """Write the state; an interruption leaves the last one intact."""
         self.run.cpu_seconds = time.process_time() - self.begun
         if folder is None:
             return
-        state = {
-            "config": asdict(self.config),
-            "run": asdict(self.run),
-            "best": dict(self.best),
-            "model": self.model.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
-            "schedule": self.schedule.state_dict() if self.schedule else None,
-            "scaler": self.scaler.state_dict(),
-        }
+        state = {name: part.state_dict() for name, part in self._parts().items()}
+        state |= {"config": asdict(self.config), "run": asdict(self.run), "best": dict(self.best)}
         with draft_of(folder / "state.pt") as draft:
             torch.save(state, draft)
 
@@ -355,11 +347,8 @@ class _State:
         changed = [name for name, value in wanted.items() if saved.get(name) != value]
         if changed:
             raise DataError(f"{path}: of another configuration ({', '.join(changed)} differ); train again")
-        self.model.load_state_dict(state["model"])
-        self.optimizer.load_state_dict(state["optimizer"])
-        if self.schedule:
-            self.schedule.load_state_dict(state["schedule"])
-        self.scaler.load_state_dict(state["scaler"])
+        for name, part in self._parts().items():
+            part.load_state_dict(state[name])
         for name, value in state["run"].items():
             setattr(self.run, name, value)
         self.begun -= self.run.cpu_seconds

@@ -1,8 +1,8 @@
 """Optimisers and learning-rate schedules.
 
 BertAdam is what the papers' XML and ReLoCLNet baselines train with (TVR-Ranking, appendix C); SPR and the
-others use AdamW under a schedule. A schedule is a function of the progress through training, so the
-same three serve both: BertAdam asks for its factor itself, the others are driven by a ``LambdaLR``.
+others use AdamW. The same schedules, functions of the progress through training, serve both: BertAdam asks
+for its factor itself, the others are driven by a ``LambdaLR``.
 """
 
 from __future__ import annotations
@@ -22,16 +22,9 @@ from moviola.errors import InvalidValue
 from moviola.models.checks import require_known
 
 __all__ = [
-    "OPTIMIZERS",
-    "SCHEDULES",
-    "BertAdam",
-    "OptimizerConfig",
-    "constant",
-    "cosine",
-    "linear",
-    "make_optimizer",
-    "parameter_groups",
-]
+    "OPTIMIZERS", "SCHEDULES", "BertAdam", "OptimizerConfig", "constant", "cosine", "linear",
+    "make_optimizer", "parameter_groups",
+]  # fmt: skip
 
 NORMALISATIONS = (nn.LayerNorm, nn.RMSNorm, nn.GroupNorm, nn.modules.batchnorm._NormBase)
 
@@ -63,19 +56,18 @@ class BertAdam(Optimizer):
     """Adam as BERT was trained with it: no bias correction, and its own schedule.
 
     The update of a tensor is m / (sqrt(v) + eps) + weight_decay * p, times the rate of the moment; m and v
-    are the moving averages of its gradient, clipped before. Each tensor is clipped on its own, not all
+    are the moving averages of its gradient. Each tensor's gradient is clipped on its own before, not all
     together. The rate is ``lr * schedule(steps done / total_steps, warmup)``, so that with a warm-up the
     first step has rate 0 and moves nothing but m and v. Steps are counted for a whole group, and the count
-    is saved with it.
+    is saved with it. Groups of ``params`` may override any of the options.
 
     Args:
-        params: parameters, or groups of them that may override any of the options.
+        params: parameters, or groups of them.
         lr: peak learning rate, > 0.
         total_steps: steps in all; later ones have rate 0 (or ``lr``, if the schedule is constant).
         warmup: part of training in [0, 1) that warms up.
         schedule: a name in :data:`SCHEDULES`.
-        betas: decay of m and of v, each in [0, 1).
-        eps: added to the root of v, > 0.
+        betas, eps: decay of m and of v, each in [0, 1), and what is added to the root of v, > 0.
         weight_decay: decay, >= 0; added to the update, not to the gradient.
         clip_norm: largest L2 norm of one tensor's gradient; ``math.inf`` clips nothing.
 

@@ -173,7 +173,6 @@ def train(
     """Build and train a model; the best weights on val are in it.
 
     Args:
-        recipe: the recipe.
         train_split, val_split: data for training and for choosing the weights.
         settings: by default the recipe's own.
         stage1: the trained stage 1 that the model is built on; see :meth:`Recipe.start_from`.

@@ -54,8 +54,8 @@ def read_settings(
 
     Args:
         recipe: the recipe.
-        values: tables ``model``, ``sampling``, ``loop`` (for every phase), or a phase's name, in the form of
-            a TOML file.
+        values: tables ``model``, ``sampling``, ``loop`` (for every phase), or a phase's name, as in a TOML
+            file.
         overrides: ``"loop.steps=100"``, ``"model.hidden_size=128"``: a table, a name, and a value.
 
     Raises:

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from moviola.errors import InvalidValue
 from moviola.models.batches import CandidateBatch, Ranked, Rows
+from moviola.models.checks import require_subtitles
 from moviola.models.clip_windows import LABELS
 from moviola.models.conquer.config import ConquerConfig
 from moviola.models.conquer.encoders import FusionWeights, QueryEncoder, VideoEncoder
@@ -28,13 +29,7 @@ __all__ = ["Conquer", "Context", "Queries", "Scores"]
 
 @dataclass(frozen=True)
 class Context(Rows):
-    """Encoded videos, whatever the query: rows are videos.
-
-    Attributes:
-        visual: (V, L, D) float32.
-        subtitles: (V, L, D) float32; None without that stream.
-        mask: (V, L) float32, 1 for a clip and 0 for padding.
-    """
+    """V encoded videos, whatever the query: (V, L, D) float32 (None without that stream), (V, L) float32."""
 
     visual: Tensor
     subtitles: Tensor | None
@@ -43,12 +38,9 @@ class Context(Rows):
 
 @dataclass(frozen=True)
 class Queries(Rows):
-    """Encoded queries.
+    """Encoded queries: tokens (Q, Lq, D) with their mask (Q, Lq) float32.
 
-    Attributes:
-        tokens: (Q, Lq, D) float32.
-        mask: (Q, Lq) float32, 1 for a token and 0 for padding.
-        fusion: (Q, 2) float32, how much pictures and subtitles count, sum 1; None without subtitles.
+    ``fusion`` (Q, 2) float32 says how much pictures and subtitles count, sum 1; None without subtitles.
     """
 
     tokens: Tensor
@@ -58,12 +50,11 @@ class Queries(Rows):
 
 @dataclass(frozen=True)
 class Scores:
-    """Logits of Q queries in V candidate videos each.
+    """Logits of Q queries in V candidate videos each, float32.
 
     Attributes:
-        start: (Q, V, L) float32 logits of a moment's first clip, -1e10 at padding.
-        end: (Q, V, L) float32 logits of its last clip (which belongs to it), -1e10 at padding.
-        video: (Q, V) float32 logits of the videos; None without a video head.
+        start, end: (Q, V, L), of a moment's first and last clip (both belong to it), -1e10 at padding.
+        video: (Q, V); None without a video head.
     """
 
     start: Tensor
@@ -104,10 +95,7 @@ class Conquer(nn.Module):
         Raises:
             InvalidValue: L is more than ``max_clips``, or subtitles are missing or not wanted.
         """
-        if (subtitles is None) == bool(self.config.subtitle_size):
-            wanted = f"features of size {self.config.subtitle_size}" if subtitles is None else "None"
-            given = "None" if subtitles is None else f"size {subtitles.shape[-1]}"
-            raise InvalidValue(f"subtitles ({given}): this model takes {wanted} (subtitle_size); give that")
+        require_subtitles(subtitles, self.config.subtitle_size)
         visual, mask = self._fit(visual, mask, self.config.max_clips, "video", "clips")
         if subtitles is not None:
             subtitles, _ = self._fit(subtitles, mask, self.config.max_clips, "video", "clips")
@@ -181,16 +169,15 @@ class Conquer(nn.Module):
             query, query_mask: (Q, Lq, dq) float32, and (Q, Lq), 1 for a token.
             context: V encoded videos; they may lie on another device than the model.
             first_stage: (Q, V) float32 scores of that retriever. The best ``config.candidates`` videos of
-                each query are looked into; -inf marks a video that must not be. Under the general similarity
-                they multiply the scores of moments and must not be negative.
+                each query are looked into; -inf marks a video that must not be.
             pairs_at_once: pairs of a query and a video that are matched at once, which bounds the memory.
 
         Returns:
             ``config.top_moments`` moments per query; their ``video`` is a row of ``context``.
 
         Raises:
-            InvalidValue: a candidate's first-stage score is negative under the general similarity, or
-                ``first_stage`` is not (Q, V).
+            InvalidValue: a candidate's first-stage score is negative under the general similarity, which
+                multiplies by it, or ``first_stage`` is not (Q, V).
         """
         parts = []
         for candidates, first_scores, scores in self._matched(
@@ -214,11 +201,8 @@ class Conquer(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         """The best videos of each query out of its candidates, as :meth:`video_terms` ranks them.
 
-        Args and errors as of :meth:`rank`; at most ``keep`` videos come back.
-
-        Returns:
-            Rows of ``context`` (Q, K) int64, best first, -1 where a query has no more candidates, and their
-            scores (Q, K) float32.
+        Args and errors as of :meth:`rank`. Returns rows of ``context`` (Q, K <= ``keep``) int64, best first,
+        -1 where a query has no more candidates, and their scores (Q, K) float32.
         """
         parts = []
         for candidates, first_scores, scores in self._matched(
@@ -249,12 +233,8 @@ class Conquer(nn.Module):
     def decode(self, scores: Scores, first_stage: Tensor) -> Ranked:
         """The best moments of Q queries in their V candidates, by the configured similarity and span limits.
 
-        Args:
-            scores: result of :meth:`match`.
-            first_stage: (Q, V) float32, -inf for a video that is no candidate.
-
-        Returns:
-            Ranked moments; ``video`` is a place among the V candidates.
+        ``first_stage`` is (Q, V) float32, -inf for a video that is no candidate; ``video`` of the ranked
+        moments is a place among the candidates.
         """
         config, finish = self.config, self.similarity.finish
         start, end = self.similarity.clips(scores.start), self.similarity.clips(scores.end)

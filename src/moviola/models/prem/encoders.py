@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from moviola.errors import InvalidValue
+from moviola.models.checks import require_subtitles
 from moviola.models.layers import InputProjection, LearnedPositions, ModularQuery
 from moviola.models.prem.config import PremConfig
 
@@ -24,12 +24,9 @@ def stream_mask(config: PremConfig, mask: Tensor, subtitles: Tensor | None) -> T
 
 def _streams(config: PremConfig, visual: Tensor, subtitles: Tensor | None) -> list[Tensor]:
     """The features of the streams that the model has, pictures first."""
-    streams = [visual] if config.visual_size else []
-    if config.subtitle_size:
-        if subtitles is None:
-            raise InvalidValue("subtitles None: this model reads them; give features, or set subtitle_size=0")
-        streams.append(subtitles)
-    return streams
+    require_subtitles(subtitles, config.subtitle_size)
+    streams = (visual if config.visual_size else None, subtitles)
+    return [features for features in streams if features is not None]
 
 
 def transformer(config: PremConfig) -> nn.TransformerEncoderLayer:

@@ -36,8 +36,8 @@ class SprClipConfig(TowerSizes):
             (:func:`moviola.models.clip_windows.pool_clips`).
         kernel: frames that a convolution of the span head sees; odd.
         logit_scale: starting value of the temperature of cosines, as a logarithm.
-        frame_weight: of the contrastive loss on the frames of the pair's own window (FCL).
-        video_weight: of the contrastive loss on windows (VCL).
+        frame_weight, video_weight: of the contrastive losses on the frames of the pair's own window (FCL),
+            and on windows (VCL).
         span_weight: of the cross entropies of start and end.
         context_weight, query_weight: of the ranking losses against another window, and another query.
         hard_negative_weight: of the hinge against a window without any answer (HN).

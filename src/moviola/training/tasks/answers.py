@@ -21,16 +21,10 @@ __all__ = ["AnswerTask"]
 
 @dataclass(frozen=True)
 class AnswerTask:
-    """Training of :class:`Reel`.
+    """Training of :class:`Reel`; ``evaluate`` measures the present model on val.
 
     A batch is some queries and, for each, one of its answers; the videos of these answers are the batch's
     videos, and every answer of every query in any of them counts.
-
-    Attributes:
-        model: the model.
-        features, queries, pairs: training data.
-        evaluate: measures of the present model on val.
-        batch_size: queries per batch.
     """
 
     model: Reel

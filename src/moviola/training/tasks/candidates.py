@@ -40,15 +40,12 @@ class CandidateTask:
     """Training on pairs, each with some videos that a retriever ranks high without an answer.
 
     Attributes:
-        model: the model.
         videos: in the model's form.
-        queries: of the pairs.
         pairs: each is learned from once per epoch.
         hardest: (Q, K) int64, see :func:`hardest_videos`.
         negatives: number of them beside each pair's own video.
         loss: weighted terms of a batch on the model's device.
         evaluate: measures of the present model on val.
-        batch_size: pairs per batch.
 
     Raises:
         InvalidValue: a query has fewer candidates than ``negatives``.
@@ -114,15 +111,11 @@ class CandidateTask:
 
 
 def hardest_videos(scores: VideoScores, pairs: Pairs, count: int) -> Integers:
-    """A retriever's best videos for each query that do not answer it.
-
-    Args:
-        scores: of all queries and V videos; -inf for a video to leave out.
-        pairs: the moments that answer.
-        count: K; all V videos where V is less.
+    """A retriever's best videos for each query that do not answer it; -inf of the scores leaves a video out.
 
     Returns:
-        (Q, K) int64 places of videos, best first, -1 where a query has no more.
+        (Q, K) int64 places of videos, best first, -1 where a query has no more; K is ``count``, or all
+        videos.
     """
     keep = min(count, len(pairs.videos))
     hardest = np.full((len(pairs.query_ids), keep), -1, dtype=np.int64)

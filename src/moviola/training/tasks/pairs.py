@@ -80,13 +80,9 @@ class PairTask:
     """Training on pairs of a query and a moment; the rest of the batch are their negatives.
 
     Attributes:
-        model: the model.
         videos: in the model's form.
-        queries: of the pairs.
-        pairs: each is learned from once per epoch.
-        loss: see :data:`PairLoss`; the batch is on the model's device.
+        loss: the batch is on the model's device.
         evaluate: measures of the present model on val.
-        batch_size: pairs per batch.
         sampling: pairs of an epoch.
     """
 

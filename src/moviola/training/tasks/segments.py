@@ -46,12 +46,7 @@ class SegmentSampling:
 
 @dataclass(frozen=True)
 class SegmentGrid:
-    """All S segments of some videos, in order.
-
-    Attributes:
-        features: the videos.
-        segment_clips: T, clips of a segment; the last one of a video may hold fewer.
-    """
+    """All S segments of T clips of some videos, in order; the last one of a video may hold fewer."""
 
     features: VideoFeatures
     segment_clips: int
@@ -126,10 +121,8 @@ def _largest(
 def recall(best: Integers, shares: sparse.csr_array, k: int) -> float:
     """Weighted recall of the answers' segments among the k best; mean over queries, NaN without an answer.
 
-    Args:
-        best: (Q, K) segments, best first.
-        shares: (Q, S), see :meth:`SegmentGrid.shares`; queries without an answer do not count.
-        k: at most K.
+    ``best`` is (Q, K) segments, best first, ``shares`` (Q, S) as of :meth:`SegmentGrid.shares`; queries
+    without an answer do not count.
     """
     recalls = np.array([shares[[query]][:, row].sum() for query, row in enumerate(best[:, :k])])
     whole = shares.sum(axis=1)

@@ -75,13 +75,7 @@ class WindowSampling:
 
 @dataclass(frozen=True)
 class Examples:
-    """Pairs of a query and a moment with the query's coarse proposals.
-
-    Attributes:
-        features, pairs: see :class:`moviola.training.data.Split`.
-        proposals: of each query; "a proposal" below is a row here.
-        sampling: options of drawing.
-    """
+    """Pairs of a query and a moment with the query's coarse proposals; "a proposal" below is a row here."""
 
     features: VideoFeatures
     pairs: Pairs
@@ -240,14 +234,7 @@ class WindowBatch:
 
 @dataclass(frozen=True)
 class WindowTask:
-    """Training of a refiner.
-
-    Attributes:
-        refiner: runs the model, also after training.
-        examples, queries: training data.
-        evaluate: measures of the present model on val.
-        batch_size: pairs per batch.
-    """
+    """Training of a refiner, which also runs the model after it; ``evaluate`` measures the model on val."""
 
     refiner: WindowRefiner
     examples: Examples
