@@ -22,7 +22,7 @@ def require_odd(kernel: int) -> None:
 
 
 def require_subtitles(subtitles: object | None, size: int) -> None:
-    """Raise :class:`InvalidValue` unless subtitles are there exactly where a model's size of them is not 0."""
+    """Raise :class:`InvalidValue` unless subtitles are given exactly where a model has a size for them."""
     if (subtitles is None) == bool(size):
         raise InvalidValue(
             f"subtitles {'missing' if subtitles is None else 'given'}: this model has subtitle_size {size}; "

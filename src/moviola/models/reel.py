@@ -234,8 +234,7 @@ class Reel(nn.Module):
         # Beyond the last clip the sums are 0; the edges mask those cells.
         total = sliding(until, self.config.longest_span)[..., 1:, :] - until[..., : inside.shape[-1], None]
         lengths = torch.arange(1, self.config.longest_span + 1, device=curves.device)
-        scores: Tensor = edges + total / lengths + self.length_bias
-        return scores
+        return edges + total / lengths + self.length_bias
 
     def loss(self, batch: AnswerBatch) -> dict[str, Tensor]:
         """The list-wise loss over all spans of the batch's videos; queries without a reachable answer are

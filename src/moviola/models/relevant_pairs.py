@@ -32,18 +32,11 @@ __all__ = [
     "relevant_over_negative", "relevant_pair_losses", "relevant_span_loss",
 ]  # fmt: skip
 
-_FLOOR = 1e-6
 
-
-def _literal(logits: Tensor) -> Tensor:
-    return logits.clamp(min=_FLOOR).log()
-
-
-def _softplus(logits: Tensor) -> Tensor:
-    return F.softplus(logits).log1p()
-
-
-BOUNDARY_SCORES: dict[str, Callable[[Tensor], Tensor]] = {"literal": _literal, "softplus": _softplus}
+BOUNDARY_SCORES: dict[str, Callable[[Tensor], Tensor]] = {
+    "literal": lambda logits: logits.clamp(min=1e-6).log(),
+    "softplus": lambda logits: F.softplus(logits).log1p(),
+}
 """Contribution of a boundary's logit to the score of a moment (Eq. 14).
 
 ``literal`` is log(max(logit, 1e-6)), as printed. A logit below the floor then adds -13.8 and has no gradient,

@@ -26,7 +26,7 @@ from moviola.measures import Qrels
 from moviola.retrieval.proposals import Proposals
 from moviola.retrieval.video_scores import VideoScores
 
-__all__ = ["Lists", "Pairs", "Sizes", "Split", "batches_by_length", "read_videos"]
+__all__ = ["Lists", "Pairs", "Sizes", "Split", "batches_by_length", "places_of", "read_videos"]
 
 
 @dataclass(frozen=True)
@@ -347,6 +347,12 @@ def read_videos(choice: str) -> list[str]:
 def _is_split(part: object) -> bool:
     """Whether it holds videos, rather than ``[duration, index]`` of one."""
     return isinstance(part, dict) or (isinstance(part, list) and all(isinstance(name, str) for name in part))
+
+
+def places_of(names: Sequence[str], known: Sequence[str]) -> Integers:
+    """The place of each name among the known ones, (n,) int64; -1 where it is not known."""
+    place = {name: number for number, name in enumerate(known)}
+    return np.array([place.get(name, -1) for name in names], dtype=np.int64)
 
 
 def batches_by_length(lengths: Integers, size: int, draw: Generator, *, pool: int = 8) -> Iterator[Integers]:

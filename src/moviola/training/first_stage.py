@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -21,7 +20,7 @@ from moviola.retrieval import SEGMENTS, Proposals, Retrieval, TrainedStage1, loa
 from moviola.retrieval.stage1 import video_scores
 from moviola.retrieval.video_scores import VideoScores
 from moviola.training.compatibility import require_same_encoder, sampling_of
-from moviola.training.data import Split
+from moviola.training.data import Split, places_of
 from moviola.training.recipe import Recipe
 
 __all__ = ["Candidates", "FirstStage", "TrainedFirstStage", "open_first_stage"]
@@ -142,24 +141,19 @@ class Candidates(FirstStage):
 
 def _rows_of(run: Run, split: Split) -> tuple[Integers, Integers, Integers]:
     """Rows of a run that are about a split: (n,) each, with the split's places of their query and video."""
-    features, query_row = split.features, {name: row for row, name in enumerate(split.queries.query_ids)}
-    query = _places(query_row, run.query_ids)[run.query]
-    video = _places(features.row_of, run.video_ids)[run.video]
+    features, queries = split.features, split.queries.query_ids
+    query = places_of(run.query_ids, queries)[run.query]
+    video = places_of(run.video_ids, features.video_ids)[run.video]
     there = (query >= 0) & (video >= 0) & (run.start < features.durations[video])
-    count = np.bincount(query[there], minlength=len(query_row))
+    count = np.bincount(query[there], minlength=len(queries))
     if not count.all():
-        first = split.queries.query_ids[int(count.argmin())]
+        first = queries[int(count.argmin())]
         raise InvalidValue(
-            f"candidates: none for {int((count == 0).sum()):,} of {len(query_row):,} queries among the "
+            f"candidates: none for {int((count == 0).sum()):,} of {len(queries):,} queries among the "
             f"{len(features):,} videos, the first is query {first!r}; give a run that answers each"
         )
     rows = np.flatnonzero(there)
     return rows, query[rows], video[rows]
-
-
-def _places(known: Mapping[str, int], names: tuple[str, ...]) -> Integers:
-    """The place of each name, -1 where it is not known."""
-    return np.array([known.get(name, -1) for name in names], dtype=np.int64)
 
 
 def open_first_stage(

@@ -21,7 +21,7 @@ from moviola.retrieval import refiner_of
 from moviola.retrieval.calibration import words_of
 from moviola.retrieval.refiners import SAME_MOMENT
 from moviola.temporal import overlap
-from moviola.training.data import Split
+from moviola.training.data import Split, places_of
 from moviola.training.recipe import AnswerSettings, Recipe
 
 __all__ = [
@@ -68,8 +68,7 @@ def fit(evidence: Floats, right: NDArray[np.bool_]) -> tuple[float, float] | Non
 
     def curvature(weights: Floats) -> Floats:
         chance = expit(design @ weights)
-        table: Floats = design.T @ (design * (chance * (1 - chance))[:, None]) + np.diag(penalty)
-        return table
+        return design.T @ (design * (chance * (1 - chance))[:, None]) + np.diag(penalty)
 
     solution = minimize(
         loss, np.zeros(2), jac=True, hess=curvature, method="trust-exact", options={"gtol": 1e-9}
@@ -85,10 +84,8 @@ def first_answers(run: Run, qrels: Qrels, count: int = ANSWERS) -> tuple[Floats,
     """
     run = temporal_nms(run, SAME_MOMENT)
     rows = np.flatnonzero(run.rank <= count)
-    query_of = {name: row for row, name in enumerate(qrels.query_ids)}
-    video_of = {name: row for row, name in enumerate(qrels.video_ids)}
-    query = np.array([query_of.get(name, -1) for name in run.query_ids], dtype=np.int64)[run.query[rows]]
-    video = np.array([video_of.get(name, -1) for name in run.video_ids], dtype=np.int64)[run.video[rows]]
+    query = places_of(run.query_ids, qrels.query_ids)[run.query[rows]]
+    video = places_of(run.video_ids, qrels.video_ids)[run.video[rows]]
     right = np.zeros(len(rows), dtype=np.bool_)
     for place, row in enumerate(rows.tolist()):
         if query[place] < 0 or video[place] < 0:

@@ -22,7 +22,7 @@ from moviola.retrieval import SEGMENTS, Calibration, Moments
 from moviola.retrieval.corpus import whole_videos
 from moviola.retrieval.refiners import CONTEXT, SAME_MOMENT
 from moviola.training.data import Sizes, Split
-from moviola.training.loop import Fitted, LoopConfig, Task, fit
+from moviola.training.loop import Fitted, Task, fit
 from moviola.training.settings import TrainingSettings
 from moviola.training.validation import NAMES, run_of
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from moviola.measures import Run
     from moviola.models.spr import SegmentRetriever
 
-__all__ = ["OF_FEATURES", "SEGMENT_CLIPS", "AnswerSettings", "Phase", "Recipe", "Trained", "train"]
+__all__ = ["OF_FEATURES", "SEGMENT_CLIPS", "AnswerSettings", "Recipe", "Trained", "train"]
 
 OF_FEATURES = ("visual_size", "subtitle_size", "query_size", "hidden_size", "clip_seconds")
 """Model settings that equal those of the features where a recipe derives them."""
@@ -63,14 +63,6 @@ class AnswerSettings:
     scored: bool = False
 
 
-@dataclass(frozen=True)
-class Phase:
-    """One run of the loop: a task, and its part of the settings."""
-
-    task: Task[Any]
-    loop: LoopConfig
-
-
 class Recipe(ABC):
     """Training and answering of one kind of model.
 
@@ -99,8 +91,8 @@ class Recipe(ABC):
         """Copy weights of the stage 1 that a new model is built on; most models copy none."""
 
     @abstractmethod
-    def phases(self, model: Any, train: Split, val: Split, settings: TrainingSettings) -> Iterable[Phase]:
-        """The phases of training, in order; each is made when the previous one is done."""
+    def phases(self, model: Any, train: Split, val: Split, settings: TrainingSettings) -> Iterable[Task[Any]]:
+        """What each phase of ``settings.loops`` trains on, made when the previous one is done."""
 
     def measured(self, phase: str) -> tuple[str, ...]:
         """Names of the measures on val that can choose the weights of a phase."""
@@ -196,11 +188,11 @@ def train(
         for stale in filter(None, places):
             (stale / "state.pt").unlink(missing_ok=True)
     done: list[Fitted] = []
-    for phase, place in zip(recipe.phases(model, train_split, val_split, settings), places, strict=True):
+    tasks = recipe.phases(model, train_split, val_split, settings)
+    for task, loop, place in zip(tasks, settings.loops.values(), places, strict=True):
         # A run that was interrupted in one phase has no state of the next ones.
         begun = resume and (not done or (place is not None and (place / "state.pt").is_file()))
-        fitted = fit(phase.task, phase.loop, place, resume=begun, tensorboard=tensorboard, progress=progress)
-        done.append(fitted)
+        done.append(fit(task, loop, place, resume=begun, tensorboard=tensorboard, progress=progress))
     return Trained(model.eval(), tuple(done), settings)
 
 

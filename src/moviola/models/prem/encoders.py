@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -46,8 +47,7 @@ class QueryEncoder(nn.Module):
         self.layer = transformer(config)
 
     def forward(self, query: Tensor, mask: Tensor) -> Tensor:
-        encoded: Tensor = self.layer(self.positions(self.projection(query)), src_key_padding_mask=~mask)
-        return encoded
+        return cast("Tensor", self.layer(self.positions(self.projection(query)), src_key_padding_mask=~mask))
 
 
 class VideoEncoder(nn.Module):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import sqrt
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -63,8 +64,7 @@ class PremLocalizer(nn.Module):
 
     def encode_context(self, visual: Tensor, mask: Tensor, subtitles: Tensor | None) -> Tensor:
         """Clips, (V, S, L, D), of (V, L, dv), (V, L) with 1 for a clip, (V, L, ds) or None."""
-        states: Tensor = self.video_encoder(visual, mask, subtitles)
-        return states
+        return cast("Tensor", self.video_encoder(visual, mask, subtitles))
 
     def encode_query(self, query: Tensor, query_mask: Tensor) -> tuple[Tensor, Tensor]:
         """Tokens (Q, Lq, D) and what the gates look for, (Q, S, D); S is 0 without gates."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -23,8 +25,7 @@ def clips_inside(labels: Tensor, mask: Tensor) -> Tensor:
             f"{int(mask[pair].sum())} clips; give first and last clip, both inclusive, counted from 0"
         )
     clip = torch.arange(mask.shape[1], device=mask.device)
-    inside: Tensor = (clip >= start[:, None]) & (clip <= end[:, None])
-    return inside
+    return cast("Tensor", (clip >= start[:, None]) & (clip <= end[:, None]))
 
 
 def relevant_spans(

@@ -15,8 +15,8 @@ from moviola.retrieval import Moments
 from moviola.retrieval.corpus import ANSWERS, best_videos, rank_corpus
 from moviola.retrieval.video_scores import VideoScores
 from moviola.training.data import Split
-from moviola.training.loop import LoopConfig
-from moviola.training.recipe import AnswerSettings, Phase
+from moviola.training.loop import LoopConfig, Task
+from moviola.training.recipe import AnswerSettings
 from moviola.training.recipes.ranking import CandidateRecipe, adamw
 from moviola.training.settings import TrainingSettings
 from moviola.training.tasks.candidates import CandidateSampling, CandidateTask, hardest_videos
@@ -40,11 +40,11 @@ class ConquerRecipe(CandidateRecipe):
         sampling=CandidateSampling(),
     )
 
-    def phases(self, model: Any, train: Split, val: Split, settings: TrainingSettings) -> Iterable[Phase]:
+    def phases(self, model: Any, train: Split, val: Split, settings: TrainingSettings) -> Iterable[Task[Any]]:
         """One phase, on pairs with videos that the first stage takes for answers."""
         loop, sampling = settings.loops["train"], settings.sampling
         scores = _first_stage(train)
-        task = CandidateTask(
+        yield CandidateTask(
             model,
             self.videos(model, train.features),
             self.queries(model, train.queries),
@@ -55,7 +55,6 @@ class ConquerRecipe(CandidateRecipe):
             lambda: judge(self.run(model, val), val),
             loop.batch_size,
         )
-        yield Phase(task, loop)
 
     def moments(self, model: Any, split: Split, how: AnswerSettings) -> Moments:
         """The best 100 moments of each query in the first stage's best videos."""

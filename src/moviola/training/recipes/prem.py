@@ -14,8 +14,7 @@ from moviola.models.prem import Prem
 from moviola.retrieval.batches import token_batch
 from moviola.retrieval.corpus import PooledVideos, encoded_corpus
 from moviola.training.data import Pairs, Split
-from moviola.training.loop import LoopConfig
-from moviola.training.recipe import Phase
+from moviola.training.loop import LoopConfig, Task
 from moviola.training.recipes.ranking import CandidateRecipe, adamw
 from moviola.training.settings import TrainingSettings
 from moviola.training.tasks.candidates import CandidateSampling, CandidateTask, hardest_videos
@@ -42,7 +41,7 @@ class PremRecipe(CandidateRecipe):
         sampling=CandidateSampling(negatives=4),
     )
 
-    def phases(self, model: Any, train: Split, val: Split, settings: TrainingSettings) -> Iterable[Phase]:
+    def phases(self, model: Any, train: Split, val: Split, settings: TrainingSettings) -> Iterable[Task[Any]]:
         """The retriever on pairs, then the localizer on candidates."""
         prem: Prem = model
         sampling, pairs = settings.sampling, train.pairs
@@ -50,7 +49,7 @@ class PremRecipe(CandidateRecipe):
 
         loop = settings.loops["retriever"]
         prem.to(loop.device)  # val is evaluated with both halves, even while one is trained
-        task = PairTask(
+        yield PairTask(
             prem.retriever,
             videos,
             queries,
@@ -59,11 +58,10 @@ class PremRecipe(CandidateRecipe):
             lambda: judge_videos(self.video_run(prem, val), val),
             loop.batch_size,
         )
-        yield Phase(task, loop)
 
         loop = settings.loops["localizer"]
         prem.to(loop.device)
-        candidates = CandidateTask(
+        yield CandidateTask(
             prem.localizer,
             videos,
             queries,
@@ -74,7 +72,6 @@ class PremRecipe(CandidateRecipe):
             lambda: judge(self.run(prem, val), val),
             loop.batch_size,
         )
-        yield Phase(candidates, loop)
 
     def measured(self, phase: str) -> tuple[str, ...]:
         """The retriever is measured by videos, the localizer by moments."""

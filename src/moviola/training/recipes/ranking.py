@@ -20,8 +20,9 @@ from moviola.retrieval import Moments
 from moviola.retrieval.corpus import PooledVideos, rank_corpus, rank_videos
 from moviola.training.data import Sizes, Split
 from moviola.training.data_sets import clips_of_moments
+from moviola.training.loop import Task
 from moviola.training.optimizers import OptimizerConfig
-from moviola.training.recipe import AnswerSettings, Phase, Recipe
+from moviola.training.recipe import AnswerSettings, Recipe
 from moviola.training.settings import TrainingSettings
 from moviola.training.tasks.pairs import PairLoss, PairSampling, PairTask
 from moviola.training.validation import judge
@@ -76,7 +77,6 @@ class PairRecipe(RankerRecipe):
     endpoints: bool = False
 
     def sized(self, sizes: Sizes) -> dict[str, Any]:
-        """The sizes of the features, and what follows from the length of clips and videos."""
         limits = clips_of_moments(*MOMENT_SECONDS, sizes.clip_seconds)
         return sizes.settings(more=2 * self.endpoints) | limits | {"max_clips": sizes.longest}
 
@@ -86,10 +86,10 @@ class PairRecipe(RankerRecipe):
             step.pairs, hard_pool=sampling.pool(epoch), generator=generator
         )
 
-    def phases(self, model: Any, train: Split, val: Split, settings: TrainingSettings) -> Iterable[Phase]:
+    def phases(self, model: Any, train: Split, val: Split, settings: TrainingSettings) -> Iterable[Task[Any]]:
         """One phase, on pairs."""
         loop, sampling = settings.loops["train"], settings.sampling
-        task = PairTask(
+        yield PairTask(
             model,
             self.videos(model, train.features),
             self.queries(model, train.queries),
@@ -99,7 +99,6 @@ class PairRecipe(RankerRecipe):
             loop.batch_size,
             sampling,
         )
-        yield Phase(task, loop)
 
     def videos(self, model: Any, features: VideoFeatures) -> PooledVideos:
         """The same with endpoints, and with the padding of a release where the model has it."""
@@ -111,7 +110,6 @@ class CandidateRecipe(RankerRecipe):
     """CONQUER and PREM, which look into the best videos of a first stage."""
 
     def sized(self, sizes: Sizes) -> dict[str, Any]:
-        """The sizes of the features, and what follows from the length of clips and videos."""
         longest = clips_of_moments(0.0, LONGEST_CANDIDATE_SECONDS, sizes.clip_seconds)["longest_span"]
         return sizes.settings() | {"max_clips": sizes.longest, "longest_span": longest}
 

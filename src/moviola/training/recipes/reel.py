@@ -13,9 +13,9 @@ from torch import nn
 from moviola.models.reel import Reel
 from moviola.retrieval.proposals import ByQuery
 from moviola.training.data import Sizes, Split
-from moviola.training.loop import LoopConfig
+from moviola.training.loop import LoopConfig, Task
 from moviola.training.optimizers import OptimizerConfig
-from moviola.training.recipe import AnswerSettings, Phase
+from moviola.training.recipe import AnswerSettings
 from moviola.training.recipes.refining import RefinerRecipe
 from moviola.training.settings import TrainingSettings
 from moviola.training.tasks.answers import AnswerTask
@@ -48,7 +48,6 @@ class ReelRecipe(RefinerRecipe):
     )  # fmt: skip
 
     def sized(self, sizes: Sizes) -> dict[str, Any]:
-        """The sizes of the features, and the length of a clip."""
         return sizes.settings()
 
     def proposal_weight(self, model: nn.Module, val: Split, how: AnswerSettings, select: str) -> float:
@@ -80,10 +79,10 @@ class ReelRecipe(RefinerRecipe):
         reel.crossing.fill_(best)
         return {"crossing": best}
 
-    def phases(self, model: Any, train: Split, val: Split, settings: TrainingSettings) -> Iterable[Phase]:
+    def phases(self, model: Any, train: Split, val: Split, settings: TrainingSettings) -> Iterable[Task[Any]]:
         """One phase, on queries with all their answers."""
         loop = settings.loops["train"]
-        task = AnswerTask(
+        yield AnswerTask(
             model,
             train.features,
             train.queries.cut(model.config.max_tokens),
@@ -91,7 +90,6 @@ class ReelRecipe(RefinerRecipe):
             lambda: judge(self.run(model, val, AnswerSettings()), val),
             loop.batch_size,
         )
-        yield Phase(task, loop)
 
 
 def _spread(rows: ByQuery, values: NDArray[np.floating[Any]]) -> float:

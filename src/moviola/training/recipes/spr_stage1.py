@@ -12,9 +12,9 @@ from moviola.retrieval import Moments, Retrieval, TrainedStage1, segment_index
 from moviola.retrieval.corpus import best_videos
 from moviola.retrieval.stage1 import EmbeddedSegments
 from moviola.training.data import Sizes, Split
-from moviola.training.loop import LoopConfig
+from moviola.training.loop import LoopConfig, Task
 from moviola.training.optimizers import OptimizerConfig
-from moviola.training.recipe import AnswerSettings, Phase, Recipe
+from moviola.training.recipe import AnswerSettings, Recipe
 from moviola.training.settings import TrainingSettings
 from moviola.training.tasks.segments import NAMES, SegmentSampling, SegmentTask
 
@@ -41,10 +41,10 @@ class Stage1Recipe(Recipe):
         """The size of the features; errors as of :meth:`Sizes.of_one_space`."""
         return {"hidden_size": sizes.of_one_space(self.architecture)}
 
-    def phases(self, model: Any, train: Split, val: Split, settings: TrainingSettings) -> Iterable[Phase]:
+    def phases(self, model: Any, train: Split, val: Split, settings: TrainingSettings) -> Iterable[Task[Any]]:
         """One phase, on pairs of a query and a segment."""
         loop = settings.loops["train"]
-        yield Phase(SegmentTask(model, train, val, settings.sampling, loop.batch_size), loop)
+        yield SegmentTask(model, train, val, settings.sampling, loop.batch_size)
 
     def measured(self, phase: str) -> tuple[str, ...]:
         """Recall of segments."""

@@ -35,7 +35,6 @@ class AnswerTask:
     batch_size: int = 64
 
     def batches_per_epoch(self) -> int:
-        """Number of batches per epoch; each query comes once."""
         return -(-len(self._query_rows) // self.batch_size)
 
     @cached_property
@@ -71,5 +70,4 @@ class AnswerTask:
         )
 
     def losses(self, batch: AnswerBatch, epoch: int, generator: torch.Generator) -> Mapping[str, Tensor]:
-        """The list-wise loss of a batch."""
         return self.model.loss(batch.to(next(self.model.parameters()).device))

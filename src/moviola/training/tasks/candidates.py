@@ -71,7 +71,6 @@ class CandidateTask:
             )
 
     def batches_per_epoch(self) -> int:
-        """Number of batches per epoch; the last one may be smaller."""
         return -(-len(self.pairs) // self.batch_size)
 
     def batches(self, epoch: int, draw: Generator) -> Iterator[CandidateBatch]:
@@ -106,7 +105,6 @@ class CandidateTask:
         return np.take_along_axis(hardest, chosen, axis=1)
 
     def losses(self, batch: CandidateBatch, epoch: int, generator: torch.Generator) -> Mapping[str, Tensor]:
-        """The terms of :attr:`loss`."""
         return self.loss(batch.to(next(self.model.parameters()).device))
 
 

@@ -96,7 +96,6 @@ class PairTask:
     sampling: PairSampling = PairSampling()
 
     def batches_per_epoch(self) -> int:
-        """Number of batches per epoch; the last one may be smaller."""
         return -(-len(self.pairs) // self.batch_size)
 
     def batches(self, epoch: int, draw: Generator) -> Iterator[PairStep]:
@@ -125,6 +124,5 @@ class PairTask:
         return PairStep(batch, queries, moments)
 
     def losses(self, batch: PairStep, epoch: int, generator: torch.Generator) -> Mapping[str, Tensor]:
-        """The terms of :attr:`loss`."""
         device = next(self.model.parameters()).device
         return self.loss(replace(batch, pairs=batch.pairs.to(device)), epoch, generator)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import cast
 
 import numpy as np
 import torch
@@ -84,8 +85,7 @@ class SegmentGrid:
 
     def rows_of(self, hits: Hits) -> Integers:
         """(Q, K) int64, the segments that hits are."""
-        rows: Integers = self.begin[hits.video] + hits.position
-        return rows
+        return cast("Integers", self.begin[hits.video] + hits.position)
 
     def shares(self, pairs: Pairs) -> sparse.csr_array:
         """(Q, S) float32: the share of each segment that lies in an answer of each query, where above 0.
@@ -196,7 +196,6 @@ class SegmentTask:
             )
 
     def losses(self, batch: SegmentBatch, epoch: int, generator: torch.Generator) -> Mapping[str, Tensor]:
-        """The contrastive terms of a batch."""
         device = self.model.pt_clip_logit_scale.device
         clips = batch.clips.to(device)
         mask = torch.ones(clips.shape[:2], device=device)

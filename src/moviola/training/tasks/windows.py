@@ -245,8 +245,7 @@ class WindowTask:
     @property
     def model(self) -> nn.Module:
         """The model."""
-        network: nn.Module = cast("TorchWindows", self.refiner.model).network
-        return network
+        return cast("nn.Module", cast("TorchWindows", self.refiner.model).network)
 
     def _drawn(self, draw: Generator) -> Drawn:
         return STRATEGIES[self.examples.sampling.strategy](self.examples, draw)
@@ -262,7 +261,6 @@ class WindowTask:
         return size
 
     def batches_per_epoch(self) -> int:
-        """Number of batches per epoch; the last one may be smaller."""
         return -(-self._epoch // self.batch_size)
 
     def batches(self, epoch: int, draw: Generator) -> Iterator[WindowBatch]:
@@ -307,7 +305,6 @@ class WindowTask:
         return window_batch(self.refiner.streams(self.examples.features), video, windows)
 
     def losses(self, batch: WindowBatch, epoch: int, generator: torch.Generator) -> Mapping[str, Tensor]:
-        """The terms of the model's loss."""
         device, sampling = next(self.model.parameters()).device, self.examples.sampling
         terms: Mapping[str, Tensor] = cast("Any", self.model).loss(
             batch.pairs.to(device),
