@@ -484,3 +484,24 @@ def test_what_a_release_sets_are_settings_of_its_model(name: str) -> None:
     known = {known.name for known in fields(config_class)}
     assert set(release.sizes) | set(release.settings) <= known
     assert build(release.architecture, {}).config is not None
+
+
+@pytest.mark.parametrize(
+    "architecture, setting, message",
+    [
+        ("xml", {"heads": 0}, "multiple of heads 0, at least 1"),
+        ("spr-stage1", {"heads": 0}, "multiple of heads 0, at least 1"),
+        ("conquer", {"kernel": 4}, "conquer: kernel 4: must be odd"),
+        ("conquer", {"candidates": 0}, "conquer: candidates=0: give at least 1"),
+        ("prem", {"top_videos": 0}, "prem: top_videos=0: give at least 1"),
+        ("prem", {"temperature": 0.0}, "prem: temperature 0.0: must be above 0"),
+        ("reel", {"kernel": 4}, "reel: kernel 4: must be odd"),
+        ("reel", {"least_overlap": 1.0}, "reel: least_overlap 1.0: .* below 1"),
+        ("reel", {"hidden_size": "large"}, r"reel\.hidden_size: .* \(got 'large'\)"),
+    ],
+)
+def test_settings_that_a_model_cannot_have(
+    architecture: str, setting: dict[str, object], message: str
+) -> None:
+    with pytest.raises(InvalidValue, match=message):
+        build(architecture, setting)

@@ -10,7 +10,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from moviola.errors import InvalidValue
 from moviola.models.reel import AnswerBatch, Reel, ReelConfig, ReelContext
 
 TINY = ReelConfig(
@@ -326,8 +325,3 @@ def test_autocast_stays_close() -> None:
         with torch.autocast("cpu", torch.bfloat16):
             near = float(sum(model.loss(batch).values()))
     assert near == pytest.approx(exact, rel=0.05)
-
-
-def test_an_even_kernel_is_refused() -> None:
-    with pytest.raises(InvalidValue, match="kernel 4: must be odd"):
-        ReelConfig(kernel=4)

@@ -23,6 +23,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from moviola.errors import InvalidValue
+from moviola.models.checks import require_heads
 
 __all__ = [
     "MASKED", "Attention", "AttentionBlock", "InputProjection", "LearnedPositions", "ModularQuery",
@@ -126,8 +127,7 @@ class Attention(nn.Module):
 
     def __init__(self, size: int, heads: int, dropout: float = 0.1) -> None:
         super().__init__()
-        if size % heads:
-            raise InvalidValue(f"hidden size {size}: must be a multiple of the {heads} attention heads")
+        require_heads(size, heads)
         self.heads = heads
         self.dropout = dropout
         self.query = nn.Linear(size, size)

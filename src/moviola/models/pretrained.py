@@ -19,12 +19,11 @@ from pathlib import Path
 from typing import Any, TypeVar, overload
 
 import torch
-from pydantic import TypeAdapter, ValidationError
 from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
 from moviola.errors import DataError, InvalidValue
-from moviola.models.checks import require_known
+from moviola.models.checks import require_known, validated
 from moviola.models.description import CARD, CONFIG, FORMAT, WEIGHTS, existing, read_description, read_weights
 from moviola.models.graphs import write_graphs
 
@@ -74,15 +73,7 @@ def build(architecture: str, config: Mapping[str, Any]) -> nn.Module:
     known = [field.name for field in fields(config_class)]
     for name in sorted(set(config) - set(known)):
         raise InvalidValue(f"{architecture}: unknown setting {name!r}; choose {', '.join(known)}")
-    try:
-        settings = TypeAdapter(config_class).validate_python(dict(config))
-    except ValidationError as error:
-        first = error.errors()[0]
-        name = ".".join(str(part) for part in first["loc"])
-        raise InvalidValue(
-            f"{architecture}: {name or 'config'}: {first['msg']}; correct the setting"
-        ) from error
-    return model_class(settings)
+    return model_class(validated(config_class, config, architecture))
 
 
 def save_pretrained(

@@ -30,6 +30,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from moviola.errors import InvalidValue
 from moviola.models.batches import Batch, Rows
 from moviola.models.checks import require_odd
 from moviola.models.layers import (
@@ -85,6 +86,8 @@ class ReelConfig:
 
     def __post_init__(self) -> None:
         require_odd(self.kernel)
+        if not 0 <= self.least_overlap < 1:
+            raise InvalidValue(f"least_overlap {self.least_overlap}: give an IoU of at least 0, below 1")
 
 
 @dataclass(frozen=True)

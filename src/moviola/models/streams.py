@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from moviola.models.batches import Ranked, rows_at_once
-from moviola.models.checks import require_known, require_subtitles
+from moviola.models.checks import require_known, require_positive, require_subtitles
 from moviola.models.clip_windows import LABELS
 from moviola.models.layers import (
     LearnedPositions,
@@ -82,6 +82,7 @@ class TwoStreamsConfig:
         require_known("ranking_loss", self.ranking_loss, PAIRWISE_LOSSES)
         require_known("labels", self.labels, LABELS)
         require_known("stream_weights", self.stream_weights, STREAM_WEIGHTS)
+        require_positive(top_videos=self.top_videos, top_moments=self.top_moments)
 
 
 class TwoStreams(nn.Module):

@@ -26,7 +26,7 @@ from torch import Tensor, nn
 
 from moviola.errors import DataError, InvalidValue
 from moviola.files.writing import draft_of
-from moviola.models.checks import require_known
+from moviola.models.checks import require_known, require_positive
 from moviola.training.optimizers import OptimizerConfig, make_optimizer
 
 __all__ = ["Fitted", "LoopConfig", "Task", "fit"]
@@ -87,10 +87,7 @@ class LoopConfig:
     device: str = "cpu"
 
     def __post_init__(self) -> None:
-        if self.epochs < 1 or (self.steps is not None and self.steps < 1) or self.batch_size < 1:
-            raise InvalidValue(
-                f"epochs={self.epochs}, steps={self.steps}, batch_size={self.batch_size}: give at least 1"
-            )
+        require_positive(epochs=self.epochs, steps=self.steps, batch_size=self.batch_size)
         if not 0 <= self.seed <= _LARGEST_SEED:
             raise InvalidValue(f"seed={self.seed}: give a number from 0 to {_LARGEST_SEED:,}")
         require_known("precision", self.precision, PRECISIONS)

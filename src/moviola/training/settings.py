@@ -8,10 +8,8 @@ from copy import deepcopy
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from typing import Any, Protocol
 
-from pydantic import TypeAdapter, ValidationError
-
 from moviola.errors import InvalidValue
-from moviola.models.checks import require_known
+from moviola.models.checks import require_known, validated
 from moviola.training.loop import LoopConfig
 
 __all__ = ["TrainingSettings", "differences", "read_settings"]
@@ -123,15 +121,7 @@ def _filled(value: Any, changes: Mapping[str, Any], where: str) -> Any:
     for name, change in changes.items():
         nested = mixed[name]
         mixed[name] = _filled(nested, change, f"{where}.{name}") if is_dataclass(nested) else _value(change)
-    try:
-        return TypeAdapter(type(value)).validate_python(mixed)
-    except ValidationError as error:
-        first = error.errors()[0]
-        own = first.get("ctx", {}).get("error")
-        if isinstance(own, InvalidValue):  # of the settings' own checks, which name setting, value and remedy
-            raise InvalidValue(f"{where}: {own}") from error
-        name = ".".join(str(part) for part in first["loc"])
-        raise InvalidValue(f"{where}.{name}: {first['msg']} (got {first['input']!r})") from error
+    return validated(type(value), mixed, where)
 
 
 def differences(old: Any, new: Any, path: str = "") -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from moviola.models.checks import require_known, require_odd
+from moviola.models.checks import require_known, require_odd, require_positive
 from moviola.models.conquer.similarities import SIMILARITIES
 
 __all__ = ["ConquerConfig"]
@@ -71,3 +71,4 @@ class ConquerConfig:
     def __post_init__(self) -> None:
         require_known("similarity", self.similarity, SIMILARITIES)
         require_odd(self.kernel)
+        require_positive(candidates=self.candidates, top_videos=self.top_videos, top_moments=self.top_moments)

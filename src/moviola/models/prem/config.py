@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from moviola.errors import InvalidValue
-from moviola.models.checks import require_known
+from moviola.models.checks import require_heads, require_known, require_positive
 
 __all__ = ["PremConfig"]
 
@@ -82,8 +82,10 @@ class PremConfig:
     def __post_init__(self) -> None:
         if not (self.visual_size or self.subtitle_size):
             raise InvalidValue("visual_size 0 and subtitle_size 0: give features of at least one stream")
-        if self.hidden_size % self.heads:
-            raise InvalidValue(f"hidden_size {self.hidden_size}: must be a multiple of heads {self.heads}")
+        require_heads(self.hidden_size, self.heads)
+        require_positive(top_videos=self.top_videos, top_moments=self.top_moments)
+        if self.temperature <= 0:
+            raise InvalidValue(f"temperature {self.temperature}: must be above 0")
         if not 0 <= self.shortest_span < self.longest_span:
             raise InvalidValue(
                 f"shortest_span {self.shortest_span}, longest_span {self.longest_span}: need "

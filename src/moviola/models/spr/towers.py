@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from moviola.errors import InvalidValue
+from moviola.models.checks import require_heads
 
 __all__ = ["TowerSizes", "Towers"]
 
@@ -41,11 +42,7 @@ class TowerSizes:
     identity_start: bool = False
 
     def __post_init__(self) -> None:
-        if self.hidden_size % self.head_count:
-            raise InvalidValue(
-                f"hidden_size {self.hidden_size} is not a multiple of {self.head_count} heads; give heads "
-                "that divide it"
-            )
+        require_heads(self.hidden_size, self.head_count)
 
     @property
     def head_count(self) -> int:

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from moviola.errors import InvalidValue
 from moviola.features import Integers, QueryFeatures
 from moviola.models.batches import CandidateBatch
+from moviola.models.checks import require_positive
 from moviola.retrieval.batches import token_batch
 from moviola.retrieval.corpus import PooledVideos
 from moviola.retrieval.video_scores import VideoScores, score_blocks
@@ -33,6 +34,11 @@ class CandidateSampling:
 
     negatives: int = 3
     pool: int = 100
+
+    def __post_init__(self) -> None:
+        require_positive(pool=self.pool)
+        if self.negatives < 0:
+            raise InvalidValue(f"negatives={self.negatives}: give at least 0")
 
 
 @dataclass(frozen=True)

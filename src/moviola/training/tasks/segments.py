@@ -17,6 +17,7 @@ from torch import Tensor
 
 from moviola.errors import InvalidValue
 from moviola.features import Integers, VideoFeatures
+from moviola.models.checks import require_positive
 from moviola.models.spr import SegmentRetriever
 from moviola.retrieval import Hits, Retrieval, TrainedStage1, segment_index
 from moviola.retrieval.segments import segment_counts
@@ -43,6 +44,9 @@ class SegmentSampling:
 
     segment_clips: int = 4
     least_share: float = 0.3
+
+    def __post_init__(self) -> None:
+        require_positive(segment_clips=self.segment_clips)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from moviola.errors import InvalidValue
 from moviola.features import Integers, QueryFeatures, VideoFeatures
 from moviola.models.batches import PairBatch
-from moviola.models.checks import require_known
+from moviola.models.checks import require_known, require_positive
 from moviola.models.clip_windows import LABELS, ClipWindows
 from moviola.models.refining import Windows
 from moviola.retrieval import Proposals
@@ -62,10 +62,7 @@ class WindowSampling:
 
     def __post_init__(self) -> None:
         require_known("strategy", self.strategy, STRATEGIES)
-        if min(self.strong, self.weak, self.hard_pool) < 1:
-            raise InvalidValue(
-                f"strong={self.strong}, weak={self.weak}, hard_pool={self.hard_pool}: give at least 1"
-            )
+        require_positive(strong=self.strong, weak=self.weak, hard_pool=self.hard_pool)
         if self.context < 0 or self.segment_seconds <= 0:
             raise InvalidValue(
                 f"context={self.context}, segment_seconds={self.segment_seconds}: "
