@@ -714,7 +714,7 @@ def test_a_wrong_config_is_refused(change: dict[str, object], remedy: str) -> No
 def test_wrong_inputs_are_refused() -> None:
     model = built(TINY)
     visual, mask, _ = corpus([5], 5)
-    with pytest.raises(InvalidValue, match="subtitle_size=0"):
+    with pytest.raises(InvalidValue, match="subtitles missing: this model has subtitle_size 5"):
         model.encode_context(visual, mask, None)
     with pytest.raises(InvalidValue, match="sequence of 25 positions: this model has 24"):
         model.encode_context(*corpus([25], 25))

@@ -160,7 +160,7 @@ def test_a_missing_folder_or_file(saved: Path, tmp_path: Path) -> None:
         (lambda c: c.pop("architecture"), "field 'architecture' is missing or no str"),
         (lambda c: c.update(config=[1]), "field 'config' is missing or no dict"),
         (lambda c: c["config"].update(dimm=9), "unknown setting 'dimm'; choose hidden_size"),
-        (lambda c: c["config"].update(hidden_size="wide"), "spr-stage1: hidden_size: "),
+        (lambda c: c["config"].update(hidden_size="wide"), "spr-stage1.hidden_size: "),
         (lambda c: c["config"].update(loss="hinge"), "loss 'hinge': unknown; choose mil-nce"),
         (lambda c: c["config"].update(max_clips=7), r"frame_position_embeddings.weight is \(6, 8\) instead"),
         (lambda c: c["config"].update(layers=2), "is missing instead of .* and 7 more"),

@@ -25,8 +25,9 @@ def stream_mask(config: PremConfig, mask: Tensor, subtitles: Tensor | None) -> T
 
 def _streams(config: PremConfig, visual: Tensor, subtitles: Tensor | None) -> list[Tensor]:
     """The features of the streams that the model has, pictures first."""
-    require_subtitles(subtitles, config.subtitle_size)
-    streams = (visual if config.visual_size else None, subtitles)
+    if config.subtitle_size:
+        require_subtitles(subtitles, config.subtitle_size)
+    streams = (visual if config.visual_size else None, subtitles if config.subtitle_size else None)
     return [features for features in streams if features is not None]
 
 
