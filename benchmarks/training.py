@@ -249,7 +249,7 @@ def task_of(name: str, split: Split, options: argparse.Namespace) -> Any:
     torch.manual_seed(0)
     model: nn.Module = build(how.architecture, {**how.sized(split.sizes), **settings.model})
     model.to(options.device)
-    return next(iter(how.phases(model, split, split, settings))).task
+    return next(iter(how.phases(model, split, split, settings)))
 
 
 def stepping(task: Any) -> Iterator[float]:

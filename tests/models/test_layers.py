@@ -145,7 +145,7 @@ def test_too_long_a_sequence_is_refused() -> None:
 
 
 def test_heads_must_divide_the_size() -> None:
-    with pytest.raises(InvalidValue, match="hidden size 6"):
+    with pytest.raises(InvalidValue, match="hidden_size 6: must be a multiple of heads 4"):
         Attention(6, 4)
 
 

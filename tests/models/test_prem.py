@@ -701,9 +701,9 @@ def test_the_papers_sizes() -> None:
         ({"visual_size": 0, "subtitle_size": 0}, "at least one stream"),
         ({"heads": 3}, "multiple of heads 3"),
         ({"shortest_span": 6}, "0 <= shortest_span < longest_span"),
-        ({"gate": "open"}, "choose one of rescaled"),
-        ({"pooling": "sum"}, "choose one of modality"),
-        ({"positives": "all"}, r"choose one of strong\+weak"),
+        ({"gate": "open"}, "choose .*rescaled"),
+        ({"pooling": "sum"}, "choose .*modality"),
+        ({"positives": "all"}, r"choose .*strong\+weak"),
     ],
 )
 def test_a_wrong_config_is_refused(change: dict[str, object], remedy: str) -> None:
@@ -714,7 +714,7 @@ def test_a_wrong_config_is_refused(change: dict[str, object], remedy: str) -> No
 def test_wrong_inputs_are_refused() -> None:
     model = built(TINY)
     visual, mask, _ = corpus([5], 5)
-    with pytest.raises(InvalidValue, match="subtitle_size=0"):
+    with pytest.raises(InvalidValue, match="subtitles missing: this model has subtitle_size 5"):
         model.encode_context(visual, mask, None)
     with pytest.raises(InvalidValue, match="sequence of 25 positions: this model has 24"):
         model.encode_context(*corpus([25], 25))

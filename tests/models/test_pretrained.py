@@ -155,13 +155,13 @@ def test_a_missing_folder_or_file(saved: Path, tmp_path: Path) -> None:
     [
         (
             lambda c: c.update(architecture="perceiver"),
-            "'perceiver' is not known; this version has spr-stage1",
+            "architecture 'perceiver': unknown; choose spr-stage1",
         ),
         (lambda c: c.pop("architecture"), "field 'architecture' is missing or no str"),
         (lambda c: c.update(config=[1]), "field 'config' is missing or no dict"),
         (lambda c: c["config"].update(dimm=9), "unknown setting 'dimm'; choose hidden_size"),
-        (lambda c: c["config"].update(hidden_size="wide"), "spr-stage1: hidden_size: "),
-        (lambda c: c["config"].update(loss="hinge"), "loss 'hinge' is not known"),
+        (lambda c: c["config"].update(hidden_size="wide"), "spr-stage1.hidden_size: "),
+        (lambda c: c["config"].update(loss="hinge"), "loss 'hinge': unknown; choose mil-nce"),
         (lambda c: c["config"].update(max_clips=7), r"frame_position_embeddings.weight is \(6, 8\) instead"),
         (lambda c: c["config"].update(layers=2), "is missing instead of .* and 7 more"),
     ],
@@ -465,7 +465,7 @@ def test_wrong_uses_of_conversion(model: SegmentRetriever, tmp_path: Path) -> No
     with pytest.raises(NotFound, match="there is no such checkpoint"):
         convert_checkpoint(path, "spr-stage1", folder)
     torch.save(model.state_dict(), path)
-    with pytest.raises(InvalidValue, match="release 'reloclnet' is not known; give one of spr-stage1"):
+    with pytest.raises(InvalidValue, match="release 'reloclnet': unknown; choose spr-stage1"):
         convert_checkpoint(path, "reloclnet", folder)
     with pytest.raises(DataError, match="holds no weights of conquer"):
         convert_checkpoint(path, "conquer", folder)
@@ -484,3 +484,24 @@ def test_what_a_release_sets_are_settings_of_its_model(name: str) -> None:
     known = {known.name for known in fields(config_class)}
     assert set(release.sizes) | set(release.settings) <= known
     assert build(release.architecture, {}).config is not None
+
+
+@pytest.mark.parametrize(
+    "architecture, setting, message",
+    [
+        ("xml", {"heads": 0}, "multiple of heads 0, at least 1"),
+        ("spr-stage1", {"heads": 0}, "multiple of heads 0, at least 1"),
+        ("conquer", {"kernel": 4}, "conquer: kernel 4: must be odd"),
+        ("conquer", {"candidates": 0}, "conquer: candidates=0: give at least 1"),
+        ("prem", {"top_videos": 0}, "prem: top_videos=0: give at least 1"),
+        ("prem", {"temperature": 0.0}, "prem: temperature 0.0: must be above 0"),
+        ("reel", {"kernel": 4}, "reel: kernel 4: must be odd"),
+        ("reel", {"least_overlap": 1.0}, "reel: least_overlap 1.0: .* below 1"),
+        ("reel", {"hidden_size": "large"}, r"reel\.hidden_size: .* \(got 'large'\)"),
+    ],
+)
+def test_settings_that_a_model_cannot_have(
+    architecture: str, setting: dict[str, object], message: str
+) -> None:
+    with pytest.raises(InvalidValue, match=message):
+        build(architecture, setting)

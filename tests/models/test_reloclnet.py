@@ -258,7 +258,7 @@ def test_a_shared_video_is_encoded_once_and_counts_for_each_pair() -> None:
 
 
 def raw_scores(model: ReLoCLNet, batch: PairBatch) -> Tensor:
-    middle = model._encode(batch.visual, batch.mask, batch.subtitles)[0]
+    middle = model._encode(batch)[0]
     queries = model.encode_query(batch.query, batch.query_mask)
     scores = [
         torch.einsum("qd,vld->qvl", queries.vectors[:, s], middle.clips[s]).masked_fill(batch.mask == 0, -1e9)

@@ -167,13 +167,13 @@ def test_frames_that_do_not_fit(frames: tuple[int, ...], message: str) -> None:
 
 
 def test_settings_that_cannot_be() -> None:
-    with pytest.raises(InvalidValue, match="hidden_size 10 is not a multiple of 4 heads"):
+    with pytest.raises(InvalidValue, match="hidden_size 10: must be a multiple of heads 4"):
         SegmentRetrieverConfig(hidden_size=10, heads=4)
-    with pytest.raises(InvalidValue, match="loss 'nce' is not known; give one of mil-nce"):
+    with pytest.raises(InvalidValue, match="loss 'nce': unknown; choose mil-nce"):
         SegmentRetrieverConfig(loss="nce")
     with pytest.raises(InvalidValue, match="kernel 4: must be odd"):
         SprClipConfig(kernel=4)
-    with pytest.raises(InvalidValue, match="labels 'mine': must be one of"):
+    with pytest.raises(InvalidValue, match="labels 'mine': unknown; choose"):
         SprClipConfig(labels="mine")
 
 

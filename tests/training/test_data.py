@@ -21,7 +21,9 @@ from moviola.retrieval.batches import padded, token_batch, video_batch
 from moviola.training.data import Pairs, Split, batches_by_length, read_videos
 from moviola.training.recipes import recipe
 from moviola.training.settings import read_settings
+from moviola.training.tasks.candidates import CandidateSampling
 from moviola.training.tasks.pairs import PairSampling
+from moviola.training.tasks.segments import SegmentSampling
 from moviola.training.validation import OVER_TYPES, judge
 
 
@@ -352,3 +354,16 @@ def test_settings_within_settings_are_tables() -> None:
     ):
         with pytest.raises(InvalidValue, match="is a table of settings"):
             read_settings(recipe("xml"), values, overrides)
+
+
+@pytest.mark.parametrize(
+    "sampling, options, message",
+    [
+        (CandidateSampling, {"negatives": -1}, "negatives=-1: give at least 0"),
+        (CandidateSampling, {"pool": 0}, "pool=0: give at least 1"),
+        (SegmentSampling, {"segment_clips": 0}, "segment_clips=0: give at least 1"),
+    ],
+)
+def test_options_of_drawing_that_cannot_be(sampling: Any, options: dict[str, int], message: str) -> None:
+    with pytest.raises(InvalidValue, match=message):
+        sampling(**options)

@@ -273,8 +273,8 @@ def test_negatives_are_videos_without_an_answer_that_the_retriever_likes_best(wo
 def test_candidates_lead_with_the_own_video_and_never_repeat(world: Any) -> None:
     split = with_first_stage(world.train)
     model = untrained("conquer", split)
-    (phase,) = CONQUER.phases(model, split, split, settings_of("conquer", "sampling.negatives=2"))
-    task: Any = phase.task
+    task: Any
+    (task,) = CONQUER.phases(model, split, split, settings_of("conquer", "sampling.negatives=2"))
     batch = task.batch(np.arange(len(split.pairs)), np.random.default_rng(0))
     own = split.pairs.video[split.pairs.moment]
     for row, candidates in enumerate(batch.candidates):

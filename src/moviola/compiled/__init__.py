@@ -1,10 +1,9 @@
 """Compiled graphs of networks for the CPU: NumPy arrays in and out.
 
 A :class:`Source` describes how to make a graph; :class:`Compiled` runs it by OpenVINO, and keeps the plan for
-this CPU on disk. Graphs are built from operators (:mod:`moviola.compiled.operators`),
-or read from a file that any machine opens (:mod:`moviola.compiled.runtime`); torch is needed to convert a
-model into such a file, and for nothing else. ``benchmarks/runtimes.md`` compares the runtime with torch and
-with ONNX Runtime.
+this CPU on disk. Graphs are built from operators (:mod:`moviola.compiled.operators`), or read from a file for
+any machine; torch is needed to convert a model into such a file, and for nothing else.
+``benchmarks/runtimes.md`` compares the runtime with torch and with ONNX Runtime.
 """
 
 from __future__ import annotations

@@ -52,8 +52,7 @@ class Source:
         name: of the model and its part, for messages and for people who look into the folder:
             ``"demo pictures"``.
         revision: changes whenever the graph would give other results.
-        build: the graph, in 32 bits; called only when no plan is on disk. See
-            :mod:`moviola.compiled.operators`.
+        build: the graph, in 32 bits; called only when no plan is on disk.
         threads: number of computing threads.
         precision: of the linear layers; see :data:`moviola.compiled.runtime.Precision`.
     """
@@ -69,16 +68,13 @@ class Compiled:
     """A :class:`Source` that is called with NumPy arrays. Safe for threads.
 
     The first call opens the plan in ``folder``, or makes it. An 8-bit plan is compared with a 32-bit one on
-    the inputs of that call, row by row (along the last axis): below :data:`LEAST_COSINE`, the 32-bit plan is
-    kept in its place, which is logged once.
+    the inputs of that call: below :data:`LEAST_COSINE`, the 32-bit plan is kept in its place, which is logged
+    once.
 
     Args:
-        folder: folder of plans, each in a folder of its own under ``name``; made when missing, and may be
-            deleted at any time. If it cannot be written, every process plans again, which is logged.
+        folder: of plans, each in a folder of its own under ``name``; made when missing, and may be deleted at
+            any time. If it cannot be written, every process plans again, which is logged.
         source: the graph to run.
-
-    Attributes:
-        source: as given.
     """
 
     def __init__(self, folder: Path, source: Source) -> None:
@@ -105,13 +101,7 @@ class Compiled:
         return self.path.is_dir()
 
     def __call__(self, *inputs: Array) -> tuple[Array, ...]:
-        """The outputs of the graph.
-
-        Args:
-            inputs: arrays of the types and shapes of its parameters.
-
-        Returns:
-            One array per output.
+        """The outputs of the graph, for arrays of the types and shapes of its parameters.
 
         Raises:
             DataError: the file of the plan is damaged.

@@ -173,15 +173,11 @@ def attention(
     return ops.reshape(ops.transpose(seen, _whole([0, 2, 1, 3])), _whole([0, 0, -1]), True)
 
 
-def _quick_gelu(x: Node) -> Node:
-    return product(x, operators().sigmoid(product(x, np.float32(1.702))))
-
-
 ACTIVATIONS: dict[str, Callable[[Node], Node]] = {
     "gelu": lambda x: operators().gelu(x, "erf"),
     "gelu_new": lambda x: operators().gelu(x, "tanh"),
     "gelu_pytorch_tanh": lambda x: operators().gelu(x, "tanh"),
-    "quick_gelu": _quick_gelu,
+    "quick_gelu": lambda x: product(x, operators().sigmoid(product(x, np.float32(1.702)))),
     "relu": lambda x: operators().relu(x),
 }
 """Activations by the name that a checkpoint's ``hidden_act`` gives."""

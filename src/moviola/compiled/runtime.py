@@ -71,11 +71,7 @@ def runtime_and_cpu() -> tuple[str, ...]:
     return (_openvino().get_version(), _core().get_property("CPU", "FULL_DEVICE_NAME"), *sorted(abilities))
 
 
-def convert(
-    module: nn.Module,
-    examples: Sequence[Array],
-    shapes: Sequence[tuple[int | None, ...]],
-) -> Any:
+def convert(module: nn.Module, examples: Sequence[Array], shapes: Sequence[tuple[int | None, ...]]) -> Any:
     """The graph of a torch module in inference mode on the CPU.
 
     Args:
@@ -89,9 +85,8 @@ def convert(
     openvino = _openvino()
     inputs = [openvino.PartialShape([-1 if side is None else side for side in shape]) for shape in shapes]
     with torch.inference_mode(), warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore"
-        )  # tracer warnings about values of the examples; the check of results covers them
+        # The tracer warns about values of the examples; the check of results covers them.
+        warnings.simplefilter("ignore")
         return openvino.convert_model(
             module, example_input=tuple(torch.from_numpy(example) for example in examples), input=inputs
         )
@@ -119,9 +114,7 @@ def read_portable(path: Path) -> Any:
         return _core().read_model(path)
     except RuntimeError as error:
         reason = " ".join(str(error).split())
-        raise DataError(
-            f"{path}: not a readable graph ({reason}); get the folder of the model again"
-        ) from error
+        raise DataError(f"{path}: not a readable graph ({reason}); get the model's folder again") from error
 
 
 def quantise_weights(graph: Any) -> None:
@@ -169,8 +162,7 @@ def open_graph(folder: Path, precision: Precision, threads: int) -> Graph:
     """The graph that :func:`save_graph` wrote, its weights mapped from the file.
 
     Args:
-        folder: its folder.
-        precision: as it was written.
+        folder, precision: as it was written.
         threads: number of computing threads, whatever it was written for.
 
     Raises:

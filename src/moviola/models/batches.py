@@ -42,15 +42,10 @@ class Rows(Tensors):
     """Encoded queries, videos or windows, one for each row of every tensor."""
 
     def __len__(self) -> int:
-        """Number of rows."""
         return len(getattr(self, fields(self)[0].name))
 
     def select(self, rows: Tensor | slice) -> Self:
-        """Those at ``rows``, in that order, as often as they occur.
-
-        Args:
-            rows: int64, whose shape takes the place of the first dimension; or a slice, which copies nothing.
-        """
+        """Those at ``rows``: int64, whose shape takes the place of the first dimension, or a slice."""
         if isinstance(rows, slice):
             return self._each(lambda tensor: tensor[rows])
         return self._each(lambda tensor: tensor[rows.to(tensor.device)])
@@ -61,10 +56,9 @@ class Batch(Tensors):
     """Common part of all batches: B queries and U different videos (or windows of videos).
 
     Attributes:
-        query: (B, Lq, dq) float32, features of the query's tokens, zero where padded.
-        query_mask: (B, Lq) float32, 1 for a token and 0 for padding.
-        visual: (U, L, dv) float32, features of the clips, zero where padded.
-        mask: (U, L) float32, 1 for a clip and 0 for padding.
+        query, query_mask: (B, Lq, dq) float32, features of the query's tokens, zero where padded, and (B, Lq)
+            float32, 1 for a token.
+        visual, mask: (U, L, dv) and (U, L) likewise, of clips.
         subtitles: (U, L, ds) float32, features of what is said in each clip; None without that stream.
     """
 
@@ -75,19 +69,17 @@ class Batch(Tensors):
     subtitles: Tensor | None
 
     def __len__(self) -> int:
-        """Number of queries."""
         return len(self.query)
 
 
 @dataclass(frozen=True)
 class PairBatch(Batch):
-    """Pairs of a query and a moment; B pairs over V different videos (or windows of videos), V <= B.
+    """B pairs of a query and a moment, over V different videos (or windows of videos), V <= B.
 
-    A video that several pairs ask for is held, and encoded, once: pair i belongs to row ``video[i]``. What a
-    loss says about "the batch's videos" is meant pair by pair, so columns are taken as ``[:, video]``.
+    A video that several pairs ask for is held, and encoded, once. What a loss says about "the batch's videos"
+    is meant pair by pair, so columns are taken as ``[:, video]``.
 
     Attributes:
-        query, query_mask, visual, mask, subtitles: see :class:`Batch`; the videos are V.
         video: (B,) int64, the row of each pair's video.
         labels: (B, 2) int64, clips of start and end, in the model's own convention.
         similarity: (B,) float32 in [0, 1], how well the moment's caption answers the query.
@@ -104,12 +96,9 @@ class PairBatch(Batch):
 
 @dataclass(frozen=True)
 class CandidateBatch(Batch):
-    """B queries with C candidate videos each, out of U different videos, U <= B * C.
-
-    A video that several queries have among their candidates is held, and encoded, once.
+    """B queries with C candidate videos each, out of U different videos, each held, and encoded, once.
 
     Attributes:
-        query, query_mask, visual, mask, subtitles: see :class:`Batch`.
         candidates: (B, C) int64, rows of the videos; column 0 is the video that has the moment.
         labels: (B, 2) int64, first and last clip of the moment: floor(start / clip_seconds) and
             ceil(end / clip_seconds) - 1, both at most the video's last clip.

@@ -1,14 +1,12 @@
-"""From seconds to clips and back: labels to train on, and windows of a video. NumPy, vectorised throughout.
+"""From seconds to clips and back: labels to train on, and windows of a video, vectorised throughout.
 
 A model sees a video as L clips of equal length and speaks of a moment as its clip of start and its clip of
-end. The releases disagree on which clip the end is (:data:`LABELS`).
-
-References: windows as in SPR, section 3.3; the rest as the releases do it (see each function).
+end. The releases disagree on which clip the end is (:data:`LABELS`). Windows are as in SPR, section 3.3.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -40,16 +38,11 @@ class LabelConvention:
     def labels(
         self, starts: ArrayLike, ends: ArrayLike, clips: ArrayLike, clip_seconds: ArrayLike
     ) -> NDArray[np.int64]:
-        """Clips of start and end of N moments.
+        """Clips of start and end of N moments: (N, 2) int64 in [0, clips - 1], the end not before the start.
 
         Args:
-            starts: (N,) seconds from the first clip's start.
-            ends: (N,) seconds, exclusive.
-            clips: (N,) or one number, how many clips there are.
-            clip_seconds: (N,) or one number, how long a clip is.
-
-        Returns:
-            (N, 2) int64, both in [0, clips - 1], the end not before the start.
+            starts, ends: (N,) seconds from the first clip's start; ends are exclusive.
+            clips, clip_seconds: (N,) or one number, how many clips there are, and how long a clip is.
         """
         last = np.asarray(clips, dtype=np.int64) - 1
         start = np.floor(np.divide(starts, clip_seconds, dtype=np.float64)).astype(np.int64)
@@ -74,15 +67,14 @@ LABELS: dict[str, LabelConvention] = {
 
 @dataclass(frozen=True)
 class ClipWindows:
-    """N windows of videos in whole clips, as a model sees them.
+    """N windows of videos in whole clips, as a model sees them; (N,) each.
 
     Attributes:
-        first: (N,) int64, the first stored clip.
-        stop: (N,) int64, one past the last stored clip.
-        clips: (N,) int64, how many clips the model sees: ``stop - first``, or the longest that it takes.
-        clip_seconds: (N,) float64, length of a clip that the model sees; longer than a stored one where a
-            window was pooled.
-        start: (N,) float64, seconds from the video's start.
+        first, stop: int64, the first stored clip, and one past the last.
+        clips: int64, how many clips the model sees: ``stop - first``, or the longest that it takes.
+        clip_seconds: float64, length of a clip that the model sees; longer than a stored one where a window
+            was pooled.
+        start: float64, seconds from the video's start.
     """
 
     first: NDArray[np.int64]
@@ -98,8 +90,7 @@ class ClipWindows:
 
     def take(self, rows: NDArray[np.int64]) -> ClipWindows:
         """Some of the windows by place (n,), in the order given."""
-        columns = (self.first, self.stop, self.clips, self.clip_seconds, self.start)
-        return ClipWindows(*(column[rows] for column in columns))  # type: ignore[arg-type]
+        return ClipWindows(**{field.name: getattr(self, field.name)[rows] for field in fields(self)})
 
     def labels(self, starts: ArrayLike, ends: ArrayLike, convention: LabelConvention) -> NDArray[np.int64]:
         """Clips of moments (N,), in seconds of their video, each cut to its window: (N, 2) int64."""
@@ -124,8 +115,7 @@ def clip_windows(
     """Widens N windows to whole clips (SPR, section 3.3; context is already part of the window).
 
     Args:
-        starts: (N,) seconds from the video's start, >= 0.
-        ends: (N,) seconds, at most the video's duration.
+        starts, ends: (N,) seconds from the video's start, >= 0 and at most its duration.
         clips: (N,) or one number, how many clips of the video are stored, >= 1.
         clip_seconds: length of a stored clip.
         longest: maximum clips of the model; longer windows are pooled to that many (:func:`pool_clips`).

@@ -1,16 +1,13 @@
-"""Description of a model in its folder, read without torch.
-
-``config.json`` holds the format, the architecture, the settings, the version that wrote it, and what else the
-caller of :func:`moviola.models.pretrained.save_pretrained` wanted to keep.
-"""
+"""Description of a model in its folder, read without torch."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from safetensors import SafetensorError
@@ -19,16 +16,9 @@ from safetensors.numpy import load_file
 from moviola.errors import DataError, NotFound
 
 __all__ = [
-    "CARD",
-    "CONFIG",
-    "FORMAT",
-    "WEIGHTS",
-    "Description",
-    "existing",
-    "read_description",
-    "require_finite",
+    "CARD", "CONFIG", "FORMAT", "WEIGHTS", "Description", "existing", "read_description", "require_finite",
     "revision_of",
-]
+]  # fmt: skip
 
 FORMAT = 3
 """Of ``config.json``; see :data:`_HEARD_SILENCE` for the one before."""
@@ -37,6 +27,8 @@ _HEARD_SILENCE = ("xml", "reloclnet", "conquer", "prem")
 """Architectures whose models of format 2 learned with silent clips, and go on so (``mask_silent=False``)."""
 
 CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "README.md"
+
+Weights = TypeVar("Weights")
 
 
 @dataclass(frozen=True)
@@ -90,13 +82,17 @@ def read_description(folder: str | Path) -> Description:
 def require_finite(folder: Path) -> None:
     """Raise :class:`DataError` if the weights in a folder are unreadable or not finite."""
     path = existing(folder, WEIGHTS)
-    try:
-        weights = load_file(path)
-    except (SafetensorError, OSError) as error:
-        raise DataError(f"{path}: cannot be read as safetensors ({error}); get the file again") from error
-    for name, array in weights.items():
+    for name, array in read_weights(path, load_file).items():
         if not np.isfinite(array).all():
             raise DataError(f"{path}: weight {name} holds a number that is not finite; train the model again")
+
+
+def read_weights(path: Path, load: Callable[[Path], Weights]) -> Weights:
+    """The weights in a file, as ``load`` of safetensors gives them; raises :class:`DataError` if damaged."""
+    try:
+        return load(path)
+    except (SafetensorError, OSError) as error:
+        raise DataError(f"{path}: cannot be read as safetensors ({error}); get the file again") from error
 
 
 def revision_of(folder: Path) -> str:
@@ -106,7 +102,7 @@ def revision_of(folder: Path) -> str:
         NotFound: a file of the model is missing.
     """
     digest = hashlib.sha256()
-    for name in ("config.json", "model.safetensors"):
+    for name in (CONFIG, WEIGHTS):
         try:
             with (folder / name).open("rb") as file:
                 digest.update(hashlib.file_digest(file, "sha256").digest())

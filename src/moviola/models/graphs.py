@@ -42,11 +42,7 @@ def has_graphs(folder: Path) -> bool:
 
 
 def read_graph(folder: Path, name: str) -> Any:
-    """The graph of a part from the folder of a model that has it.
-
-    Args:
-        folder: written by :func:`moviola.models.pretrained.save_pretrained`.
-        name: of the part, see :func:`moviola.models.parts.parts_of`.
+    """The graph of a part (:func:`moviola.models.parts.parts_of`) from the folder of a model that has it.
 
     Raises:
         NotFound, DataError: a file is missing or damaged.
@@ -90,10 +86,8 @@ def convert_part(model: nn.Module, name: str) -> Any:
 def write_graphs(model: nn.Module, folder: Path) -> None:
     """Write the graphs of a model's parts beside its weights, in place of those of other weights.
 
-    Args:
-        model: in evaluation mode on the CPU, the one whose weights the folder holds. Of models that are not
-            run in parts nothing is written.
-        folder: of the model.
+    The model is in evaluation mode on the CPU, with the weights in the folder. Of models that are not run in
+    parts nothing is written.
     """
     from moviola.models.parts import parts_of
 

@@ -2,9 +2,8 @@
 
 All blocks take batches first, (B, L, D), and masks that are 1 at valid positions and 0 at padding, float32.
 
-Padding. By default what stands in the padding and how much padding there is changes nothing at the valid
-positions: attention never reaches a padded key (:func:`self_attention_bias`, :func:`cross_attention_bias`)
-and masked similarities are zeroed before a convolution (:func:`span_logits`). ``reference_padding=True``
+Padding. By default neither content nor amount of padding changes anything at the valid positions: attention
+never reaches a padded key and masked similarities are zeroed before a convolution. ``reference_padding=True``
 reproduces the published releases instead: -10000 is added to the logits of masked keys (a row whose keys are
 all masked then attends to everything), and the convolution sees the padding.
 
@@ -24,25 +23,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from moviola.errors import InvalidValue
+from moviola.models.checks import require_heads
 
 __all__ = [
-    "MASKED",
-    "Attention",
-    "AttentionBlock",
-    "InputProjection",
-    "LearnedPositions",
-    "ModularQuery",
-    "best_clip_score",
-    "best_present",
-    "clip_cosine",
-    "cross_attention_bias",
-    "full_precision",
-    "initialise",
-    "masked_fill",
-    "present",
-    "self_attention_bias",
-    "span_logits",
-]
+    "MASKED", "Attention", "AttentionBlock", "InputProjection", "LearnedPositions", "ModularQuery",
+    "best_clip_score", "best_present", "clip_cosine", "cross_attention_bias", "full_precision", "initialise",
+    "masked_fill", "present", "self_attention_bias", "span_logits",
+]  # fmt: skip
 
 MASKED = -1e10
 """Value of a masked score or logit."""
@@ -54,7 +41,7 @@ _REFERENCE_BIAS = -1e4
 def initialise(model: nn.Module, std: float = 0.02) -> None:
     """Draws the weights of linear layers and embeddings from N(0, std); norms start at identity, biases at 0.
 
-    Convolutions keep PyTorch's own initialisation, as the releases have it.
+    Convolutions keep PyTorch's own start, as the releases have it.
     """
     for module in model.modules():
         if isinstance(module, nn.Linear | nn.Embedding):
@@ -110,9 +97,7 @@ class InputProjection(nn.Module):
 
 
 class LearnedPositions(nn.Module):
-    """Adds a learned embedding of each position, then LayerNorm and dropout: (..., L, D) to (..., L, D).
-
-    Without ``norm`` there is no LayerNorm.
+    """Adds a learned embedding of each position, then LayerNorm (with ``norm``) and dropout: (..., L, D).
 
     Raises:
         InvalidValue: on a call with more than ``max_length`` positions.
@@ -142,8 +127,7 @@ class Attention(nn.Module):
 
     def __init__(self, size: int, heads: int, dropout: float = 0.1) -> None:
         super().__init__()
-        if size % heads:
-            raise InvalidValue(f"hidden size {size}: must be a multiple of the {heads} attention heads")
+        require_heads(size, heads)
         self.heads = heads
         self.dropout = dropout
         self.query = nn.Linear(size, size)
@@ -151,35 +135,14 @@ class Attention(nn.Module):
         self.value = nn.Linear(size, size)
 
     def forward(self, main: Tensor, side: Tensor, bias: Tensor) -> Tensor:
-        """``main`` (B, L, D) attends to ``side`` (B, K, D); ``bias`` broadcasts to (B, heads, L, K).
-
-        Returns (B, L, D).
-        """
-        query = self._split(self.query(main))
-        attended = F.scaled_dot_product_attention(
-            query,
-            self._split(self.key(side)),
-            self._split(self.value(side)),
-            attn_mask=bias.to(query.dtype),
-            dropout_p=self.dropout if self.training else 0.0,
+        """``main`` (B, L, D) attends to ``side`` (B, K, D), to (B, L, D); ``bias`` as (B, heads, L, K)."""
+        query, key, value = (
+            given.unflatten(2, (self.heads, -1)).transpose(1, 2)
+            for given in (self.query(main), self.key(side), self.value(side))
         )
+        dropout = self.dropout if self.training else 0.0
+        attended = F.scaled_dot_product_attention(query, key, value, bias.to(query.dtype), dropout)
         return attended.transpose(1, 2).flatten(2)
-
-    def _split(self, features: Tensor) -> Tensor:
-        return features.view(*features.shape[:2], self.heads, -1).transpose(1, 2)
-
-
-class _ResidualOutput(nn.Module):
-    """Linear map, dropout, residual and LayerNorm."""
-
-    def __init__(self, size: int, dropout: float) -> None:
-        super().__init__()
-        self.dense = nn.Linear(size, size)
-        self.LayerNorm = nn.LayerNorm(size)
-        self.dropout = nn.Dropout(dropout)
-
-    def forward(self, attended: Tensor, residual: Tensor) -> Tensor:
-        return cast("Tensor", self.LayerNorm(self.dropout(self.dense(attended)) + residual))
 
 
 class AttentionBlock(nn.Module):
@@ -188,11 +151,13 @@ class AttentionBlock(nn.Module):
     def __init__(self, size: int, heads: int, dropout: float = 0.1) -> None:
         super().__init__()
         self.self = Attention(size, heads, dropout)
-        self.output = _ResidualOutput(size, dropout)
+        self.output = nn.ModuleDict({"dense": nn.Linear(size, size), "LayerNorm": nn.LayerNorm(size)})
+        self.dropout = nn.Dropout(dropout)
 
     def forward(self, features: Tensor, bias: Tensor) -> Tensor:
         """``bias`` is what :func:`self_attention_bias` makes of the mask."""
-        return cast("Tensor", self.output(self.self(features, features, bias), features))
+        mixed = self.dropout(self.output["dense"](self.self(features, features, bias)))
+        return cast("Tensor", self.output["LayerNorm"](mixed + features))
 
 
 class ModularQuery(nn.Linear):
@@ -251,16 +216,13 @@ def best_clip_score(query: Tensor, clips: Tensor, mask: Tensor) -> Tensor:
 def span_logits(
     similarity: Tensor, mask: Tensor, predictor: nn.Conv1d, *, reference_padding: bool = False
 ) -> Tensor:
-    """Turns the similarity of a query with each clip into logits of the moment's start or end.
+    """Logits of the moment's start or end, (..., L), from the similarity of a query with each clip.
 
     Args:
         similarity: (..., L) float32, already the mean of the streams.
-        mask: broadcastable to (..., L).
+        mask: broadcastable to (..., L); where it is 0 the logit is :data:`MASKED`.
         predictor: a convolution of one channel to one channel that keeps the length.
         reference_padding: let the convolution see the similarities of padded clips, as the releases do.
-
-    Returns:
-        (..., L), :data:`MASKED` at padded clips.
     """
     curve = similarity if reference_padding else similarity * mask
     with full_precision(curve):

@@ -3,13 +3,10 @@
 Every loss here takes a matrix of scores between the queries (rows) and the videos, windows or segments
 (columns) of a batch, together with a mask of the pairs that belong together.
 
-The ranking loss in the batch is that of XML (Lei et al., ECCV 2020) and of ReLoCLNet (Zhang et al., SIGIR
-2021); what belongs together is left out of the negatives as TVR-Ranking, appendix C.1, has it.
-
-The contrasts of frames and of videos are ReLoCLNet's (FCL and VCL).
-
-The contrastive family, :data:`CONTRASTIVE`, is that of SPR's first stage (Eq. 1), after MIL-NCE (Miech et
-al., CVPR 2020): how badly each row of logits finds its positives.
+References: the ranking loss is that of XML (Lei et al., ECCV 2020) and ReLoCLNet (Zhang et al., SIGIR
+2021), without what belongs together among the negatives (TVR-Ranking, appendix C.1); the contrasts of frames
+and of videos are ReLoCLNet's (FCL and VCL); :data:`CONTRASTIVE` is that of SPR's first stage (Eq. 1), after
+MIL-NCE (Miech et al., CVPR 2020): how badly each row of logits finds its positives.
 """
 
 from __future__ import annotations
@@ -24,21 +21,10 @@ from torch import Tensor
 from moviola.errors import InvalidValue
 
 __all__ = [
-    "CONTRASTIVE",
-    "PAIRWISE_LOSSES",
-    "draw_ranks",
-    "frame_contrast",
-    "hinge",
-    "in_batch_ranking_loss",
-    "info_nce",
-    "log_sum_exp_hinge",
-    "mil_ce",
-    "mil_nce",
-    "span_cross_entropy",
-    "take_ranked",
-    "video_contrast",
-    "weighted_mil_nce",
-]
+    "CONTRASTIVE", "PAIRWISE_LOSSES", "draw_ranks", "frame_contrast", "hinge", "in_batch_ranking_loss",
+    "info_nce", "log_sum_exp_hinge", "mil_ce", "mil_nce", "span_cross_entropy", "take_ranked",
+    "video_contrast", "weighted_mil_nce",
+]  # fmt: skip
 
 
 def hinge(positive: Tensor, negative: Tensor, margin: float) -> Tensor:
@@ -63,11 +49,11 @@ def draw_ranks(eligible: Tensor, *, pool: int | None, generator: torch.Generator
 
     Args:
         eligible: (B, N) bool, which columns may be drawn.
-        pool: number of the hardest to draw from; None: all eligible ones. 1 always takes the hardest.
+        pool: draw from that many of the hardest; None: from all. 1 always takes the hardest.
         generator: source of randomness; None uses PyTorch's own.
 
     Returns:
-        (B,) int64 ranks among the eligible columns of a row, 0 for the hardest; 0 too where none is eligible.
+        (B,) int64 ranks among the eligible columns of a row, 0 for the hardest, and where none is eligible.
 
     Raises:
         InvalidValue: ``pool`` is below 1.
@@ -107,15 +93,12 @@ def in_batch_ranking_loss(
         scores: (B, B) float32, query i (row) with the video of pair j (column); the diagonal holds the pairs.
         positives: (B, B) bool; marked entries, and the diagonal in any case, are no negatives.
         margin: by how much a positive has to win.
-        pool: draw from that many hardest negatives; None draws from all.
-        generator: source of randomness; None uses PyTorch's own.
-        ranks: instead of drawing, the ranks of the negative videos and of the negative queries, (B,) int64
-            each, 0 for the hardest.
+        pool, generator: as of :func:`draw_ranks`.
+        ranks: instead of drawing, the ranks of the negative videos and of the negative queries, (B,) int64.
         pairwise: a key of :data:`PAIRWISE_LOSSES`.
 
     Returns:
-        The two terms, (context negatives, query negatives), each a mean over the B pairs; a pair without any
-        negative adds 0.
+        Context negatives and query negatives, each a mean over the B pairs; one without any negative adds 0.
     """
     loss = PAIRWISE_LOSSES[pairwise]
     eligible = ~(positives.bool() | torch.eye(len(scores), dtype=torch.bool, device=scores.device))
@@ -168,10 +151,7 @@ def video_contrast(
             Only without ``sum_positives``.
     """
     own = torch.eye(len(scores), dtype=torch.bool, device=scores.device)
-    if sum_positives:
-        of_query, of_video = positives, positives.T & ~own
-    else:
-        of_query, of_video = own, torch.zeros_like(own)
+    of_query, of_video = (positives, positives.T & ~own) if sum_positives else (own, torch.zeros_like(own))
     both = torch.cat([scores, scores.T], dim=1)
     positive = both.masked_fill(~torch.cat([of_query, of_video], dim=1), -torch.inf).logsumexp(dim=1)
     if count_pair_twice:
@@ -191,12 +171,8 @@ def _masked_mean(values: Tensor, mask: Tensor) -> Tensor:
 def mil_nce(logits: Tensor, relevance: Tensor) -> Tensor:
     """-log of the softmax mass that each row gives to its positives, averaged over rows that have any.
 
-    Computed as a difference of logsumexps: the logarithm of a sum of softmax values is infinite once they
-    underflow, which cosines times 100 do at the start of training.
-
-    Args:
-        logits: (Q, S) float.
-        relevance: (Q, S) bool or float, positive where > 0.
+    Logits are (Q, S), relevance (Q, S) bool or float, positive where > 0. A difference of logsumexps, as the
+    logarithm of a sum of softmax values is infinite once they underflow, which cosines times 100 do at first.
     """
     return _row_mean(logits, (relevance > 0).to(logits.dtype))
 

@@ -1,9 +1,9 @@
 """Trained models as folders: saving and loading.
 
-A folder holds ``config.json`` (format, architecture, settings, the version that wrote it, and what else the
-caller wants to keep), ``model.safetensors`` (the weights), ``README.md`` (the model card) and, for models
-that a library searches with, ``graphs/`` (:mod:`moviola.models.graphs`). Loading reads numbers, text and
-graphs only: no pickle, so a folder from elsewhere cannot run code.
+A folder holds ``config.json`` (:class:`moviola.models.description.Description`), ``model.safetensors`` (the
+weights), ``README.md`` (the model card) and, for models that a library searches with, ``graphs/``
+(:mod:`moviola.models.graphs`). Loading reads numbers, text and graphs only: no pickle, so a folder from
+elsewhere cannot run code.
 """
 
 from __future__ import annotations
@@ -19,22 +19,15 @@ from pathlib import Path
 from typing import Any, TypeVar, overload
 
 import torch
-from pydantic import TypeAdapter, ValidationError
-from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
 from moviola.errors import DataError, InvalidValue
-from moviola.models.description import CARD, CONFIG, FORMAT, WEIGHTS, existing, read_description
+from moviola.models.checks import require_known, validated
+from moviola.models.description import CARD, CONFIG, FORMAT, WEIGHTS, existing, read_description, read_weights
 from moviola.models.graphs import write_graphs
 
-__all__ = [
-    "ARCHITECTURES",
-    "Architecture",
-    "build",
-    "from_pretrained",
-    "save_pretrained",
-]
+__all__ = ["ARCHITECTURES", "Architecture", "build", "from_pretrained", "save_pretrained"]
 
 SHOWN = 5
 """Number of keys that an error lists."""
@@ -70,29 +63,17 @@ ARCHITECTURES: dict[str, Architecture] = {
 
 
 def build(architecture: str, config: Mapping[str, Any]) -> nn.Module:
-    """A new model with random weights from its architecture's name and its settings, field by field.
-
-    Fields that are left out have their defaults.
+    """A new model with random weights from its architecture's name and settings; defaults fill the others.
 
     Raises:
         InvalidValue: the architecture or a field is unknown, or a value is not what its field may hold.
     """
-    config_class, model_class = _classes(architecture)
-    unknown = sorted(set(config) - {known.name for known in fields(config_class)})
-    if unknown:
-        raise InvalidValue(
-            f"{architecture}: unknown setting {unknown[0]!r}; choose "
-            f"{', '.join(known.name for known in fields(config_class))}"
-        )
-    try:
-        settings = TypeAdapter(config_class).validate_python(dict(config))
-    except ValidationError as error:
-        first = error.errors()[0]
-        name = ".".join(str(part) for part in first["loc"])
-        raise InvalidValue(
-            f"{architecture}: {name or 'config'}: {first['msg']}; correct the setting"
-        ) from error
-    return model_class(settings)
+    require_known("architecture", architecture, ARCHITECTURES)
+    config_class, model_class = ARCHITECTURES[architecture].classes()
+    known = [field.name for field in fields(config_class)]
+    for name in sorted(set(config) - set(known)):
+        raise InvalidValue(f"{architecture}: unknown setting {name!r}; choose {', '.join(known)}")
+    return model_class(validated(config_class, config, architecture))
 
 
 def save_pretrained(
@@ -105,7 +86,6 @@ def save_pretrained(
 
     Args:
         model: an instance of a class in :data:`ARCHITECTURES`.
-        folder: where to.
         card: the model card in Markdown.
         extra: further facts to keep in ``config.json``; JSON values.
 
@@ -158,12 +138,7 @@ def from_pretrained(
 def from_pretrained(
     folder: str | Path, device: torch.device | str = "cpu", *, kind: type[nn.Module] = nn.Module
 ) -> nn.Module:
-    """Loads a model that :func:`save_pretrained` wrote, in evaluation mode.
-
-    Args:
-        folder: where from.
-        device: where to put the weights.
-        kind: the class that the caller can use.
+    """Loads a model of class ``kind`` that :func:`save_pretrained` wrote, in evaluation mode.
 
     Raises:
         NotFound: the folder or one of its files is missing.
@@ -183,11 +158,7 @@ def from_pretrained(
             f"({type(model).__name__}), not a {kind.__name__}; give the folder of such a model"
         )
     path = existing(folder, WEIGHTS)
-    try:
-        state = load_file(path)
-    except (SafetensorError, OSError) as error:
-        raise DataError(f"{path}: cannot be read as safetensors ({error}); get the file again") from error
-    fill(model, state, path)
+    fill(model, read_weights(path, load_file), path)
     return model.to(device).eval()
 
 
@@ -207,14 +178,6 @@ def fill(model: nn.Module, state: State, path: Path) -> None:
             f"{'; '.join(differing[:SHOWN])}{more}; give the settings that the weights were trained with"
         )
     model.load_state_dict(dict(state))
-
-
-def _classes(architecture: str) -> tuple[type[Any], type[nn.Module]]:
-    if architecture not in ARCHITECTURES:
-        raise InvalidValue(
-            f"architecture {architecture!r} is not known; this version has {', '.join(ARCHITECTURES)}"
-        )
-    return ARCHITECTURES[architecture].classes()
 
 
 def _name_of(model: nn.Module) -> str:

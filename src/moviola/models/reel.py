@@ -30,7 +30,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from moviola.errors import InvalidValue
 from moviola.models.batches import Batch, Rows
+from moviola.models.checks import require_odd
 from moviola.models.layers import (
     AttentionBlock,
     InputProjection,
@@ -54,12 +56,10 @@ class ReelConfig:
     Attributes:
         visual_size, query_size: size of a clip's and of a token's feature.
         subtitle_size: size of a clip's subtitle feature; 0 without that stream.
-        hidden_size: size of everything inside.
+        hidden_size, dropout: of everything inside.
         dilations: one convolution over time for each, in clips.
         kernel: width of the convolutions over time, in clips, odd.
-        heads: attention heads over the query's tokens.
-        max_tokens: most tokens of a query.
-        dropout: everywhere.
+        heads, max_tokens: attention heads over the query's tokens, and most of these.
         clip_seconds: length of a clip.
         longest_span: ``0 <= end - start < longest_span`` in clips, ``end`` being the last clip of the span.
         least_overlap: spans that overlap an answer less than this (IoU) are no answer.
@@ -84,14 +84,17 @@ class ReelConfig:
     similarity_power: float = 2.0
     cuts: bool = False
 
+    def __post_init__(self) -> None:
+        require_odd(self.kernel)
+        if not 0 <= self.least_overlap < 1:
+            raise InvalidValue(f"least_overlap {self.least_overlap}: give an IoU of at least 0, below 1")
+
 
 @dataclass(frozen=True)
 class AnswerBatch(Batch):
-    """Queries, videos, and which spans of which videos answer which queries.
+    """Q queries, V videos, and which spans of which videos answer which queries.
 
     Attributes:
-        query, query_mask, visual, mask, subtitles: see :class:`~moviola.models.batches.Batch`; of Q queries
-            and V videos.
         cuts: (V, L) float32, 1 for a clip that begins at a cut.
         answer: (K, 2) int64, row of a query and row of a video.
         span: (K, 2) float32, start and end of the answer in clips, exclusive.
@@ -106,13 +109,8 @@ class AnswerBatch(Batch):
 
 @dataclass(frozen=True)
 class ReelContext(Rows):
-    """Stored encodings of N videos or windows, float32.
-
-    Attributes:
-        clips: (N, L, 3, h).
-        mask: (N, L), 1 for a clip.
-        cuts: (N, L), 1 for a clip that begins at a cut.
-    """
+    """Stored encodings of N videos or windows, float32: (N, L, 3, h), (N, L), 1 for a clip, and (N, L), 1 for
+    a clip that begins at a cut."""
 
     clips: Tensor
     mask: Tensor
@@ -180,11 +178,8 @@ class Reel(nn.Module):
     ) -> ReelContext:
         """Everything about videos (or windows) that no query is needed for.
 
-        Args:
-            visual: (N, L, visual_size) float32.
-            mask: (N, L) float32, 1 for a clip.
-            subtitles: (N, L, subtitle_size) float32, or None.
-            cuts: (N, L) float32, 1 for a clip that begins at a cut; None for no cuts.
+        ``visual`` and ``subtitles`` are (N, L, size) float32, ``mask`` and ``cuts`` (N, L) float32, 1 for a
+        clip, and for one that begins at a cut.
         """
         valid = mask[..., None]
         x = self.visual_projection(visual)
@@ -242,8 +237,7 @@ class Reel(nn.Module):
         # Beyond the last clip the sums are 0; the edges mask those cells.
         total = sliding(until, self.config.longest_span)[..., 1:, :] - until[..., : inside.shape[-1], None]
         lengths = torch.arange(1, self.config.longest_span + 1, device=curves.device)
-        scores: Tensor = edges + total / lengths + self.length_bias
-        return scores
+        return edges + total / lengths + self.length_bias
 
     def loss(self, batch: AnswerBatch) -> dict[str, Tensor]:
         """The list-wise loss over all spans of the batch's videos; queries without a reachable answer are
@@ -276,14 +270,9 @@ class Reel(nn.Module):
         return gains.view(queries, videos, length, self.config.longest_span)
 
     def refine(self, query: Tensor, context: ReelContext) -> tuple[Tensor, Tensor, Tensor]:
-        """The best span of each window.
+        """The best span of each of N windows, for a query (N, 3, h) each, or (1, 3, h) for all.
 
-        Args:
-            query: (N, 3, h), row i for window i, or (1, 3, h) for all windows.
-            context: N windows.
-
-        Returns:
-            score (N,) float32, comparable between windows and videos; first and last clip (N,) int64.
+        Returns (N,): the score, float32, comparable between windows and videos; first and last clip, int64.
         """
         query = query.expand(len(context.mask), -1, -1)
         similarity = torch.einsum("nrh,nlrh->nrl", query, context.clips)

@@ -9,6 +9,7 @@ from typing import Any
 from torch import Tensor
 
 from moviola.models.batches import Tensors
+from moviola.models.losses import hinge
 from moviola.models.spans import window_spans
 
 __all__ = ["WindowModel", "Windows"]
@@ -49,17 +50,35 @@ class WindowModel:
             "query": config.query_weight * query,
         }
 
+    def compared(
+        self,
+        scores: Tensor,
+        harder: Tensor | None,
+        weaker: Tensor | None,
+        loss: Callable[[Tensor, Tensor, float], Tensor] = hinge,
+    ) -> dict[str, Tensor]:
+        """The terms by which pairs' scores, the diagonal of (B, B), lie above those of further windows (B,).
+
+        ``harder`` are those of windows without any answer, ``weaker`` of windows that answer less well.
+        """
+        config = self.config
+        given = {"hard_negative": (config.hard_negative_weight, harder), "weak": (config.weak_weight, weaker)}
+        return {
+            name: weight * loss(scores.diagonal(), lower, config.margin).mean()
+            for name, (weight, lower) in given.items()
+            if lower is not None
+        }
+
     def refine(self, query: Tensor, query_mask: Tensor, context: Any) -> tuple[Tensor, Tensor, Tensor]:
         """The best span of each window, p_start(m) p_end(n) exp(alpha s) with the window's score s.
 
         Args:
-            query: (N, Lq, d) float32, row i for window i; or (1, Lq, d) for all windows.
-            query_mask: (N, Lq) or (1, Lq) float32.
+            query, query_mask: (N, Lq, d) and (N, Lq) float32, row i for window i; or (1, …) for all windows.
             context: N windows, each with a clip.
 
         Returns:
-            Scores (N,) float32, clips of start (N,) int64 and of end (N,) int64, in the convention of the
-            labels. A window with too few clips for the shortest span is returned whole.
+            Scores (N,) float32, clips of start and of end (N,) int64, in the convention of the labels. A
+            window with too few clips for the shortest span is returned whole.
         """
         config, queries = self.config, self.encode_query(query, query_mask)
         start, end = self.span_logits(queries, context)

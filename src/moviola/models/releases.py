@@ -13,7 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from moviola.errors import DataError, InvalidValue, NotFound
+from moviola.errors import DataError, NotFound
+from moviola.models.checks import require_known
 from moviola.models.pretrained import SHOWN, State, build, fill, save_pretrained
 
 __all__ = ["RELEASES", "Release", "convert_checkpoint"]
@@ -73,12 +74,7 @@ RELEASES: dict[str, Release] = {
         "reloclnet",
         ("video_encoder3.self.query.weight", "query_encoder1.self.query.weight"),
         _TWO_STREAMS,
-        {
-            **_AS_PUBLISHED,
-            "labels": "tvr_ranking",
-            "shortest_span": 2,
-            "longest_span": 16,
-        },
+        {**_AS_PUBLISHED, "labels": "tvr_ranking", "shortest_span": 2, "longest_span": 16},
     ),
     "spr-stage3": Release(
         "reloclnet",
@@ -133,12 +129,12 @@ def convert_checkpoint(path: str | Path, release: str, folder: str | Path, **con
 
     The file holds a state dict, or a dict that holds one (under ``model``, ``state_dict`` or the like), with
     or without the prefix that parallel training leaves. Sizes are read from the tensors' shapes. What shapes
-    do not show has the published value: heads, decoding, and padding as the release has it, so that published
-    numbers come out; give another value by name if the checkpoint was trained otherwise (CONQUER's general
-    and disjoint similarity look the same: ``similarity="disjoint"``).
+    do not show (heads, decoding, padding) has the published value, so that published numbers come out; give
+    another value by name if the checkpoint was trained otherwise (CONQUER's general and disjoint similarity
+    look the same: ``similarity="disjoint"``).
 
-    Nothing that the file says is executed: it is read as numbers and plain containers. The settings objects
-    that some releases keep beside the weights are skipped over.
+    Nothing that the file says is executed: it is read as numbers and plain containers. Settings objects that
+    some releases keep beside the weights are skipped over.
 
     Args:
         path: the checkpoint.
@@ -155,8 +151,7 @@ def convert_checkpoint(path: str | Path, release: str, folder: str | Path, **con
         DataError: the file is no checkpoint, would need code to be read, or holds another model.
     """
     path = Path(path)
-    if release not in RELEASES:
-        raise InvalidValue(f"release {release!r} is not known; give one of {', '.join(RELEASES)}")
+    require_known("release", release, RELEASES)
     known = RELEASES[release]
     state = _find_state(_read_numbers(path), known, path)
     settings = {name: read(state) for name, read in known.sizes.items()} | known.settings | config
@@ -171,7 +166,7 @@ def convert_checkpoint(path: str | Path, release: str, folder: str | Path, **con
 
 
 class _Skipped:
-    """Stands for an object that is not looked at; takes whatever a pickle gives it and keeps nothing."""
+    """Takes whatever a pickle gives an object that is not looked at, and keeps nothing."""
 
     def __init__(self, *_: object) -> None: ...
 
@@ -197,16 +192,8 @@ _STAND_INS: list[tuple[type[object], str]] = [
 
 # What torch.load raises, depending on where a file is damaged.
 _UNREADABLE = (
-    RuntimeError,
-    OSError,
-    EOFError,
-    ValueError,
-    KeyError,
-    IndexError,
-    TypeError,
-    AttributeError,
-    AssertionError,
-)
+    RuntimeError, OSError, EOFError, ValueError, LookupError, TypeError, AttributeError, AssertionError,
+)  # fmt: skip
 
 
 def _read_numbers(path: Path) -> object:

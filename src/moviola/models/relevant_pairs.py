@@ -24,31 +24,19 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from moviola.errors import InvalidValue
+from moviola.models.checks import require_known
 from moviola.models.losses import draw_ranks, hinge, in_batch_ranking_loss, span_cross_entropy, take_ranked
 
 __all__ = [
-    "BOUNDARY_SCORES",
-    "RelevantPairsConfig",
-    "moment_scores",
-    "positive_over_relevant",
-    "relevant_over_negative",
-    "relevant_pair_losses",
-    "relevant_span_loss",
-]
-
-_FLOOR = 1e-6
+    "BOUNDARY_SCORES", "RelevantPairsConfig", "moment_scores", "positive_over_relevant",
+    "relevant_over_negative", "relevant_pair_losses", "relevant_span_loss",
+]  # fmt: skip
 
 
-def _literal(logits: Tensor) -> Tensor:
-    return logits.clamp(min=_FLOOR).log()
-
-
-def _softplus(logits: Tensor) -> Tensor:
-    return F.softplus(logits).log1p()
-
-
-BOUNDARY_SCORES: dict[str, Callable[[Tensor], Tensor]] = {"literal": _literal, "softplus": _softplus}
+BOUNDARY_SCORES: dict[str, Callable[[Tensor], Tensor]] = {
+    "literal": lambda logits: logits.clamp(min=1e-6).log(),
+    "softplus": lambda logits: F.softplus(logits).log1p(),
+}
 """Contribution of a boundary's logit to the score of a moment (Eq. 14).
 
 ``literal`` is log(max(logit, 1e-6)), as printed. A logit below the floor then adds -13.8 and has no gradient,
@@ -89,10 +77,7 @@ class RelevantPairsConfig:
     segment_positive_over_relevant: float = 1.0
 
     def __post_init__(self) -> None:
-        if self.boundary_score not in BOUNDARY_SCORES:
-            raise InvalidValue(
-                f"boundary_score {self.boundary_score!r}: unknown; choose {', '.join(BOUNDARY_SCORES)}"
-            )
+        require_known("boundary_score", self.boundary_score, BOUNDARY_SCORES)
 
 
 def relevant_over_negative(
@@ -110,8 +95,7 @@ def relevant_over_negative(
     Args:
         scores, relevance, confidence, negatives: see the module.
         margin: by how much.
-        pool: draw each negative from that many hardest; None draws from all.
-        generator: source of randomness; None uses PyTorch's own.
+        pool, generator: of the negatives, as of :func:`~moviola.models.losses.draw_ranks`.
 
     Returns:
         Scalar, >= 0; a pair without any negative adds 0.
@@ -143,8 +127,7 @@ def relevant_span_loss(
     """Eq. 17: cross entropy of a query's start and end in the moments relevant to it, weighted by C; scalar.
 
     Args:
-        start: (B, V, L) float32, logits of query i in each video of the batch, hugely negative where padded.
-        end: likewise.
+        start, end: (B, V, L) float32, logits of query i in each video, hugely negative where padded.
         video: (B,) int64, the row of each pair's video.
         labels: (B, 2) int64, clips of start and end.
         relevance, confidence: see the module.
@@ -196,7 +179,6 @@ def relevant_pair_losses(
     """All terms that +PR and +SL add to XML's own, already weighted (Eq. 9, 13, 15 and 18).
 
     Args:
-        config: which, and how they weigh.
         video_scores, start, end, video, labels: as in :func:`moment_scores`.
         negatives, relevance, confidence: see the module; the latter two are read under ``config.pairs``.
         alpha: weight of the video's score in a moment's.

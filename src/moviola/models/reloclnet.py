@@ -27,21 +27,17 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from moviola.errors import InvalidValue
-from moviola.models.batches import PairBatch, Ranked, Rows, rows_at_once
-from moviola.models.clip_windows import LABELS
+from moviola.models.batches import PairBatch, Rows
 from moviola.models.layers import (
     Attention,
     AttentionBlock,
     InputProjection,
     LearnedPositions,
-    ModularQuery,
     best_clip_score,
     best_present,
     full_precision,
-    initialise,
     present,
     self_attention_bias,
-    span_logits,
 )
 from moviola.models.losses import (
     PAIRWISE_LOSSES,
@@ -51,79 +47,40 @@ from moviola.models.losses import (
     video_contrast,
 )
 from moviola.models.refining import WindowModel, Windows
-from moviola.models.spans import corpus_spans, ranked_spans, top_scores
-from moviola.models.streams import TwoStreams
+from moviola.models.streams import TwoStreams, TwoStreamsConfig
 
 __all__ = ["SPR_LARGE", "SPR_SMALL", "Context", "Queries", "ReLoCLNet", "ReLoCLNetConfig"]
 
 
 @dataclass(frozen=True)
-class ReLoCLNetConfig:
-    """Sizes, loss and decoding; the defaults are TVR-Ranking's, appendix C and release.
+class ReLoCLNetConfig(TwoStreamsConfig):
+    """Sizes, loss and decoding; the defaults are TVR-Ranking's, appendix C and release: I3D and RoBERTa.
 
     Attributes:
-        visual_size, subtitle_size, query_size: features of a clip's pictures (I3D), of a clip's subtitles and
-            of a query's tokens (RoBERTa); subtitle_size 0 means pictures alone.
-        hidden_size, heads, dropout: of every block.
-        max_clips, max_tokens: most clips of a video and tokens of a query.
         frame_weight: of the contrastive loss on the clips of the pair's own video (FCL).
         video_weight: of the contrastive loss on videos (VCL).
-        span_weight: of the cross entropies of start and end.
-        context_weight, query_weight: of the ranking losses against another video, and another query.
         hard_negative_weight: of the hinge against a window without any answer (SPR's HN; 0.5 in its release).
         weak_weight: of the hinge of a strong against a weak positive (SPR).
-        margin: of all hinges.
-        ranking_loss: loss of two scores, a key of :data:`~moviola.models.losses.PAIRWISE_LOSSES`.
         weigh_by_similarity: multiply FCL, VCL and span loss of a pair by its similarity.
-        sum_positives: VCL's numerator sums all of a query's positives, rather than take the pair's own score.
-        count_pair_twice: VCL's denominator counts the pair's own score twice, as TVR-Ranking's release does.
-            Only without ``sum_positives``.
-        labels: the convention of the labels, a key of :data:`~moviola.models.clip_windows.LABELS`.
-        clip_seconds: length of a clip.
-        shortest_span, longest_span: ``shortest_span <= end - start < longest_span`` in clips.
-        alpha: a moment scores exp(alpha s) times the probabilities of its start and end.
-        top_videos, top_moments: numbers of searched videos and of returned moments.
-        reference_padding: let padding leak as in the releases.
-        mask_silent: leave clips without a subtitle out of the stream of subtitles; the releases do not.
-        stream_weights: how the streams are summed, a name in :data:`~moviola.models.streams.STREAM_WEIGHTS`;
-            "mean" is the paper's.
+        sum_positives, count_pair_twice: see :func:`~moviola.models.losses.video_contrast`.
     """
 
     visual_size: int = 1024
     subtitle_size: int = 768
-    query_size: int = 768
     hidden_size: int = 384
     heads: int = 8
-    dropout: float = 0.1
-    max_clips: int = 128
-    max_tokens: int = 30
     frame_weight: float = 0.03
     video_weight: float = 0.03
-    span_weight: float = 0.01
-    context_weight: float = 1.0
-    query_weight: float = 1.0
     hard_negative_weight: float = 1.0
     weak_weight: float = 1.0
-    margin: float = 0.1
-    ranking_loss: str = "hinge"
     weigh_by_similarity: bool = True
     sum_positives: bool = True
     count_pair_twice: bool = False
     labels: str = "tvr_ranking"
-    clip_seconds: float = 1.5
-    shortest_span: int = 2
-    longest_span: int = 16
     alpha: float = 30.0
-    top_videos: int = 100
-    top_moments: int = 40
-    reference_padding: bool = False
-    mask_silent: bool = True
-    stream_weights: str = "mean"
 
     def __post_init__(self) -> None:
-        for name, known in (("labels", LABELS), ("ranking_loss", PAIRWISE_LOSSES)):
-            if getattr(self, name) not in known:
-                raise InvalidValue(f"{name} {getattr(self, name)!r}: must be one of {', '.join(known)}")
+        super().__post_init__()
         if self.count_pair_twice and self.sum_positives:
             raise InvalidValue("count_pair_twice is for parity and needs sum_positives=False")
 
@@ -182,33 +139,21 @@ class ReLoCLNet(WindowModel, TwoStreams):
                 self.add_module(f"{stream}_cross_att", Attention(size, heads, dropout))
                 self.add_module(f"{stream}_cross_layernorm", nn.LayerNorm(size))
             self.add_module(f"{stream}_query_linear", nn.Linear(size, size))
-        self.modular_vector_mapping = ModularQuery(size, len(self.stream_sizes))
-        self.merged_st_predictor = nn.Conv1d(1, 1, kernel_size=5, padding=2, bias=False)
-        self.merged_ed_predictor = nn.Conv1d(1, 1, kernel_size=5, padding=2, bias=False)
-        initialise(self)
+        self.complete()
 
     # ---- encoding ----------------------------------------------------------------------------------------
 
     def encode_context(self, visual: Tensor, mask: Tensor, subtitles: Tensor | None) -> Context:
-        """Encodes videos or windows.
+        """Encodes V videos or windows; arguments and errors as of :meth:`attended_streams`."""
+        return self._encode(Windows(visual, mask, subtitles))[1]
 
-        Args:
-            visual: (V, L, visual_size) float32, rows of length 1, zero where padded; L <= max_clips.
-            mask: (V, L) float32, 1 for a clip.
-            subtitles: (V, L, subtitle_size) float32 likewise, None for a model without that stream.
-
-        Raises:
-            InvalidValue: subtitles are missing, or the model has no stream for them; or L is too long.
-        """
-        return self._encode(visual, mask, subtitles)[1]
-
-    def _encode(self, visual: Tensor, mask: Tensor, subtitles: Tensor | None) -> tuple[Context, Context]:
+    def _encode(self, clips: PairBatch | Windows) -> tuple[Context, Context]:
         """The context after the second block, which the contrastive losses read, and the final one."""
-        _, crossed, masks = self.attended_streams(visual, mask, subtitles)
+        _, crossed, masks = self.attended_streams(clips.visual, clips.mask, clips.subtitles)
         middle = self.attend("encoder2", crossed, masks)
         final = self.attend("encoder3", middle, masks)
         first, second = (
-            Context(mask, tuple(self.without_silence(clips, masks))) for clips in (middle, final)
+            Context(clips.mask, tuple(self.without_silence(own, masks))) for own in (middle, final)
         )
         return first, second
 
@@ -240,64 +185,13 @@ class ReLoCLNet(WindowModel, TwoStreams):
             for stream, vector in zip(self.stream_sizes, queries.vectors.unbind(1), strict=True)
         ]
         similarity = _sum_of_streams(_along, replace(queries, vectors=torch.stack(mapped, dim=1)), context)
-        start, end = (
-            span_logits(similarity, context.mask, predictor, reference_padding=self.reference_padding)
-            for predictor in (self.merged_st_predictor, self.merged_ed_predictor)
-        )
-        return start, end
+        return self.boundaries(similarity, context.mask)
 
-    # ---- answers -----------------------------------------------------------------------------------------
-
-    def rank(self, query: Tensor, query_mask: Tensor, context: Context) -> Ranked:
-        """Searches a corpus: the best moments among the best videos of each query.
-
-        A span (m, n) scores p_start(m) p_end(n) exp(alpha s) with the video's score s.
-
-        Args:
-            query: (Q, Lq, query_size) float32.
-            query_mask: (Q, Lq) float32.
-            context: the corpus of V videos.
-
-        Returns:
-            :class:`~moviola.models.batches.Ranked`, at most ``top_moments`` a query. The time of a missing
-            moment is 0 to 0 and its score -inf.
-        """
-        queries = self.encode_query(query, query_mask)
-        videos, length = context.mask.shape
-        searched = min(self.config.top_videos, videos)
-        width = self.config.longest_span - self.config.shortest_span
-        each = len(context.clips) * (videos * length + searched * length * self.config.hidden_size)
-        each += 6 * searched * length * width  # scores of the band, and the integers that order them
-        rows = torch.arange(len(queries), device=query.device)
-        parts = [
-            self._rank_chunk(queries.select(chunk), context, searched)
-            for chunk in torch.split(rows, rows_at_once(each))
-        ]
-        return Ranked.joined(parts)
-
-    def corpus_scores(self, queries: Queries, context: Context) -> Tensor:
-        """:meth:`video_scores`, some queries at a time."""
-        videos, length = context.mask.shape
-        rows = torch.arange(len(queries), device=context.mask.device)
-        parts = torch.split(rows, rows_at_once(len(context.clips) * videos * length))
-        return torch.cat([self.video_scores(queries.select(part), context) for part in parts])
-
-    def _rank_chunk(self, queries: Queries, context: Context, searched: int) -> Ranked:
-        config = self.config
-        score, video = top_scores(self.video_scores(queries, context), searched)
-        pairs = torch.arange(len(queries), device=video.device).repeat_interleave(searched)
-        start, end = self.span_logits(queries.select(pairs), context.select(video.flatten()))
-        place, spans = corpus_spans(
-            (config.alpha * score).exp(),
-            start.softmax(dim=-1).view(*video.shape, -1),
-            end.softmax(dim=-1).view(*video.shape, -1),
-            shortest=config.shortest_span,
-            longest=config.longest_span,
-            k=config.top_moments,
-        )
-        stop = LABELS[config.labels].end_clip(spans.end)
-        rows = video.gather(1, place.clamp(min=0)).masked_fill(place < 0, -1)
-        return ranked_spans(rows, spans, stop, config.clip_seconds)
+    def boundaries_in(self, queries: Queries, context: Context, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """Logits of start and end of each query in its own T videos, ``rows`` (Q, T): (Q, T, L) each."""
+        pairs = torch.arange(len(queries), device=rows.device).repeat_interleave(rows.shape[1])
+        start, end = self.span_logits(queries.select(pairs), context.select(rows.flatten()))
+        return start.view(*rows.shape, -1), end.view(*rows.shape, -1)
 
     # ---- training ----------------------------------------------------------------------------------------
 
@@ -314,8 +208,8 @@ class ReLoCLNet(WindowModel, TwoStreams):
 
         Args:
             batch: B pairs.
-            hard_pool: draw the ranking losses' negatives from that many hardest; None draws from the batch.
-            generator: source of randomness; None uses PyTorch's own.
+            hard_pool, generator: of the ranking losses' negatives, see
+                :func:`~moviola.models.losses.draw_ranks`.
             hard_negatives: a window without any answer to each pair's query (SPR's HN). It is also one more
                 negative of the loss on videos, as in SPR's release.
             weak_positives: a window that answers each pair's query less well than the pair's own (SPR).
@@ -326,30 +220,23 @@ class ReLoCLNet(WindowModel, TwoStreams):
         """
         config = self.config
         queries = self.encode_query(batch.query, batch.query_mask)
-        middle, final = self._encode(batch.visual, batch.mask, batch.subtitles)
+        middle, final = self._encode(batch)
         scores = self.video_scores(queries, final)[:, batch.video]
         weight = batch.similarity if config.weigh_by_similarity else torch.ones_like(batch.similarity)
-        terms: dict[str, Tensor] = {}
-        hard_middle = None
+        hard_middle = harder = weaker = None
         if hard_negatives is not None:
-            hard_middle, hard = self._encode(
-                hard_negatives.visual, hard_negatives.mask, hard_negatives.subtitles
-            )
-            terms["hard_negative"] = config.hard_negative_weight * self._above(scores, queries, hard)
+            hard_middle, hard = self._encode(hard_negatives)
+            harder = self.pair_scores(queries, hard)
         if weak_positives is not None:
-            weak = self.encode_context(weak_positives.visual, weak_positives.mask, weak_positives.subtitles)
-            terms["weak"] = config.weak_weight * self._above(scores, queries, weak)
+            weaker = self.pair_scores(queries, self._encode(weak_positives)[1])
         frame, video = self._contrasts(batch, queries, middle, hard_middle)
         span = span_cross_entropy(*self.span_logits(queries, final.select(batch.video)), batch.labels)
-        context, query = in_batch_ranking_loss(
-            scores,
-            batch.positives,
-            margin=config.margin,
-            pool=hard_pool,
-            generator=generator,
+        ranking = in_batch_ranking_loss(
+            scores, batch.positives, margin=config.margin, pool=hard_pool, generator=generator,
             pairwise=config.ranking_loss,
-        )
-        return self.weighted(weight * frame, weight * video, weight * span, context, query) | terms
+        )  # fmt: skip
+        terms = self.weighted(weight * frame, weight * video, weight * span, *ranking)
+        return terms | self.compared(scores, harder, weaker, PAIRWISE_LOSSES[config.ranking_loss])
 
     def _contrasts(
         self, batch: PairBatch, queries: Queries, middle: Context, hard: Context | None
@@ -373,11 +260,6 @@ class ReLoCLNet(WindowModel, TwoStreams):
             count_pair_twice=self.config.count_pair_twice,
         )
         return frame, video
-
-    def _above(self, scores: Tensor, queries: Queries, windows: Context) -> Tensor:
-        """Each pair should score higher than a given window of its query."""
-        lower = self.pair_scores(queries, windows)
-        return PAIRWISE_LOSSES[self.config.ranking_loss](scores.diagonal(), lower, self.config.margin).mean()
 
 
 def _along(vector: Tensor, clips: Tensor) -> Tensor:

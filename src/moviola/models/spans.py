@@ -1,10 +1,9 @@
-"""The best spans of two curves, decoded from a model's logits. Torch, vectorised over windows, queries and
-videos.
+"""The best spans of two curves, decoded from a model's logits; vectorised over windows, queries and videos.
 
 A span is a clip of start and a clip of end (:mod:`moviola.models.clip_windows`). Decoding looks only at the
 band of spans that are allowed, ``shortest <= end - start < longest`` in clips: a video of L clips has
-L x (longest - shortest) of them, in a strided view, never an L x L map. Ties keep the order of the map: of
-two equal cells the one with the smaller start, then the smaller end, comes first.
+L x (longest - shortest) of them, in a strided view, never an L x L map. Of two equal cells the one with the
+smaller start, then the smaller end, comes first.
 
 References: decoding as in XML (Lei et al., ECCV 2020); the rest as the releases do it (see each function).
 """
@@ -29,12 +28,10 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Combination:
-    """Score of a span from the values of two curves.
+    """Score of a span from the values of two curves, by a function of two broadcastable tensors.
 
-    Attributes:
-        function: of two broadcastable tensors.
-        padding: value of the curves without a clip.
-        floor: spans that score no more than this touch the padding and are none.
+    Curves are continued by ``padding`` where there is no clip; spans that score no more than ``floor`` touch
+    the padding and are none.
     """
 
     function: Callable[[Tensor, Tensor], Tensor]
@@ -51,12 +48,12 @@ SUM = Combination(torch.add, padding=-1e10, floor=-1e9)
 
 @dataclass(frozen=True)
 class Spans:
-    """Decoded spans, best first in the last dimension.
+    """Decoded spans, best first in the last dimension; where there is no further one -1, and -inf as score.
 
     Attributes:
-        start: (..., K) int64, clip; -1 where there is no further span.
-        end: (..., K) int64, clip, in the convention of the labels; -1 where there is no further span.
-        score: (..., K) float32, falling; -inf where there is no further span.
+        start: (..., K) int64, clip.
+        end: (..., K) int64, clip, in the convention of the labels.
+        score: (..., K) float32, falling.
     """
 
     start: Tensor
@@ -67,12 +64,7 @@ class Spans:
 def top_scores(scores: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """The k largest of the last dimension, falling, and their places; of equal scores the first comes first.
 
-    Args:
-        scores: (..., N) float32 without NaN.
-        k: how many; all N where N < k.
-
-    Returns:
-        (..., k) float32 and (..., k) int64.
+    Scores are (..., N) float32 without NaN, results (..., k) float32 and int64, of all N where N < k.
     """
     # One integer orders by score, then by place: a float32's bits as an ordered integer, then the place.
     bits = (scores.float() + 0.0).contiguous().view(torch.int32).long()
@@ -91,8 +83,7 @@ def span_band(
     continued with ``combine.padding``.
 
     Args:
-        start: (..., L) float32, probability (or logit) that the moment starts with the clip.
-        end: (..., L) float32, the same for its end.
+        start, end: (..., L) float32, probabilities (or logits) of start and end in each clip.
         shortest: smallest ``end - start`` in clips that is allowed.
         longest: the first ``end - start`` that is no longer allowed.
         combine: :data:`PRODUCT` for probabilities, 0 at padding; :data:`SUM` for logits, -1e10 at padding.
@@ -132,11 +123,9 @@ def window_spans(start: Tensor, end: Tensor, mask: Tensor, *, shortest: int, lon
     """The best span of each window, from logits; a window too short for any is returned whole.
 
     Args:
-        start: (N, L) float32, logits of the start, hugely negative where padded.
-        end: (N, L) float32, likewise.
+        start, end: (N, L) float32, logits, hugely negative where padded.
         mask: (N, L) float32, 1 for a clip; each window has one.
-        shortest: smallest ``end - start`` in clips that is allowed.
-        longest: the first ``end - start`` that is no longer allowed.
+        shortest, longest: as of :func:`span_band`.
 
     Returns:
         :class:`Spans` (N,); the score is log p(start) + log p(end), which does not underflow.
@@ -170,12 +159,8 @@ def corpus_spans(
 
     Args:
         video_score: (Q, T) float32.
-        start: (Q, T, L) float32, see :func:`span_band`.
-        end: (Q, T, L) float32.
-        shortest: smallest ``end - start`` in clips that is allowed.
-        longest: the first ``end - start`` that is no longer allowed.
+        start, end: (Q, T, L) float32; as ``shortest``, ``longest`` and ``combine``, see :func:`span_band`.
         k: number of spans per query.
-        combine: see :func:`span_band`.
 
     Returns:
         (Q, K) int64, the place in T of each span's video, -1 where there is no further span; and
@@ -190,13 +175,10 @@ def corpus_spans(
 
 
 def ranked_spans(video: Tensor, spans: Spans, stop: Tensor, clip_seconds: float) -> Ranked:
-    """Spans of :func:`corpus_spans` as moments; the time of a missing one is 0 to 0, and its score as it is.
+    """Spans (Q, K) of :func:`corpus_spans` as moments; the time of a missing one is 0 to 0.
 
-    Args:
-        video: (Q, K) int64, -1 where there is no further span.
-        spans: (Q, K).
-        stop: (Q, K) int64, the clip at whose start each span is over.
-        clip_seconds: length of a clip.
+    ``video`` is (Q, K) int64, -1 where there is no further span; ``stop`` (Q, K) int64, the clip at whose
+    start each span is over.
     """
     start, end = ((clip * clip_seconds).masked_fill(video < 0, 0) for clip in (spans.start, stop))
     return Ranked(video, start, end, spans.score)

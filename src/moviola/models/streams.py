@@ -1,50 +1,118 @@
-"""Videos of two streams, pictures and subtitles: the part of the encoder that XML and ReLoCLNet share."""
+"""Videos of two streams, pictures and subtitles: what XML and ReLoCLNet share."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, cast
 
+import torch
 from torch import Tensor, nn
 
-from moviola.errors import InvalidValue
-from moviola.models.layers import LearnedPositions, ModularQuery, cross_attention_bias, self_attention_bias
-from moviola.models.spans import top_scores
+from moviola.models.batches import Ranked, rows_at_once
+from moviola.models.checks import require_known, require_positive, require_subtitles
+from moviola.models.clip_windows import LABELS
+from moviola.models.layers import (
+    LearnedPositions,
+    ModularQuery,
+    cross_attention_bias,
+    initialise,
+    self_attention_bias,
+    span_logits,
+)
+from moviola.models.losses import PAIRWISE_LOSSES
+from moviola.models.spans import corpus_spans, ranked_spans, top_scores
 
-__all__ = ["STREAM_WEIGHTS", "TwoStreams"]
+__all__ = ["STREAM_WEIGHTS", "TwoStreams", "TwoStreamsConfig"]
 
 STREAM_WEIGHTS = ("mean", "query")
 """Weighting of streams in their sum: equal, or by the query (:meth:`ModularQuery.stream_weights`)."""
+
+
+@dataclass(frozen=True)
+class TwoStreamsConfig:
+    """Settings of both models; the defaults are those of TVR-Ranking for XML.
+
+    Attributes:
+        visual_size, subtitle_size, query_size: features of a clip's pictures, of its subtitles (0: no such
+            stream), of a query's tokens.
+        hidden_size, heads, dropout: of every block.
+        max_clips, max_tokens: most clips of a video and tokens of a query.
+        ranking_loss: loss of two scores, a name in :data:`~moviola.models.losses.PAIRWISE_LOSSES`.
+        margin: of all hinges.
+        context_weight, query_weight: of the ranking losses against another video, and another query.
+        span_weight: of the cross entropies of start and end.
+        labels: what training's labels and decoding mean, a name in
+            :data:`~moviola.models.clip_windows.LABELS`.
+        clip_seconds: length of a clip.
+        shortest_span, longest_span: ``shortest_span <= end - start < longest_span`` in clips, as labelled.
+        alpha: a moment scores exp(alpha s) times the probabilities of its start and end, with the score s of
+            its video.
+        top_videos, top_moments: numbers of searched videos and of returned moments.
+        reference_padding: let padding matter as in the releases (:mod:`moviola.models.layers`).
+        mask_silent: leave clips without a subtitle out of the stream of subtitles; the releases do not.
+        stream_weights: how the streams are summed, a name in :data:`STREAM_WEIGHTS`; the papers' is "mean".
+    """
+
+    visual_size: int = 1026
+    subtitle_size: int = 770
+    query_size: int = 768
+    hidden_size: int = 256
+    heads: int = 4
+    dropout: float = 0.1
+    max_clips: int = 128
+    max_tokens: int = 30
+    ranking_loss: str = "hinge"
+    margin: float = 0.1
+    context_weight: float = 1.0
+    query_weight: float = 1.0
+    span_weight: float = 0.01
+    labels: str = "xml"
+    clip_seconds: float = 1.5
+    shortest_span: int = 2
+    longest_span: int = 16
+    alpha: float = 20.0
+    top_videos: int = 100
+    top_moments: int = 40
+    reference_padding: bool = False
+    mask_silent: bool = True
+    stream_weights: str = "mean"
+
+    def __post_init__(self) -> None:
+        require_known("ranking_loss", self.ranking_loss, PAIRWISE_LOSSES)
+        require_known("labels", self.labels, LABELS)
+        require_known("stream_weights", self.stream_weights, STREAM_WEIGHTS)
+        require_positive(top_videos=self.top_videos, top_moments=self.top_moments)
 
 
 class TwoStreams(nn.Module):
     """A model with parts per stream (``video_encoder1``, ``sub_encoder1``) and one embedding of positions.
 
     Attributes:
-        config: the model's; of its settings this part reads ``visual_size``, ``subtitle_size``,
-            ``reference_padding``, ``mask_silent`` and ``stream_weights``, and for ranking ``alpha`` and
-            ``top_videos``.
+        config: the model's, a :class:`TwoStreamsConfig`.
         stream_sizes: size of the features of each stream that there is, pictures (``video``) before subtitles
             (``sub``).
-        reference_padding: let padding matter as it does in the releases (:mod:`moviola.models.layers`).
-        mask_silent: leave clips without a subtitle out of the stream of subtitles (likewise).
         endpoints: numbers at the end of a clip's features that say where the clip is, not what is in it.
+        later: clips by which a decoded end is later than the labels mean it.
     """
 
     ctx_pos_embed: LearnedPositions
-    modular_vector_mapping: ModularQuery
     encode_query: Callable[[Tensor, Tensor], Any]
+    video_scores: Callable[[Any, Any], Tensor]
 
-    def __init__(self, config: Any, *, endpoints: int = 0) -> None:
+    def __init__(self, config: Any, *, endpoints: int = 0, later: int = 0) -> None:
         super().__init__()
-        if config.stream_weights not in STREAM_WEIGHTS:
-            raise InvalidValue(
-                f"stream_weights {config.stream_weights!r}: unknown; choose {', '.join(STREAM_WEIGHTS)}"
-            )
-        self.config, self.endpoints = config, endpoints
+        self.config, self.endpoints, self.later = config, endpoints, later
         self.mask_silent, self.reference_padding = config.mask_silent, config.reference_padding
         sizes = {"video": config.visual_size, "sub": config.subtitle_size}
         self.stream_sizes: dict[str, int] = {stream: size for stream, size in sizes.items() if size}
+
+    def complete(self, kernel: int = 5) -> None:
+        """Add the parts that come last in both models, and draw all weights."""
+        self.modular_vector_mapping = ModularQuery(self.config.hidden_size, len(self.stream_sizes))
+        self.merged_st_predictor = nn.Conv1d(1, 1, kernel, padding=kernel // 2, bias=False)
+        self.merged_ed_predictor = nn.Conv1d(1, 1, kernel, padding=kernel // 2, bias=False)
+        initialise(self)
 
     def part(self, stream: str, name: str, *inputs: Tensor) -> Tensor:
         """Result of a part of a stream."""
@@ -69,12 +137,7 @@ class TwoStreams(nn.Module):
         Raises:
             InvalidValue: subtitles are missing or too many, or a video is too long.
         """
-        if (subtitles is None) == ("sub" in self.stream_sizes):
-            size = self.stream_sizes.get("sub", 0)
-            raise InvalidValue(
-                f"subtitles {'missing' if subtitles is None else 'given'}: this model has subtitle_size "
-                f"{size}; give features of that size, or None where it is 0"
-            )
+        require_subtitles(subtitles, self.config.subtitle_size)
         masks = {"video": mask}
         first = {"video": self._first_block("video", visual, mask)}
         if subtitles is None:
@@ -114,23 +177,72 @@ class TwoStreams(nn.Module):
         """Weight of each stream for a query, (Q, S), sum 1, from its tokens (Q, Lq, D) and their mask."""
         if self.config.stream_weights == "query":
             return self.modular_vector_mapping.stream_weights(tokens, mask)
-        streams = len(self.stream_sizes)
-        return tokens.new_full((len(tokens), streams), 1 / streams)
+        return tokens.new_full((len(tokens), len(self.stream_sizes)), 1 / len(self.stream_sizes))
+
+    def boundaries(self, curve: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """Logits of start and end, (..., L) each, from the similarity (..., L) of a query with each clip."""
+        start, end = (
+            span_logits(curve, mask, predictor, reference_padding=self.reference_padding)
+            for predictor in (self.merged_st_predictor, self.merged_ed_predictor)
+        )
+        return start, end
+
+    def boundaries_in(self, queries: Any, context: Any, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """Logits of start and end of each query in its own T videos, ``rows`` (Q, T): (Q, T, L) each."""
+        raise NotImplementedError
+
+    # ---- ranking -----------------------------------------------------------------------------------------
+
+    def rank(self, query: Tensor, query_mask: Tensor, context: Any) -> Ranked:
+        """Moments of the whole corpus (VCMR): exp(alpha s) p(start) p(end), over the best videos.
+
+        Args:
+            query, query_mask: (Q, Lq, query_size) and (Q, Lq) float32.
+            context: the corpus; of any size, work is cut so that memory stays bounded.
+
+        Returns:
+            :class:`Ranked` (Q, top_moments), or fewer columns where there are fewer spans. The time of a
+            missing moment is 0 to 0 and its score -inf.
+        """
+        queries = self.encode_query(query, query_mask)
+        best, rows = top_scores(self.corpus_scores(queries, context), self.config.top_videos)
+        return self.rank_in(queries, context, rows, (self.config.alpha * best).exp())
+
+    def rank_in(self, queries: Any, context: Any, rows: Tensor, weight: Tensor) -> Ranked:
+        """The best spans of each query over its videos ``rows`` (Q, T), weighed by ``weight`` (Q, T)."""
+        config, length = self.config, context.mask.shape[1]
+        size = len(self.stream_sizes) * config.hidden_size
+        chunk = rows_at_once(rows.shape[1] * length * max(size, config.longest_span))
+        parts = []
+        for first in range(0, max(1, len(queries)), chunk):
+            some = slice(first, first + chunk)
+            start, end = self.boundaries_in(queries.select(some), context, rows[some])
+            place, spans = corpus_spans(
+                weight[some], start.softmax(dim=-1), end.softmax(dim=-1), shortest=config.shortest_span,
+                longest=config.longest_span, k=config.top_moments,
+            )  # fmt: skip
+            numbers = rows[some].gather(1, place.clamp(min=0)).masked_fill(place < 0, -1)
+            stop = LABELS[config.labels].end_clip(spans.end) + self.later
+            parts.append(ranked_spans(numbers, spans, stop, config.clip_seconds))
+        return Ranked.joined(parts)
 
     def rank_videos(
         self, query: Tensor, query_mask: Tensor, context: Any, *, keep: int | None = None
     ) -> tuple[Tensor, Tensor]:
         """Videos (VR): rows (Q, T) int64 of the best, and exp(alpha s) (Q, T), falling.
 
-        Args are those of ``rank``; T is ``keep`` (default ``top_videos``), or fewer in a smaller corpus.
+        Args are those of :meth:`rank`; T is ``keep`` (default ``top_videos``), or fewer in a smaller corpus.
         """
         scores = self.corpus_scores(self.encode_query(query, query_mask), context)
         best, rows = top_scores(scores, keep or self.config.top_videos)
         return rows, (self.config.alpha * best).exp()
 
     def corpus_scores(self, queries: Any, context: Any) -> Tensor:
-        """Scores s (Q, V) float32 of all videos for all queries, in parts that bound the memory."""
-        raise NotImplementedError
+        """Scores s (Q, V) float32 of all videos for all queries, some videos at a time."""
+        length, size = context.mask.shape[1], len(self.stream_sizes) * self.config.hidden_size
+        block = rows_at_once(length * max(len(queries), size))
+        parts = [context.select(slice(at, at + block)) for at in range(0, max(1, len(context)), block)]
+        return torch.cat([self.video_scores(queries, part) for part in parts], dim=1)
 
     def _first_block(self, stream: str, features: Tensor, mask: Tensor) -> Tensor:
         clips = self.ctx_pos_embed(self.part(stream, "input_proj", features))

@@ -27,24 +27,20 @@ import torch
 from torch import Tensor, nn
 
 from moviola.errors import InvalidValue
-from moviola.models.batches import PairBatch, Ranked, Rows, rows_at_once
-from moviola.models.clip_windows import LABELS
+from moviola.models.batches import PairBatch, Ranked, Rows
+from moviola.models.checks import require_odd
 from moviola.models.layers import (
     Attention,
     AttentionBlock,
     InputProjection,
     LearnedPositions,
-    ModularQuery,
     best_clip_score,
     full_precision,
-    initialise,
     self_attention_bias,
-    span_logits,
 )
-from moviola.models.losses import PAIRWISE_LOSSES, in_batch_ranking_loss, span_cross_entropy
+from moviola.models.losses import in_batch_ranking_loss, span_cross_entropy
 from moviola.models.relevant_pairs import RelevantPairsConfig, relevant_pair_losses
-from moviola.models.spans import corpus_spans, ranked_spans, top_scores
-from moviola.models.streams import TwoStreams
+from moviola.models.streams import TwoStreams, TwoStreamsConfig
 
 __all__ = ["XML", "XMLConfig", "XMLContext", "XMLQueries", "with_endpoints"]
 
@@ -53,72 +49,27 @@ ENDPOINTS = 2
 
 
 @dataclass(frozen=True)
-class XMLConfig:
+class XMLConfig(TwoStreamsConfig):
     """Everything that fixes an XML; the defaults are those of TVR-Ranking.
 
-    Those of Charades-STA and DiDeMo are in :mod:`moviola.training.data_sets`.
+    Those of Charades-STA and DiDeMo are in :mod:`moviola.training.data_sets`. Both sizes of a clip's features
+    count the two endpoints of :func:`with_endpoints`.
 
     Attributes:
-        visual_size, subtitle_size, query_size: features of a clip's pictures, of its subtitles (both with the
-            two endpoints of :func:`with_endpoints`), of a token. ``subtitle_size=0``: no such stream.
-        hidden_size, heads, dropout: the transformer blocks.
-        max_clips, max_tokens: longest video and query.
         kernel: width of the convolutions that predict boundaries; odd.
-        ranking_loss: a name in :data:`~moviola.models.losses.PAIRWISE_LOSSES`.
-        margin, context_weight, query_weight: of the ranking losses against other videos and other queries.
-        span_weight: of the cross entropy of boundaries.
         positive_mask: leave the videos that are related to a query out of its negatives.
         relevant_pairs: the terms of Maeoki et al. that are added; None for none.
-        alpha: a video's score s counts as exp(alpha s) in that of its moments.
-        top_videos, top_moments: numbers of searched videos and of kept moments.
-        shortest_span, longest_span: ``shortest_span <= end - start < longest_span`` in clips, as labelled.
-        clip_seconds: length of a clip.
-        labels: a name in :data:`~moviola.models.clip_windows.LABELS`, what training's labels and decoding
-            mean.
         release_end: decode the end one clip later than the labels mean it.
-        reference_padding: let padding matter as it does in the release.
-        mask_silent: leave clips without a subtitle out of the stream of subtitles; the release does not.
-        stream_weights: how the streams are summed, a name in :data:`~moviola.models.streams.STREAM_WEIGHTS`;
-            "mean" is the paper's.
     """
 
-    visual_size: int = 1026
-    subtitle_size: int = 770
-    query_size: int = 768
-    hidden_size: int = 256
-    heads: int = 4
-    dropout: float = 0.1
-    max_clips: int = 128
-    max_tokens: int = 30
     kernel: int = 5
-    ranking_loss: str = "hinge"
-    margin: float = 0.1
-    context_weight: float = 1.0
-    query_weight: float = 1.0
-    span_weight: float = 0.01
     positive_mask: bool = True
     relevant_pairs: RelevantPairsConfig | None = None
-    alpha: float = 20.0
-    top_videos: int = 100
-    top_moments: int = 40
-    shortest_span: int = 2
-    longest_span: int = 16
-    clip_seconds: float = 1.5
-    labels: str = "xml"
     release_end: bool = False
-    reference_padding: bool = False
-    mask_silent: bool = True
-    stream_weights: str = "mean"
 
     def __post_init__(self) -> None:
-        if self.kernel % 2 == 0:
-            raise InvalidValue(f"kernel={self.kernel}: must be odd, or a curve changes its length")
-        for name, value, known in (
-            ("ranking_loss", self.ranking_loss, PAIRWISE_LOSSES),
-            ("labels", self.labels, LABELS),
-        ):
-            if value not in known:
-                raise InvalidValue(f"{name} {value!r}: unknown; choose {', '.join(known)}")
+        super().__post_init__()
+        require_odd(self.kernel)
 
 
 @dataclass(frozen=True)
@@ -156,7 +107,7 @@ class XML(TwoStreams):
     """Encodes, trains and ranks as section 4 of TVR says; keys of the state dict are those of the release."""
 
     def __init__(self, config: XMLConfig) -> None:
-        super().__init__(config, endpoints=ENDPOINTS)
+        super().__init__(config, endpoints=ENDPOINTS, later=int(config.release_end))
         size, heads, dropout = config.hidden_size, config.heads, config.dropout
         self.query_pos_embed = LearnedPositions(config.max_tokens, size, dropout)
         self.ctx_pos_embed = LearnedPositions(config.max_clips, size, dropout)
@@ -170,24 +121,12 @@ class XML(TwoStreams):
             if len(self.stream_sizes) > 1:
                 self.add_module(f"{stream}_cross_att", Attention(size, heads, dropout))
                 self.add_module(f"{stream}_cross_layernorm", nn.LayerNorm(size))
-        self.modular_vector_mapping = ModularQuery(size, len(self.stream_sizes))
-        self.merged_st_predictor = nn.Conv1d(1, 1, config.kernel, padding=config.kernel // 2, bias=False)
-        self.merged_ed_predictor = nn.Conv1d(1, 1, config.kernel, padding=config.kernel // 2, bias=False)
-        initialise(self)
+        self.complete(config.kernel)
 
     # ---- encoding ----------------------------------------------------------------------------------------
 
     def encode_context(self, visual: Tensor, mask: Tensor, subtitles: Tensor | None = None) -> XMLContext:
-        """Encodes V videos.
-
-        Args:
-            visual: (V, L, visual_size) float32, zero where padded; L up to ``max_clips``.
-            mask: (V, L) float32, 1 for a clip and 0 for padding.
-            subtitles: (V, L, subtitle_size) float32; None exactly where the model has no such stream.
-
-        Raises:
-            InvalidValue: subtitles are missing or too many, or a video is too long.
-        """
+        """Encodes V videos; arguments and errors as of :meth:`attended_streams`."""
         first, crossed, masks = self.attended_streams(visual, mask, subtitles)
         second = self.attend("encoder2", crossed, masks)
         retrieval = torch.stack(self.without_silence(first, masks), dim=1)
@@ -195,11 +134,7 @@ class XML(TwoStreams):
         return XMLContext(retrieval.float(), localisation.float(), mask)
 
     def encode_query(self, query: Tensor, query_mask: Tensor) -> XMLQueries:
-        """Encodes Q queries: (Q, Lq, query_size) float32, and their mask (Q, Lq).
-
-        Raises:
-            InvalidValue: a query has more than ``max_tokens`` tokens.
-        """
+        """Encodes tokens (Q, Lq, query_size) float32 and their mask (Q, Lq); Lq <= ``max_tokens``."""
         bias = self_attention_bias(query_mask, reference_padding=self.reference_padding)
         tokens = self.query_encoder(self.query_pos_embed(self.query_input_proj(query)), bias)
         with full_precision(tokens):
@@ -226,8 +161,8 @@ class XML(TwoStreams):
         """Logits of start and end of every query in every video, (Q, V, L) each, about -1e10 where padded."""
         return self._boundaries("qd,vld->qvl", queries, context.localisation, context.mask)
 
-    def _boundaries_in(self, queries: XMLQueries, context: XMLContext, rows: Tensor) -> tuple[Tensor, Tensor]:
-        """Logits of each query in its own T videos, ``rows`` (Q, T): (Q, T, L) each."""
+    def boundaries_in(self, queries: XMLQueries, context: XMLContext, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """Logits of start and end of each query in its own T videos, ``rows`` (Q, T): (Q, T, L) each."""
         return self._boundaries("qd,qtld->qtl", queries, context.localisation[rows], context.mask[rows])
 
     def _boundaries(
@@ -236,11 +171,7 @@ class XML(TwoStreams):
         with full_precision(clips):
             streams = torch.unflatten(queries.localisation, -1, (len(self.stream_sizes), -1))
             curve = torch.einsum(product, (streams * queries.weights[..., None]).flatten(-2), clips)
-            reference = self.reference_padding
-            return (
-                span_logits(curve, mask, self.merged_st_predictor, reference_padding=reference),
-                span_logits(curve, mask, self.merged_ed_predictor, reference_padding=reference),
-            )
+            return self.boundaries(curve, mask)
 
     # ---- training ----------------------------------------------------------------------------------------
 
@@ -257,8 +188,7 @@ class XML(TwoStreams):
 
         Args:
             batch: B pairs; labels as ``config.labels`` has them.
-            hard_pool: draw negatives from that many hardest ones; None draws from the whole batch.
-            generator: source of randomness of the draws; None uses PyTorch's own.
+            hard_pool, generator: of negatives, see :func:`~moviola.models.losses.draw_ranks`.
             relevance: (B, B) bool, potentially relevant pairs; needed where ``relevant_pairs.pairs``.
             confidence: (B, B) float32 in [0, 1]; needed where, besides, ``relevant_pairs.confidence``.
 
@@ -282,7 +212,7 @@ class XML(TwoStreams):
             excluded = ((excluded | relevant).float() @ same_video.float()) > 0
 
         if extra is None:
-            start, end = self._boundaries_in(queries, context, video[:, None])
+            start, end = self.boundaries_in(queries, context, video[:, None])
             own_start, own_end = start[:, 0], end[:, 0]
         else:
             start, end = self.boundary_logits(queries, context)
@@ -306,61 +236,13 @@ class XML(TwoStreams):
             )  # fmt: skip
         return terms
 
-    # ---- ranking -----------------------------------------------------------------------------------------
-
-    def rank(self, query: Tensor, query_mask: Tensor, context: XMLContext) -> Ranked:
-        """Moments of the whole corpus (VCMR): exp(alpha s) p(start) p(end), over the best videos.
-
-        Args:
-            query: (Q, Lq, query_size) float32.
-            query_mask: (Q, Lq) float32.
-            context: the corpus; of any size, work is cut so that memory stays bounded.
-
-        Returns:
-            :class:`Ranked` (Q, top_moments), or fewer columns where there are fewer spans. The time of a
-            missing moment is 0 to 0 and its score -inf.
-        """
-        queries = self.encode_query(query, query_mask)
-        best, rows = top_scores(self.corpus_scores(queries, context), self.config.top_videos)
-        return self._rank_in(queries, context, rows, (self.config.alpha * best).exp())
-
     def rank_within(self, query: Tensor, query_mask: Tensor, context: XMLContext, video: Tensor) -> Ranked:
         """Moments in one known video per query (SVMR): p(start) p(end).
 
         Args are those of :meth:`rank`, and ``video`` (Q,) int64, the row of each query's video.
         """
         queries = self.encode_query(query, query_mask)
-        return self._rank_in(queries, context, video[:, None], torch.ones_like(video[:, None]).float())
-
-    def corpus_scores(self, queries: XMLQueries, context: XMLContext) -> Tensor:
-        """:meth:`video_scores`, some videos at a time."""
-        _, streams, length, size = context.retrieval.shape
-        block = rows_at_once(length * max(len(queries), streams * size))
-        return torch.cat(
-            [
-                self.video_scores(queries, context.select(slice(first, first + block)))
-                for first in range(0, max(1, len(context)), block)
-            ],
-            dim=1,
-        )
-
-    def _rank_in(self, queries: XMLQueries, context: XMLContext, rows: Tensor, weight: Tensor) -> Ranked:
-        """The best spans of each query over its videos ``rows`` (Q, T), weighed by ``weight`` (Q, T)."""
-        config = self.config
-        _, length, size = context.localisation.shape
-        chunk = rows_at_once(rows.shape[1] * length * max(size, config.longest_span))
-        parts = []
-        for first in range(0, max(1, len(queries)), chunk):
-            some = slice(first, first + chunk)
-            start, end = self._boundaries_in(queries.select(some), context, rows[some])
-            place, spans = corpus_spans(
-                weight[some], start.softmax(dim=-1), end.softmax(dim=-1), shortest=config.shortest_span,
-                longest=config.longest_span, k=config.top_moments,
-            )  # fmt: skip
-            numbers = rows[some].gather(1, place.clamp(min=0)).masked_fill(place < 0, -1)
-            stop = LABELS[config.labels].end_clip(spans.end) + int(config.release_end)
-            parts.append(ranked_spans(numbers, spans, stop, config.clip_seconds))
-        return Ranked.joined(parts)
+        return self.rank_in(queries, context, video[:, None], torch.ones_like(video[:, None]).float())
 
 
 def _relevant(
@@ -381,16 +263,10 @@ def _relevant(
 
 
 def with_endpoints(features: Tensor, mask: Tensor) -> Tensor:
-    """Features with where each clip starts and ends in its video, the clips being numbered 0 to n - 1.
+    """Features (V, L, d + 2) with where each clip i of n starts and ends in its video: i / n and (i + 1) / n.
 
-    The columns i / n and (i + 1) / n are appended after features were normalised (XML, section 4).
-
-    Args:
-        features: (V, L, d) float32.
-        mask: (V, L) float32, n ones, then zeros.
-
-    Returns:
-        (V, L, d + 2) float32, zero at padding in the two new columns.
+    They are appended to (V, L, d) float32 after features were normalised (XML, section 4), and zero at
+    padding; the mask (V, L) float32 has n ones, then zeros.
     """
     clip = torch.arange(features.shape[1], device=features.device)
     bounds = torch.stack([clip, clip + 1], dim=-1) / mask.sum(dim=1)[:, None, None]

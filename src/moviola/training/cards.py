@@ -6,7 +6,7 @@ A card is written from the model's ``config.json`` alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,10 @@ _SPR = (
     "Zhang et al., *A Flexible and Scalable Framework for Video Moment Search* (SPR)",
     "Zhang et al., *Video Corpus Moment Retrieval with Contrastive Learning* (ReLoCLNet), SIGIR 2021",
 )
+_OF_FEATURES = ("encoder", "encoder_revision", "clip_seconds", "segment_clips", "unit")
+_COUNTS = ("step", "epoch", "seconds")
+"""Columns of a training's log that are no measures, besides the terms of the loss."""
+
 _RANKS = "Ranks the moments of a whole corpus for a query, without another model before it."
 _REFINES = "Finds the exact span within each proposal of a trained stage 1, and re-ranks the proposals."
 
@@ -82,16 +86,17 @@ def plain(value: Any) -> Any:
 
 
 def model_card(name: str, config: Mapping[str, Any], extra: Mapping[str, Any]) -> str:
-    """The card in Markdown.
-
-    Args:
-        name: the recipe, a key of :data:`ABOUT`.
-        config: the model's settings, field by field.
-        extra: the other facts in ``config.json``, as `moviola train` writes them.
-    """
-    about = ABOUT[name]
-    data, settings = extra["data"], extra["settings"]
-    stage1, candidates = extra["stage1"], extra.get("candidates")
+    """The card of a recipe's model in Markdown, from its settings and the other facts in ``config.json``."""
+    about, stage1, candidates = ABOUT[name], extra["stage1"], extra.get("candidates")
+    source = " --stage1 STAGE1_FOLDER" if stage1 else " --candidates OTHER_RUN" if candidates else ""
+    needs = {
+        f"the proposals of `{stage1}`, and needs those of a stage 1.": stage1,
+        f"what another system found, `{candidates}`, and needs such a run.": candidates,
+    }
+    counted = ("file", "queries", "pairs", "videos")
+    splits = [(split, *(facts[key] for key in counted)) for split, facts in extra["data"].items()]
+    measured = [(measure, f"{value:.4f}") for measure, value in extra["val"].items()]
+    training = {**extra["settings"]["loops"], "sampling": extra["settings"]["sampling"] or {}}
     lines = [
         f"# {name}",
         "",
@@ -102,34 +107,17 @@ def model_card(name: str, config: Mapping[str, Any], extra: Mapping[str, Any]) -
         "## Use",
         "",
         "```",
-        "moviola answer PAIRS.json --model THIS_FOLDER --features FEATURES"
-        + (" --stage1 STAGE1_FOLDER" if stage1 else " --candidates OTHER_RUN" if candidates else "")
-        + " --out run.jsonl",
+        f"moviola answer PAIRS.json --model THIS_FOLDER --features FEATURES{source} --out run.jsonl",
         "moviola evaluate run.jsonl PAIRS.json",
         "```",
         "",
         f"It reads features of the encoder `{extra['encoder']}` (revision `{extra['encoder_revision']}`), "
         f"one every {extra['clip_seconds']:g} s; with those of another encoder it is of no use.",
-        *(
-            [f"It was trained on the proposals of `{stage1}`, and needs those of a stage 1."]
-            if stage1
-            else []
-        ),
-        *(
-            [f"It was trained on what another system found, `{candidates}`, and needs such a run."]
-            if candidates
-            else []
-        ),
+        *(f"It was trained on {found}" for found, given in needs.items() if given),
         "",
         "## Data",
         "",
-        *_table(
-            ("split", "file", "queries", "pairs", "videos"),
-            [
-                (split, *(data[split][key] for key in ("file", "queries", "pairs", "videos")))
-                for split in data
-            ],
-        ),
+        *_table(("split", *counted), splits),
         "",
         "## Measured",
         "",
@@ -137,21 +125,15 @@ def model_card(name: str, config: Mapping[str, Any], extra: Mapping[str, Any]) -
         f"{extra['seconds']:.1f} s without evaluations on {extra['device']}, "
         f"the best after {extra['best_step']:,}.",
         "",
-        *_table(("measure", "value"), [(measure, f"{value:.4f}") for measure, value in extra["val"].items()]),
+        *_table(("measure", "value"), measured),
         "",
         *_scores(extra.get(KEY), extra.get("proposal_weight", 0.0)),
         *_cuts(extra.get("crossing")),
         "## Settings",
         "",
-        *_table(("setting", "value"), [(key, f"`{value}`") for key, value in _flat({"model": config})]),
+        *_table(("setting", "value"), _flat({"model": config})),
         "",
-        *_table(
-            ("training", "value"),
-            [
-                (key, f"`{value}`")
-                for key, value in _flat({**settings["loops"], "sampling": settings["sampling"] or {}})
-            ],
-        ),
+        *_table(("training", "value"), _flat(training)),
     ]
     return "\n".join(lines) + "\n"
 
@@ -187,29 +169,26 @@ def _cuts(crossing: float | None) -> list[str]:
     ]
 
 
-def _table(head: tuple[str, ...], rows: list[tuple[Any, ...]]) -> list[str]:
+def _table(head: tuple[str, ...], rows: Iterable[tuple[Any, ...]]) -> list[str]:
     lines = [head, ("---",) * len(head), *rows]
     return [
         f"| {' | '.join(f'{cell:,}' if isinstance(cell, int) else cell for cell in row)} |" for row in lines
     ]
 
 
-def _flat(settings: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+def _flat(settings: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, str]]:
+    """Names and values of nested settings, as cells."""
     for key, value in settings.items():
         if isinstance(value, Mapping):
             yield from _flat(value, f"{path}{key}.")
         else:
-            yield f"{path}{key}", value
+            yield f"{path}{key}", f"`{value}`"
 
 
 def described(split: Split, file: str) -> dict[str, Any]:
     """Size of a split, and its file."""
-    return {
-        "file": file,
-        "queries": len(split.queries),
-        "pairs": len(split.pairs),
-        "videos": len(split.features),
-    }
+    sizes: dict[str, Sized] = {"queries": split.queries, "pairs": split.pairs, "videos": split.features}
+    return {"file": file, **{name: len(rows) for name, rows in sizes.items()}}
 
 
 def facts(
@@ -224,8 +203,7 @@ def facts(
     """Facts of ``config.json`` beside a trained model's settings.
 
     Args:
-        name: the recipe.
-        trained: the model.
+        name, trained: the recipe and the model.
         source: of its training features.
         data: its splits by name, each as :func:`described`.
         stage1: name of the stage 1 of its training proposals; None without.
@@ -233,16 +211,13 @@ def facts(
     """
     last, last_loop = trained.fitted[-1], list(trained.settings.loops.values())[-1]
     best = next((row for row in last.history if row["step"] == last.best_step), {})
+    measures = [name for name in best if name not in _COUNTS and not name.startswith("loss/")]
     return {
         "recipe": name,
-        "encoder": source.encoder,
-        "encoder_revision": source.encoder_revision,
-        "clip_seconds": source.clip_seconds,
-        "segment_clips": source.segment_clips,
-        "unit": source.unit,
+        **{name: getattr(source, name) for name in _OF_FEATURES},
         "stage1": stage1,
         "settings": plain(trained.settings.described()),
-        "val": {key: value for key, value in best.items() if _is_measure(key)},
+        "val": {name: best[name] for name in measures},
         "steps": sum(fitted.steps for fitted in trained.fitted),
         "best_step": last.best_step,
         "seconds": round(sum(fitted.seconds for fitted in trained.fitted), 3),
@@ -250,7 +225,3 @@ def facts(
         "data": dict(data),
         **({KEY: dict(calibration)} if calibration else {}),
     }
-
-
-def _is_measure(column: str) -> bool:
-    return column not in {"step", "epoch", "seconds"} and not column.startswith("loss/")

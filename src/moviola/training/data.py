@@ -26,7 +26,7 @@ from moviola.measures import Qrels
 from moviola.retrieval.proposals import Proposals
 from moviola.retrieval.video_scores import VideoScores
 
-__all__ = ["Lists", "Pairs", "Sizes", "Split", "batches_by_length", "read_videos"]
+__all__ = ["Lists", "Pairs", "Sizes", "Split", "batches_by_length", "places_of", "read_videos"]
 
 
 @dataclass(frozen=True)
@@ -63,9 +63,7 @@ class Pairs:
 
     Attributes:
         query_ids, texts: of Q queries.
-        video: (M,) int64, the moment's row in ``videos``.
-        start, end: (M,) float64 seconds.
-        captions: of the M moments.
+        video, start, end, captions: of M moments: (M,) int64 rows in ``videos``, float64 seconds, and texts.
         query, moment: (P,) int64 rows.
         similarity: (P,) float32 in [0, 1], 1 where the file has none, 0 where it is negative there.
         relevance: (P,) float64, 1 where the file has none.
@@ -101,10 +99,8 @@ class Pairs:
     def read(cls, path: Path, videos: Sequence[str], *, top: int | None = None) -> Pairs:
         """Read a TVR-Ranking pair file; moments of other videos are left out.
 
-        Args:
-            path: the file.
-            videos: ids, in the order of the rows that ``video`` refers to.
-            top: maximum number of moments per query, the first in the file; None for all.
+        ``videos`` are ids, in the order of the rows that ``video`` refers to; of each query at most ``top``
+        moments are read, the first in the file.
 
         Raises:
             InvalidValue: no pair is left.
@@ -177,12 +173,7 @@ class Pairs:
             self,
             videos=tuple(self.videos[row] for row in own),
             video=video,
-            beyond=(
-                query[kept],
-                np.searchsorted(own, where[kept]).astype(np.int64),
-                start[kept],
-                end[kept],
-            ),
+            beyond=(query[kept], np.searchsorted(own, where[kept]).astype(np.int64), start[kept], end[kept]),
         )
 
     @cached_property
@@ -194,23 +185,23 @@ class Pairs:
     @cached_property
     def answers(self) -> sparse.csr_array:
         """(Q, M) bool, which moments answer which query."""
-        ones = np.ones(len(self), dtype=bool)
-        shape = (len(self.query_ids), len(self.video))
-        return sparse.csr_array((ones, (self.query, self.moment)), shape=shape)
+        return self._marked(self.moment, len(self.video))
 
     @cached_property
     def related(self) -> sparse.csr_array:
         """(Q, V) bool, which queries have an answer in which videos: at most P entries are stored."""
+        return self._marked(self.video[self.moment], len(self.videos))
+
+    def _marked(self, column: Integers, count: int) -> sparse.csr_array:
+        """(Q, count) bool: the column (P,) of each pair."""
         ones = np.ones(len(self), dtype=bool)
-        shape = (len(self.query_ids), len(self.videos))
-        return sparse.csr_array((ones, (self.query, self.video[self.moment])), shape=shape)
+        return sparse.csr_array((ones, (self.query, column)), shape=(len(self.query_ids), count))
 
     def positives(self, rows: Integers) -> Tensor:
-        """The positive pair mask of B pairs (TVR-Ranking, appendix C.1).
+        """The positive pair mask of B pairs (TVR-Ranking, appendix C.1): (B, B) bool, True on the diagonal.
 
-        Returns:
-            (B, B) bool: whether the query of pair i (row) has an answer in the video of pair j (column), in
-            the batch or not. The diagonal is True.
+        It says whether the query of pair i (row) has an answer in the video of pair j (column), in the batch
+        or not.
         """
         chosen = self.related[self.query[rows]][:, self.video[self.moment[rows]]]
         return torch.from_numpy(chosen.toarray())
@@ -243,13 +234,8 @@ def _columns(
 
 @dataclass(frozen=True)
 class Sizes:
-    """Sizes that a model is built for.
-
-    Attributes:
-        visual, subtitle, query: numbers in a row of each kind of features; 0 for subtitles without them.
-        clip_seconds: length of a clip in seconds.
-        longest: maximum clips of a video.
-    """
+    """Sizes that a model is built for: numbers in a row of each kind of features (``subtitle``: 0 without
+    them), length of a clip in seconds, and maximum clips of a video."""
 
     visual: int
     subtitle: int
@@ -285,8 +271,7 @@ class Split:
     """Videos, queries about them, and the moments that answer these.
 
     Attributes:
-        features: the videos.
-        queries: the queries, in the order of ``pairs.query_ids``.
+        queries: in the order of ``pairs.query_ids``.
         pairs: which moments answer; ``pairs.videos`` are those of ``features``.
         proposals: coarse proposals of each query, best first; for refiners.
         first_stage: a retriever's scores of all videos, above 0, computed for some queries at a time; for
@@ -303,16 +288,10 @@ class Split:
     def read(
         cls, source: FeatureSource, path: Path, videos: Sequence[str] | None = None, *, top: int | None = None
     ) -> Split:
-        """A split from its pair file.
-
-        Args:
-            source: source of the features.
-            path: see :meth:`Pairs.read`; errors likewise.
-            videos: ids of its videos; None: all with features.
-            top: maximum number of moments per query.
+        """A split from its pair file, of the videos named, or all with features; see :meth:`Pairs.read`.
 
         Raises:
-            NotFound: a video or a query has no features.
+            NotFound: a video or a query has no features; and errors of :meth:`Pairs.read`.
         """
         features = source.videos(videos)
         pairs = Pairs.read(path, features.video_ids, top=top)
@@ -370,17 +349,17 @@ def _is_split(part: object) -> bool:
     return isinstance(part, dict) or (isinstance(part, list) and all(isinstance(name, str) for name in part))
 
 
+def places_of(names: Sequence[str], known: Sequence[str]) -> Integers:
+    """The place of each name among the known ones, (n,) int64; -1 where it is not known."""
+    place = {name: number for number, name in enumerate(known)}
+    return np.array([place.get(name, -1) for name in names], dtype=np.int64)
+
+
 def batches_by_length(lengths: Integers, size: int, draw: Generator, *, pool: int = 8) -> Iterator[Integers]:
-    """Shuffled batches of rows of similar length, so that little is padded.
+    """Shuffled batches of ``size`` rows of similar length (N,), so that little is padded.
 
     Rows are shuffled, cut into pools of ``pool`` batches, sorted by length within a pool and cut into
     batches, which are shuffled again. Every row is in one batch; the last ones may be smaller.
-
-    Args:
-        lengths: (N,) int64.
-        size: rows a batch.
-        draw: the only source of chance.
-        pool: batches a pool; 1 only shuffles.
     """
     order = draw.permutation(len(lengths))
     batches: list[Integers] = []

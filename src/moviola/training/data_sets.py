@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
-from moviola.errors import InvalidValue
+from moviola.models.checks import require_known
 
 __all__ = ["DATA_SETS", "DataSet", "clips_of_moments", "settings_of_data_set"]
 
@@ -22,12 +22,8 @@ _ANY_LENGTH = 128
 
 @dataclass(frozen=True)
 class DataSet:
-    """Differences of a data set from TVR.
-
-    Attributes:
-        spans: shortest and longest moment in seconds, by recipe; other recipes have no such limit.
-        settings: tables of settings by recipe.
-    """
+    """Differences of a data set from TVR, by recipe: tables of settings, and shortest and longest moment in
+    seconds where the recipe has such limits."""
 
     spans: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     settings: Mapping[str, Tables] = field(default_factory=dict)
@@ -38,10 +34,7 @@ _CORPUS = ("xml", "reloclnet", "conquer", "prem")
 
 DATA_SETS: dict[str, DataSet] = {
     "tvr": DataSet(),
-    "charades": DataSet(
-        dict.fromkeys(_CORPUS, (3.0, 24.0)),
-        {"xml": {"model": {"max_clips": 20}}},
-    ),
+    "charades": DataSet(dict.fromkeys(_CORPUS, (3.0, 24.0)), {"xml": {"model": {"max_clips": 20}}}),
     "didemo": DataSet(
         {"xml": (5.0, 10.0), "reloclnet": (5.0, 10.0), "conquer": (4.5, 10.5), "prem": (4.5, 10.5)},
         {
@@ -67,8 +60,7 @@ def settings_of_data_set(name: str, recipe: str, clip_seconds: float) -> dict[st
     Raises:
         InvalidValue: no such data set.
     """
-    if name not in DATA_SETS:
-        raise InvalidValue(f"data set {name!r}: unknown; choose {', '.join(DATA_SETS)}")
+    require_known("data set", name, DATA_SETS)
     chosen = DATA_SETS[name]
     tables = {table: dict(values) for table, values in chosen.settings.get(recipe, {}).items()}
     if recipe in chosen.spans:
@@ -80,9 +72,7 @@ def settings_of_data_set(name: str, recipe: str, clip_seconds: float) -> dict[st
 def clips_of_moments(shortest: float, longest: float, clip_seconds: float) -> dict[str, int]:
     """Smallest distance of a moment's last clip from its first, and the first that is too large.
 
-    Args:
-        shortest, longest: of moments in seconds; the latter may be infinite.
-        clip_seconds: length of a clip.
+    Lengths of moments are in seconds; the longest may be infinite.
     """
     first = max(0, round(shortest / clip_seconds) - 1)
     stop = _ANY_LENGTH if longest == inf else max(first + 1, round(longest / clip_seconds))

@@ -1,8 +1,7 @@
 """Training and answering: all steps from features and pair files to a folder, or to a run.
 
-:func:`train_model` is ``moviola train`` from Python, :func:`answer` is ``moviola answer``. The stages between
-are :class:`Experiment` (prepared, not yet trained) and :class:`AnsweringModel` (a saved model, ready to
-answer any split).
+:func:`train_model` is ``moviola train`` from Python, :func:`answer` is ``moviola answer``. Between them are
+:class:`Experiment` (prepared, not yet trained) and :class:`AnsweringModel` (ready to answer any split).
 """
 
 from __future__ import annotations
@@ -21,6 +20,7 @@ from moviola.features import FeatureSource, SourceFacts
 from moviola.files.rows import read_json
 from moviola.files.writing import write_json
 from moviola.measures import Qrels, Run
+from moviola.models.checks import require_known
 from moviola.models.description import read_description
 from moviola.models.pretrained import from_pretrained, save_pretrained
 from moviola.retrieval import SEGMENTS, Calibration, Moments
@@ -59,11 +59,11 @@ class TrainedModel:
     """The result of a training.
 
     Attributes:
-        folder: folder of the model, with its card and its log.
+        folder: of the model, with its card and its log.
         trained: the model, its phases, and its training settings.
         facts: content of its ``config.json``: figures on val, steps, seconds, data, calibration.
-        calibrated: whether its scores in `moviola search` are probabilities; None for a model that is no
-            refiner. False if its scores do not separate right answers from wrong ones on val.
+        calibrated: whether its scores in `moviola search` are probabilities: not if they do not separate
+            right answers from wrong ones on val; None for a model that is no refiner.
     """
 
     folder: Path
@@ -78,13 +78,11 @@ class Experiment:
 
     Attributes:
         name: the model, a name in :data:`moviola.training.recipes.RECIPES`.
-        source: properties of the features that the model depends on.
-        settings: of the training.
+        source, settings: properties of the features that the model depends on, and the training's settings.
         learned, val: training split and validation split, still without proposals.
         built_on: source of proposals or video scores for ``learned`` and ``val``; None for models that need
             none.
-        data: description of both splits for the model's folder.
-        stage1, candidates: names of its sources, for the model's folder.
+        data, stage1, candidates: description of both splits and names of the sources, for the model's folder.
         pair_files: digests of the contents of both pair files.
     """
 
@@ -158,12 +156,7 @@ class Experiment:
         return int(self.data["val"]["videos_learned_from"])
 
     def train(
-        self,
-        out: Path,
-        *,
-        resume: bool = False,
-        tensorboard: bool = False,
-        progress: Progress | None = None,
+        self, out: Path, *, resume: bool = False, tensorboard: bool = False, progress: Progress | None = None
     ) -> TrainedModel:
         """Train, calibrate and save; arguments and errors as in :func:`train_model`."""
         how = recipe(self.name)
@@ -176,11 +169,9 @@ class Experiment:
             folder=out / "run", resume=resume, tensorboard=tensorboard, progress=progress,
         )  # fmt: skip
         answering, settled = self._answering(how, trained, val)
-        calibration = (
-            calibration_of(how, trained.model, val, answering, self.learned.queries.texts)
-            if how.refines
-            else None
-        )
+        calibration = None
+        if how.refines:
+            calibration = calibration_of(how, trained.model, val, answering, self.learned.queries.texts)
         about = facts(self.name, trained, self.source, self.data, self.stage1, calibration=calibration)
         about |= settled
         if calibration is None:  # search compares with random windows then, to which no stage 1 gave a score
@@ -251,9 +242,8 @@ def train_model(
         train, val: TVR-Ranking pair files for training, and for choosing the weights. Pairs of relevance 0
             are not learned from.
         out: a new folder for the model.
-        train_videos: ids of the training videos; by default those that ``train`` names.
-        val_videos: ids of val's; by default all with features, as in TVR-Ranking, which has one corpus for
-            all queries.
+        train_videos, val_videos: ids of the videos: by default those that ``train`` names, and all with
+            features, as in TVR-Ranking, which has one corpus for all queries.
         top: number of training moments per query, the first in the file; None for all.
         stage1: folder of a trained ``spr-stage1``, for refiners and ``conquer``.
         candidates, val_candidates: instead of it, runs of another system that answer the queries of ``train``
@@ -263,8 +253,7 @@ def train_model(
         settings: tables ``model``, ``sampling``, ``loop`` or a phase's name, overriding those of the paper.
         overrides: further settings as text, ``"loop.steps=100"``.
         resume: continue what an interrupted call left in ``out``.
-        tensorboard: write TensorBoard files.
-        progress: called after each step with steps done, steps in all, and the latest values.
+        tensorboard, progress: see :func:`moviola.training.loop.fit`.
 
     Raises:
         InvalidValue: a wrong setting, or a wrong source of proposals; or ``out`` holds a training.
@@ -324,8 +313,7 @@ class AnsweringModel:
     """A saved model with its source of proposals, ready to answer the queries of any split.
 
     Attributes:
-        recipe: its recipe.
-        model: in evaluation mode.
+        recipe, model: its recipe, and itself in evaluation mode.
         how: the context, the segments and the calibration of its training.
         built_on: source of its proposals or video scores; None for models that need none.
     """
@@ -405,8 +393,7 @@ class Answer:
     """Answers of a model, and their quality.
 
     Attributes:
-        run: moments of each query, or whole videos, best first.
-        qrels: the judgements that count in the videos that were searched.
+        run, qrels: moments of each query, or whole videos, best first, and the judgements that count in them.
         figures: by name of the measure: NDCG, or recall in one video.
         videos: number of searched videos.
         left_out: number of the pair file's moments in other videos; they do not count.
@@ -461,8 +448,7 @@ def answer(
 
     Args:
         model: its folder.
-        source: features of the videos and of the queries: a library or a folder of features.
-        queries: a TVR-Ranking pair file.
+        source, queries: features as of :func:`train_model`, and a TVR-Ranking pair file.
         task: a name in :data:`TASKS`. For "svmr" a query's video is that of the first of its best moments.
         videos: ids of those to search; None: all with features.
         stage1, candidates: source of a refiner's or ``conquer``'s proposals, see :func:`train_model`.
@@ -482,8 +468,7 @@ def answer(
     """
     if not 0 <= suppress_above <= 1:
         raise InvalidValue(f"suppress {suppress_above}: an overlap (IoU) lies between 0 and 1; 1 keeps all")
-    if task not in TASKS:
-        raise InvalidValue(f"task {task!r}: unknown; choose {', '.join(TASKS)}")
+    require_known("task", task, TASKS)
     if task == "vr" and as_search:
         raise InvalidValue("task 'vr': `moviola search` shows moments, not videos; leave as_search out")
     ready = AnsweringModel.open(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -21,12 +20,10 @@ from moviola.retrieval import SEGMENTS, Proposals, Retrieval, TrainedStage1, loa
 from moviola.retrieval.stage1 import video_scores
 from moviola.retrieval.video_scores import VideoScores
 from moviola.training.compatibility import require_same_encoder, sampling_of
-from moviola.training.data import Split
+from moviola.training.data import Split, places_of
 from moviola.training.recipe import Recipe
 
-__all__ = [
-    "Candidates", "FirstStage", "TrainedFirstStage", "open_first_stage",
-]  # fmt: skip
+__all__ = ["Candidates", "FirstStage", "TrainedFirstStage", "open_first_stage"]
 
 
 class FirstStage(ABC):
@@ -58,13 +55,7 @@ class FirstStage(ABC):
 
 @dataclass(frozen=True)
 class TrainedFirstStage(FirstStage):
-    """A trained stage 1.
-
-    Attributes:
-        stage1: the model.
-        segment_clips: T, clips of a segment.
-        segments: number retrieved per query.
-    """
+    """A trained stage 1, which retrieves a number of segments of T clips each per query."""
 
     stage1: TrainedStage1
     segment_clips: int
@@ -72,12 +63,10 @@ class TrainedFirstStage(FirstStage):
 
     @property
     def mark(self) -> str:
-        """The model's revision."""
         return self.stage1.revision
 
     @property
     def model(self) -> SegmentRetriever:
-        """The model."""
         return self.stage1.model
 
     def proposals(self, split: Split) -> Proposals:
@@ -93,26 +82,15 @@ class TrainedFirstStage(FirstStage):
 
 @dataclass(frozen=True)
 class Candidates(FirstStage):
-    """Another system's run.
-
-    Attributes:
-        found: its ranked moments.
-        origin: identifies the run.
-    """
+    """Another system's run; ``mark`` changes with its file."""
 
     found: Run
-    origin: str = ""
+    mark: str = ""
 
     @classmethod
     def read(cls, path: Path) -> Candidates:
         """From a file of a run; forms and errors as in :func:`moviola.measures.read_run`."""
-        found = read_run(path)
-        return cls(found, sha256(path.read_bytes()).hexdigest()[:16])
-
-    @property
-    def mark(self) -> str:
-        """Changes with the file."""
-        return self.origin
+        return cls(read_run(path), sha256(path.read_bytes()).hexdigest()[:16])
 
     def proposals(self, split: Split) -> Proposals:
         """Another system's moments as proposals of each query of a split, in their order.
@@ -163,24 +141,19 @@ class Candidates(FirstStage):
 
 def _rows_of(run: Run, split: Split) -> tuple[Integers, Integers, Integers]:
     """Rows of a run that are about a split: (n,) each, with the split's places of their query and video."""
-    features, query_row = split.features, {name: row for row, name in enumerate(split.queries.query_ids)}
-    query = _places(query_row, run.query_ids)[run.query]
-    video = _places(features.row_of, run.video_ids)[run.video]
+    features, queries = split.features, split.queries.query_ids
+    query = places_of(run.query_ids, queries)[run.query]
+    video = places_of(run.video_ids, features.video_ids)[run.video]
     there = (query >= 0) & (video >= 0) & (run.start < features.durations[video])
-    count = np.bincount(query[there], minlength=len(query_row))
+    count = np.bincount(query[there], minlength=len(queries))
     if not count.all():
-        first = split.queries.query_ids[int(count.argmin())]
+        first = queries[int(count.argmin())]
         raise InvalidValue(
-            f"candidates: none for {int((count == 0).sum()):,} of {len(query_row):,} queries among the "
+            f"candidates: none for {int((count == 0).sum()):,} of {len(queries):,} queries among the "
             f"{len(features):,} videos, the first is query {first!r}; give a run that answers each"
         )
     rows = np.flatnonzero(there)
     return rows, query[rows], video[rows]
-
-
-def _places(known: Mapping[str, int], names: tuple[str, ...]) -> Integers:
-    """The place of each name, -1 where it is not known."""
-    return np.array([known.get(name, -1) for name in names], dtype=np.int64)
 
 
 def open_first_stage(
@@ -196,13 +169,10 @@ def open_first_stage(
     """The source that a recipe needs, if any: a trained stage 1, or another system's run.
 
     Args:
-        name: of the recipe.
-        recipe: the recipe.
+        name, recipe: the recipe and its name.
         facts: properties of its features.
-        stage1: folder of a trained stage 1.
+        stage1: folder of a trained stage 1, which retrieves ``segments`` per query on ``device``.
         candidates: file of a run.
-        segments: number of segments that a stage 1 retrieves per query.
-        device: device of a stage 1.
 
     Raises:
         InvalidValue: both are given, or none though one is needed, or one though none is.

@@ -21,19 +21,13 @@ from moviola.retrieval import refiner_of
 from moviola.retrieval.calibration import words_of
 from moviola.retrieval.refiners import SAME_MOMENT
 from moviola.temporal import overlap
-from moviola.training.data import Split
+from moviola.training.data import Split, places_of
 from moviola.training.recipe import AnswerSettings, Recipe
 
 __all__ = [
-    "ANSWERS",
-    "RIGHT",
-    "calibration_error",
-    "calibration_of",
-    "closed_language",
-    "first_answers",
-    "fit",
+    "ANSWERS", "RIGHT", "calibration_error", "calibration_of", "closed_language", "first_answers", "fit",
     "reliability",
-]
+]  # fmt: skip
 
 Floats = NDArray[np.float64]
 
@@ -54,11 +48,8 @@ def fit(evidence: Floats, right: NDArray[np.bool_]) -> tuple[float, float] | Non
     """Slope and intercept of P(right) = sigmoid(slope evidence + intercept).
 
     The slope is regularised a little (l2, as by a standard normal prior on it for evidence of deviation 1),
-    so that it is finite where right and wrong are separable.
-
-    Args:
-        evidence: (n,), see :mod:`moviola.retrieval.calibration`.
-        right: (n,) bool.
+    so that it is finite where right and wrong are separable. ``evidence`` (n,) is that of
+    :mod:`moviola.retrieval.calibration`.
 
     Returns:
         None where nothing can be learned: all right or all wrong, equal evidence, or evidence that does not
@@ -77,8 +68,7 @@ def fit(evidence: Floats, right: NDArray[np.bool_]) -> tuple[float, float] | Non
 
     def curvature(weights: Floats) -> Floats:
         chance = expit(design @ weights)
-        table: Floats = design.T @ (design * (chance * (1 - chance))[:, None]) + np.diag(penalty)
-        return table
+        return design.T @ (design * (chance * (1 - chance))[:, None]) + np.diag(penalty)
 
     solution = minimize(
         loss, np.zeros(2), jac=True, hess=curvature, method="trust-exact", options={"gtol": 1e-9}
@@ -94,10 +84,8 @@ def first_answers(run: Run, qrels: Qrels, count: int = ANSWERS) -> tuple[Floats,
     """
     run = temporal_nms(run, SAME_MOMENT)
     rows = np.flatnonzero(run.rank <= count)
-    query_of = {name: row for row, name in enumerate(qrels.query_ids)}
-    video_of = {name: row for row, name in enumerate(qrels.video_ids)}
-    query = np.array([query_of.get(name, -1) for name in run.query_ids], dtype=np.int64)[run.query[rows]]
-    video = np.array([video_of.get(name, -1) for name in run.video_ids], dtype=np.int64)[run.video[rows]]
+    query = places_of(run.query_ids, qrels.query_ids)[run.query[rows]]
+    video = places_of(run.video_ids, qrels.video_ids)[run.video[rows]]
     right = np.zeros(len(rows), dtype=np.bool_)
     for place, row in enumerate(rows.tolist()):
         if query[place] < 0 or video[place] < 0:
@@ -125,8 +113,7 @@ def calibration_of(
     """Calibration of a refiner's scores, for ``config.json``.
 
     Args:
-        recipe: of a refiner.
-        model: trained, in evaluation mode.
+        recipe, model: of a refiner, trained, in evaluation mode.
         val: with proposals.
         how: context of the model's training.
         learned: texts of the queries that it was trained on.
@@ -150,16 +137,10 @@ def calibration_of(
 def reliability(
     score: Floats, right: NDArray[np.bool_], bins: int = 5
 ) -> list[tuple[float, float, int, float, float]]:
-    """Reliability of scores: by bins of equal width, their mean beside the share that is right.
+    """Reliability of scores (n,) in [0, 1]: by bins of equal width, their mean beside the right share.
 
-    Args:
-        score: (n,) in [0, 1].
-        right: (n,) bool.
-        bins: number of bins.
-
-    Returns:
-        Lower and upper bound, number of answers, their mean score, the share of right ones; empty bins are
-        left out.
+    Returns lower and upper bound, number of answers, their mean score, the share of right ones; empty bins
+    are left out.
     """
     which = np.minimum((score * bins).astype(np.int64), bins - 1)
     return [
@@ -170,15 +151,9 @@ def reliability(
 
 
 def calibration_error(score: Floats, right: NDArray[np.bool_], bins: int = 10) -> float:
-    """Expected calibration error: the mean distance of scores from the share that is right, over answers.
+    """Expected calibration error in [0, 1]: the mean distance of scores from the share that is right.
 
-    Args:
-        score: (n,) in [0, 1].
-        right: (n,) bool.
-        bins: number of bins of equal width.
-
-    Returns:
-        In [0, 1]. Source: Naeini et al. 2015 (AAAI).
+    It is taken over answers, in bins of equal width (Naeini et al. 2015, AAAI).
     """
     rows = reliability(score, right, bins)
     return sum(count * abs(mean - share) for _, _, count, mean, share in rows) / len(score)

@@ -1,9 +1,9 @@
 """The training loop, in one piece, for every model.
 
-A :class:`Task` defines the model, the data and the evaluation; the loop is independent of them. A run has a
-folder: ``log.csv`` (one row per evaluation), ``state.pt`` (to resume after an interruption), and TensorBoard
-files where that package is installed and requested. Same configuration, same machine, same number of threads:
-same weights, bit for bit, interrupted or not.
+A :class:`Task` defines the model, the data and the evaluation. A run has a folder: ``log.csv`` (one row per
+evaluation), ``state.pt`` (to resume after an interruption), and TensorBoard files where that package is
+installed and requested. Same configuration, same machine, same number of threads: same weights, bit for bit,
+interrupted or not.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from torch import Tensor, nn
 
 from moviola.errors import DataError, InvalidValue
 from moviola.files.writing import draft_of
+from moviola.models.checks import require_known, require_positive
 from moviola.training.optimizers import OptimizerConfig, make_optimizer
 
 __all__ = ["Fitted", "LoopConfig", "Task", "fit"]
@@ -60,9 +61,7 @@ class LoopConfig:
     """Options of the loop.
 
     Attributes:
-        epochs: maximum number.
-        steps: maximum number, >= 1; None for no limit besides the epochs. The schedule ends with the first of
-            both.
+        epochs, steps: maximum numbers; None: no limit of steps. The schedule ends with the first of both.
         batch_size: pairs per batch.
         optimizer: see :class:`OptimizerConfig`.
         evaluate_every: steps between evaluations on val; 0: after each epoch.
@@ -88,14 +87,10 @@ class LoopConfig:
     device: str = "cpu"
 
     def __post_init__(self) -> None:
-        if self.epochs < 1 or (self.steps is not None and self.steps < 1) or self.batch_size < 1:
-            raise InvalidValue(
-                f"epochs={self.epochs}, steps={self.steps}, batch_size={self.batch_size}: give at least 1"
-            )
+        require_positive(epochs=self.epochs, steps=self.steps, batch_size=self.batch_size)
         if not 0 <= self.seed <= _LARGEST_SEED:
             raise InvalidValue(f"seed={self.seed}: give a number from 0 to {_LARGEST_SEED:,}")
-        if self.precision not in PRECISIONS:
-            raise InvalidValue(f"precision {self.precision!r}: unknown; choose {', '.join(PRECISIONS)}")
+        require_known("precision", self.precision, PRECISIONS)
 
 
 @dataclass(frozen=True)
@@ -141,8 +136,7 @@ def fit(
     """Train ``task.model`` and leave the weights that were best on val in it.
 
     Args:
-        task: the task.
-        config: options of the loop.
+        task, config: what is trained, and the options of the loop.
         folder: folder for the log and the state; None keeps nothing.
         resume: continue from the state in ``folder``, which must have the same configuration.
         tensorboard: write TensorBoard files as well.
@@ -212,14 +206,9 @@ def fit(
     model.load_state_dict(state.best)
     model.eval()
     return Fitted(
-        best=run.best,
-        best_step=run.best_step,
-        steps=run.step,
-        seconds=run.seconds,
-        cpu_seconds=run.cpu_seconds,
-        rested=_patience_lost(config, run),
-        history=run.history,
-    )
+        run.best, run.best_step, run.step, run.seconds, run.cpu_seconds, _patience_lost(config, run),
+        run.history,
+    )  # fmt: skip
 
 
 def _patience_lost(config: LoopConfig, run: _Progress) -> bool:
@@ -327,20 +316,17 @@ class _State:
     best: Mapping[str, Tensor]
     begun: float = field(default_factory=time.process_time)
 
+    def _parts(self) -> dict[str, Any]:
+        parts = {"model": self.model, "optimizer": self.optimizer, "schedule": self.schedule}
+        return {name: part for name, part in (parts | {"scaler": self.scaler}).items() if part is not None}
+
     def save(self, folder: Path | None) -> None:
         """Write the state; an interruption leaves the last one intact."""
         self.run.cpu_seconds = time.process_time() - self.begun
         if folder is None:
             return
-        state = {
-            "config": asdict(self.config),
-            "run": asdict(self.run),
-            "best": dict(self.best),
-            "model": self.model.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
-            "schedule": self.schedule.state_dict() if self.schedule else None,
-            "scaler": self.scaler.state_dict(),
-        }
+        state = {name: part.state_dict() for name, part in self._parts().items()}
+        state |= {"config": asdict(self.config), "run": asdict(self.run), "best": dict(self.best)}
         with draft_of(folder / "state.pt") as draft:
             torch.save(state, draft)
 
@@ -358,11 +344,8 @@ class _State:
         changed = [name for name, value in wanted.items() if saved.get(name) != value]
         if changed:
             raise DataError(f"{path}: of another configuration ({', '.join(changed)} differ); train again")
-        self.model.load_state_dict(state["model"])
-        self.optimizer.load_state_dict(state["optimizer"])
-        if self.schedule:
-            self.schedule.load_state_dict(state["schedule"])
-        self.scaler.load_state_dict(state["scaler"])
+        for name, part in self._parts().items():
+            part.load_state_dict(state[name])
         for name, value in state["run"].items():
             setattr(self.run, name, value)
         self.begun -= self.run.cpu_seconds

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,8 +30,7 @@ def _best_pairs(split: Split) -> NDArray[np.bool_]:
     pairs = split.pairs
     highest = np.zeros(len(pairs.query_ids))
     np.maximum.at(highest, pairs.query, pairs.relevance)
-    best: NDArray[np.bool_] = (pairs.relevance > 0) & (pairs.relevance == highest[pairs.query])
-    return best
+    return cast("NDArray[np.bool_]", (pairs.relevance > 0) & (pairs.relevance == highest[pairs.query]))
 
 
 def _with_pairs(split: Split, keep: Integers, **changes: Any) -> Split:

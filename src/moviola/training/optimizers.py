@@ -1,8 +1,8 @@
 """Optimisers and learning-rate schedules.
 
 BertAdam is what the papers' XML and ReLoCLNet baselines train with (TVR-Ranking, appendix C); SPR and the
-others use AdamW under a schedule. A schedule is a function of the progress through training, so the
-same three serve both: BertAdam asks for its factor itself, the others are driven by a ``LambdaLR``.
+others use AdamW. The same schedules, functions of the progress through training, serve both: BertAdam asks
+for its factor itself, the others are driven by a ``LambdaLR``.
 """
 
 from __future__ import annotations
@@ -19,18 +19,12 @@ from torch.optim import AdamW, Optimizer
 from torch.optim.lr_scheduler import LambdaLR
 
 from moviola.errors import InvalidValue
+from moviola.models.checks import require_known
 
 __all__ = [
-    "OPTIMIZERS",
-    "SCHEDULES",
-    "BertAdam",
-    "OptimizerConfig",
-    "constant",
-    "cosine",
-    "linear",
-    "make_optimizer",
-    "parameter_groups",
-]
+    "OPTIMIZERS", "SCHEDULES", "BertAdam", "OptimizerConfig", "constant", "cosine", "linear",
+    "make_optimizer", "parameter_groups",
+]  # fmt: skip
 
 NORMALISATIONS = (nn.LayerNorm, nn.RMSNorm, nn.GroupNorm, nn.modules.batchnorm._NormBase)
 
@@ -62,19 +56,18 @@ class BertAdam(Optimizer):
     """Adam as BERT was trained with it: no bias correction, and its own schedule.
 
     The update of a tensor is m / (sqrt(v) + eps) + weight_decay * p, times the rate of the moment; m and v
-    are the moving averages of its gradient, clipped before. Each tensor is clipped on its own, not all
+    are the moving averages of its gradient. Each tensor's gradient is clipped on its own before, not all
     together. The rate is ``lr * schedule(steps done / total_steps, warmup)``, so that with a warm-up the
     first step has rate 0 and moves nothing but m and v. Steps are counted for a whole group, and the count
-    is saved with it.
+    is saved with it. Groups of ``params`` may override any of the options.
 
     Args:
-        params: parameters, or groups of them that may override any of the options.
+        params: parameters, or groups of them.
         lr: peak learning rate, > 0.
         total_steps: steps in all; later ones have rate 0 (or ``lr``, if the schedule is constant).
         warmup: part of training in [0, 1) that warms up.
         schedule: a name in :data:`SCHEDULES`.
-        betas: decay of m and of v, each in [0, 1).
-        eps: added to the root of v, > 0.
+        betas, eps: decay of m and of v, each in [0, 1), and what is added to the root of v, > 0.
         weight_decay: decay, >= 0; added to the update, not to the gradient.
         clip_norm: largest L2 norm of one tensor's gradient; ``math.inf`` clips nothing.
 
@@ -98,16 +91,9 @@ class BertAdam(Optimizer):
         _check(lr, betas, eps, weight_decay, clip_norm)
         _check_schedule(schedule, warmup, total_steps)
         options = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "clip_norm": clip_norm,
-            "total_steps": total_steps,
-            "warmup": warmup,
-            "schedule": schedule,
-            "steps": 0,
-        }
+            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "clip_norm": clip_norm,
+            "total_steps": total_steps, "warmup": warmup, "schedule": schedule, "steps": 0,
+        }  # fmt: skip
         super().__init__(params, options)
 
     @overload
@@ -176,8 +162,7 @@ class OptimizerConfig:
         name: a name in :data:`OPTIMIZERS`.
         lr: peak learning rate.
         betas, eps, weight_decay: those of the optimiser; biases and normalisations never decay.
-        warmup: part of training in [0, 1) that warms up.
-        schedule: a name in :data:`SCHEDULES`.
+        warmup, schedule: as of :class:`BertAdam`.
         clip_norm: largest norm of gradients: of each tensor for ``bert_adam``, of all together for the
             others; ``math.inf`` clips nothing.
         slow: parameters that learn at a rate of their own: name (or end of it, after a dot) to factor.
@@ -199,15 +184,9 @@ Groups = list[dict[str, Any]]
 
 def _bert_adam(groups: Groups, config: OptimizerConfig, total_steps: int) -> Optimizer:
     return BertAdam(
-        groups,
-        config.lr,
-        total_steps=total_steps,
-        warmup=config.warmup,
-        schedule=config.schedule,
-        betas=config.betas,
-        eps=config.eps,
-        clip_norm=config.clip_norm,
-    )
+        groups, config.lr, total_steps=total_steps, warmup=config.warmup, schedule=config.schedule,
+        betas=config.betas, eps=config.eps, clip_norm=config.clip_norm,
+    )  # fmt: skip
 
 
 def _adamw(groups: Groups, config: OptimizerConfig, total_steps: int) -> Optimizer:
@@ -239,8 +218,7 @@ def parameter_groups(
 
     Args:
         model: whose parameters.
-        weight_decay: decay of the others.
-        lr: learning rate of the groups.
+        weight_decay, lr: decay of the others, and learning rate of all.
         slow: factor of the learning rate, by a parameter's name or the end of it after a dot.
 
     Returns:
@@ -278,12 +256,7 @@ def parameter_groups(
 def make_optimizer(
     model: nn.Module, config: OptimizerConfig, total_steps: int
 ) -> tuple[Optimizer, LambdaLR | None]:
-    """An optimiser for a model, and the schedule to step after each of its steps.
-
-    Args:
-        model: on its training device.
-        config: options of the optimiser.
-        total_steps: steps of the whole training, >= 1.
+    """An optimiser for a model on its training device, and the schedule to step after each of its steps.
 
     Returns:
         The optimiser and its schedule; None where the optimiser carries its own or the rate never changes.
@@ -291,8 +264,7 @@ def make_optimizer(
     Raises:
         InvalidValue: an unknown optimiser or schedule, or a number out of its range.
     """
-    if config.name not in OPTIMIZERS:
-        raise InvalidValue(f"optimizer {config.name!r}: unknown; choose {', '.join(OPTIMIZERS)}")
+    require_known("optimizer", config.name, OPTIMIZERS)
     _check(config.lr, config.betas, config.eps, config.weight_decay, config.clip_norm)
     _check_schedule(config.schedule, config.warmup, total_steps)
     groups = parameter_groups(model, config.weight_decay, lr=config.lr, slow=config.slow)
@@ -318,8 +290,7 @@ def _check(lr: float, betas: tuple[float, float], eps: float, weight_decay: floa
 
 
 def _check_schedule(schedule: str, warmup: float, total_steps: int) -> None:
-    if schedule not in SCHEDULES:
-        raise InvalidValue(f"schedule {schedule!r}: unknown; choose {', '.join(SCHEDULES)}")
+    require_known("schedule", schedule, SCHEDULES)
     if not 0 <= warmup < 1:
         raise InvalidValue(f"warmup={warmup}: the part of training that warms up is in [0, 1)")
     if total_steps < 1:

@@ -22,7 +22,7 @@ from moviola.retrieval import SEGMENTS, Calibration, Moments
 from moviola.retrieval.corpus import whole_videos
 from moviola.retrieval.refiners import CONTEXT, SAME_MOMENT
 from moviola.training.data import Sizes, Split
-from moviola.training.loop import Fitted, LoopConfig, Task, fit
+from moviola.training.loop import Fitted, Task, fit
 from moviola.training.settings import TrainingSettings
 from moviola.training.validation import NAMES, run_of
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from moviola.measures import Run
     from moviola.models.spr import SegmentRetriever
 
-__all__ = ["OF_FEATURES", "SEGMENT_CLIPS", "AnswerSettings", "Phase", "Recipe", "Trained", "train"]
+__all__ = ["OF_FEATURES", "SEGMENT_CLIPS", "AnswerSettings", "Recipe", "Trained", "train"]
 
 OF_FEATURES = ("visual_size", "subtitle_size", "query_size", "hidden_size", "clip_seconds")
 """Model settings that equal those of the features where a recipe derives them."""
@@ -50,7 +50,7 @@ class AnswerSettings:
         suppress_above: IoU above which the worse of two refined moments of a video is dropped; 1 keeps all,
             as the release of SPR does.
         proposal_weight: of a proposal's own score, >= 0, which is added to that of its refined moment.
-        calibration: calibration of a refiner's scores.
+        calibration: of a refiner's scores.
         scored: set :attr:`Moments.score`, the scores that `moviola search` shows.
     """
 
@@ -61,14 +61,6 @@ class AnswerSettings:
     proposal_weight: float = 0.0
     calibration: Calibration | None = None
     scored: bool = False
-
-
-@dataclass(frozen=True)
-class Phase:
-    """One run of the loop: a task, and its part of the settings."""
-
-    task: Task[Any]
-    loop: LoopConfig
 
 
 class Recipe(ABC):
@@ -99,10 +91,8 @@ class Recipe(ABC):
         """Copy weights of the stage 1 that a new model is built on; most models copy none."""
 
     @abstractmethod
-    def phases(
-        self, model: nn.Module, train: Split, val: Split, settings: TrainingSettings
-    ) -> Iterable[Phase]:
-        """The phases of training, in order; each is made when the previous one is done."""
+    def phases(self, model: Any, train: Split, val: Split, settings: TrainingSettings) -> Iterable[Task[Any]]:
+        """What each phase of ``settings.loops`` trains on, made when the previous one is done."""
 
     def measured(self, phase: str) -> tuple[str, ...]:
         """Names of the measures on val that can choose the weights of a phase."""
@@ -126,20 +116,15 @@ class Recipe(ABC):
             model: trained, in evaluation mode.
             val: with the proposals of a stage 1.
             how: options of answering.
-            select: name of the measure that chooses weights, a key of what
-                :func:`moviola.training.validation.judge` gives.
+            select: the measure that chooses weights, by its name in :mod:`moviola.training.validation`.
         """
         return 0.0
 
     def settle(self, model: nn.Module, val: Split, how: AnswerSettings, select: str) -> Mapping[str, float]:
         """Set what val chooses in the trained model itself; by default nothing.
 
-        Args:
-            model, val, select: as of :meth:`proposal_weight`.
-            how: options of answering, with the weight of proposals.
-
-        Returns:
-            What was set, by name, for the model's facts.
+        Args are those of :meth:`proposal_weight`, ``how`` with the weight of proposals. Returns what was set,
+        by name, for the model's facts.
         """
         return {}
 
@@ -180,7 +165,6 @@ def train(
     """Build and train a model; the best weights on val are in it.
 
     Args:
-        recipe: the recipe.
         train_split, val_split: data for training and for choosing the weights.
         settings: by default the recipe's own.
         stage1: the trained stage 1 that the model is built on; see :meth:`Recipe.start_from`.
@@ -204,12 +188,11 @@ def train(
         for stale in filter(None, places):
             (stale / "state.pt").unlink(missing_ok=True)
     done: list[Fitted] = []
-    for phase, place in zip(recipe.phases(model, train_split, val_split, settings), places, strict=True):
+    tasks = recipe.phases(model, train_split, val_split, settings)
+    for task, loop, place in zip(tasks, settings.loops.values(), places, strict=True):
         # A run that was interrupted in one phase has no state of the next ones.
         begun = resume and (not done or (place is not None and (place / "state.pt").is_file()))
-        done.append(
-            fit(phase.task, phase.loop, place, resume=begun, tensorboard=tensorboard, progress=progress)
-        )
+        done.append(fit(task, loop, place, resume=begun, tensorboard=tensorboard, progress=progress))
     return Trained(model.eval(), tuple(done), settings)
 
 

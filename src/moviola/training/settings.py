@@ -8,9 +8,8 @@ from copy import deepcopy
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from typing import Any, Protocol
 
-from pydantic import TypeAdapter, ValidationError
-
 from moviola.errors import InvalidValue
+from moviola.models.checks import require_known, validated
 from moviola.training.loop import LoopConfig
 
 __all__ = ["TrainingSettings", "differences", "read_settings"]
@@ -40,11 +39,10 @@ class TrainingSettings:
 
 
 class HasSettings(Protocol):
-    """An object with settings: a recipe."""
+    """A recipe, with the settings of its paper."""
 
     @property
-    def settings(self) -> TrainingSettings:
-        """Its own settings, those of its paper."""
+    def settings(self) -> TrainingSettings: ...
 
 
 def read_settings(
@@ -54,8 +52,8 @@ def read_settings(
 
     Args:
         recipe: the recipe.
-        values: tables ``model``, ``sampling``, ``loop`` (for every phase), or a phase's name, in the form of
-            a TOML file.
+        values: tables ``model``, ``sampling``, ``loop`` (for every phase), or a phase's name, as in a TOML
+            file.
         overrides: ``"loop.steps=100"``, ``"model.hidden_size=128"``: a table, a name, and a value.
 
     Raises:
@@ -64,8 +62,7 @@ def read_settings(
     settings, given = recipe.settings, _given(values or {}, overrides)
     known = {"model", "loop", *settings.loops, *(["sampling"] if settings.sampling is not None else [])}
     for table in given:
-        if table not in known:
-            raise InvalidValue(f"settings {table!r}: unknown; choose {', '.join(sorted(known))}")
+        require_known("settings", table, sorted(known))
     loops = {
         name: _filled(_filled(loop, given.get("loop", {}), "loop"), given.get(name, {}), name)
         for name, loop in settings.loops.items()
@@ -124,15 +121,7 @@ def _filled(value: Any, changes: Mapping[str, Any], where: str) -> Any:
     for name, change in changes.items():
         nested = mixed[name]
         mixed[name] = _filled(nested, change, f"{where}.{name}") if is_dataclass(nested) else _value(change)
-    try:
-        return TypeAdapter(type(value)).validate_python(mixed)
-    except ValidationError as error:
-        first = error.errors()[0]
-        own = first.get("ctx", {}).get("error")
-        if isinstance(own, InvalidValue):  # of the settings' own checks, which name setting, value and remedy
-            raise InvalidValue(f"{where}: {own}") from error
-        name = ".".join(str(part) for part in first["loc"])
-        raise InvalidValue(f"{where}.{name}: {first['msg']} (got {first['input']!r})") from error
+    return validated(type(value), mixed, where)
 
 
 def differences(old: Any, new: Any, path: str = "") -> Iterator[str]:

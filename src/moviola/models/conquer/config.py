@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from moviola.models.checks import require_known, require_odd, require_positive
+from moviola.models.conquer.similarities import SIMILARITIES
+
 __all__ = ["ConquerConfig"]
 
 
@@ -13,19 +16,16 @@ class ConquerConfig:
 
     Attributes:
         visual_size: size of a clip's visual features (ResNet and SlowFast, each L2-normalised, in a row).
-        subtitle_size: size of a clip's subtitle features; 0 for a model that has pictures alone.
-        query_size: size of a query token's features.
+        subtitle_size, query_size: of a clip's subtitle features (0: pictures alone), and of a token's.
         feed_forward_size: inner size of each Transformer layer.
         layers: Transformer layers in each place where the paper has one.
-        max_clips: most clips of a video.
-        max_tokens: most tokens of a query.
+        max_clips, max_tokens: most clips of a video and tokens of a query.
         clusters: NetVLAD clusters that pool the query for the fusion of the streams.
         clip_score_size: channels between the two convolutions of the start and end heads.
         video_score_size: inner size of the video head, which only some similarities have.
-        kernel: clips that the first of these convolutions sees.
+        kernel: clips that the first of these convolutions sees; odd.
         similarity: a key of :data:`~moviola.models.conquer.similarities.SIMILARITIES`.
-        span_weight: weight of the start and end losses.
-        video_weight: weight of the video head's loss.
+        span_weight, video_weight: of the losses of start and end, and of the video head.
         clip_seconds: length of a clip.
         candidates: videos that the first stage hands over for a query.
         top_videos: videos of these whose moments are ranked, chosen by the similarity's video score.
@@ -67,3 +67,8 @@ class ConquerConfig:
     reference_padding: bool = False
     mask_silent: bool = True
     initial_std: float = 0.02
+
+    def __post_init__(self) -> None:
+        require_known("similarity", self.similarity, SIMILARITIES)
+        require_odd(self.kernel)
+        require_positive(candidates=self.candidates, top_videos=self.top_videos, top_moments=self.top_moments)

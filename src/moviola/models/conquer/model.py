@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from moviola.errors import InvalidValue
 from moviola.models.batches import CandidateBatch, Ranked, Rows
+from moviola.models.checks import require_subtitles
 from moviola.models.clip_windows import LABELS
 from moviola.models.conquer.config import ConquerConfig
 from moviola.models.conquer.encoders import FusionWeights, QueryEncoder, VideoEncoder
@@ -28,13 +29,7 @@ __all__ = ["Conquer", "Context", "Queries", "Scores"]
 
 @dataclass(frozen=True)
 class Context(Rows):
-    """Encoded videos, whatever the query: rows are videos.
-
-    Attributes:
-        visual: (V, L, D) float32.
-        subtitles: (V, L, D) float32; None without that stream.
-        mask: (V, L) float32, 1 for a clip and 0 for padding.
-    """
+    """V encoded videos, whatever the query: (V, L, D) float32 (None without that stream), (V, L) float32."""
 
     visual: Tensor
     subtitles: Tensor | None
@@ -43,12 +38,9 @@ class Context(Rows):
 
 @dataclass(frozen=True)
 class Queries(Rows):
-    """Encoded queries.
+    """Encoded queries: tokens (Q, Lq, D) with their mask (Q, Lq) float32.
 
-    Attributes:
-        tokens: (Q, Lq, D) float32.
-        mask: (Q, Lq) float32, 1 for a token and 0 for padding.
-        fusion: (Q, 2) float32, how much pictures and subtitles count, sum 1; None without subtitles.
+    ``fusion`` (Q, 2) float32 says how much pictures and subtitles count, sum 1; None without subtitles.
     """
 
     tokens: Tensor
@@ -58,12 +50,11 @@ class Queries(Rows):
 
 @dataclass(frozen=True)
 class Scores:
-    """Logits of Q queries in V candidate videos each.
+    """Logits of Q queries in V candidate videos each, float32.
 
     Attributes:
-        start: (Q, V, L) float32 logits of a moment's first clip, -1e10 at padding.
-        end: (Q, V, L) float32 logits of its last clip (which belongs to it), -1e10 at padding.
-        video: (Q, V) float32 logits of the videos; None without a video head.
+        start, end: (Q, V, L), of a moment's first and last clip (both belong to it), -1e10 at padding.
+        video: (Q, V); None without a video head.
     """
 
     start: Tensor
@@ -72,19 +63,10 @@ class Scores:
 
 
 class Conquer(nn.Module):
-    """CONQUER.
-
-    Attributes:
-        config: its configuration.
-
-    Raises:
-        InvalidValue: the configuration names no similarity, or its heads don't divide its hidden size.
-    """
+    """CONQUER; how it works is said in :mod:`moviola.models.conquer`."""
 
     def __init__(self, config: ConquerConfig) -> None:
         super().__init__()
-        if config.similarity not in SIMILARITIES:
-            raise InvalidValue(f"similarity {config.similarity!r}: choose one of {', '.join(SIMILARITIES)}")
         self.config = config
         self.similarity = SIMILARITIES[config.similarity]
         self.encoder = nn.ModuleDict(
@@ -113,10 +95,7 @@ class Conquer(nn.Module):
         Raises:
             InvalidValue: L is more than ``max_clips``, or subtitles are missing or not wanted.
         """
-        if (subtitles is None) == bool(self.config.subtitle_size):
-            wanted = f"features of size {self.config.subtitle_size}" if subtitles is None else "None"
-            given = "None" if subtitles is None else f"size {subtitles.shape[-1]}"
-            raise InvalidValue(f"subtitles ({given}): this model takes {wanted} (subtitle_size); give that")
+        require_subtitles(subtitles, self.config.subtitle_size)
         visual, mask = self._fit(visual, mask, self.config.max_clips, "video", "clips")
         if subtitles is not None:
             subtitles, _ = self._fit(subtitles, mask, self.config.max_clips, "video", "clips")
@@ -187,20 +166,18 @@ class Conquer(nn.Module):
         """Finds each query's best moments in the videos that another retriever thinks best for it.
 
         Args:
-            query: (Q, Lq, dq) float32.
-            query_mask: (Q, Lq), 1 for a token.
+            query, query_mask: (Q, Lq, dq) float32, and (Q, Lq), 1 for a token.
             context: V encoded videos; they may lie on another device than the model.
             first_stage: (Q, V) float32 scores of that retriever. The best ``config.candidates`` videos of
-                each query are looked into; -inf marks a video that must not be. Under the general similarity
-                they multiply the scores of moments and must not be negative.
+                each query are looked into; -inf marks a video that must not be.
             pairs_at_once: pairs of a query and a video that are matched at once, which bounds the memory.
 
         Returns:
             ``config.top_moments`` moments per query; their ``video`` is a row of ``context``.
 
         Raises:
-            InvalidValue: a candidate's first-stage score is negative under the general similarity, or
-                ``first_stage`` is not (Q, V).
+            InvalidValue: a candidate's first-stage score is negative under the general similarity, which
+                multiplies by it, or ``first_stage`` is not (Q, V).
         """
         parts = []
         for candidates, first_scores, scores in self._matched(
@@ -224,11 +201,8 @@ class Conquer(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         """The best videos of each query out of its candidates, as :meth:`video_terms` ranks them.
 
-        Args and errors as of :meth:`rank`; at most ``keep`` videos come back.
-
-        Returns:
-            Rows of ``context`` (Q, K) int64, best first, -1 where a query has no more candidates, and their
-            scores (Q, K) float32.
+        Args and errors as of :meth:`rank`. Returns rows of ``context`` (Q, K <= ``keep``) int64, best first,
+        -1 where a query has no more candidates, and their scores (Q, K) float32.
         """
         parts = []
         for candidates, first_scores, scores in self._matched(
@@ -259,12 +233,8 @@ class Conquer(nn.Module):
     def decode(self, scores: Scores, first_stage: Tensor) -> Ranked:
         """The best moments of Q queries in their V candidates, by the configured similarity and span limits.
 
-        Args:
-            scores: result of :meth:`match`.
-            first_stage: (Q, V) float32, -inf for a video that is no candidate.
-
-        Returns:
-            Ranked moments; ``video`` is a place among the V candidates.
+        ``first_stage`` is (Q, V) float32, -inf for a video that is no candidate; ``video`` of the ranked
+        moments is a place among the candidates.
         """
         config, finish = self.config, self.similarity.finish
         start, end = self.similarity.clips(scores.start), self.similarity.clips(scores.end)
@@ -296,30 +266,22 @@ class Conquer(nn.Module):
             return added
         start, end = self.similarity.clips(scores.start), self.similarity.clips(scores.end)
         band = span_band(
-            start,
-            end,
-            shortest=self.config.shortest_span,
-            longest=self.config.longest_span,
-            combine=SUM,
+            start, end, shortest=self.config.shortest_span, longest=self.config.longest_span, combine=SUM
         )
         return added + band.flatten(-2).amax(dim=-1)
 
-    def _match_in_parts(
-        self, queries: Queries, context: Context, candidates: Tensor, pairs_at_once: int
-    ) -> Scores:
+    def _match_in_parts(self, queries: Queries, context: Context, rows: Tensor, pairs_at_once: int) -> Scores:
         """:meth:`match` of Q queries with the (Q, V) rows of the context, some pairs at a time."""
         device = queries.tokens.device
-        owner = torch.arange(len(candidates), device=device).repeat_interleave(candidates.shape[1])
-        pairs = zip(
-            *(torch.split(rows, pairs_at_once) for rows in (owner, candidates.flatten())), strict=True
-        )
+        owner = torch.arange(len(rows), device=device).repeat_interleave(rows.shape[1])
+        pairs = zip(*(torch.split(part, pairs_at_once) for part in (owner, rows.flatten())), strict=True)
         parts = [self.match(queries.select(q), context.select(v[:, None]).to(device)) for q, v in pairs]
-        start, end = (
-            torch.cat([getattr(part, name) for part in parts]).view(*candidates.shape, -1)
-            for name in ("start", "end")
+        start, end, video = zip(*((part.start, part.end, part.video) for part in parts), strict=True)
+        return Scores(
+            torch.cat(start).view(*rows.shape, -1),
+            torch.cat(end).view(*rows.shape, -1),
+            torch.cat(video).view(rows.shape) if self.similarity.video_head else None,
         )
-        video = [part.video for part in parts if part.video is not None]
-        return Scores(start, end, torch.cat(video).view(candidates.shape) if video else None)
 
     def _added_by_video(self, scores: Scores, first_stage: Tensor) -> Tensor:
         videos = self.similarity.videos

@@ -54,13 +54,9 @@ def _log_softmax(logits: Tensor) -> Tensor:
     return logits.log_softmax(dim=-1)
 
 
-def _as_it_is(values: Tensor) -> Tensor:
-    return values
-
-
 SIMILARITIES: dict[str, Similarity] = {
     "general": Similarity(False, _log_softmax, _log_first_stage, False, torch.exp),
     "exclusive": Similarity(True, _log_softmax, _log_video_head, True, torch.exp),
-    "disjoint": Similarity(False, _as_it_is, None, True, _as_it_is),
+    "disjoint": Similarity(False, lambda logits: logits, None, True, lambda score: score),
 }
 """The paper's similarity measures by name."""

@@ -35,11 +35,5 @@ from moviola.models.prem.retriever import PremRetriever
 from moviola.models.prem.spans import relevant_spans, suppress_spans
 
 __all__ = [
-    "Prem",
-    "PremConfig",
-    "PremLocalizer",
-    "PremRetriever",
-    "relevant_spans",
-    "stream_mask",
-    "suppress_spans",
-]
+    "Prem", "PremConfig", "PremLocalizer", "PremRetriever", "relevant_spans", "stream_mask", "suppress_spans",
+]  # fmt: skip

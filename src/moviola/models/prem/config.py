@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from moviola.errors import InvalidValue
+from moviola.models.checks import require_heads, require_known, require_positive
 
 __all__ = ["PremConfig"]
 
@@ -24,7 +25,7 @@ class PremConfig:
 
     Attributes:
         visual_size, subtitle_size, query_size: features of a clip's pictures, of its subtitles, of a token.
-            0 for one of the first two means that the stream does not exist (tables 2 and 6, "Text", "Image").
+            0 for one of the first two: no such stream (tables 2 and 6, "Text", "Image").
         hidden_size, feed_forward_size, heads, dropout: the transformers; ``hidden_size`` is D.
         max_clips, max_tokens: most clips of a video and tokens of a query.
         fusion_layers: self-attention + cross-attention layers of the localizer; 0 leaves fusion out.
@@ -38,17 +39,16 @@ class PremConfig:
         video_to_query: whether the retriever also learns from L^q.
         temperature: t of equations 7 and 13.
         gate: how equation 9 is scaled; ``"none"`` passes the streams on untouched (table 6).
-        shared_norm: whether boundaries compete over all candidate videos (equation 11) or inside the true
-            one only (table 6).
+        shared_norm: boundaries compete over all candidate videos (equation 11), not inside the true one only
+            (table 6).
         adversarial_weight: γ of equation 12; 0 leaves the task and its layers out (table 6).
         adversarial_iou: a span above this IoU with the moment is a positive.
         adversarial_predictions: best predictions of a negative video that are negatives.
         clip_seconds: length of a clip.
-        top_videos: number of videos searched for the moments of a query.
+        top_videos, top_moments: videos searched for a query, and moments that it is answered with at most.
         shortest_span, longest_span: ``shortest_span <= end - start < longest_span`` in clips, ``end`` being
             the last clip of the moment.
         nms: predictions of one video above this IoU with a better one are dropped.
-        top_moments: moments that a query is answered with, at most.
     """
 
     visual_size: int = 4352
@@ -82,16 +82,17 @@ class PremConfig:
     def __post_init__(self) -> None:
         if not (self.visual_size or self.subtitle_size):
             raise InvalidValue("visual_size 0 and subtitle_size 0: give features of at least one stream")
-        if self.hidden_size % self.heads:
-            raise InvalidValue(f"hidden_size {self.hidden_size}: must be a multiple of heads {self.heads}")
+        require_heads(self.hidden_size, self.heads)
+        require_positive(top_videos=self.top_videos, top_moments=self.top_moments)
+        if self.temperature <= 0:
+            raise InvalidValue(f"temperature {self.temperature}: must be above 0")
         if not 0 <= self.shortest_span < self.longest_span:
             raise InvalidValue(
                 f"shortest_span {self.shortest_span}, longest_span {self.longest_span}: need "
                 "0 <= shortest_span < longest_span"
             )
         for name, known in _CHOICES.items():
-            if getattr(self, name) not in known:
-                raise InvalidValue(f"{name} {getattr(self, name)!r}: choose one of {', '.join(known)}")
+            require_known(name, getattr(self, name), known)
 
     @property
     def stream_sizes(self) -> tuple[int, ...]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import cast
 
 import torch
 from torch import Tensor, nn
 
-from moviola.errors import InvalidValue
+from moviola.models.checks import require_subtitles
 from moviola.models.layers import InputProjection, LearnedPositions, ModularQuery
 from moviola.models.prem.config import PremConfig
 
@@ -24,12 +25,10 @@ def stream_mask(config: PremConfig, mask: Tensor, subtitles: Tensor | None) -> T
 
 def _streams(config: PremConfig, visual: Tensor, subtitles: Tensor | None) -> list[Tensor]:
     """The features of the streams that the model has, pictures first."""
-    streams = [visual] if config.visual_size else []
     if config.subtitle_size:
-        if subtitles is None:
-            raise InvalidValue("subtitles None: this model reads them; give features, or set subtitle_size=0")
-        streams.append(subtitles)
-    return streams
+        require_subtitles(subtitles, config.subtitle_size)
+    streams = (visual if config.visual_size else None, subtitles if config.subtitle_size else None)
+    return [features for features in streams if features is not None]
 
 
 def transformer(config: PremConfig) -> nn.TransformerEncoderLayer:
@@ -49,8 +48,7 @@ class QueryEncoder(nn.Module):
         self.layer = transformer(config)
 
     def forward(self, query: Tensor, mask: Tensor) -> Tensor:
-        encoded: Tensor = self.layer(self.positions(self.projection(query)), src_key_padding_mask=~mask)
-        return encoded
+        return cast("Tensor", self.layer(self.positions(self.projection(query)), src_key_padding_mask=~mask))
 
 
 class VideoEncoder(nn.Module):
@@ -88,32 +86,28 @@ def modality_pooling(config: PremConfig) -> ModularQuery:
     return ModularQuery(config.hidden_size, len(config.stream_sizes))
 
 
-class _MeanPooling(nn.Module):
-    """The mean of the tokens, for every stream."""
+class _Pooling(nn.Module):
+    """A pooling of the tokens, (Q, Lq, D) and (Q, Lq) bool to (Q, D), for every stream: (Q, S, D)."""
 
-    def __init__(self, config: PremConfig) -> None:
+    def __init__(self, config: PremConfig, pooled: Callable[[Tensor, Tensor], Tensor]) -> None:
         super().__init__()
-        self.streams = len(config.stream_sizes)
+        self.streams, self.pooled = len(config.stream_sizes), pooled
 
     def forward(self, tokens: Tensor, mask: Tensor) -> Tensor:
         return self.pooled(tokens, mask)[:, None].expand(-1, self.streams, -1)
 
-    def pooled(self, tokens: Tensor, mask: Tensor) -> Tensor:
-        """(Q, Lq, D) and (Q, Lq) bool to (Q, D)."""
-        return (tokens * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
+
+def _mean(tokens: Tensor, mask: Tensor) -> Tensor:
+    return (tokens * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
 
 
-class _MaxPooling(_MeanPooling):
-    """The largest value of each feature over the tokens, for every stream."""
-
-    def pooled(self, tokens: Tensor, mask: Tensor) -> Tensor:
-        """As of the base."""
-        return tokens.masked_fill(~mask[..., None], -torch.inf).amax(1)
+def _largest(tokens: Tensor, mask: Tensor) -> Tensor:
+    return tokens.masked_fill(~mask[..., None], -torch.inf).amax(1)
 
 
 POOLINGS: dict[str, Callable[[PremConfig], nn.Module]] = {
     "modality": modality_pooling,
-    "mean": _MeanPooling,
-    "max": _MaxPooling,
+    "mean": lambda config: _Pooling(config, _mean),
+    "max": lambda config: _Pooling(config, _largest),
 }
 """Poolings of a query's tokens into one vector per stream, by the name in the settings."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import sqrt
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -63,8 +64,7 @@ class PremLocalizer(nn.Module):
 
     def encode_context(self, visual: Tensor, mask: Tensor, subtitles: Tensor | None) -> Tensor:
         """Clips, (V, S, L, D), of (V, L, dv), (V, L) with 1 for a clip, (V, L, ds) or None."""
-        states: Tensor = self.video_encoder(visual, mask, subtitles)
-        return states
+        return cast("Tensor", self.video_encoder(visual, mask, subtitles))
 
     def encode_query(self, query: Tensor, query_mask: Tensor) -> tuple[Tensor, Tensor]:
         """Tokens (Q, Lq, D) and what the gates look for, (Q, S, D); S is 0 without gates."""
@@ -77,15 +77,7 @@ class PremLocalizer(nn.Module):
     def forward(
         self, tokens: Tensor, token_mask: Tensor, focus: Tensor, content: Tensor, mask: Tensor
     ) -> Boundaries:
-        """Score the clips of N pairs of a query and a video.
-
-        Args:
-            tokens: (N, Lq, D).
-            token_mask: (N, Lq) bool.
-            focus: (N, S, D).
-            content: (N, S, L, D).
-            mask: (N, S, L) bool.
-        """
+        """Score the clips of N pairs: (N, Lq, D), (N, Lq) bool, (N, S, D), (N, S, L, D), (N, S, L) bool."""
         clips = mask[:, 0]  # pictures, or subtitles alone, are there for every clip
         focused = self.focus(content, focus) * mask[..., None]
         fused: Tensor = self.fuse(focused.transpose(1, 2).flatten(2))
@@ -94,8 +86,7 @@ class PremLocalizer(nn.Module):
         return Boundaries(self.start(fused, clips), self.end(fused, clips), fused)
 
     def focus(self, content: Tensor, focus: Tensor) -> Tensor:
-        """Let through what the query asks of each stream (equation 9): (N, S, L, D) and (N, S, D) to
-        (N, S, L, D)."""
+        """Let through what the query (N, S, D) asks of each stream (N, S, L, D) (equation 9)."""
         if self.config.gate == "none":
             return content
         keys = torch.stack([gate(content[:, stream]) for stream, gate in enumerate(self.gates)], dim=1)
@@ -131,29 +122,22 @@ class PremLocalizer(nn.Module):
         }
         if config.adversarial_weight:
             lengths = batch.mask[batch.candidates[:, 0]].sum(1).long()
-            terms["adversarial"] = config.adversarial_weight * self._adversarial(
-                boundaries, batch, mask[:, 0], relevant_spans(batch.labels, lengths, inside.shape[1], config)
-            )
+            spans = relevant_spans(batch.labels, lengths, inside.shape[1], config)
+            missed = self._adversarial(boundaries, batch, mask[:, 0], spans)
+            terms["adversarial"] = config.adversarial_weight * missed
         return terms
 
     def _adversarial(
-        self,
-        boundaries: Boundaries,
-        batch: CandidateBatch,
-        clips: Tensor,
-        positive: tuple[Tensor, Tensor, Tensor],
+        self, boundaries: Boundaries, batch: CandidateBatch, mask: Tensor, positive: tuple[Tensor, ...]
     ) -> Tensor:
         """Binary cross entropy of spans like the moment against the best predictions in negative videos."""
         count = batch.candidates.shape[1]
-        pair, start, end = positive
-        wrong = torch.arange(len(batch.candidates.flatten()), device=pair.device)
-        wrong = wrong[wrong % count > 0]
-        predicted = _predictions(boundaries, wrong, self.config)
-        row = torch.cat([pair * count, predicted[0]])
-        logits = self.classifier(
-            boundaries.fused, clips, row, torch.cat([start, predicted[1]]), torch.cat([end, predicted[2]])
-        )
-        target = (torch.arange(len(row), device=row.device) < len(pair)).to(logits.dtype)
+        wrong = torch.arange(len(mask), device=mask.device)
+        predicted = _predictions(boundaries, wrong[wrong % count > 0], self.config)
+        spans = zip((positive[0] * count, *positive[1:]), predicted, strict=True)
+        row, start, end = (torch.cat(both) for both in spans)
+        logits = self.classifier(boundaries.fused, mask, row, start, end)
+        target = (torch.arange(len(row), device=row.device) < len(positive[0])).to(logits.dtype)
         return F.binary_cross_entropy_with_logits(logits, target, weight=batch.similarity[row // count])
 
 
@@ -192,13 +176,8 @@ class _SpanClassifier(nn.Module):
 @torch.no_grad()
 def _predictions(boundaries: Boundaries, rows: Tensor, config: PremConfig) -> tuple[Tensor, Tensor, Tensor]:
     """The best spans of these rows: row, first and last clip of each, (P,) int64."""
-    spans = span_scores(
-        boundaries.start[rows],
-        boundaries.end[rows],
-        shortest=config.shortest_span,
-        longest=config.longest_span,
-    )
-    flat = spans.flatten(1)
+    start, end = boundaries.start[rows], boundaries.end[rows]
+    flat = span_scores(start, end, shortest=config.shortest_span, longest=config.longest_span).flatten(1)
     best = flat.topk(min(config.adversarial_predictions, flat.shape[1]))
     valid = best.values > -torch.inf
     first = best.indices // config.longest_span

@@ -38,10 +38,8 @@ class PremQueries(Rows):
     """Encoded queries.
 
     Attributes:
-        units: (Q, S, D), the retriever's query vectors at length 1.
-        tokens: (Q, Lq, D), the localizer's tokens.
-        focus: (Q, S, D), the localizer's query vectors that drive its gates.
-        mask: (Q, Lq) bool, True for a token.
+        units, focus: (Q, S, D), vectors of the retriever at length 1, and of the localizer, for its gates.
+        tokens, mask: (Q, Lq, D), the localizer's tokens, and (Q, Lq) bool.
     """
 
     units: Tensor
@@ -82,8 +80,7 @@ class Prem(nn.Module):
         """Corpus search: S = S^R / t + start + end in the best videos (equation 13), suppressed per video.
 
         Args:
-            query: (Q, Lq, dq) float32.
-            query_mask: (Q, Lq), 1 for a token.
+            query, query_mask: (Q, Lq, dq) float32, and (Q, Lq), 1 for a token.
             context: the corpus.
 
         Returns:

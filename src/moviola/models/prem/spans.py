@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -23,8 +25,7 @@ def clips_inside(labels: Tensor, mask: Tensor) -> Tensor:
             f"{int(mask[pair].sum())} clips; give first and last clip, both inclusive, counted from 0"
         )
     clip = torch.arange(mask.shape[1], device=mask.device)
-    inside: Tensor = (clip >= start[:, None]) & (clip <= end[:, None])
-    return inside
+    return cast("Tensor", (clip >= start[:, None]) & (clip <= end[:, None]))
 
 
 def relevant_spans(
@@ -36,8 +37,7 @@ def relevant_spans(
 
     Args:
         labels: (B, 2) int64, first and last clip, both inclusive.
-        lengths: (B,) int64, clips of each video.
-        size: L, clips of the longest.
+        lengths: (B,) int64, clips of each video; the longest has ``size`` clips.
         config: for the threshold.
 
     Returns:
@@ -87,16 +87,13 @@ def suppress_spans(scores: Tensor, *, threshold: float, keep: int) -> tuple[Tens
         left[everyone, video] = spans
         best[everyone, video] = spans.amax(1)
         kept.append((video, first[pick[:, 0]], stop[pick[:, 0]] - 1, score))
-    place, begin, last, score = (torch.stack(column, 1) for column in zip(*kept, strict=True))
-    none = score == -torch.inf
-    place, begin, last = place.masked_fill(none, -1), begin.masked_fill(none, 0), last.masked_fill(none, -1)
-    rest = (0, keep - place.shape[1])
-    return (
-        F.pad(place, rest, value=-1),
-        F.pad(begin, rest, value=0),
-        F.pad(last, rest, value=-1),
-        F.pad(score, rest, value=-torch.inf),
+    columns = [torch.stack(column, 1) for column in zip(*kept, strict=True)]
+    none, rest = columns[-1] == -torch.inf, (0, keep - columns[-1].shape[1])
+    place, begin, last, score = (
+        F.pad(values.masked_fill(none, missing), rest, value=missing)
+        for values, missing in zip(columns, (-1, 0, -1, -torch.inf), strict=True)
     )
+    return place, begin, last, score
 
 
 def span_scores(start: Tensor, end: Tensor, *, shortest: int, longest: int) -> Tensor:

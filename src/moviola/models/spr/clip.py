@@ -11,11 +11,11 @@ from torch import Tensor, nn
 
 from moviola.errors import InvalidValue
 from moviola.models.batches import PairBatch, Rows
+from moviola.models.checks import require_known, require_odd
 from moviola.models.clip_windows import LABELS
 from moviola.models.layers import full_precision, masked_fill, span_logits
 from moviola.models.losses import (
     frame_contrast,
-    hinge,
     in_batch_ranking_loss,
     span_cross_entropy,
     video_contrast,
@@ -36,8 +36,8 @@ class SprClipConfig(TowerSizes):
             (:func:`moviola.models.clip_windows.pool_clips`).
         kernel: frames that a convolution of the span head sees; odd.
         logit_scale: starting value of the temperature of cosines, as a logarithm.
-        frame_weight: of the contrastive loss on the frames of the pair's own window (FCL).
-        video_weight: of the contrastive loss on windows (VCL).
+        frame_weight, video_weight: of the contrastive losses on the frames of the pair's own window (FCL),
+            and on windows (VCL).
         span_weight: of the cross entropies of start and end.
         context_weight, query_weight: of the ranking losses against another window, and another query.
         hard_negative_weight: of the hinge against a window without any answer (HN).
@@ -70,10 +70,8 @@ class SprClipConfig(TowerSizes):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.kernel % 2 == 0:
-            raise InvalidValue(f"kernel {self.kernel}: must be odd, or a curve changes its length")
-        if self.labels not in LABELS:
-            raise InvalidValue(f"labels {self.labels!r}: must be one of {', '.join(LABELS)}")
+        require_odd(self.kernel)
+        require_known("labels", self.labels, LABELS)
 
 
 @dataclass(frozen=True)
@@ -191,15 +189,10 @@ class SprClip(WindowModel, Towers):
         windows = self.encode_context(batch.visual, batch.mask)
         own = windows.select(batch.video)
         scores = self.scores(queries, windows)[:, batch.video]
-        terms: dict[str, Tensor] = {}
-        harder = None
-        if hard_negatives is not None:
-            harder = self._scores_in(queries, hard_negatives)
-            missed = hinge(scores.diagonal(), harder, config.margin).mean()
-            terms["hard_negative"] = config.hard_negative_weight * missed
-        if weak_positives is not None:
-            weaker = self._scores_in(queries, weak_positives)
-            terms["weak"] = config.weak_weight * hinge(scores.diagonal(), weaker, config.margin).mean()
+        harder, weaker = (
+            None if more is None else self.pair_scores(queries, self.encode_context(more.visual, more.mask))
+            for more in (hard_negatives, weak_positives)
+        )
         frame = frame_contrast(scale * _cosine_along(queries, own), batch.labels, own.mask)
         video = video_contrast(
             scale * scores,
@@ -208,14 +201,10 @@ class SprClip(WindowModel, Towers):
             sum_positives=config.sum_positives,
         )
         span = span_cross_entropy(*self.span_logits(queries, own), batch.labels)
-        context, query = in_batch_ranking_loss(
+        ranking = in_batch_ranking_loss(
             scores, batch.positives, margin=config.margin, pool=hard_pool, generator=generator
         )
-        return self.weighted(frame, video, span, context, query) | terms
-
-    def _scores_in(self, queries: Tensor, windows: Windows) -> Tensor:
-        """(B,) phi of query i with its own further window."""
-        return self.pair_scores(queries, self.encode_context(windows.visual, windows.mask))
+        return self.weighted(frame, video, span, *ranking) | self.compared(scores, harder, weaker)
 
 
 def _cosine_along(queries: Tensor, context: SprClipContext) -> Tensor:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from moviola.errors import InvalidValue
+from moviola.models.checks import require_known
 from moviola.models.layers import full_precision
 from moviola.models.losses import CONTRASTIVE
 from moviola.models.spr.towers import Towers, TowerSizes
@@ -31,8 +32,7 @@ class SegmentRetrieverConfig(TowerSizes):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.loss not in CONTRASTIVE:
-            raise InvalidValue(f"loss {self.loss!r} is not known; give one of {', '.join(CONTRASTIVE)}")
+        require_known("loss", self.loss, CONTRASTIVE)
 
 
 class SegmentRetriever(Towers):
@@ -47,14 +47,11 @@ class SegmentRetriever(Towers):
         self.pt_clip_logit_scale = nn.Parameter(torch.tensor(config.logit_scale))
 
     def encode_segments(self, frames: Tensor, mask: Tensor) -> Tensor:
-        """Embeddings of segments.
+        """Embeddings (S, d) float32 of segments; one without any frame gives the projection's bias.
 
         Args:
             frames: (S, T, d) float32, frame features; what masked frames hold does not matter if finite.
             mask: (S, T), 1 or True for a frame and 0 for padding.
-
-        Returns:
-            (S, d) float32. A segment without any frame gives the projection's bias.
 
         Raises:
             InvalidValue: T is more than ``config.max_clips``, or d is not ``config.hidden_size``.
@@ -62,8 +59,7 @@ class SegmentRetriever(Towers):
         features = self.frame_features(frames, mask)
         valid = mask.to(features.dtype).unsqueeze(-1)
         mean = (features * valid).sum(dim=1) / valid.sum(dim=1).clamp(min=1.0)
-        embeddings: Tensor = self.temp_proj(mean)
-        return embeddings
+        return cast("Tensor", self.temp_proj(mean))
 
     def similarity(self, queries: Tensor, segments: Tensor) -> Tensor:
         """Logits (Q, S) between query embeddings (Q, d) and segment embeddings (S, d): scaled cosine."""
@@ -75,8 +71,7 @@ class SegmentRetriever(Towers):
         """The contrastive loss of a batch in both directions (Eq. 1); the total is the sum of the values.
 
         Args:
-            frames: (S, T, d) float32, frame features.
-            mask: (S, T), 1 for a frame and 0 for padding.
+            frames, mask: as of :meth:`encode_segments`.
             queries: (Q, d) float32, sentence features.
             relevance: (Q, S) bool or float, above 0 where the segment answers the query. The graded losses
                 read the value, the others only whether it is above 0.

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from moviola.errors import InvalidValue
+from moviola.models.checks import require_heads
 
 __all__ = ["TowerSizes", "Towers"]
 
@@ -40,11 +42,7 @@ class TowerSizes:
     identity_start: bool = False
 
     def __post_init__(self) -> None:
-        if self.hidden_size % self.head_count:
-            raise InvalidValue(
-                f"hidden_size {self.hidden_size} is not a multiple of {self.head_count} heads; give heads "
-                "that divide it"
-            )
+        require_heads(self.hidden_size, self.head_count)
 
     @property
     def head_count(self) -> int:
@@ -76,54 +74,31 @@ class _Attention(nn.Module):
 
     def forward(self, x: Tensor, bias: Tensor) -> Tensor:
         """(B, T, d) -> (B, T, d), with ``bias`` (B, 1, 1, T) added to the attention logits."""
-        batch, length, dim = x.shape
         parts = F.linear(x, self.in_proj_weight, self.in_proj_bias)
-        query, key, value = parts.view(batch, length, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+        query, key, value = parts.view(*x.shape[:2], 3, self.heads, -1).permute(2, 0, 3, 1, 4)
         bias = bias.clamp(min=torch.finfo(query.dtype).min).to(query.dtype)  # half precision ends at -65504
         mixed = F.scaled_dot_product_attention(query, key, value, attn_mask=bias)
-        joined: Tensor = self.out_proj(mixed.transpose(1, 2).reshape(batch, length, dim))
-        return joined
-
-
-class _FeedForward(nn.Module):
-    def __init__(self, sizes: TowerSizes) -> None:
-        super().__init__()
-        self.c_fc = nn.Linear(sizes.hidden_size, sizes.inner_size)
-        self.c_proj = nn.Linear(sizes.inner_size, sizes.hidden_size)
-        _start(self.c_fc, (2 * sizes.hidden_size) ** -0.5)
-        _start(self.c_proj, sizes.residual_deviation)
-
-    def forward(self, x: Tensor) -> Tensor:
-        hidden = self.c_fc(x)
-        narrowed: Tensor = self.c_proj(hidden * torch.sigmoid(1.702 * hidden))
-        return narrowed
+        return cast("Tensor", self.out_proj(mixed.transpose(1, 2).flatten(2)))
 
 
 class _Block(nn.Module):
-    """A pre-norm transformer block."""
+    """A pre-norm transformer block, with CLIP's activation x sigmoid(1.702 x)."""
 
     def __init__(self, sizes: TowerSizes) -> None:
         super().__init__()
         self.attn = _Attention(sizes)
         self.ln_1 = nn.LayerNorm(sizes.hidden_size)
-        self.mlp = _FeedForward(sizes)
+        widen = nn.Linear(sizes.hidden_size, sizes.inner_size)
+        narrow = nn.Linear(sizes.inner_size, sizes.hidden_size)
+        self.mlp = nn.ModuleDict({"c_fc": widen, "c_proj": narrow})
+        _start(widen, (2 * sizes.hidden_size) ** -0.5)
+        _start(narrow, sizes.residual_deviation)
         self.ln_2 = nn.LayerNorm(sizes.hidden_size)
 
     def forward(self, x: Tensor, bias: Tensor) -> Tensor:
         attended = x + self.attn(self.ln_1(x), bias)
-        out: Tensor = attended + self.mlp(self.ln_2(attended))
-        return out
-
-
-class _Transformer(nn.Module):
-    def __init__(self, sizes: TowerSizes) -> None:
-        super().__init__()
-        self.resblocks = nn.ModuleList(_Block(sizes) for _ in range(sizes.layers))
-
-    def forward(self, x: Tensor, bias: Tensor) -> Tensor:
-        for block in self.resblocks:
-            x = block(x, bias)
-        return x
+        hidden = self.mlp["c_fc"](self.ln_2(attended))
+        return cast("Tensor", attended + self.mlp["c_proj"](hidden * torch.sigmoid(1.702 * hidden)))
 
 
 def _start(layer: nn.Linear, deviation: float) -> None:
@@ -137,7 +112,8 @@ class Towers(nn.Module):
     def __init__(self, sizes: TowerSizes) -> None:
         super().__init__()
         self.frame_position_embeddings = nn.Embedding(sizes.max_clips, sizes.hidden_size)
-        self.seq_transf = _Transformer(sizes)
+        blocks = nn.ModuleList(_Block(sizes) for _ in range(sizes.layers))
+        self.seq_transf = nn.ModuleDict({"resblocks": blocks})
         self.qfeat_proj = nn.Linear(sizes.hidden_size, sizes.hidden_size)
         self.temp_proj = nn.Linear(sizes.hidden_size, sizes.hidden_size)
         nn.init.normal_(self.frame_position_embeddings.weight, std=0.0 if sizes.identity_start else 0.01)
@@ -155,10 +131,11 @@ class Towers(nn.Module):
                 "cut the frames or build the model with a larger max_clips or another hidden_size"
             )
         bias = (1 - mask[:, None, None, :].to(frames.dtype)) * MASKED
-        mixed = self.seq_transf(frames + self.frame_position_embeddings.weight[: frames.shape[1]], bias)
+        mixed = frames + self.frame_position_embeddings.weight[: frames.shape[1]]
+        for block in cast("nn.ModuleList", self.seq_transf["resblocks"]):
+            mixed = block(mixed, bias)
         return F.normalize(frames + mixed, dim=-1)
 
     def encode_queries(self, queries: Tensor) -> Tensor:
         """Embeddings (Q, d) of queries from their sentence features (Q, d)."""
-        embeddings: Tensor = self.qfeat_proj(queries)
-        return embeddings
+        return cast("Tensor", self.qfeat_proj(queries))

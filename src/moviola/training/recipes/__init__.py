@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
-from moviola.errors import InvalidValue
+from moviola.models.checks import require_known
 
 if TYPE_CHECKING:
     from moviola.models.description import Description
@@ -36,8 +36,7 @@ def recipe(name: str) -> Recipe:
     Raises:
         InvalidValue: no recipe of that name.
     """
-    if name not in RECIPES:
-        raise InvalidValue(f"model {name!r}: unknown; choose {', '.join(RECIPES)}")
+    require_known("model", name, RECIPES)
     module, attribute = RECIPES[name].split(":")
     return cast("Recipe", getattr(import_module(module), attribute))
 

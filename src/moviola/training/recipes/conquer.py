@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import cast
+from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from moviola.errors import InvalidValue
 from moviola.models.batches import Ranked
-from moviola.models.conquer import Conquer, Context
+from moviola.models.conquer import Context
 from moviola.retrieval import Moments
 from moviola.retrieval.corpus import ANSWERS, best_videos, rank_corpus
 from moviola.retrieval.video_scores import VideoScores
 from moviola.training.data import Split
-from moviola.training.loop import LoopConfig
-from moviola.training.recipe import AnswerSettings, Phase
+from moviola.training.loop import LoopConfig, Task
+from moviola.training.recipe import AnswerSettings
 from moviola.training.recipes.ranking import CandidateRecipe, adamw
 from moviola.training.settings import TrainingSettings
 from moviola.training.tasks.candidates import CandidateSampling, CandidateTask, hardest_videos
@@ -34,54 +34,50 @@ class ConquerRecipe(CandidateRecipe):
     architecture = "conquer"
     needs = frozenset({"first_stage"})
 
-    @property
-    def settings(self) -> TrainingSettings:
-        """The release's; epochs and the clipping of gradients are ours."""
-        loop = LoopConfig(epochs=100, batch_size=16, optimizer=adamw(eps=1e-6), patience=3)
-        return TrainingSettings(loops={"train": loop}, sampling=CandidateSampling())
+    # The release's; epochs and the clipping of gradients are ours.
+    settings = TrainingSettings(
+        loops={"train": LoopConfig(epochs=100, batch_size=16, optimizer=adamw(eps=1e-6), patience=3)},
+        sampling=CandidateSampling(),
+    )
 
-    def phases(
-        self, model: nn.Module, train: Split, val: Split, settings: TrainingSettings
-    ) -> Iterable[Phase]:
+    def phases(self, model: Any, train: Split, val: Split, settings: TrainingSettings) -> Iterable[Task[Any]]:
         """One phase, on pairs with videos that the first stage takes for answers."""
-        network, loop, sampling = cast("Conquer", model), settings.loops["train"], settings.sampling
+        loop, sampling = settings.loops["train"], settings.sampling
         scores = _first_stage(train)
-        task = CandidateTask(
+        yield CandidateTask(
             model,
-            self.videos(network, train.features),
-            self.queries(network, train.queries),
+            self.videos(model, train.features),
+            self.queries(model, train.queries),
             train.pairs,
             hardest_videos(scores, train.pairs, sampling.pool),
             sampling.negatives,
-            network.loss,
+            model.loss,
             lambda: judge(self.run(model, val), val),
             loop.batch_size,
         )
-        yield Phase(task, loop)
 
-    def moments(self, model: nn.Module, split: Split, how: AnswerSettings) -> Moments:
+    def moments(self, model: Any, split: Split, how: AnswerSettings) -> Moments:
         """The best 100 moments of each query in the first stage's best videos."""
         self.require_unscored(how)
-        return self._ranked(model, split, cast("Conquer", model).rank)
+        return self._ranked(model, split, model.rank)
 
-    def rank_videos(self, model: nn.Module, split: Split, how: AnswerSettings) -> Moments:
+    def rank_videos(self, model: Any, split: Split, how: AnswerSettings) -> Moments:
         """The best 100 videos of each query.
 
         Under the general similarity they are in the order of the first stage, which the model does not
         change; else the model re-ranks the candidates, see :meth:`Conquer.video_terms`.
         """
         self.require_unscored(how)
-        network = cast("Conquer", model)
-        if not network.similarity.ranks_videos:
+        if not model.similarity.ranks_videos:
             return best_videos(_first_stage(split), split.features, len(split.queries))
 
         def rank(query: Tensor, mask: Tensor, context: Context, *, first_stage: Tensor) -> Ranked:
-            rows, scores = network.rank_videos(query, mask, context, first_stage=first_stage, keep=ANSWERS)
+            rows, scores = model.rank_videos(query, mask, context, first_stage=first_stage, keep=ANSWERS)
             return Ranked.whole_videos(rows, scores)
 
         return self._ranked(model, split, rank)
 
-    def _ranked(self, model: nn.Module, split: Split, rank: Callable[..., Ranked]) -> Moments:
+    def _ranked(self, model: Any, split: Split, rank: Callable[..., Ranked]) -> Moments:
         """``rank`` for some queries at a time, in all videos with their first-stage scores."""
         scores = _first_stage(split)
 

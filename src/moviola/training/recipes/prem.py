@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
 
 from moviola.features import Integers, QueryFeatures
 from moviola.models.prem import Prem
 from moviola.retrieval.batches import token_batch
 from moviola.retrieval.corpus import PooledVideos, encoded_corpus
 from moviola.training.data import Pairs, Split
-from moviola.training.loop import LoopConfig
-from moviola.training.recipe import Phase
+from moviola.training.loop import LoopConfig, Task
 from moviola.training.recipes.ranking import CandidateRecipe, adamw
 from moviola.training.settings import TrainingSettings
 from moviola.training.tasks.candidates import CandidateSampling, CandidateTask, hardest_videos
@@ -32,52 +30,48 @@ class PremRecipe(CandidateRecipe):
     architecture = "prem"
     optional_streams = frozenset({"visual_size", "subtitle_size"})
 
-    @property
-    def settings(self) -> TrainingSettings:
-        """The paper's for TVR; the clipping of gradients is ours."""
-        optimizer = adamw(eps=1e-8)
-        retriever = LoopConfig(
-            epochs=100, batch_size=256, optimizer=optimizer, patience=0, select="video nDCG@10"
-        )
-        localizer = LoopConfig(epochs=15, batch_size=32, optimizer=optimizer, patience=0)
-        return TrainingSettings(
-            loops={"retriever": retriever, "localizer": localizer}, sampling=CandidateSampling(negatives=4)
-        )
+    # The paper's for TVR; the clipping of gradients is ours.
+    settings = TrainingSettings(
+        loops={
+            "retriever": LoopConfig(
+                epochs=100, batch_size=256, optimizer=adamw(eps=1e-8), patience=0, select="video nDCG@10"
+            ),
+            "localizer": LoopConfig(epochs=15, batch_size=32, optimizer=adamw(eps=1e-8), patience=0),
+        },
+        sampling=CandidateSampling(negatives=4),
+    )
 
-    def phases(
-        self, model: nn.Module, train: Split, val: Split, settings: TrainingSettings
-    ) -> Iterable[Phase]:
+    def phases(self, model: Any, train: Split, val: Split, settings: TrainingSettings) -> Iterable[Task[Any]]:
         """The retriever on pairs, then the localizer on candidates."""
-        prem, sampling = cast("Prem", model), settings.sampling
+        prem: Prem = model
+        sampling, pairs = settings.sampling, train.pairs
         videos, queries = self.videos(prem, train.features), self.queries(prem, train.queries)
 
         loop = settings.loops["retriever"]
         prem.to(loop.device)  # val is evaluated with both halves, even while one is trained
-        pairs = PairTask(
+        yield PairTask(
             prem.retriever,
             videos,
             queries,
-            train.pairs,
+            pairs,
             lambda step, epoch, generator: prem.retriever.loss(step.pairs),
             lambda: judge_videos(self.video_run(prem, val), val),
             loop.batch_size,
         )
-        yield Phase(pairs, loop)
 
         loop = settings.loops["localizer"]
         prem.to(loop.device)
-        candidates = CandidateTask(
+        yield CandidateTask(
             prem.localizer,
             videos,
             queries,
-            train.pairs,
-            _hardest_of_retriever(prem, videos, queries, train.pairs, sampling.pool),
+            pairs,
+            _hardest_of_retriever(prem, videos, queries, pairs, sampling.pool),
             sampling.negatives,
             prem.localizer.loss,
             lambda: judge(self.run(prem, val), val),
             loop.batch_size,
         )
-        yield Phase(candidates, loop)
 
     def measured(self, phase: str) -> tuple[str, ...]:
         """The retriever is measured by videos, the localizer by moments."""
@@ -98,9 +92,7 @@ def _hardest_of_retriever(
         def scores(some: slice) -> NDArray[np.float32]:
             query, mask = token_batch(queries, np.arange(some.start, some.stop))
             units = model.retriever.encode_query(query.to(device), mask.to(device))
-            scored: NDArray[np.float32] = (
-                model.retriever.score(units, context.units, context.mask).cpu().numpy()
-            )
-            return scored
+            scored = model.retriever.score(units, context.units, context.mask).cpu()
+            return cast("NDArray[np.float32]", scored.numpy())
 
         return hardest_videos(scores, pairs, count)

@@ -8,8 +8,8 @@ are in :mod:`moviola.training.data_sets`.
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from torch import nn
@@ -20,8 +20,9 @@ from moviola.retrieval import Moments
 from moviola.retrieval.corpus import PooledVideos, rank_corpus, rank_videos
 from moviola.training.data import Sizes, Split
 from moviola.training.data_sets import clips_of_moments
+from moviola.training.loop import Task
 from moviola.training.optimizers import OptimizerConfig
-from moviola.training.recipe import AnswerSettings, Phase, Recipe
+from moviola.training.recipe import AnswerSettings, Recipe
 from moviola.training.settings import TrainingSettings
 from moviola.training.tasks.pairs import PairLoss, PairSampling, PairTask
 from moviola.training.validation import judge
@@ -38,9 +39,10 @@ LONGEST_CANDIDATE_SECONDS = 36.0
 class RankerRecipe(Recipe):
     """A model that ranks the moments of all videos of a split."""
 
-    @abstractmethod
     def videos(self, model: Any, features: VideoFeatures) -> PooledVideos:
         """Videos in the model's form."""
+        own = features if model.config.subtitle_size else features.without_subtitles()
+        return PooledVideos(own, model.config.max_clips)
 
     def queries(self, model: Any, queries: QueryFeatures) -> QueryFeatures:
         """Queries in the model's form: with as many tokens as it has positions."""
@@ -75,7 +77,6 @@ class PairRecipe(RankerRecipe):
     endpoints: bool = False
 
     def sized(self, sizes: Sizes) -> dict[str, Any]:
-        """The sizes of the features, and what follows from the length of clips and videos."""
         limits = clips_of_moments(*MOMENT_SECONDS, sizes.clip_seconds)
         return sizes.settings(more=2 * self.endpoints) | limits | {"max_clips": sizes.longest}
 
@@ -85,12 +86,10 @@ class PairRecipe(RankerRecipe):
             step.pairs, hard_pool=sampling.pool(epoch), generator=generator
         )
 
-    def phases(
-        self, model: nn.Module, train: Split, val: Split, settings: TrainingSettings
-    ) -> Iterable[Phase]:
+    def phases(self, model: Any, train: Split, val: Split, settings: TrainingSettings) -> Iterable[Task[Any]]:
         """One phase, on pairs."""
         loop, sampling = settings.loops["train"], settings.sampling
-        task = PairTask(
+        yield PairTask(
             model,
             self.videos(model, train.features),
             self.queries(model, train.queries),
@@ -100,27 +99,19 @@ class PairRecipe(RankerRecipe):
             loop.batch_size,
             sampling,
         )
-        yield Phase(task, loop)
 
     def videos(self, model: Any, features: VideoFeatures) -> PooledVideos:
-        """Videos in the model's form."""
-        config = model.config
-        own = features if config.subtitle_size else features.without_subtitles()
-        return PooledVideos(own, config.max_clips, endpoints=self.endpoints, fixed=config.reference_padding)
+        """The same with endpoints, and with the padding of a release where the model has it."""
+        fixed = model.config.reference_padding
+        return replace(super().videos(model, features), endpoints=self.endpoints, fixed=fixed)
 
 
 class CandidateRecipe(RankerRecipe):
     """CONQUER and PREM, which look into the best videos of a first stage."""
 
     def sized(self, sizes: Sizes) -> dict[str, Any]:
-        """The sizes of the features, and what follows from the length of clips and videos."""
         longest = clips_of_moments(0.0, LONGEST_CANDIDATE_SECONDS, sizes.clip_seconds)["longest_span"]
         return sizes.settings() | {"max_clips": sizes.longest, "longest_span": longest}
-
-    def videos(self, model: Any, features: VideoFeatures) -> PooledVideos:
-        """Videos in the model's form."""
-        own = features if model.config.subtitle_size else features.without_subtitles()
-        return PooledVideos(own, model.config.max_clips)
 
 
 def adamw(eps: float) -> OptimizerConfig:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,9 @@ from torch import nn
 from moviola.models.reel import Reel
 from moviola.retrieval.proposals import ByQuery
 from moviola.training.data import Sizes, Split
-from moviola.training.loop import LoopConfig
+from moviola.training.loop import LoopConfig, Task
 from moviola.training.optimizers import OptimizerConfig
-from moviola.training.recipe import AnswerSettings, Phase
+from moviola.training.recipe import AnswerSettings
 from moviola.training.recipes.refining import RefinerRecipe
 from moviola.training.settings import TrainingSettings
 from moviola.training.tasks.answers import AnswerTask
@@ -36,19 +36,18 @@ class ReelRecipe(RefinerRecipe):
 
     architecture = "reel"
 
-    @property
-    def settings(self) -> TrainingSettings:
-        """Settings chosen on gridhouse's val."""
-        optimizer = OptimizerConfig(
-            name="adamw", lr=1e-3, eps=1e-8, weight_decay=1e-2, warmup=0.05, schedule="cosine", clip_norm=1.0
-        )
-        loop = LoopConfig(
-            epochs=30, batch_size=32, optimizer=optimizer, patience=0, select="nDCG@20,IoU>=0.5"
-        )
-        return TrainingSettings({"cuts": True}, {"train": loop})
+    # Chosen on gridhouse's val.
+    settings = TrainingSettings(
+        {"cuts": True},
+        {"train": LoopConfig(
+            epochs=30, batch_size=32, patience=0, select="nDCG@20,IoU>=0.5",
+            optimizer=OptimizerConfig(
+                name="adamw", lr=1e-3, eps=1e-8, weight_decay=1e-2, warmup=0.05, schedule="cosine",
+            ),
+        )},
+    )  # fmt: skip
 
     def sized(self, sizes: Sizes) -> dict[str, Any]:
-        """The sizes of the features, and the length of a clip."""
         return sizes.settings()
 
     def proposal_weight(self, model: nn.Module, val: Split, how: AnswerSettings, select: str) -> float:
@@ -63,12 +62,12 @@ class ReelRecipe(RefinerRecipe):
         values = [judge(run, val)[select] for run in runs]
         return weights[values.index(max(values))]
 
-    def settle(self, model: nn.Module, val: Split, how: AnswerSettings, select: str) -> Mapping[str, float]:
+    def settle(self, model: Any, val: Split, how: AnswerSettings, select: str) -> Mapping[str, float]:
         """``crossing``: the best on val of :data:`CROSSINGS`, the first of equal ones.
 
         Nothing where no video of val is cut, or the model does not read cuts.
         """
-        reel = cast("Reel", model)
+        reel: Reel = model
         offsets, _ = val.features.shot_edges_of(np.arange(len(val.features)))
         if not (reel.config.cuts and (np.diff(offsets) > 2).any()):
             return {}
@@ -80,20 +79,17 @@ class ReelRecipe(RefinerRecipe):
         reel.crossing.fill_(best)
         return {"crossing": best}
 
-    def phases(
-        self, model: nn.Module, train: Split, val: Split, settings: TrainingSettings
-    ) -> Iterable[Phase]:
+    def phases(self, model: Any, train: Split, val: Split, settings: TrainingSettings) -> Iterable[Task[Any]]:
         """One phase, on queries with all their answers."""
-        loop, reel = settings.loops["train"], cast("Reel", model)
-        task = AnswerTask(
-            reel,
+        loop = settings.loops["train"]
+        yield AnswerTask(
+            model,
             train.features,
-            train.queries.cut(reel.config.max_tokens),
+            train.queries.cut(model.config.max_tokens),
             train.pairs,
             lambda: judge(self.run(model, val, AnswerSettings()), val),
             loop.batch_size,
         )
-        yield Phase(task, loop)
 
 
 def _spread(rows: ByQuery, values: NDArray[np.floating[Any]]) -> float:

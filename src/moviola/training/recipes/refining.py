@@ -10,9 +10,9 @@ from torch import nn
 
 from moviola.retrieval import MeanPooling, Moments, Retrieval, refiner_of, segment_index
 from moviola.training.data import Split
-from moviola.training.loop import LoopConfig
+from moviola.training.loop import LoopConfig, Task
 from moviola.training.optimizers import OptimizerConfig
-from moviola.training.recipe import AnswerSettings, Phase, Recipe
+from moviola.training.recipe import AnswerSettings, Recipe
 from moviola.training.settings import TrainingSettings
 from moviola.training.tasks.windows import Examples, WindowSampling, WindowTask
 from moviola.training.validation import SUM, judge
@@ -59,9 +59,7 @@ class WindowRecipe(RefinerRecipe):
     @property
     def settings(self) -> TrainingSettings:
         """The paper's; what it takes over from ReLoCLNet (100 epochs, BertAdam) is in the defaults."""
-        loop = LoopConfig(
-            epochs=100, batch_size=256, optimizer=OptimizerConfig(lr=1e-4), patience=10, select=SUM
-        )
+        loop = LoopConfig(epochs=100, batch_size=256, optimizer=OptimizerConfig(), patience=10, select=SUM)
         return TrainingSettings(self.config, {"train": loop}, WindowSampling(strategy=self.strategy))
 
     @property
@@ -69,18 +67,15 @@ class WindowRecipe(RefinerRecipe):
         """Settings of the model that are not its architecture's defaults: none."""
         return {}
 
-    def phases(
-        self, model: nn.Module, train: Split, val: Split, settings: TrainingSettings
-    ) -> Iterable[Phase]:
+    def phases(self, model: Any, train: Split, val: Split, settings: TrainingSettings) -> Iterable[Task[Any]]:
         """One phase, on pairs of a query and a window."""
         assert train.proposals is not None
         loop, sampling = settings.loops["train"], settings.sampling
         how = AnswerSettings(context=sampling.context)
-        task = WindowTask(
+        yield WindowTask(
             cast("Any", refiner_of(self.architecture, model, "training", context=sampling.context)),
             Examples(train.features, train.pairs, train.proposals, sampling),
             train.queries,
             lambda: judge(self.run(model, val, how), val),
             loop.batch_size,
         )
-        yield Phase(task, loop)

@@ -11,15 +11,13 @@ __all__ = ["RELOCLNET"]
 
 
 class ReLoCLNetRecipe(PairRecipe):
-    """BertAdam, batches of 512; 4000, 200, 100 epochs for 1, 20, 40 moments per query."""
+    """BertAdam, batches of 512; 4000, 200, 100 epochs for 1, 20, 40 moments per query (appendix C)."""
 
     architecture = "reloclnet"
 
-    @property
-    def settings(self) -> TrainingSettings:
-        """The settings of TVR-Ranking, appendix C."""
-        loop = LoopConfig(epochs=200, batch_size=512)
-        return TrainingSettings({"labels": "spr"}, {"train": loop}, PairSampling())
+    settings = TrainingSettings(
+        {"labels": "spr"}, {"train": LoopConfig(epochs=200, batch_size=512)}, PairSampling()
+    )
 
 
 RELOCLNET = ReLoCLNetRecipe()

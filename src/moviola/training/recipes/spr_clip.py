@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
-from torch import nn
-
-from moviola.models.spr import SegmentRetriever, SprClip
+from moviola.models.spr import SegmentRetriever
 from moviola.training.data import Sizes
 from moviola.training.recipes.refining import WindowRecipe
 
@@ -24,9 +22,9 @@ class SprClipRecipe(WindowRecipe):
         """The size of the features (errors as of :meth:`Sizes.of_one_space`), and the length of a clip."""
         return {"hidden_size": sizes.of_one_space(self.architecture), "clip_seconds": sizes.clip_seconds}
 
-    def start_from(self, model: nn.Module, stage1: SegmentRetriever) -> None:
+    def start_from(self, model: Any, stage1: SegmentRetriever) -> None:
         """Copy the towers (SPR, section 3.3.2)."""
-        cast("SprClip", model).start_from(stage1)
+        model.start_from(stage1)
 
 
 SPR_CLIP = SprClipRecipe(strategy="standard")

@@ -32,7 +32,6 @@ class SprReloRecipe(WindowRecipe):
         return {name: value for name, value in asdict(self.preset).items() if value != default[name]}
 
     def sized(self, sizes: Sizes) -> dict[str, Any]:
-        """The sizes of the features, and the length of a clip."""
         return sizes.settings()
 
 

@@ -37,16 +37,14 @@ class XmlSampling(PairSampling):
 
 
 class XmlRecipe(PairRecipe):
-    """BertAdam, batches of 128; 4000, 200, 100 epochs for 1, 20, 40 moments per query."""
+    """BertAdam, batches of 128; 4000, 200, 100 epochs for 1, 20, 40 moments per query (appendix C)."""
 
     architecture = "xml"
     endpoints = True
 
-    @property
-    def settings(self) -> TrainingSettings:
-        """The settings of TVR-Ranking, appendix C."""
-        loop = LoopConfig(epochs=200, batch_size=128)
-        return TrainingSettings({"labels": "spr"}, {"train": loop}, XmlSampling())
+    settings = TrainingSettings(
+        {"labels": "spr"}, {"train": LoopConfig(epochs=200, batch_size=128)}, XmlSampling()
+    )
 
     def loss(self, model: Any, train: Split, sampling: XmlSampling) -> PairLoss:  # type: ignore[override]
         """The weighted terms of a batch.

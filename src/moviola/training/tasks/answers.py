@@ -21,16 +21,10 @@ __all__ = ["AnswerTask"]
 
 @dataclass(frozen=True)
 class AnswerTask:
-    """Training of :class:`Reel`.
+    """Training of :class:`Reel`; ``evaluate`` measures the present model on val.
 
     A batch is some queries and, for each, one of its answers; the videos of these answers are the batch's
     videos, and every answer of every query in any of them counts.
-
-    Attributes:
-        model: the model.
-        features, queries, pairs: training data.
-        evaluate: measures of the present model on val.
-        batch_size: queries per batch.
     """
 
     model: Reel
@@ -41,7 +35,6 @@ class AnswerTask:
     batch_size: int = 64
 
     def batches_per_epoch(self) -> int:
-        """Number of batches per epoch; each query comes once."""
         return -(-len(self._query_rows) // self.batch_size)
 
     @cached_property
@@ -77,5 +70,4 @@ class AnswerTask:
         )
 
     def losses(self, batch: AnswerBatch, epoch: int, generator: torch.Generator) -> Mapping[str, Tensor]:
-        """The list-wise loss of a batch."""
         return self.model.loss(batch.to(next(self.model.parameters()).device))

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from moviola.errors import InvalidValue
 from moviola.features import Integers, QueryFeatures
 from moviola.models.batches import CandidateBatch
+from moviola.models.checks import require_positive
 from moviola.retrieval.batches import token_batch
 from moviola.retrieval.corpus import PooledVideos
 from moviola.retrieval.video_scores import VideoScores, score_blocks
@@ -34,21 +35,23 @@ class CandidateSampling:
     negatives: int = 3
     pool: int = 100
 
+    def __post_init__(self) -> None:
+        require_positive(pool=self.pool)
+        if self.negatives < 0:
+            raise InvalidValue(f"negatives={self.negatives}: give at least 0")
+
 
 @dataclass(frozen=True)
 class CandidateTask:
     """Training on pairs, each with some videos that a retriever ranks high without an answer.
 
     Attributes:
-        model: the model.
         videos: in the model's form.
-        queries: of the pairs.
         pairs: each is learned from once per epoch.
         hardest: (Q, K) int64, see :func:`hardest_videos`.
         negatives: number of them beside each pair's own video.
         loss: weighted terms of a batch on the model's device.
         evaluate: measures of the present model on val.
-        batch_size: pairs per batch.
 
     Raises:
         InvalidValue: a query has fewer candidates than ``negatives``.
@@ -74,7 +77,6 @@ class CandidateTask:
             )
 
     def batches_per_epoch(self) -> int:
-        """Number of batches per epoch; the last one may be smaller."""
         return -(-len(self.pairs) // self.batch_size)
 
     def batches(self, epoch: int, draw: Generator) -> Iterator[CandidateBatch]:
@@ -106,24 +108,18 @@ class CandidateTask:
         hardest = self.hardest[query]
         order = np.where(hardest < 0, 2.0, draw.random(hardest.shape))
         chosen = np.argpartition(order, self.negatives - 1, axis=1)[:, : self.negatives]
-        drawn: Integers = np.take_along_axis(hardest, chosen, axis=1)
-        return drawn
+        return np.take_along_axis(hardest, chosen, axis=1)
 
     def losses(self, batch: CandidateBatch, epoch: int, generator: torch.Generator) -> Mapping[str, Tensor]:
-        """The terms of :attr:`loss`."""
         return self.loss(batch.to(next(self.model.parameters()).device))
 
 
 def hardest_videos(scores: VideoScores, pairs: Pairs, count: int) -> Integers:
-    """A retriever's best videos for each query that do not answer it.
-
-    Args:
-        scores: of all queries and V videos; -inf for a video to leave out.
-        pairs: the moments that answer.
-        count: K; all V videos where V is less.
+    """A retriever's best videos for each query that do not answer it; -inf of the scores leaves a video out.
 
     Returns:
-        (Q, K) int64 places of videos, best first, -1 where a query has no more.
+        (Q, K) int64 places of videos, best first, -1 where a query has no more; K is ``count``, or all
+        videos.
     """
     keep = min(count, len(pairs.videos))
     hardest = np.full((len(pairs.query_ids), keep), -1, dtype=np.int64)

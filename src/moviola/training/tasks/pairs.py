@@ -80,13 +80,9 @@ class PairTask:
     """Training on pairs of a query and a moment; the rest of the batch are their negatives.
 
     Attributes:
-        model: the model.
         videos: in the model's form.
-        queries: of the pairs.
-        pairs: each is learned from once per epoch.
-        loss: see :data:`PairLoss`; the batch is on the model's device.
+        loss: the batch is on the model's device.
         evaluate: measures of the present model on val.
-        batch_size: pairs per batch.
         sampling: pairs of an epoch.
     """
 
@@ -100,7 +96,6 @@ class PairTask:
     sampling: PairSampling = PairSampling()
 
     def batches_per_epoch(self) -> int:
-        """Number of batches per epoch; the last one may be smaller."""
         return -(-len(self.pairs) // self.batch_size)
 
     def batches(self, epoch: int, draw: Generator) -> Iterator[PairStep]:
@@ -129,6 +124,5 @@ class PairTask:
         return PairStep(batch, queries, moments)
 
     def losses(self, batch: PairStep, epoch: int, generator: torch.Generator) -> Mapping[str, Tensor]:
-        """The terms of :attr:`loss`."""
         device = next(self.model.parameters()).device
         return self.loss(replace(batch, pairs=batch.pairs.to(device)), epoch, generator)

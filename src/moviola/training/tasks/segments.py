@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import cast
 
 import numpy as np
 import torch
@@ -16,6 +17,7 @@ from torch import Tensor
 
 from moviola.errors import InvalidValue
 from moviola.features import Integers, VideoFeatures
+from moviola.models.checks import require_positive
 from moviola.models.spr import SegmentRetriever
 from moviola.retrieval import Hits, Retrieval, TrainedStage1, segment_index
 from moviola.retrieval.segments import segment_counts
@@ -43,15 +45,13 @@ class SegmentSampling:
     segment_clips: int = 4
     least_share: float = 0.3
 
+    def __post_init__(self) -> None:
+        require_positive(segment_clips=self.segment_clips)
+
 
 @dataclass(frozen=True)
 class SegmentGrid:
-    """All S segments of some videos, in order.
-
-    Attributes:
-        features: the videos.
-        segment_clips: T, clips of a segment; the last one of a video may hold fewer.
-    """
+    """All S segments of T clips of some videos, in order; the last one of a video may hold fewer."""
 
     features: VideoFeatures
     segment_clips: int
@@ -89,8 +89,7 @@ class SegmentGrid:
 
     def rows_of(self, hits: Hits) -> Integers:
         """(Q, K) int64, the segments that hits are."""
-        rows: Integers = self.begin[hits.video] + hits.position
-        return rows
+        return cast("Integers", self.begin[hits.video] + hits.position)
 
     def shares(self, pairs: Pairs) -> sparse.csr_array:
         """(Q, S) float32: the share of each segment that lies in an answer of each query, where above 0.
@@ -126,10 +125,8 @@ def _largest(
 def recall(best: Integers, shares: sparse.csr_array, k: int) -> float:
     """Weighted recall of the answers' segments among the k best; mean over queries, NaN without an answer.
 
-    Args:
-        best: (Q, K) segments, best first.
-        shares: (Q, S), see :meth:`SegmentGrid.shares`; queries without an answer do not count.
-        k: at most K.
+    ``best`` is (Q, K) segments, best first, ``shares`` (Q, S) as of :meth:`SegmentGrid.shares`; queries
+    without an answer do not count.
     """
     recalls = np.array([shares[[query]][:, row].sum() for query, row in enumerate(best[:, :k])])
     whole = shares.sum(axis=1)
@@ -203,7 +200,6 @@ class SegmentTask:
             )
 
     def losses(self, batch: SegmentBatch, epoch: int, generator: torch.Generator) -> Mapping[str, Tensor]:
-        """The contrastive terms of a batch."""
         device = self.model.pt_clip_logit_scale.device
         clips = batch.clips.to(device)
         mask = torch.ones(clips.shape[:2], device=device)

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from moviola.errors import InvalidValue
 from moviola.features import Integers, QueryFeatures, VideoFeatures
 from moviola.models.batches import PairBatch
+from moviola.models.checks import require_known, require_positive
 from moviola.models.clip_windows import LABELS, ClipWindows
 from moviola.models.refining import Windows
 from moviola.retrieval import Proposals
@@ -60,12 +61,8 @@ class WindowSampling:
     hard_negatives_from_epoch: int = 10
 
     def __post_init__(self) -> None:
-        if self.strategy not in STRATEGIES:
-            raise InvalidValue(f"strategy {self.strategy!r}: unknown; choose {', '.join(STRATEGIES)}")
-        if min(self.strong, self.weak, self.hard_pool) < 1:
-            raise InvalidValue(
-                f"strong={self.strong}, weak={self.weak}, hard_pool={self.hard_pool}: give at least 1"
-            )
+        require_known("strategy", self.strategy, STRATEGIES)
+        require_positive(strong=self.strong, weak=self.weak, hard_pool=self.hard_pool)
         if self.context < 0 or self.segment_seconds <= 0:
             raise InvalidValue(
                 f"context={self.context}, segment_seconds={self.segment_seconds}: "
@@ -75,13 +72,7 @@ class WindowSampling:
 
 @dataclass(frozen=True)
 class Examples:
-    """Pairs of a query and a moment with the query's coarse proposals.
-
-    Attributes:
-        features, pairs: see :class:`moviola.training.data.Split`.
-        proposals: of each query; "a proposal" below is a row here.
-        sampling: options of drawing.
-    """
+    """Pairs of a query and a moment with the query's coarse proposals; "a proposal" below is a row here."""
 
     features: VideoFeatures
     pairs: Pairs
@@ -113,11 +104,8 @@ class Examples:
                 np.concatenate([own, known[more][:, None]])
                 for own, known in zip((video, start, end), beyond[1:], strict=True)
             )
-            touches = (
-                (proposals.video == videos)
-                & (proposals.start - context < ends)
-                & (proposals.end + context > starts)
-            )
+            before, after = proposals.start - context < ends, proposals.end + context > starts
+            touches = (proposals.video == videos) & before & after
             for row, held in zip(rows.tolist(), holds, strict=True):
                 holding[row] = own[held]
             free.append(own[~touches.any(axis=0)])
@@ -232,8 +220,8 @@ class WindowBatch:
 
     Attributes:
         pairs: over the windows that hold the pairs' moments.
-        free: a window without any answer for each pair; None where the strategy draws none.
-        weak: a window that answers less well for each pair; None where the strategy draws none.
+        free, weak: for each pair a window without any answer, and one that answers less well; None where the
+            strategy draws none.
     """
 
     pairs: PairBatch
@@ -243,14 +231,7 @@ class WindowBatch:
 
 @dataclass(frozen=True)
 class WindowTask:
-    """Training of a refiner.
-
-    Attributes:
-        refiner: runs the model, also after training.
-        examples, queries: training data.
-        evaluate: measures of the present model on val.
-        batch_size: pairs per batch.
-    """
+    """Training of a refiner, which also runs the model after it; ``evaluate`` measures the model on val."""
 
     refiner: WindowRefiner
     examples: Examples
@@ -261,8 +242,7 @@ class WindowTask:
     @property
     def model(self) -> nn.Module:
         """The model."""
-        network: nn.Module = cast("TorchWindows", self.refiner.model).network
-        return network
+        return cast("nn.Module", cast("TorchWindows", self.refiner.model).network)
 
     def _drawn(self, draw: Generator) -> Drawn:
         return STRATEGIES[self.examples.sampling.strategy](self.examples, draw)
@@ -278,7 +258,6 @@ class WindowTask:
         return size
 
     def batches_per_epoch(self) -> int:
-        """Number of batches per epoch; the last one may be smaller."""
         return -(-self._epoch // self.batch_size)
 
     def batches(self, epoch: int, draw: Generator) -> Iterator[WindowBatch]:
@@ -287,16 +266,14 @@ class WindowTask:
         drawn = self._drawn(draw)
         video = examples.moments(drawn.pairs)[0]
         windows = examples.around(drawn.pairs, draw, most)
-        weak = None if drawn.weak is None else examples.around(drawn.weak, draw, most)
-        free = None if drawn.free is None else examples.beside(drawn.free, most)
+        weak = free = None
+        if drawn.weak is not None:
+            weak = examples.moments(drawn.weak)[0], examples.around(drawn.weak, draw, most)
+        if drawn.free is not None:
+            free = examples.proposals.video[drawn.free], examples.beside(drawn.free, most)
         for at in batches_by_length(windows.clips, self.batch_size, draw):
             pairs = self._pairs(drawn.pairs[at], video[at], windows.take(at))
-            batch_free = batch_weak = None
-            if drawn.free is not None and free is not None:
-                batch_free = self._beside(examples.proposals.video[drawn.free[at]], free.take(at))
-            if drawn.weak is not None and weak is not None:
-                batch_weak = self._beside(examples.moments(drawn.weak[at])[0], weak.take(at))
-            yield WindowBatch(pairs, batch_free, batch_weak)
+            yield WindowBatch(pairs, self._beside(free, at), self._beside(weak, at))
 
     def _pairs(self, rows: Integers, video: Integers, windows: ClipWindows) -> PairBatch:
         """The batch of some pairs in their windows; a shared one is in it once."""
@@ -304,9 +281,8 @@ class WindowTask:
         _, start, end = self.examples.moments(rows)
         place = np.stack([video, windows.first, windows.stop])
         _, first, which = np.unique(place, axis=1, return_index=True, return_inverse=True)
-        query, query_mask = padded(
-            [self.refiner.query_rows(self.queries, place) for place in pairs.query[rows].tolist()]
-        )
+        own = pairs.query[rows].tolist()
+        query, query_mask = padded([self.refiner.query_rows(self.queries, row) for row in own])
         labels = windows.labels(start, end, LABELS[self.refiner.labels])
         return PairBatch(
             query,
@@ -318,14 +294,14 @@ class WindowTask:
             positives=pairs.positives(rows),
         )
 
-    def _beside(self, video: Integers, windows: ClipWindows) -> Windows:
-        return Windows(*self._read(video, windows))
+    def _beside(self, further: tuple[Integers, ClipWindows] | None, rows: Integers) -> Windows | None:
+        """Some of the further windows in their videos."""
+        return further and Windows(*self._read(further[0][rows], further[1].take(rows)))
 
     def _read(self, video: Integers, windows: ClipWindows) -> tuple[Tensor, Tensor, Tensor | None]:
         return window_batch(self.refiner.streams(self.examples.features), video, windows)
 
     def losses(self, batch: WindowBatch, epoch: int, generator: torch.Generator) -> Mapping[str, Tensor]:
-        """The terms of the model's loss."""
         device, sampling = next(self.model.parameters()).device, self.examples.sampling
         terms: Mapping[str, Tensor] = cast("Any", self.model).loss(
             batch.pairs.to(device),

@@ -1,0 +1,63 @@
+"""Checks of settings and of what models are given; each raises :class:`InvalidValue`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import TypeVar
+
+from moviola.errors import InvalidValue
+
+__all__ = [
+    "require_heads", "require_known", "require_odd", "require_positive", "require_subtitles", "validated",
+]  # fmt: skip
+
+Settings = TypeVar("Settings")
+
+
+def require_known(name: str, value: str, known: Collection[str]) -> None:
+    """The value of a setting must be one of the known names."""
+    if value not in known:
+        raise InvalidValue(f"{name} {value!r}: unknown; choose {', '.join(known)}")
+
+
+def require_positive(**settings: int | None) -> None:
+    """Whole numbers must be at least 1, where they are not None."""
+    for name, value in settings.items():
+        if value is not None and value < 1:
+            raise InvalidValue(f"{name}={value}: give at least 1")
+
+
+def require_heads(size: int, heads: int) -> None:
+    """Attention heads must divide the hidden size."""
+    if heads < 1 or size % heads:
+        raise InvalidValue(f"hidden_size {size}: must be a multiple of heads {heads}, at least 1")
+
+
+def require_odd(kernel: int) -> None:
+    """Convolutions over clips of an even width would change their number."""
+    if kernel % 2 == 0:
+        raise InvalidValue(f"kernel {kernel}: must be odd, or a curve changes its length")
+
+
+def require_subtitles(subtitles: object | None, size: int) -> None:
+    """Subtitles must be given exactly where a model has a size for them."""
+    if (subtitles is None) == bool(size):
+        raise InvalidValue(
+            f"subtitles {'missing' if subtitles is None else 'given'}: this model has subtitle_size {size}; "
+            "give features of that size, or None where it is 0"
+        )
+
+
+def validated(kind: type[Settings], values: Mapping[str, object], where: str) -> Settings:
+    """A dataclass from its fields; every value must fit the type of its field and the checks of the class."""
+    from pydantic import TypeAdapter, ValidationError
+
+    try:
+        return TypeAdapter(kind).validate_python(dict(values))
+    except ValidationError as error:
+        first = error.errors()[0]
+        own = first.get("ctx", {}).get("error")
+        if isinstance(own, InvalidValue):  # of the settings' own checks, which name setting, value and remedy
+            raise InvalidValue(f"{where}: {own}") from error
+        name = ".".join(str(part) for part in (where, *first["loc"]))
+        raise InvalidValue(f"{name}: {first['msg']} (got {first['input']!r})") from error
