@@ -25,24 +25,7 @@ from moviola.encoders.loading import BestEncoder, best_encoder, load_encoder
 from moviola.encoders.sentences import MINILM, SentenceEncoder, load_sentence_encoder
 
 __all__ = [
-    "CONSE",
-    "DEMO",
-    "MINILM",
-    "BestEncoder",
-    "Checkpoint",
-    "ClipEncoder",
-    "ConseEncoder",
-    "DeviceChoice",
-    "FrameTextEncoder",
-    "Match",
-    "ModelInfo",
-    "PictureEncoder",
-    "SentenceEncoder",
-    "available_models",
-    "best_encoder",
-    "find_checkpoint",
-    "load_encoder",
-    "load_sentence_encoder",
-    "picture_dim",
-    "pull_model",
-]
+    "CONSE", "DEMO", "MINILM", "BestEncoder", "Checkpoint", "ClipEncoder", "ConseEncoder", "DeviceChoice",
+    "FrameTextEncoder", "Match", "ModelInfo", "PictureEncoder", "SentenceEncoder", "available_models",
+    "best_encoder", "find_checkpoint", "load_encoder", "load_sentence_encoder", "picture_dim", "pull_model",
+]  # fmt: skip

@@ -19,16 +19,9 @@ from moviola.errors import DataError, MissingModel
 from moviola.files.presence import is_folder
 
 __all__ = [
-    "CONSE",
-    "DEMO",
-    "Checkpoint",
-    "find_checkpoint",
-    "fingerprint",
-    "hub_snapshot",
-    "looks_like_hub_id",
-    "packaged_revision",
-    "read_json",
-]
+    "CONSE", "DEMO", "Checkpoint", "find_checkpoint", "fingerprint", "hub_snapshot", "looks_like_hub_id",
+    "packaged_revision", "read_json",
+]  # fmt: skip
 
 DEMO = "demo"
 """Name of the packaged tiny CLIP."""

@@ -352,9 +352,7 @@ class ClipEncoder(CheckpointEncoder):
 def open_clip(name: str, choice: DeviceChoice) -> ClipEncoder:
     """Open a CLIP, SigLIP or SigLIP 2 checkpoint; see :func:`moviola.encoders.load_encoder`."""
     checkpoint = find_checkpoint(
-        name,
-        builtin={DEMO: DEMO_FOLDER},
-        instead=f"or take one that needs no download, such as {CONSE!r}",
+        name, builtin={DEMO: DEMO_FOLDER}, instead=f"or take one that needs no download, such as {CONSE!r}"
     )
     return ClipEncoder(checkpoint, choice)
 

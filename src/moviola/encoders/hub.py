@@ -6,14 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from moviola.encoders.checkpoints import (
-    CONSE,
-    DEMO,
-    DEMO_FOLDER,
-    Checkpoint,
-    hub_snapshot,
-    looks_like_hub_id,
-)
+from moviola.encoders.checkpoints import CONSE, DEMO, DEMO_FOLDER, Checkpoint, hub_snapshot, looks_like_hub_id
 from moviola.encoders.clip import family_of
 from moviola.encoders.conse import NETWORK_FOLDER
 from moviola.encoders.readers.whisper import is_whisper

@@ -220,9 +220,7 @@ def load_sentence_encoder(
 def open_sentence_encoder(name: str, choice: DeviceChoice) -> SentenceEncoder:
     """:func:`load_sentence_encoder` for a device that was chosen before."""
     checkpoint = find_checkpoint(
-        name,
-        builtin={MINILM: MINILM_FOLDER},
-        instead=f"or take the one that needs no download, {MINILM!r}",
+        name, builtin={MINILM: MINILM_FOLDER}, instead=f"or take the one that needs no download, {MINILM!r}"
     )
     return SentenceEncoder(checkpoint, choice)
 

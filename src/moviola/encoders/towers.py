@@ -23,15 +23,8 @@ from moviola.encoders.weights import Weights
 from moviola.threads import one_blas_thread
 
 __all__ = [
-    "ACTIVATIONS",
-    "Ends",
-    "Tower",
-    "bert_states",
-    "clip_ends",
-    "clip_tokens",
-    "siglip_ends",
-    "siglip_tokens",
-]
+    "ACTIVATIONS", "Ends", "Tower", "bert_states", "clip_ends", "clip_tokens", "siglip_ends", "siglip_tokens",
+]  # fmt: skip
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]

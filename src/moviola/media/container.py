@@ -21,19 +21,9 @@ from av.video.stream import VideoStream
 from moviola.errors import NoVideoStream, UnreadableMedia
 
 __all__ = [
-    "DAMAGE",
-    "MAX_ASPECT_RATIO",
-    "MAX_PIXELS",
-    "VIDEO_SUFFIXES",
-    "find_videos",
-    "new_mp4",
-    "open_container",
-    "open_video",
-    "promised_duration",
-    "regular_file",
-    "video_stream",
-    "walk_files",
-]
+    "DAMAGE", "MAX_ASPECT_RATIO", "MAX_PIXELS", "VIDEO_SUFFIXES", "find_videos", "new_mp4", "open_container",
+    "open_video", "promised_duration", "regular_file", "video_stream", "walk_files",
+]  # fmt: skip
 
 VIDEO_SUFFIXES = frozenset(
     {
@@ -179,8 +169,7 @@ def open_container(path: Path) -> Iterator[av.container.InputContainer]:
     with container:
         if container.format.name in _LISTS:
             raise UnreadableMedia(
-                path,
-                f"a list of other files ({container.format.name}), no media file; give these files",
+                path, f"a list of other files ({container.format.name}), no media file; give these files"
             )
         yield container
 

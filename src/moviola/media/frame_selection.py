@@ -33,14 +33,7 @@ from moviola.media.container import DAMAGE
 from moviola.media.display_order import CannotPrune, from_key_frame, in_order
 from moviola.media.source import Source
 
-__all__ = [
-    "Grid",
-    "Moments",
-    "Picture",
-    "Watcher",
-    "every_picture",
-    "needed_pictures",
-]
+__all__ = ["Grid", "Moments", "Picture", "Watcher", "every_picture", "needed_pictures"]
 
 
 @dataclass(frozen=True, slots=True)

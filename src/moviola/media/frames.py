@@ -17,14 +17,7 @@ from numpy.typing import NDArray
 from moviola.errors import InvalidValue, UnreadableMedia
 from moviola.media.container import DAMAGE, open_video
 from moviola.media.display_order import CannotPrune
-from moviola.media.frame_selection import (
-    Grid,
-    Moments,
-    Picture,
-    Watcher,
-    every_picture,
-    needed_pictures,
-)
+from moviola.media.frame_selection import Grid, Moments, Picture, Watcher, every_picture, needed_pictures
 from moviola.media.picture import InputScaler, SideScaler, pixel_aspect
 from moviola.media.small_stills import SmallStills
 from moviola.media.source import Source

@@ -23,17 +23,9 @@ from moviola.media.tone import DEEP_RGB, Tone, ToneMapper
 from moviola.types import FrameSize
 
 __all__ = [
-    "UNSPECIFIED_COLOURS",
-    "DisplayScaler",
-    "InputScaler",
-    "LetterboxScaler",
-    "Orientation",
-    "SideScaler",
-    "WidthScaler",
-    "displayed_size",
-    "for_other_screens",
-    "pixel_aspect",
-]
+    "UNSPECIFIED_COLOURS", "DisplayScaler", "InputScaler", "LetterboxScaler", "Orientation", "SideScaler",
+    "WidthScaler", "displayed_size", "for_other_screens", "pixel_aspect",
+]  # fmt: skip
 
 UNSPECIFIED_COLOURS = 2
 """Values of ITU-T H.273 (8.1 to 8.3) for unspecified colours."""

@@ -45,10 +45,7 @@ def plays_in_browsers(info: MediaInfo) -> bool:
 
 
 def make_playable(
-    path: Path,
-    out: Path,
-    track: int | None = None,
-    progress: Callable[[float], None] = lambda _: None,
+    path: Path, out: Path, track: int | None = None, progress: Callable[[float], None] = lambda _: None
 ) -> None:
     """Write a whole video as an MP4 that browsers play: copied where its codecs allow that, else encoded.
 

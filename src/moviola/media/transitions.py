@@ -24,14 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
-    "LONGEST_DISSOLVE",
-    "Slope",
-    "Transition",
-    "TransitionKind",
-    "joined_fades",
-    "transitions",
+    "LONGEST_DISSOLVE", "Slope", "Transition", "TransitionKind", "joined_fades", "transitions",
     "transitions_of_some",
-]
+]  # fmt: skip
 
 TransitionKind = Literal["cut", "dissolve", "fade"]
 

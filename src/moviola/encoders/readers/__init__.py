@@ -17,15 +17,6 @@ from moviola.encoders.readers.loading import (
 from moviola.encoders.readers.voice import voiced
 
 __all__ = [
-    "OFFLINE_SPEECH",
-    "OFFLINE_TEXT",
-    "RATE",
-    "SpeechReader",
-    "TextLine",
-    "TextReader",
-    "Utterance",
-    "Voiced",
-    "load_speech_reader",
-    "load_text_reader",
-    "voiced",
-]
+    "OFFLINE_SPEECH", "OFFLINE_TEXT", "RATE", "SpeechReader", "TextLine", "TextReader", "Utterance", "Voiced",
+    "load_speech_reader", "load_text_reader", "voiced",
+]  # fmt: skip

@@ -10,13 +10,7 @@ from moviola.encoders.readers.contract import SpeechReader, TextReader
 from moviola.errors import InvalidValue, MissingDependency
 from moviola.plugins import plugin, plugins
 
-__all__ = [
-    "OFFLINE_SPEECH",
-    "OFFLINE_TEXT",
-    "PACKAGES",
-    "load_speech_reader",
-    "load_text_reader",
-]
+__all__ = ["OFFLINE_SPEECH", "OFFLINE_TEXT", "PACKAGES", "load_speech_reader", "load_text_reader"]
 
 OFFLINE_TEXT = "rapidocr"
 """Packaged reader of text."""
