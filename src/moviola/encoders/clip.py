@@ -23,24 +23,27 @@ from moviola.devices import require_torch
 from moviola.encoders.checkpoints import CONSE, DEMO, DEMO_FOLDER, Checkpoint, find_checkpoint
 from moviola.encoders.contract import Match, check_frames
 from moviola.encoders.device_choice import DeviceChoice
-from moviola.encoders.graphs import clip_frames, clip_texts, siglip_frames, siglip_texts
+from moviola.encoders.graphs import clip_frames, siglip_frames, text_states
 from moviola.encoders.texts import CheckpointEncoder, check_texts
 from moviola.encoders.tokens import Tokenize, clip_tokenizer, siglip_tokenizer
 from moviola.encoders.towers import (
     ACTIVATIONS,
     Ends,
-    Tower,
+    Network,
+    Texts,
     clip_ends,
-    clip_tokens,
+    clip_texts,
     siglip_ends,
-    siglip_tokens,
+    siglip_texts,
 )
 from moviola.encoders.weights import Weights
 from moviola.errors import DataError, InvalidValue
-from moviola.threads import compute_threads
+from moviola.threads import compute_threads, one_blas_thread
 from moviola.types import FrameSize
 
 __all__ = ["FAMILIES", "ClipEncoder", "Family", "family_of", "open_clip", "read_frame_size"]
+
+Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -54,10 +57,9 @@ class Family:
     module: str
     model_class: str
     tokenizer: Callable[[Checkpoint, dict[str, Any]], Tokenize]
-    tower: Tower
+    texts: Texts
     ends: Ends
     frames_graph: Callable[..., Any]
-    texts_graph: Callable[[Weights, Mapping[str, Any]], Any]
     projection: str
     text_defaults: Mapping[str, Any]
     vision_defaults: Mapping[str, Any]
@@ -69,10 +71,9 @@ FAMILIES: dict[str, Family] = {
         module="transformers.models.clip.modeling_clip",
         model_class="CLIPModel",
         tokenizer=clip_tokenizer,
-        tower=clip_tokens,
+        texts=clip_texts,
         ends=clip_ends,
         frames_graph=clip_frames,
-        texts_graph=clip_texts,
         projection="text_projection",
         text_defaults={
             "hidden_size": 512,
@@ -106,10 +107,9 @@ FAMILIES: dict[str, Family] = {
         module="transformers.models.siglip.modeling_siglip",
         model_class="SiglipModel",
         tokenizer=siglip_tokenizer,
-        tower=siglip_tokens,
+        texts=siglip_texts,
         ends=siglip_ends,
         frames_graph=siglip_frames,
-        texts_graph=siglip_texts,
         projection="text_model.head",
         text_defaults={
             "hidden_size": 768,
@@ -245,7 +245,7 @@ class ClipEncoder(CheckpointEncoder):
             float(weights.array(name).reshape(())) if weights is not None and name in weights else otherwise
         )
 
-    def encode_frames(self, images: NDArray[np.uint8]) -> NDArray[np.float32]:
+    def encode_frames(self, images: NDArray[np.uint8]) -> Floats:
         """As of :class:`~moviola.encoders.FrameTextEncoder`; in the common space, not normalised."""
         check_frames(images, self.frame_size, self.id)
         features = np.empty((len(images), self.dim), dtype=np.float32)
@@ -254,7 +254,7 @@ class ClipEncoder(CheckpointEncoder):
             features[start : start + step] = self._encode_frames(images[start : start + step])
         return features
 
-    def encode_text(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def encode_text(self, texts: Sequence[str]) -> Floats:
         """As of :class:`~moviola.encoders.FrameTextEncoder`; in the common space, not normalised."""
         texts = check_texts(texts)
         features = np.empty((len(texts), self.dim), dtype=np.float32)
@@ -262,7 +262,7 @@ class ClipEncoder(CheckpointEncoder):
             features[chosen] = states[np.arange(len(states)), self._ends(ids)]
         return features
 
-    def encode_tokens(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
+    def encode_tokens(self, texts: Sequence[str]) -> list[Floats]:
         """As of :class:`~moviola.encoders.FrameTextEncoder`; in the common space, not normalised.
 
         The last row is what :meth:`encode_text` gives, bit for bit where one text is encoded, and to rounding
@@ -270,7 +270,7 @@ class ClipEncoder(CheckpointEncoder):
         too, so that padded positions are tokens like any other.
         """
         texts = check_texts(texts)
-        features: dict[int, NDArray[np.float32]] = {}
+        features: dict[int, Floats] = {}
         for chosen, ids, _, states in self._states(texts):
             for place, own, end in zip(chosen, states, self._ends(ids), strict=True):
                 features[place] = own[: end + 1].copy()
@@ -296,7 +296,7 @@ class ClipEncoder(CheckpointEncoder):
         return super()._is_compiled and self._has_numpy and self._vision_config["hidden_act"] in ACTIVATIONS
 
     @cached_property
-    def _encode_frames(self) -> Callable[[NDArray[np.uint8]], NDArray[np.float32]]:
+    def _encode_frames(self) -> Callable[[NDArray[np.uint8]], Floats]:
         """(n, height, width, 3) to (n, dim)."""
         if self._is_compiled:
             compiled = Compiled(cache_folder(), self._frames_source())
@@ -318,12 +318,14 @@ class ClipEncoder(CheckpointEncoder):
             precision="int8" if self.precision == "int8" else "fp32",
         )
 
-    def _by_numpy(self, ids: NDArray[np.int64], present: NDArray[np.bool_]) -> NDArray[np.float32]:
+    def _by_numpy(self, ids: NDArray[np.int64], present: NDArray[np.bool_]) -> Floats:
         assert self._weights is not None
-        return self._family.tower(self._weights, self._text_config, ids)
+        with one_blas_thread():
+            states: Floats = self._family.texts(Network(self._weights, self._text_config), ids)
+        return states
 
     def _graph(self) -> Any:
-        return self._family.texts_graph(self._own_weights(), self._text_config)
+        return text_states(self._own_weights(), self._text_config, self._family.texts)
 
     def _by_torch(self) -> Callable[..., Any]:
         model = self._load_model()
@@ -339,7 +341,7 @@ class ClipEncoder(CheckpointEncoder):
         return load_pretrained(self._family.module, self._family.model_class, self._checkpoint.folder, *where)
 
     @cached_property
-    def _scale_and_shift(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def _scale_and_shift(self) -> tuple[Floats, Floats]:
         """``pixel * scale + shift`` is ``(pixel * rescale_factor - mean) / std``."""
         given = self._preprocessor
         mean, std = np.array(given["image_mean"], np.float64), np.array(given["image_std"], np.float64)

@@ -22,9 +22,10 @@ from moviola.encoders.device_choice import DeviceChoice
 from moviola.encoders.graphs import sentence_states
 from moviola.encoders.texts import FEW_TEXTS, CheckpointEncoder, check_texts
 from moviola.encoders.tokens import Tokenize, plain_tokenizer
-from moviola.encoders.towers import ACTIVATIONS, bert_states
+from moviola.encoders.towers import ACTIVATIONS, Network
 from moviola.encoders.weights import Weights
 from moviola.errors import DataError, InvalidValue
+from moviola.threads import one_blas_thread
 
 __all__ = [
     "MINILM",
@@ -180,7 +181,10 @@ class SentenceEncoder(CheckpointEncoder):
 
     def _by_numpy(self, ids: NDArray[np.int64], present: NDArray[np.bool_]) -> NDArray[np.float32]:
         assert self._weights is not None
-        return bert_states(self._weights, self._config, ids, present)
+        with one_blas_thread():
+            states: NDArray[np.float32]
+            states = Network(self._weights, self._config).sentence_states(ids, present)
+        return states
 
     def _graph(self) -> Any:
         return sentence_states(self._own_weights(), self._config)
