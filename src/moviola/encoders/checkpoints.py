@@ -38,22 +38,15 @@ _BLOCK = 1 << 18
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A checkpoint on this machine.
-
-    ``id`` is the name under which a library records it (``"demo"``, a hub id, or the folder's absolute
-    path), ``folder`` holds its files, ``revision`` changes whenever its weights or settings change.
-    """
+    """A checkpoint on this machine: its name in libraries (``"demo"``, a hub id, or the folder's absolute
+    path), its folder, and a revision that changes whenever its weights or settings change."""
 
     id: str
     folder: Path
     revision: str
 
     def json(self, name: str) -> dict[str, Any]:
-        """The object in the JSON file ``name``, or an empty one if the checkpoint has no such file.
-
-        Raises:
-            DataError: the file is there but is no JSON object.
-        """
+        """:func:`read_json` of one of its files; empty if it has no such file."""
         return read_json(self.folder / name) if (self.folder / name).is_file() else {}
 
 
@@ -134,10 +127,10 @@ def packaged_revision(folder: Path) -> str:
 
 
 def fingerprint(folder: Path) -> str:
-    """16 hex digits that change when a checkpoint folder's settings or weights change.
+    """16 hex digits that change when a folder's settings or weights change: JSON, text and weight files.
 
-    Covers the names, sizes and contents of its JSON, text and weight files; of a file over 16 MiB, 64 evenly
-    spaced blocks stand for the whole (training touches every tensor), so that opening a library stays fast.
+    Of a file over 16 MiB, 64 evenly spaced blocks stand for the whole (training touches every tensor), so
+    that opening a library stays fast.
     """
     digest = hashlib.blake2b(digest_size=8)
     kinds = {".json", ".txt", ".model", ".safetensors", ".bin", ".pth"}

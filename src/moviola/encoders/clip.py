@@ -1,9 +1,9 @@
 """CLIP, SigLIP and SigLIP 2: frames and texts in one space.
 
-Everything that differs from checkpoint to checkpoint is read from its own files (``config.json``,
-``preprocessor_config.json``, the tokenizer's); what differs from family to family is in :data:`FAMILIES`.
-Frames arrive decoded, resized and cropped by ``moviola.media`` to the encoder's :class:`FrameSize`; here they
-are only normalised. transformers' image processors are not used: they need torchvision.
+What differs from checkpoint to checkpoint is read from its own files, what differs from family to family is
+in :data:`FAMILIES`. Frames arrive resized and cropped by ``moviola.media`` to the encoder's
+:class:`FrameSize`; here they are only normalised. transformers' image processors are not used: they need
+torchvision.
 """
 
 from __future__ import annotations
@@ -48,11 +48,8 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Family:
-    """Common properties of all checkpoints of one ``model_type``.
-
-    The mappings hold the values of transformers' configuration classes that a checkpoint's file may leave
-    out because they are the defaults.
-    """
+    """Common properties of all checkpoints of one ``model_type``, with the defaults of transformers'
+    settings, which a checkpoint's files may leave out."""
 
     module: str
     model_class: str
@@ -66,6 +63,8 @@ class Family:
     preprocessor_defaults: Mapping[str, Any]
 
 
+_BASE = {"hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12}
+
 FAMILIES: dict[str, Family] = {
     "clip": Family(
         module="transformers.models.clip.modeling_clip",
@@ -75,23 +74,12 @@ FAMILIES: dict[str, Family] = {
         ends=clip_ends,
         frames_graph=clip_frames,
         projection="text_projection",
-        text_defaults={
-            "hidden_size": 512,
-            "num_hidden_layers": 12,
-            "num_attention_heads": 8,
-            "max_position_embeddings": 77,
-            "hidden_act": "quick_gelu",
-            "layer_norm_eps": 1e-5,
-            "eos_token_id": 49407,
+        text_defaults=_BASE | {
+            "hidden_size": 512, "num_attention_heads": 8, "max_position_embeddings": 77,
+            "hidden_act": "quick_gelu", "layer_norm_eps": 1e-5, "eos_token_id": 49407,
         },
-        vision_defaults={
-            "hidden_size": 768,
-            "num_hidden_layers": 12,
-            "num_attention_heads": 12,
-            "image_size": 224,
-            "patch_size": 32,
-            "hidden_act": "quick_gelu",
-            "layer_norm_eps": 1e-5,
+        vision_defaults=_BASE | {
+            "image_size": 224, "patch_size": 32, "hidden_act": "quick_gelu", "layer_norm_eps": 1e-5,
         },
         preprocessor_defaults={
             "size": {"shortest_edge": 224},
@@ -111,22 +99,11 @@ FAMILIES: dict[str, Family] = {
         ends=siglip_ends,
         frames_graph=siglip_frames,
         projection="text_model.head",
-        text_defaults={
-            "hidden_size": 768,
-            "num_hidden_layers": 12,
-            "num_attention_heads": 12,
-            "max_position_embeddings": 64,
-            "hidden_act": "gelu_pytorch_tanh",
-            "layer_norm_eps": 1e-6,
+        text_defaults=_BASE | {
+            "max_position_embeddings": 64, "hidden_act": "gelu_pytorch_tanh", "layer_norm_eps": 1e-6,
         },
-        vision_defaults={
-            "hidden_size": 768,
-            "num_hidden_layers": 12,
-            "num_attention_heads": 12,
-            "image_size": 224,
-            "patch_size": 16,
-            "hidden_act": "gelu_pytorch_tanh",
-            "layer_norm_eps": 1e-6,
+        vision_defaults=_BASE | {
+            "image_size": 224, "patch_size": 16, "hidden_act": "gelu_pytorch_tanh", "layer_norm_eps": 1e-6,
         },
         preprocessor_defaults={
             "size": {"height": 224, "width": 224},
@@ -137,7 +114,7 @@ FAMILIES: dict[str, Family] = {
             "rescale_factor": 1 / 255,
         },
     ),
-}
+}  # fmt: skip
 """Encoder families by ``model_type`` (the fixed-resolution SigLIP 2 checkpoints are of type ``siglip``)."""
 
 CLIP_LINE = 0.24
@@ -160,8 +137,7 @@ class ClipEncoder(CheckpointEncoder):
         revision: changes whenever the weights or settings change.
         dim: length of a feature vector.
         frame_size: size of its input frames, for ``moviola.media``.
-        curve: options of ``moviola.retrieval.CurveRefiner`` for this encoder's similarity curves, from the
-            checkpoint's ``moviola.json``.
+        curve: options of ``moviola.retrieval.CurveRefiner`` for its similarity curves, from ``moviola.json``.
         picture_match: calibration of the cosine of two pictures; the same for all checkpoints.
     """
 
@@ -198,10 +174,9 @@ class ClipEncoder(CheckpointEncoder):
 
     @property
     def precision(self) -> str:
-        """Precision of frames: ``"int8"``, ``"fp32"``, ``"fp16"``, ``"bf16"``.
+        """Precision of frames: ``"int8"``, ``"fp32"``, ``"fp16"``, ``"bf16"``; features are always float32.
 
-        Features are always float32. 8 bits are used where layers are wide enough to gain by it, and only if
-        no precision was named.
+        8 bits are used where layers are wide enough to gain by it, and only if no precision was named.
         """
         wide = self._vision_config["hidden_size"] >= _WIDE
         free = self._choice.is_free and self._is_compiled
@@ -222,10 +197,10 @@ class ClipEncoder(CheckpointEncoder):
     def match(self) -> Match:
         """Calibration of the cosine of a text with a frame.
 
-        A checkpoint that was measured says so in its ``moviola.json``: ``{"match": {"slope": 35, "line":
-        0.51}}``. For the others the line is chosen. A SigLIP was trained with a sigmoid: its own scale and
-        bias give the probability of a match, and the line is at one in twenty. A CLIP has a scale only; half
-        of it is the slope, and the line is :data:`CLIP_LINE`.
+        A measured checkpoint states it in its ``moviola.json``: ``{"match": {"slope": 35, "line": 0.51}}``.
+        Of others the scale and bias of a SigLIP, trained with a sigmoid, give the probability of a match, and
+        the line is at one in twenty; of a CLIP half the scale is the slope, and the line is
+        :data:`CLIP_LINE`.
 
         Raises:
             DataError: ``match`` of ``moviola.json`` is not two numbers, the slope above 0.
@@ -241,9 +216,7 @@ class ClipEncoder(CheckpointEncoder):
     def _number(self, name: str, otherwise: float) -> float:
         """A scalar weight; the initial value of training where the weights are not safetensors."""
         weights = self._weights
-        return (
-            float(weights.array(name).reshape(())) if weights is not None and name in weights else otherwise
-        )
+        return float(weights.array(name).item()) if weights is not None and name in weights else otherwise
 
     def encode_frames(self, images: NDArray[np.uint8]) -> Floats:
         """As of :class:`~moviola.encoders.FrameTextEncoder`; in the common space, not normalised."""
@@ -265,9 +238,8 @@ class ClipEncoder(CheckpointEncoder):
     def encode_tokens(self, texts: Sequence[str]) -> list[Floats]:
         """As of :class:`~moviola.encoders.FrameTextEncoder`; in the common space, not normalised.
 
-        The last row is what :meth:`encode_text` gives, bit for bit where one text is encoded, and to rounding
-        (2e-5) where several are. CLIP's tokens end with the first end-of-text token; SigLIP reads its padding
-        too, so that padded positions are tokens like any other.
+        The last row is what :meth:`encode_text` gives: of a single text bit for bit, of several to rounding
+        (2e-5). CLIP's tokens end with the first end-of-text token; SigLIP's padding counts as tokens.
         """
         texts = check_texts(texts)
         features: dict[int, Floats] = {}
@@ -299,24 +271,22 @@ class ClipEncoder(CheckpointEncoder):
     def _encode_frames(self) -> Callable[[NDArray[np.uint8]], Floats]:
         """(n, height, width, 3) to (n, dim)."""
         if self._is_compiled:
-            compiled = Compiled(cache_folder(), self._frames_source())
+            source = Source(
+                name=f"{self.id} frames",
+                revision=self.revision,
+                build=lambda: self._family.frames_graph(
+                    self._own_weights(), self._vision_config, *self._scale_and_shift
+                ),
+                threads=compute_threads(),
+                precision="int8" if self.precision == "int8" else "fp32",
+            )
+            compiled = Compiled(cache_folder(), source)
             return lambda images: compiled(images)[0]
         model = self._load_model()
         from moviola.encoders.by_torch.modules import ClipFrames, run
 
         module = ClipFrames(model, *self._scale_and_shift).to(self.device)
         return lambda images: run(module, self.device, images)[0]
-
-    def _frames_source(self) -> Source:
-        return Source(
-            name=f"{self.id} frames",
-            revision=self.revision,
-            build=lambda: self._family.frames_graph(
-                self._own_weights(), self._vision_config, *self._scale_and_shift
-            ),
-            threads=compute_threads(),
-            precision="int8" if self.precision == "int8" else "fp32",
-        )
 
     def _by_numpy(self, ids: NDArray[np.int64], present: NDArray[np.bool_]) -> Floats:
         assert self._weights is not None
@@ -360,11 +330,8 @@ def open_clip(name: str, choice: DeviceChoice) -> ClipEncoder:
 
 
 def _tower(checkpoint: Checkpoint, name: str) -> dict[str, Any]:
-    """The settings of a tower in ``config.json``; in files of 2022 those under ``…_dict`` are the valid ones.
-
-    Raises:
-        DataError: they are no object.
-    """
+    """The settings of a tower in ``config.json``; in files of 2022 those under ``…_dict`` are the valid
+    ones."""
     config = checkpoint.json("config.json")
     given = config.get(f"{name}_dict") or config.get(name) or {}
     if not isinstance(given, dict):

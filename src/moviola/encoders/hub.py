@@ -41,10 +41,10 @@ _OTHERS = ("pytorch_model.bin", "pytorch_model-*.bin", "pytorch_model.bin.index.
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
-    """A model that can be loaded without a download.
+    """A model that can be loaded without a download; its ``size`` is in bytes.
 
     ``kind`` is ``"clip"`` or ``"conse"`` (both frames and text), ``"sentences"`` or ``"speech"``; ``source``
-    is ``"built-in"`` or ``"hub cache"``; ``size`` is in bytes on disk.
+    is ``"built-in"`` or ``"hub cache"``.
     """
 
     name: str
@@ -123,12 +123,7 @@ def _cached_snapshots() -> list[tuple[str, Path]]:
 
 
 def _kind(checkpoint: Checkpoint) -> str:
-    """What a checkpoint is, by its small files.
-
-    Raises:
-        InvalidValue: nothing that runs here.
-        DataError: one of the files is damaged.
-    """
+    """What a checkpoint is, by its small files; errors of what does not run here, or is damaged."""
     if (checkpoint.folder / "modules.json").is_file():
         read_chain(checkpoint)
         return "sentences"

@@ -1,7 +1,7 @@
 """Sentence embeddings from checkpoints in sentence-transformers' layout.
 
-Such a checkpoint is a chain, named in ``modules.json``: a transformer, a pooling of its states (mean or
-first token), and often a normalisation (Reimers and Gurevych 2019). Those three are implemented.
+Such a checkpoint is a chain, named in ``modules.json``: a transformer, a pooling of its states (mean or first
+token), and often a normalisation (Reimers and Gurevych 2019).
 """
 
 from __future__ import annotations
@@ -112,13 +112,7 @@ class SentenceEncoder(CheckpointEncoder):
         return self._choice.precision
 
     def encode_text(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Vectors of texts, of length 1 if :attr:`normalised`; too long texts are cut.
-
-        Args:
-            texts: n strings.
-
-        Returns:
-            (n, dim) float32.
+        """Vectors (n, dim) float32 of n texts, of length 1 if :attr:`normalised`; too long texts are cut.
 
         Raises:
             InvalidValue: not a list of strings.
@@ -135,14 +129,8 @@ class SentenceEncoder(CheckpointEncoder):
         return vectors
 
     def encode_tokens(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
-        """The transformer's last states of every token of some texts, and behind them the vector of the text.
-
-        Args:
-            texts: as of :meth:`encode_text`; errors likewise.
-
-        Returns:
-            n arrays (tokens + 1, dim) float32, special tokens included.
-        """
+        """The transformer's last states of every token of each text, special ones included, and behind them
+        its vector: (tokens + 1, dim) float32; texts and errors as of :meth:`encode_text`."""
         texts = check_texts(texts)
         tokens: dict[int, NDArray[np.float32]] = {}
         for chosen, _, present, states in self._states(texts):
@@ -261,9 +249,9 @@ def read_chain(checkpoint: Checkpoint) -> Chain:
     dim = pooling.get("word_embedding_dimension", pooling.get("embedding_dimension"))
     if not isinstance(dim, int):
         raise DataError(f"{checkpoint.folder / folders[1]}: config.json states no dimension; fetch it again")
-    if modes <= {"mean", "mean_tokens"} and modes:
+    if modes and modes <= {"mean", "mean_tokens"}:
         return Chain("mean", "Normalize" in kinds, dim)
-    if modes <= {"cls", "cls_token"} and modes:
+    if modes and modes <= {"cls", "cls_token"}:
         return Chain("cls", "Normalize" in kinds, dim)
     raise InvalidValue(
         f"{checkpoint.id}: pooling {', '.join(sorted(modes)) or 'unknown'}; moviola runs mean or cls; "

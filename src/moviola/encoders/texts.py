@@ -1,10 +1,10 @@
 """The three ways of a text through its tower: NumPy, compiled, or torch, and the choice among them.
 
 A few texts go through NumPy (:mod:`moviola.encoders.towers`), which starts at once: the first query of a
-process takes a third of a second less than with the compiled tower, further ones take three times as long
-(``benchmarks/runtimes.md``). A resident process uses the compiled tower from the first text on, as all do for
-many texts at once. Where torch computes (a GPU, half precision, a checkpoint without a graph), many texts go
-through torch. All ways agree to rounding (2e-5), and an encoder never switches for few texts.
+process takes a third of a second less than compiled, further ones three times as long
+(``benchmarks/runtimes.md``). A resident process compiles from the first text on, as all do for many texts.
+Where torch computes (a GPU, half precision, a checkpoint without a graph), many texts go through torch. All
+ways agree to rounding (2e-5), and an encoder never switches for few texts.
 """
 
 from __future__ import annotations
@@ -57,11 +57,8 @@ def check_texts(texts: Sequence[str]) -> list[str]:
 def _batches(
     rows: list[list[int]], size: int
 ) -> Iterator[tuple[list[int], NDArray[np.int64], NDArray[np.bool_]]]:
-    """Token rows of any lengths, at most ``size`` of similar length together: none is over twice as long.
-
-    Yields:
-        The places of b rows, their ids (b, n), filled up with zeros, and which of these are real (b, n).
-    """
+    """Token rows, at most ``size`` of similar length together (none is over twice as long): the places of b
+    rows, their ids (b, n), filled up with zeros, and which of these are real (b, n)."""
     by_length = sorted(range(len(rows)), key=lambda place: len(rows[place]))
     while by_length:
         longest = 2 * len(rows[by_length[0]])
@@ -77,10 +74,6 @@ def _batches(
 
 class CheckpointEncoder:
     """An encoder of a checkpoint, whose texts go one of three ways through its tower.
-
-    Args:
-        checkpoint: its files.
-        choice: device and precision for many texts.
 
     Attributes:
         id: name that libraries record.
@@ -98,8 +91,6 @@ class CheckpointEncoder:
     def device(self) -> str:
         """Device of frames and of many texts: ``"cpu"``, ``"cuda"``, ``"mps"``."""
         return self._choice.device
-
-    # -- what architectures differ in ----------------------------------------------------------------------
 
     def _read_weights(self) -> Weights | None:
         """The weights; None where only torch can use them."""
@@ -131,8 +122,6 @@ class CheckpointEncoder:
         """Whether graphs compute: on the CPU, for known weights and layers."""
         return self._choice.is_compiled and self._weights is not None
 
-    # -- what they share -----------------------------------------------------------------------------------
-
     @cached_property
     def _weights(self) -> Weights | None:
         return self._read_weights()
@@ -146,11 +135,8 @@ class CheckpointEncoder:
     def _states(
         self, texts: list[str]
     ) -> Iterator[tuple[list[int], NDArray[np.int64], NDArray[np.bool_], Floats]]:
-        """States of the tokens of texts, those of similar length together.
-
-        Yields:
-            The places of b texts, their ids (b, n), which of these are real (b, n), their states (b, n, d).
-        """
+        """States (b, n, d) of the tokens of texts, of similar length together, behind what :func:`_batches`
+        gives."""
         rows = self._tokenize(texts) if texts else []
         few = len(rows) <= FEW_TEXTS and self._has_numpy
         encode = self._few if few else self._many

@@ -21,14 +21,8 @@ class EncodingCache(Protocol):
     def get(
         self, revision: str, key: int, count: int, make: Callable[[], NDArray[np.float16]]
     ) -> NDArray[np.float16]:
-        """Encoding of a video by the model of a revision; computed if missing.
-
-        Args:
-            revision: of the model; changes with its weights.
-            key: number of the video.
-            count: rows of the encoding.
-            make: computes (count, ...) float16.
-        """
+        """Encoding (``count``, ...) float16 of the video of number ``key`` by the model of a revision, which
+        changes with its weights; made if missing."""
 
 
 class MemoryCache:

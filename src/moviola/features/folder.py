@@ -85,9 +85,9 @@ class FeatureFolder:
                 subtitle_dim=dims.get("subtitles", 0),
                 query_dim=dims["queries"],
             )
+        except DataError:
+            raise
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            if isinstance(error, DataError):
-                raise
             raise DataError(f"{path}: damaged ({error!r}); write the folder again") from error
         return cls(folder, facts, durations, shots)
 
@@ -167,16 +167,13 @@ def describe_folder(
     durations: Mapping[str, float],
     shots: Mapping[str, Sequence[float]] | None = None,
 ) -> FeatureFolder:
-    """Write ``features.json``, which completes a folder of features.
+    """Write ``features.json``, which completes a folder of features, and open it.
 
     Args:
         folder: with the arrays.
-        facts: see :class:`moviola.features.source.SourceFacts`.
+        facts: of the features.
         durations: seconds by video id.
         shots: start times in seconds, rising from 0, of the shots of the videos that are cut, by video id.
-
-    Returns:
-        the folder, opened.
     """
     about: dict[str, Any] = asdict(facts)
     for size in ("visual_dim", "subtitle_dim", "query_dim"):

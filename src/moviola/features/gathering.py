@@ -68,13 +68,8 @@ class PublishedFiles:
 
 @dataclass(frozen=True)
 class Gathered:
-    """The result.
-
-    Attributes:
-        folder: the folder of features, opened.
-        clips: clips of all videos.
-        odd: ids of videos whose rows differ from their duration by more than two.
-    """
+    """A folder of features, opened; clips of all videos; ids of videos whose rows differ from their duration
+    by more than two."""
 
     folder: FeatureFolder
     clips: int
@@ -95,11 +90,11 @@ def gather_features(
     max_tokens: int | None = None,
     slack: int = 0,
 ) -> Gathered:
-    """Write a folder of features (:class:`moviola.features.FeatureFolder`).
+    """Write a folder of features (:class:`moviola.features.FeatureFolder`), one array at a time.
 
-    Arrays are read and written one at a time; all keys and lengths are checked before. The last row of a
-    query is its sentence vector, which stage 1 of SPR and SPR_CLIP use: the file's own last row (as in files
-    of CLIP's tokens), or that of ``files.query_vectors``. Models that read tokens treat it as one more.
+    All keys and lengths are checked before. The last row of a query is its sentence vector, which stage 1 of
+    SPR and SPR_CLIP use: the file's own last row (as in files of CLIP's tokens), or that of
+    ``files.query_vectors``. Models that read tokens treat it as one more.
 
     Args:
         files: the files.
@@ -134,19 +129,12 @@ def gather_features(
         subtitle_dim = 0
         if files.subtitles is not None:
             read = files.subtitles.features.read
-            subtitle_dim = convert(
-                Computed(names, lambda name: read(name)[: counts[name]]), out / "subtitles"
-            ).dim
+            said = Computed(names, lambda name: read(name)[: counts[name]])
+            subtitle_dim = convert(said, out / "subtitles").dim
         facts = SourceFacts(
-            encoder=encoder[0],
-            encoder_revision=encoder[1],
-            clip_seconds=clip_seconds,
-            segment_clips=segment_clips,
-            unit=not raw,
-            visual_dim=visual.dim,
-            subtitle_dim=subtitle_dim,
-            query_dim=rows.dim,
-        )
+            *encoder, clip_seconds, segment_clips, unit=not raw,
+            visual_dim=visual.dim, subtitle_dim=subtitle_dim, query_dim=rows.dim,
+        )  # fmt: skip
         return Gathered(describe_folder(out, facts, durations), sum(counts.values()), tuple(odd))
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.features.shards import halves
-from moviola.features.videos import Integers, normalise_rows
+from moviola.features.videos import Integers, floats
 
 __all__ = ["MAX_TOKENS", "QueryFeatures"]
 
@@ -76,13 +76,9 @@ class QueryFeatures:
         """Numbers in a row; 0 without queries."""
         return self.rows[0].shape[1] if self.rows else 0
 
-    def _floats(self, rows: NDArray[np.float16]) -> NDArray[np.float32]:
-        values = rows.astype(np.float32)
-        return normalise_rows(values) if self.unit else values
-
     def tokens(self, query: int) -> NDArray[np.float32]:
         """(n, d) float32 of a query by place; of more than ``max_tokens`` the first ones and the last one."""
-        rows, most = self._floats(self.rows[query]), self.max_tokens
+        rows, most = floats(self.rows[query], self.unit), self.max_tokens
         return rows if len(rows) <= most else np.concatenate([rows[: most - 1], rows[-1:]])
 
     @cached_property
@@ -90,7 +86,7 @@ class QueryFeatures:
         """(Q, d) float32, one vector per query: the row of its whole text."""
         if not self.rows:
             return np.empty((0, 0), np.float32)
-        return self._floats(np.stack([rows[-1] for rows in self.rows]))
+        return floats(np.stack([rows[-1] for rows in self.rows]), self.unit)
 
     def cut(self, max_tokens: int) -> QueryFeatures:
         """The same with at most this many tokens, for a model with fewer positions."""

@@ -1,9 +1,8 @@
 """Feature rows on disk: float16, contiguous, append-only shards that are read through memory maps.
 
-A shard ``KIND-00000.f16`` holds rows of ``dim`` little-endian halves and nothing else. Where the rows of a
-video are is an :class:`Extent`, which the owner keeps: a library in its catalogue, a folder of converted
-files in ``offsets.npz`` (:class:`KeyedShards`). Rows after the owner's end were left by a killed process; the
-next writer overwrites them.
+A shard ``KIND-00000.f16`` holds rows of ``dim`` little-endian halves and nothing else. The place of a video's
+rows is an :class:`Extent`, which the owner keeps: a library in its catalogue, a folder of converted files in
+``offsets.npz``. Rows after the owner's end were left by a killed process; the next writer overwrites them.
 """
 
 from __future__ import annotations
@@ -42,14 +41,10 @@ class Extent:
 
 
 def halves(rows: NDArray[np.floating[Any]], what: str) -> NDArray[np.float16]:
-    """Rows in half precision, the form in which features are stored and used everywhere.
-
-    Args:
-        rows: floating point, of any shape.
-        what: name of the rows in errors.
+    """Rows of any shape in half precision, the form in which features are stored and used everywhere.
 
     Raises:
-        DataError: a number is not finite, or too large for half precision.
+        DataError: a number is not finite, or too large for half precision; ``what`` names the rows.
     """
     with np.errstate(over="ignore"):
         data = np.ascontiguousarray(rows, dtype=_HALF)
@@ -128,9 +123,7 @@ class FeatureShards:
                 os.fsync(file.fileno())
 
     def hold(self, places: NDArray[np.int64]) -> tuple[NDArray[np.float16], ...] | None:
-        """Map all shards of some extents, so that they can be read after a compaction has deleted them.
-
-        Other shards that are deleted are let go, see :meth:`let_go`.
+        """Map all shards of some extents, to be read after a compaction; :meth:`let_go` of others.
 
         Args:
             places: (n, 4) int64, shard, offset, count and CRC of each; a shard of -1 is none.
@@ -139,14 +132,12 @@ class FeatureShards:
             the maps, to be kept for as long as the extents are read; None if one of them is not there.
         """
         held = []
-        for number in np.unique(places[:, 0]).tolist():
-            own = places[places[:, 0] == number]
-            end = int((own[:, 1] + own[:, 2]).max())
-            if number >= 0:
-                try:
-                    held.append(self._mapped(number, end))
-                except (OSError, LibraryError):
-                    return None
+        try:
+            for number in np.unique(places[places[:, 0] >= 0, 0]).tolist():
+                own = places[places[:, 0] == number]
+                held.append(self._mapped(number, int((own[:, 1] + own[:, 2]).max())))
+        except (OSError, LibraryError):
+            return None
         self.let_go()
         return tuple(held)
 
@@ -195,11 +186,9 @@ class FeatureShards:
                 f"{path}: {there} rows, but {rows_needed} are listed; in a library `moviola repair` "
                 "takes the damaged videos out so that they can be indexed again; else write the folder again"
             )
-        mapped: NDArray[np.float16] = (
-            np.memmap(path, dtype=_HALF, mode="r", shape=(there, self.dim))
-            if there
-            else np.empty((0, self.dim), _HALF)
-        )
+        mapped: NDArray[np.float16] = np.empty((0, self.dim), _HALF)
+        if there:
+            mapped = np.memmap(path, dtype=_HALF, mode="r", shape=(there, self.dim))
         self._maps[number] = mapped
         return mapped
 
@@ -225,28 +214,23 @@ class KeyedShards:
 
     def __init__(self, folder: Path) -> None:
         head = read_json(folder / "shards.json")
-        if not (
-            isinstance(head, dict) and head.get("format") == _FORMAT and isinstance(head.get("dim"), int)
-        ):
-            raise DataError(
-                f"{folder / 'shards.json'}: format {_FORMAT} with a dim is expected, not {head!r:.60}"
-            )
+        known = isinstance(head, dict) and head.get("format") == _FORMAT and isinstance(head.get("dim"), int)
+        if not known:
+            place = folder / "shards.json"
+            raise DataError(f"{place}: format {_FORMAT} with a dim is expected, not {head!r:.60}")
         self.folder, self.dim = folder, int(head["dim"])
         self.shards = FeatureShards(folder, "rows", self.dim)
         keys, *places = _read_table(folder / "offsets.npz")
         rows = zip(keys.tolist(), *(column.tolist() for column in places), strict=True)
         self._extents = {str(key): Extent(*place) for key, *place in rows}
-        self._require_whole()
-
-    def _require_whole(self) -> None:
         ends: dict[int, int] = {}
         for extent in self._extents.values():
             ends[extent.shard] = max(ends.get(extent.shard, 0), extent.offset + extent.count)
-        for shard, end in ends.items():
-            try:
+        try:
+            for shard, end in ends.items():
                 self.shards.read(Extent(shard, 0, end))
-            except LibraryError as error:
-                raise DataError(str(error)) from error
+        except LibraryError as error:
+            raise DataError(str(error)) from error
 
     def keys(self) -> tuple[str, ...]:
         """All keys, in the order of writing."""

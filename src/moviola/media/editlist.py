@@ -7,15 +7,14 @@ would then be shown at the end.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import NamedTuple
 
 __all__ = ["set_shown_duration"]
 
 
-@dataclass(frozen=True, slots=True)
-class _Box:
+class _Box(NamedTuple):
     kind: bytes
     start: int  # of the content
     end: int

@@ -1,6 +1,4 @@
-"""Deinterlacing by libav's ``bwdif``: interlaced pictures hold two fields that were taken one after the
-other.
-"""
+"""Deinterlacing by libav's ``bwdif``: interlaced pictures hold two fields, taken one after the other."""
 
 from __future__ import annotations
 
@@ -35,8 +33,7 @@ def without_fields(pictures: Iterable[tuple[int, VideoFrame]]) -> Iterator[tuple
             yield from group
             continue
         alike = iter(group)
-        first = next(alike)
-        second = next(alike, None)
+        first, second = next(alike), next(alike, None)
         if second is None:
             yield first[0], deinterlaced(first[1])
         else:

@@ -28,11 +28,8 @@ __all__ = ["LONGEST_VIDEO", "FrameStream", "SampledFrame", "sample_frames", "sam
 Scaler = Callable[[VideoFrame], NDArray[np.uint8]]
 
 LONGEST_VIDEO = 48 * 3600
-"""Longest sampled video, in seconds.
-
-Surveillance recorders start a new file after a day at most; damaged time stamps make months out of seconds.
-At one frame a second the 512-dimensional features of a video of that length take 340 MiB.
-"""
+"""Longest sampled video, in seconds: recorders start a new file after a day at most, and damaged time stamps
+make months out of seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +58,8 @@ def sample_frames(
 ) -> FrameStream:
     """The frame on screen at each moment ``k / rate`` of a video, exact by presentation time stamps.
 
+    To be used as a context manager. A damaged file yields the frames that decode.
+
     Args:
         path: a video file.
         rate: frames per second, above 0 and at most 1000.
@@ -68,9 +67,6 @@ def sample_frames(
         watcher: receives every picture that is decoded on the way; with one, those right before rare key
             frames are decoded too.
         stills: keeps small stills of the sampled frames.
-
-    Returns:
-        an iterator, to be used as a context manager. A damaged file yields the frames that decode.
 
     Raises:
         UnreadableMedia: no such file, no media file, or (when iterated) no picture that decodes, pictures
@@ -83,17 +79,15 @@ def sample_frames(
 
 
 def sample_stills(path: Path, times: Sequence[float], *, longest_side: int) -> FrameStream:
-    """The frame on screen at each of some moments, decoding only what these need; the last one where a time
-    is past the end.
+    """The frame on screen at each of some moments, decoding only what these need; past the end, the last one.
+
+    To be used as a context manager.
 
     Args:
         path: a video file.
         times: seconds from the video's zero, rising; at least one.
         longest_side: pixels of the longer side of a still, which keeps the displayed aspect ratio; smaller
             pictures are not enlarged.
-
-    Returns:
-        an iterator, to be used as a context manager, of one frame per time.
 
     Raises:
         UnreadableMedia, NoVideoStream: see :func:`sample_frames`.
@@ -107,7 +101,7 @@ def sample_stills(path: Path, times: Sequence[float], *, longest_side: int) -> F
 class FrameStream:
     """Frames of a video at given moments: an iterator and a context manager.
 
-    The attributes grow while frames are read and are exact after the last one.
+    The properties grow while frames are read and are exact after the last one.
     """
 
     def __init__(
@@ -119,11 +113,8 @@ class FrameStream:
         watcher: Watcher | None = None,
         stills: SmallStills | None = None,
     ) -> None:
-        self._path = Path(path)
-        self._grid = grid
-        self._scaler = scaler
-        self._watcher = watcher
-        self._stills = stills
+        self._path, self._grid, self._scaler = Path(path), grid, scaler
+        self._watcher, self._stills = watcher, stills
         self._files = ExitStack()
         self._decoded_before = 0
         self._source = self._open()
@@ -178,7 +169,7 @@ class FrameStream:
         scale: Scaler | None = None
         last: Picture | None = None
         for k, picture in self._pictures():
-            time = self._grid.time(k)
+            time = float(self._grid.exact(k))
             if time > LONGEST_VIDEO:
                 raise UnreadableMedia(
                     self._path, f"longer than {LONGEST_VIDEO // 3600} hours, or its time stamps are damaged"

@@ -13,20 +13,10 @@ from moviola.types import Span
 
 __all__ = ["make_playable", "plays_in_browsers"]
 
-# What all browsers play: container, codecs of pictures, pixel formats (None: any), codecs of sound.
-_PLAYED: tuple[tuple[frozenset[str], frozenset[str], frozenset[str], frozenset[str]], ...] = (
-    (
-        frozenset({"mp4", "mov", "m4v"}),
-        frozenset({"h264"}),
-        frozenset({"yuv420p", "yuvj420p"}),
-        frozenset({"aac", "mp3"}),
-    ),
-    (
-        frozenset({"webm"}),
-        frozenset({"vp8", "vp9", "av1"}),
-        frozenset({"yuv420p"}),
-        frozenset({"opus", "vorbis"}),
-    ),
+# What all browsers play: container, codecs of pictures, pixel formats, codecs of sound.
+_PLAYED = (
+    (("mp4", "mov", "m4v"), ("h264",), ("yuv420p", "yuvj420p"), ("aac", "mp3")),
+    (("webm",), ("vp8", "vp9", "av1"), ("yuv420p",), ("opus", "vorbis")),
 )
 
 

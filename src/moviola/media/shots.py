@@ -1,19 +1,18 @@
 """Shot detection: suspected in the sampled frames, decided in the pictures around them.
 
-Sampled frames are decoded anyway while a video is encoded, and with them all pictures that they refer to: in
-film with few key frames, only unreferenced ones are missing. Where two frames a second apart differ, these
-pictures are compared. Only where they do not show whether, or at which frame, a shot begins, is the file
-decoded again, picture by picture.
+With sampled frames all pictures are decoded that they refer to: in film with few key frames, only
+unreferenced ones are missing. Where two frames a second apart differ, these pictures are compared. Only where
+they do not show whether, or at which frame, a shot begins, is the file decoded again, picture by picture.
 """
 
 from __future__ import annotations
 
 import math
-from bisect import bisect_right, insort
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -39,8 +38,7 @@ __all__ = ["Marks", "ShotFinder", "TinyPictures", "find_transitions", "joined", 
 _TINY = FrameSize(18, 32, "stretch", interpolation="bilinear")
 # Compared fields of a sampled frame, and the mean difference (of 255) from which on a second is suspected:
 # field by field, and of all fields' values in order, which motion does not change. Features of an encoder are
-# worse here: to include every cut ConSE's suspect 62 % of the other seconds too, the demo's 49 %, these
-# fields 20 %.
+# worse here: to include every cut ConSE's suspect 62 % of the other seconds too, these fields 20 %.
 _FIELDS = 16
 _DIFFERENT, _OTHER_COLOURS = 14.0, 4.0
 # Seconds before and after a suspected stretch that are compared, to learn what is usual there.
@@ -122,17 +120,15 @@ def find_transitions(
 
 
 class ShotFinder:
-    """Finds the shots of a video while its frames are sampled, as far as the decoded pictures show them.
-
-    The stretches that it cannot judge are reported, and can be decoded from then on.
+    """Finds the shots of a video while its frames are sampled, and reports the stretches that it cannot
+    judge.
 
     Args:
         rate: sampled frames per second.
         tiny: receives the pictures that are decoded on the way.
 
     Attributes:
-        pictures: receives the decoded pictures (``watcher`` of
-            :func:`moviola.media.frames.sample_frames`).
+        pictures: the ``watcher`` of :func:`moviola.media.frames.sample_frames`.
         marks: transitions in the stretches that were judged.
     """
 
@@ -209,10 +205,7 @@ def _different(samples: NDArray[np.uint8], lag: int) -> NDArray[np.bool_]:
 class DecodedPictures:
     """The last decoded pictures of a video, tiny, and the times at which all pictures appear.
 
-    Fed as a :class:`moviola.media.frame_selection.Watcher`.
-
-    Args:
-        tiny: receives them, too.
+    Fed as a :class:`moviola.media.frame_selection.Watcher`; ``tiny`` receives the pictures, too.
     """
 
     def __init__(self, tiny: TinyPictures | None = None) -> None:
@@ -260,9 +253,7 @@ class DecodedPictures:
         """Whether more pictures than allowed are missing between two of them in some places, or beyond."""
         ends = (0, places[0]), (places[-1], len(shown) - 1)
         gaps = [(pair, _UNSEEN) for pair in pairwise(places)] + [(pair, _UNSEEN + _MARGIN) for pair in ends]
-        return any(
-            after - before > 1 and shown[after] - shown[before] > most for (before, after), most in gaps
-        )
+        return any(stop - first > 1 and shown[stop] - shown[first] > most for (first, stop), most in gaps)
 
     def forget(self, time: float) -> None:
         """Drop the pictures that are no longer shown at ``time`` seconds."""
@@ -310,19 +301,16 @@ def _pictures(path: Path, pieces: list[Stretch]) -> Iterator[tuple[NDArray[np.fl
     """Each piece's pictures (n, 18, 32, 3) uint8, once each, with the seconds (n,) at which they appear."""
     if not pieces:
         return
-    ends = [end for _, end in pieces]
-    starts = [start for start, _ in pieces]
-    moments = _moments(pieces)
     times: list[float] = []
     images: list[NDArray[np.uint8]] = []
     piece = 0
-    with FrameStream(path, grid=moments, scaler=partial(InputScaler, _TINY)) as stream:
+    with FrameStream(path, grid=_moments(pieces), scaler=partial(InputScaler, _TINY)) as stream:
         for frame in stream:
-            while frame.time > ends[piece]:
+            while frame.time > pieces[piece][1]:
                 yield np.array(times), np.stack(images)
                 piece += 1
-                kept = [place for place, time in enumerate(times) if time >= starts[piece]]
-                times, images = [times[k] for k in kept], [images[k] for k in kept]
+                kept = bisect_left(times, pieces[piece][0])
+                times, images = times[kept:], images[kept:]
             if not times or frame.shown_since > times[-1]:
                 times.append(frame.shown_since)
                 images.append(frame.image)
@@ -332,10 +320,6 @@ def _pictures(path: Path, pieces: list[Stretch]) -> Iterator[tuple[NDArray[np.fl
 
 def _moments(pieces: list[Stretch]) -> Moments:
     """All moments of the pieces, each once."""
-    step = Fraction(1, _FASTEST)
-    ticks: list[int] = []
-    for start, end in pieces:
-        first, last = int(np.ceil(start * _FASTEST)), int(np.floor(end * _FASTEST))
-        begin = max(first, ticks[-1] + 1) if ticks else first
-        ticks.extend(range(begin, last + 1))
-    return Moments(Fraction(0), step, len(ticks), tuple(ticks))
+    ranges = (range(math.ceil(start * _FASTEST), math.floor(end * _FASTEST) + 1) for start, end in pieces)
+    ticks = sorted(set(chain.from_iterable(ranges)))
+    return Moments(Fraction(0), Fraction(1, _FASTEST), len(ticks), tuple(ticks))

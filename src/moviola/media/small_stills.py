@@ -20,10 +20,7 @@ _QUALITY, _EFFORT = 50, 2
 
 
 class SmallStills:
-    """Keeps the picture on screen at some of the sampled frames.
-
-    Args:
-        every: one still per this many frames: the middle one, and the very first.
+    """Keeps one still per ``every`` sampled frames, the middle one, and the very first.
 
     Attributes:
         stills: seconds, and WebP bytes of a picture :data:`SMALL_WIDTH` pixels wide.

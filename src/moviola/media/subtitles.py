@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import os
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
@@ -37,8 +36,7 @@ SUBTITLE_SUFFIXES = (".srt", ".vtt", ".ass")
 
 # Two days of talk with styles and positions take a tenth of it; larger files are something else.
 _MAX_BYTES = 64 << 20
-# Between the stem and the suffix: a language, or a kind of subtitles (`film.en.srt`,
-# `film.pt-BR.forced.srt`).
+# Between the stem and the suffix: a language, or a kind of subtitles (`film.pt-BR.forced.srt`).
 _TAGS = re.compile(r"(\.[A-Za-z]{2,8}([-_][A-Za-z0-9]{2,8})*){1,2}")
 # Commands of SubStation Alpha; those that begin or end a drawing (`\p1`, `\p0`), and that reset the style.
 _COMMANDS = re.compile(r"\{[^}]*\}")
@@ -66,8 +64,7 @@ def sidecars(path: Path, names: Sequence[str] | None = None) -> tuple[Path, ...]
     """
     path = Path(path)
     if names is None:
-        with os.scandir(path.parent) as entries:
-            names = sorted(entry.name for entry in entries)
+        names = sorted(other.name for other in path.parent.iterdir())
     first = bisect_left(names, path.stem)
     alike = list(takewhile(lambda name: name.startswith(path.stem), islice(names, first, None)))
     found = [Path(name) for name in alike if name.lower().endswith(SUBTITLE_SUFFIXES)]
@@ -83,17 +80,17 @@ def sidecars(path: Path, names: Sequence[str] | None = None) -> tuple[Path, ...]
 
 
 def read_subtitles(path: Path) -> Subtitles:
-    """Read a subtitle file: SubRip, WebVTT or Advanced SubStation Alpha, by its suffix.
+    """Read a subtitle file: SubRip, WebVTT or Advanced SubStation Alpha, by its suffix; without tags.
 
-    Encodings: UTF-8 with or without byte order mark, UTF-16 with one, else Windows-1252, else Latin-1. Tags
-    are stripped. Each cue is parsed alone, so that a damaged one does not affect others.
+    Encodings: UTF-8 with or without byte order mark, UTF-16 with one, else Windows-1252, else Latin-1. Each
+    cue is parsed alone, so that a damaged one does not affect others.
 
     Raises:
         UnreadableMedia: no such file, no regular file, another suffix, more than 64 MiB, or no readable cue.
     """
     path = Path(path)
-    parse = _PARSERS.get(path.suffix.lower())
-    if parse is None:
+    kind = path.suffix.lower()
+    if kind not in SUBTITLE_SUFFIXES:
         raise UnreadableMedia(path, f"unknown subtitle format; give one of {', '.join(SUBTITLE_SUFFIXES)}")
     size = regular_file(path).st_size
     if size > _MAX_BYTES:
@@ -104,7 +101,7 @@ def read_subtitles(path: Path) -> Subtitles:
         raise UnreadableMedia(path, f"cannot be read ({error.strerror})") from error
     for end in ("\r\r\n", "\r\n", "\r"):  # the first of a program that converted them twice
         text = text.replace(end, "\n")
-    subtitles = _sorted_cues(parse(text))
+    subtitles = _sorted_cues(_ass(text) if kind == ".ass" else _blocks(text, kind[1:]))
     if not subtitles.cues:
         raise UnreadableMedia(path, f"no subtitle in it can be read ({subtitles.skipped} damaged)")
     return subtitles
@@ -132,15 +129,11 @@ def write_subtitles(path: Path, cues: Iterable[Cue]) -> None:
 
 
 def embedded_subtitles(path: Path, index: int | None = None) -> Subtitles:
-    """Text subtitles inside a video file, in the time of its pictures.
+    """Text subtitles inside a video file, in the time of its pictures; none if no such stream carries text.
 
     Args:
         path: a video file.
-        index: index of the container's stream, as in :class:`~moviola.media.SubtitleStream`; None for the
-            first text stream.
-
-    Returns:
-        no cues if there is no such stream, or it carries pictures of text.
+        index: of the stream, as in :class:`~moviola.media.SubtitleStream`; None for the first of text.
 
     Raises:
         UnreadableMedia, NoVideoStream: see :func:`~moviola.media.probe`.
@@ -179,10 +172,9 @@ def _cues_of_packet(packet: Packet[SubtitleStream], zero: float) -> Iterator[Cue
         yield None
         return
     for subtitle in shown:
-        if isinstance(subtitle, AssSubtitle):
-            event = pysubs2.SSAEvent(text=subtitle.dialogue.decode("utf-8", errors="replace"))
-            if text := _shown_text(event.text):
-                yield Cue(max(0.0, start), end, text) if end > max(0.0, start) else None
+        said = subtitle.dialogue.decode(errors="replace") if isinstance(subtitle, AssSubtitle) else ""
+        if text := _shown_text(said):
+            yield Cue(max(0.0, start), end, text) if end > max(0.0, start) else None
 
 
 def _sorted_cues(found: Iterable[Cue | None]) -> Subtitles:
@@ -242,9 +234,8 @@ def _shown_text(text: str) -> str:
     pysubs2's own properties take time quadratic in the commands, or in braces that are opened alone.
     """
     closed, brace, rest = text.rpartition("}")
-    commands = _COMMANDS.findall(closed + brace)
     drawing = False
-    for block in commands:
+    for block in _COMMANDS.findall(closed + brace):
         for number, style in _DRAWING.findall(block):
             # A reset to a named style changes nothing: there are no styles here.
             drawing = int(number) > 0 if number else drawing and bool(style)
@@ -258,10 +249,3 @@ def _clean_text(text: str) -> str:
     """Text without entities, time tags and needless white space, its lines kept."""
     lines = html.unescape(_INLINE_TIME.sub("", text)).splitlines()
     return "\n".join(stripped for line in lines if (stripped := " ".join(line.split())))
-
-
-_PARSERS = {
-    ".srt": lambda text: _blocks(text, "srt"),
-    ".vtt": lambda text: _blocks(text, "vtt"),
-    ".ass": _ass,
-}

@@ -1,13 +1,14 @@
 """Whether the structure of a file is whole, where no header says how long it should be.
 
-GIF, fragmented MP4 and Matroska are chains of blocks. libav passes over what breaks such a chain, so that a
-file that lost its middle is shorter, or stands still for a while, and nothing says so.
+GIF, fragmented MP4 and Matroska are chains of blocks. libav passes over what breaks such a chain without a
+word.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from io import FileIO
 from pathlib import Path
 
 __all__ = ["is_torn"]
@@ -36,34 +37,27 @@ def is_torn(path: Path, format_name: str, *, deeply: bool) -> bool:
     Raises:
         OSError: the file cannot be read any more.
     """
-    check = _CHECKS.get(format_name)
-    if check is None:
+    if (check := _CHECKS.get(format_name)) is None:
         return False
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
-    try:
-        return check(_Bytes(descriptor), deeply)
-    finally:
-        os.close(descriptor)
+    with path.open("rb", buffering=0) as file:
+        return check(_Bytes(file), deeply)
 
 
 class _Bytes:
-    """Bytes of a file, read block by block: a mapped one would end the process when its drive goes away.
-
-    Bytes past the end are 0.
-    """
+    """Bytes of a file, 0 past its end; in blocks, since a mapped file ends the process when its drive
+    goes."""
 
     _BLOCK = 1 << 16
 
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
-        self._size = os.fstat(descriptor).st_size
+    def __init__(self, file: FileIO) -> None:
+        self._file = file
+        self._size = os.fstat(file.fileno()).st_size
         self._start, self._block = 0, b""
 
     def __len__(self) -> int:
         return self._size
 
     def __getitem__(self, place: int) -> int:
-        """The byte at a place."""
         within = place - self._start
         if not 0 <= within < len(self._block):
             self._start, within = place, 0
@@ -84,8 +78,8 @@ class _Bytes:
         return False
 
     def _read(self, place: int, count: int) -> bytes:
-        os.lseek(self._descriptor, place, os.SEEK_SET)
-        return os.read(self._descriptor, count)
+        self._file.seek(place)
+        return self._file.read(count) or b""
 
 
 def _gif(data: _Bytes, _: bool) -> bool:
