@@ -51,11 +51,7 @@ class Checkpoint:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The JSON object in a file.
-
-    Raises:
-        DataError: not JSON, or not an object.
-    """
+    """The JSON object in a file. Raises DataError: not JSON, or not an object."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
@@ -76,15 +72,11 @@ def looks_like_hub_id(name: str) -> bool:
 
 
 def find_checkpoint(name: str, *, builtin: Mapping[str, Path], instead: str) -> Checkpoint:
-    """Find a checkpoint by name.
-
-    Args:
-        name: a key of ``builtin``, a folder that holds ``config.json``, or a hub id in the hub's cache.
-        builtin: folders of packaged checkpoints by name.
-        instead: what to use instead, for the error message.
+    """Find a checkpoint by name: a key of ``builtin``, the folders of packaged ones; a folder that holds
+    ``config.json``; or a hub id in the hub's cache.
 
     Raises:
-        MissingModel: no such checkpoint on this machine; the message says how to get it.
+        MissingModel: none on this machine; the message says how to get it, and what to use ``instead``.
     """
     if name in builtin:
         folder = builtin[name]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -82,13 +83,10 @@ FAMILIES: dict[str, Family] = {
             "image_size": 224, "patch_size": 32, "hidden_act": "quick_gelu", "layer_norm_eps": 1e-5,
         },
         preprocessor_defaults={
-            "size": {"shortest_edge": 224},
-            "crop_size": {"height": 224, "width": 224},
-            "do_center_crop": True,
-            "resample": 3,
+            "size": {"shortest_edge": 224}, "crop_size": {"height": 224, "width": 224},
+            "do_center_crop": True, "resample": 3, "rescale_factor": 1 / 255,
             "image_mean": [0.48145466, 0.4578275, 0.40821073],
             "image_std": [0.26862954, 0.26130258, 0.27577711],
-            "rescale_factor": 1 / 255,
         },
     ),
     "siglip": Family(
@@ -107,11 +105,8 @@ FAMILIES: dict[str, Family] = {
         },
         preprocessor_defaults={
             "size": {"height": 224, "width": 224},
-            "do_center_crop": False,
-            "resample": 3,
-            "image_mean": [0.5, 0.5, 0.5],
-            "image_std": [0.5, 0.5, 0.5],
-            "rescale_factor": 1 / 255,
+            "do_center_crop": False, "resample": 3, "rescale_factor": 1 / 255,
+            "image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5],
         },
     ),
 }  # fmt: skip
@@ -133,9 +128,6 @@ class ClipEncoder(CheckpointEncoder):
     """A frozen encoder of frames and texts; made by :func:`moviola.encoders.load_encoder`.
 
     Attributes:
-        id: name that libraries record.
-        revision: changes whenever the weights or settings change.
-        dim: length of a feature vector.
         frame_size: size of its input frames, for ``moviola.media``.
         curve: options of ``moviola.retrieval.CurveRefiner`` for its similarity curves, from ``moviola.json``.
         picture_match: calibration of the cosine of two pictures; the same for all checkpoints.
@@ -155,10 +147,8 @@ class ClipEncoder(CheckpointEncoder):
             or checkpoint.json("processor_config.json").get("image_processor")
             or {}
         )
-        self._preprocessor = {
-            **self._family.preprocessor_defaults,
-            **{key: value for key, value in preprocessor.items() if value is not None},
-        }
+        stated = {key: value for key, value in preprocessor.items() if value is not None}
+        self._preprocessor = {**self._family.preprocessor_defaults, **stated}
         self.frame_size = read_frame_size(self._preprocessor, str(checkpoint.folder))
         self.curve = _measured_curve(checkpoint.json("moviola.json").get("curve", {}), checkpoint.folder)
         self._config = config
@@ -174,10 +164,8 @@ class ClipEncoder(CheckpointEncoder):
 
     @property
     def precision(self) -> str:
-        """Precision of frames: ``"int8"``, ``"fp32"``, ``"fp16"``, ``"bf16"``; features are always float32.
-
-        8 bits are used where layers are wide enough to gain by it, and only if no precision was named.
-        """
+        """Precision of frames: ``"int8"`` where layers are wide enough to gain by it, if no precision was
+        named, else ``"fp32"``, ``"fp16"``, ``"bf16"``; features are always float32."""
         wide = self._vision_config["hidden_size"] >= _WIDE
         free = self._choice.is_free and self._is_compiled
         return "int8" if free and wide else self._choice.precision
@@ -269,7 +257,6 @@ class ClipEncoder(CheckpointEncoder):
 
     @cached_property
     def _encode_frames(self) -> Callable[[NDArray[np.uint8]], Floats]:
-        """(n, height, width, 3) to (n, dim)."""
         if self._is_compiled:
             source = Source(
                 name=f"{self.id} frames",
@@ -305,7 +292,7 @@ class ClipEncoder(CheckpointEncoder):
 
     def _load_model(self) -> Any:
         require_torch(f"{self.id} on {self.device} in {self.precision}")
-        from moviola.encoders.by_torch.loading import load_pretrained
+        from moviola.encoders.by_torch.modules import load_pretrained
 
         where = (self.device, self.precision)
         return load_pretrained(self._family.module, self._family.model_class, self._checkpoint.folder, *where)
@@ -330,8 +317,7 @@ def open_clip(name: str, choice: DeviceChoice) -> ClipEncoder:
 
 
 def _tower(checkpoint: Checkpoint, name: str) -> dict[str, Any]:
-    """The settings of a tower in ``config.json``; in files of 2022 those under ``…_dict`` are the valid
-    ones."""
+    """The settings of a tower in ``config.json``; in files of 2022 those under ``…_dict`` are valid."""
     config = checkpoint.json("config.json")
     given = config.get(f"{name}_dict") or config.get(name) or {}
     if not isinstance(given, dict):
@@ -342,53 +328,44 @@ def _tower(checkpoint: Checkpoint, name: str) -> dict[str, Any]:
 
 
 def _measured_match(stated: Any, folder: Path) -> Match:
-    """The calibration that a checkpoint's ``moviola.json`` states."""
-    try:
+    with suppress(TypeError, ValueError, KeyError):
         match = Match(slope=float(stated["slope"]), line=float(stated["line"]))
-    except (TypeError, ValueError, KeyError):
-        match = None
-    if match is None or not (0 < match.slope < math.inf and math.isfinite(match.line)):
-        raise DataError(
-            f"{folder / 'moviola.json'}: match is {stated!r}; give two numbers, "
-            '{"slope": above 0, "line": cosine at even odds}'
-        )
-    return match
+        if 0 < match.slope < math.inf and math.isfinite(match.line):
+            return match
+    raise DataError(
+        f"{folder / 'moviola.json'}: match is {stated!r}; give two numbers, "
+        '{"slope": above 0, "line": cosine at even odds}'
+    )
 
 
 def _measured_curve(stated: Any, folder: Path) -> dict[str, float]:
-    """The options for similarity curves that a checkpoint's ``moviola.json`` states."""
-    numbers = isinstance(stated, dict) and all(
+    if isinstance(stated, dict) and all(
         name in CURVE_OPTIONS and isinstance(value, int | float) and math.isfinite(value)
         for name, value in stated.items()
-    )
-    if not numbers:
-        raise DataError(
-            f"{folder / 'moviola.json'}: curve is {stated!r}; give numbers for some of "
-            f"{', '.join(CURVE_OPTIONS)}"
-        )
-    return dict(stated)
+    ):
+        return stated
+    options = ", ".join(CURVE_OPTIONS)
+    raise DataError(f"{folder / 'moviola.json'}: curve is {stated!r}; give numbers for some of {options}")
 
 
 def read_frame_size(preprocessor: Mapping[str, Any], folder: str) -> FrameSize:
-    """The frame size of a ``preprocessor_config.json`` (completed by defaults).
-
-    Raises:
-        DataError: no fixed size, or an unknown interpolation.
-    """
+    """The frame size of a ``preprocessor_config.json`` (completed by defaults). Raises DataError: no fixed
+    size, or an unknown interpolation."""
     size = preprocessor["size"]
     size = {"shortest_edge": size} if isinstance(size, int) else size
     crop = preprocessor.get("crop_size") if preprocessor["do_center_crop"] else None
     crop = {"height": crop, "width": crop} if isinstance(crop, int) else crop
-    if preprocessor["resample"] not in _RESAMPLE:
+    interpolation: Any = _RESAMPLE.get(preprocessor["resample"])
+    if interpolation is None:
         raise DataError(
             f"{folder}: resample {preprocessor['resample']!r} in its preprocessor settings; "
             f"moviola knows {', '.join(f'{code} ({name})' for code, name in _RESAMPLE.items())}"
         )
-    interpolation: Any = _RESAMPLE[preprocessor["resample"]]
-    if crop and "shortest_edge" in size:
-        return FrameSize(crop["height"], crop["width"], "crop", size["shortest_edge"], interpolation)
-    if "height" in size and crop in (None, {"height": size["height"], "width": size["width"]}):
-        return FrameSize(size["height"], size["width"], "stretch", 0, interpolation)
+    with suppress(KeyError, TypeError):  # sides that are missing, or no numbers
+        if crop and "shortest_edge" in size:
+            return FrameSize(crop["height"], crop["width"], "crop", size["shortest_edge"], interpolation)
+        if "height" in size and crop in (None, {"height": size["height"], "width": size["width"]}):
+            return FrameSize(size["height"], size["width"], "stretch", 0, interpolation)
     raise DataError(
         f"{folder}: preprocessor settings size {size}, crop_size {crop} give frames of no fixed size; "
         "take a checkpoint of fixed resolution"
@@ -396,11 +373,7 @@ def read_frame_size(preprocessor: Mapping[str, Any], folder: str) -> FrameSize:
 
 
 def family_of(checkpoint: Checkpoint) -> Family:
-    """The family of a checkpoint by the ``model_type`` in its ``config.json``.
-
-    Raises:
-        InvalidValue: none of :data:`FAMILIES`.
-    """
+    """The family of a checkpoint by its ``model_type``. Raises InvalidValue: none of :data:`FAMILIES`."""
     kind = checkpoint.json("config.json").get("model_type")
     if kind == "siglip2":
         raise InvalidValue(

@@ -36,9 +36,6 @@ __all__ = ["CLASSES_FOLDER", "FACTS", "NETWORK_FOLDER", "ConseEncoder", "Fact"]
 
 Floats = NDArray[np.float32]
 
-CHANNELS = 1280
-"""Channels of the layer before the classes."""
-
 CLASSES_FOLDER = Path(__file__).parent / "conse_classes"
 
 NETWORK_FOLDER = Path(__file__).parent / "conse_network"
@@ -47,13 +44,11 @@ NETWORK_FOLDER = Path(__file__).parent / "conse_network"
 TEMPERATURE = 2.0
 """Divides the logits: above 1, the less likely classes gain weight."""
 
-
-FOLDED = 4
-"""Channels of the layer before the classes that are averaged in groups: 320 numbers find as much as 1,280."""
+CHANNELS, FOLDED = 1280, 4
+"""Channels of the layer before the classes; averaged in groups, 320 numbers find as much as 1,280."""
 
 CURVE: Mapping[str, float] = {"floor": 0.3, "context": 4.0}
 """Tuned on films that ``benchmarks/footage/query_films.py`` cuts with seed 0, measured with seed 1."""
-
 
 MATCH_SLOPE, MATCH_LINE = 0.8, 3.2
 """Of a text's standing among the classes, which are pictures of things; measured by
@@ -181,8 +176,8 @@ class ConseEncoder:
         return self._centred(self.sentences.encode_text(texts))
 
     def encode_tokens(self, texts: Sequence[str]) -> list[Floats]:
-        """As of :class:`~moviola.encoders.FrameTextEncoder`, of length 1: a text's own comes behind its
-        tokens'."""
+        """As of :class:`~moviola.encoders.FrameTextEncoder`, of length 1: (tokens + 1, dim), the text's
+        last."""
         return [
             self._centred(np.concatenate([_unit(rows[:-1]), rows[-1:]]))
             for rows in self.sentences.encode_tokens(texts)
@@ -204,8 +199,7 @@ class ConseEncoder:
             return Compiled(cache_folder(), source)
         require_torch(f"{self.id} on {self.device} in {self.precision}")
         from moviola.encoders.by_torch.efficientnet import EfficientNetLite
-        from moviola.encoders.by_torch.loading import PRECISIONS
-        from moviola.encoders.by_torch.modules import ClassifiedFrames, run
+        from moviola.encoders.by_torch.modules import PRECISIONS, ClassifiedFrames, run
 
         network = EfficientNetLite(_network_weights()).eval().requires_grad_(False)
         module = ClassifiedFrames(network, TEMPERATURE).to(self.device, PRECISIONS[self.precision])

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from moviola.errors import InvalidValue
 from moviola.types import FrameSize
 
-__all__ = ["FrameTextEncoder", "Match", "PictureEncoder", "check_frames", "picture_dim"]
+__all__ = ["FrameTextEncoder", "Match", "Named", "PictureEncoder", "check_frames", "picture_dim"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,8 +39,8 @@ class Match:
     by_phrases: bool = False
 
 
-class FrameTextEncoder(Protocol):
-    """A frozen encoder of frames and texts into one space, where the cosine says how well they match."""
+class Named(Protocol):
+    """What libraries record of an encoder or a reader."""
 
     @property
     def id(self) -> str:
@@ -49,6 +49,10 @@ class FrameTextEncoder(Protocol):
     @property
     def revision(self) -> str:
         """Changes whenever the weights or settings change."""
+
+
+class FrameTextEncoder(Named, Protocol):
+    """A frozen encoder of frames and texts into one space, where the cosine says how well they match."""
 
     @property
     def dim(self) -> int:
@@ -60,8 +64,7 @@ class FrameTextEncoder(Protocol):
 
     @property
     def curve(self) -> Mapping[str, float]:
-        """Options of ``moviola.retrieval.CurveRefiner`` for this encoder's similarity curves; missing ones
-        keep their defaults."""
+        """Options of ``moviola.retrieval.CurveRefiner`` for its similarity curves, where not the defaults."""
 
     @property
     def match(self) -> Match:
@@ -106,10 +109,8 @@ class FrameTextEncoder(Protocol):
 
 @runtime_checkable
 class PictureEncoder(FrameTextEncoder, Protocol):
-    """An encoder that compares pictures with each other in a space of its own, where texts have no place.
-
-    Without one, pictures are compared by the features that are compared with texts.
-    """
+    """An encoder that compares pictures with each other in a space of its own, where texts have no place;
+    others compare them by the features that are compared with texts."""
 
     @property
     def picture_dim(self) -> int:
@@ -126,11 +127,7 @@ def picture_dim(encoder: FrameTextEncoder) -> int:
 
 
 def check_frames(images: Any, size: FrameSize, encoder: str) -> None:
-    """Refuse arrays that are no frames of a size.
-
-    Raises:
-        InvalidValue: names the given shape and the one that ``encoder`` takes.
-    """
+    """Refuse arrays that are no frames of a size. Raises InvalidValue, with what ``encoder`` takes."""
     shape = (size.height, size.width, 3)
     is_array = isinstance(images, np.ndarray)
     if not (is_array and images.dtype == np.uint8 and images.shape[1:] == shape):

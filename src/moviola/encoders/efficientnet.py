@@ -45,13 +45,8 @@ _STAGES = (
 
 
 class Block(NamedTuple):
-    """An inverted bottleneck (Sandler et al. 2018, MobileNetV2): expand, filter each channel, project.
-
-    Attributes:
-        expands: whether channels are expanded.
-        stride: of the filter.
-        residual: whether the input is added to the output.
-    """
+    """An inverted bottleneck (Sandler et al. 2018, MobileNetV2): expand, filter each channel by a stride,
+    project, and perhaps add the input."""
 
     expands: bool
     stride: int

@@ -55,13 +55,8 @@ class _Graph(Network):
 
 
 def clip_frames(weights: Weights, config: Config, scale: Floats, shift: Floats) -> Any:
-    """CLIP's features (n, d) of frames (n, h, w, 3) uint8.
-
-    Args:
-        weights: of the checkpoint.
-        config: its ``vision_config``, complete.
-        scale, shift: (3,), which normalise a pixel's channels.
-    """
+    """CLIP's features (n, d) of frames (n, h, w, 3) uint8, by its complete ``vision_config``; ``scale`` and
+    ``shift``, (3,), normalise a pixel's channels."""
     net = _Graph(weights, config)
     frames, x = _patches(weights, config, scale, shift)
     first = ops.repeated(weights.array("vision_model.embeddings.class_embedding")[None], x)
@@ -95,35 +90,21 @@ def siglip_frames(weights: Weights, config: Config, scale: Floats, shift: Floats
 
 
 def text_states(weights: Weights, config: Config, texts: Texts) -> Any:
-    """States (b, n, d) of token ids (b, n) int64 by one of CLIP's or SigLIP's text towers.
-
-    Args:
-        weights: of the checkpoint.
-        config: its ``text_config``, complete.
-        texts: the tower.
-    """
+    """States (b, n, d) of token ids (b, n) int64 by one of CLIP's or SigLIP's text towers."""
     ids = ops.parameter([None, None], np.int64)
     return ops.graph_of([ids], [texts(_Graph(weights, config), ids)])
 
 
 def sentence_states(weights: Weights, config: Config) -> Any:
-    """Last states (b, n, d) of token ids (b, n) int64, of which some are real, (b, n) boolean.
-
-    Args:
-        weights: of a BERT, a RoBERTa or an XLM-R.
-        config: of the checkpoint, complete.
-    """
+    """Last states (b, n, d) of a BERT, a RoBERTa or an XLM-R, of token ids (b, n) int64, of which some are
+    real, (b, n) boolean; the ``config`` is complete."""
     ids, present = ops.parameter([None, None], np.int64), ops.parameter([None, None], bool)
     return ops.graph_of([ids, present], [_Graph(weights, config).sentence_states(ids, present)])
 
 
 def classified_frames(weights: Weights, temperature: float) -> Any:
-    """EfficientNet-Lite's layer before the classes (n, 1280), and these as probabilities (n, 1000).
-
-    Args:
-        weights: see :mod:`moviola.encoders.efficientnet`.
-        temperature: divides the logits.
-    """
+    """EfficientNet-Lite's layer before the classes (n, 1280), and these as probabilities (n, 1000), of logits
+    divided by the temperature; weights are those of :mod:`moviola.encoders.efficientnet`."""
     frames = ops.parameter([None, PIXELS, PIXELS, 3], np.uint8)
     middle, half = np.float32(-127), np.float32(1 / 128)
     x = ops.product(ops.total(ops.numbers(ops.channels_first(frames)), middle), half)
@@ -136,7 +117,6 @@ def classified_frames(weights: Weights, temperature: float) -> Any:
 
 
 def _block(weights: Weights, at: str, x: ops.Node, block: Block) -> ops.Node:
-    """An inverted bottleneck: expand, filter each channel, project."""
     inner = ops.relu6(_filtered(weights, f"{at}.expand", x)) if block.expands else x
     groups = weights.shape(f"{at}.depthwise.weight")[0]
     inner = ops.relu6(_filtered(weights, f"{at}.depthwise", inner, stride=block.stride, groups=groups))

@@ -16,22 +16,11 @@ from moviola.errors import DataError, InvalidValue, MissingModel
 __all__ = ["FILES", "ModelInfo", "available_models", "pull_model"]
 
 FILES = (
-    "config.json",
-    "moviola.json",
-    "preprocessor_config.json",
-    "processor_config.json",
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "special_tokens_map.json",
-    "added_tokens.json",
-    "vocab.*",
-    "vocabulary.*",
-    "merges.txt",
-    "*.model",
-    "modules.json",
-    "sentence_*_config.json",
-    "*_Pooling/config.json",
-)
+    "config.json", "moviola.json", "preprocessor_config.json", "processor_config.json",
+    "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
+    "vocab.*", "vocabulary.*", "merges.txt", "*.model",
+    "modules.json", "sentence_*_config.json", "*_Pooling/config.json",
+)  # fmt: skip
 """Files that a checkpoint needs besides its weights."""
 
 _SAFE = ("model.safetensors", "model-*.safetensors", "model.safetensors.index.json")
@@ -61,21 +50,24 @@ def available_models() -> list[ModelInfo]:
         (CONSE, "conse", "built-in", NETWORK_FOLDER),
         (MINILM, "sentences", "built-in", MINILM_FOLDER),
     ]
-    for name, folder in sorted(_cached_snapshots()):
+    from huggingface_hub import constants
+
+    folders = Path(constants.HF_HUB_CACHE).glob("models--*")
+    names = sorted(folder.name.removeprefix("models--").replace("--", "/") for folder in folders)
+    for name in filter(looks_like_hub_id, names):
         with suppress(DataError, InvalidValue):  # an error for those who name it, not for all others
-            found.append((name, _kind(Checkpoint(name, folder, folder.name)), "hub cache", folder))
+            if folder := hub_snapshot(name):
+                found.append((name, _kind(Checkpoint(name, folder, folder.name)), "hub cache", folder))
     return [ModelInfo(name, kind, source, _size(folder), str(folder)) for name, kind, source, folder in found]
 
 
 def pull_model(name: str) -> Path:
     """Fetch a model from the hub into its cache, only the files that are needed; safetensors if it has them.
-
-    Returns:
-        The snapshot folder.
+    The snapshot folder.
 
     Raises:
-        InvalidValue: a built-in model, no hub id, or a model of a kind that does not run here (by its
-            settings, before the weights are fetched).
+        InvalidValue: a built-in model, no hub id, or a kind that does not run here, before the weights are
+            fetched.
         MissingModel: the hub is switched off or out of reach, or has no such model.
     """
     if name in (DEMO, MINILM, CONSE):
@@ -103,23 +95,13 @@ def pull_model(name: str) -> Path:
             f"{name}: the hub has no such public model; check the spelling ({error})"
         ) from error
     except (OSError, hub.errors.HfHubHTTPError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        reason = (str(error) or type(error).__name__).splitlines()[0]
         raise MissingModel(
             f"{name}: the hub cannot be reached ({reason}); try again with a network, or use {CONSE!r}"
         ) from error
     if not any(folder.glob("*.safetensors")) and not any(folder.glob("*.bin")):
         raise MissingModel(f"{name}: the hub has no weights for it that can be read here; take another model")
     return folder
-
-
-def _cached_snapshots() -> list[tuple[str, Path]]:
-    """Hub id and snapshot folder of every model in the hub's cache whose main branch is there."""
-    from huggingface_hub import constants
-
-    folders = Path(constants.HF_HUB_CACHE).glob("models--*")
-    names = [folder.name.removeprefix("models--").replace("--", "/") for folder in folders]
-    snapshots = ((name, hub_snapshot(name)) for name in names if looks_like_hub_id(name))
-    return [(name, folder) for name, folder in snapshots if folder is not None]
 
 
 def _kind(checkpoint: Checkpoint) -> str:

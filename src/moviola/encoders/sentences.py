@@ -81,14 +81,8 @@ class Chain:
 
 
 class SentenceEncoder(CheckpointEncoder):
-    """A frozen encoder of texts; made by :func:`load_sentence_encoder`.
-
-    Attributes:
-        id: name that libraries record.
-        revision: changes whenever the weights or settings change.
-        dim: length of a vector.
-        normalised: whether vectors have length 1, so that a dot product is the cosine.
-    """
+    """A frozen encoder of texts to vectors of length ``dim``; made by :func:`load_sentence_encoder`. A dot
+    product of ``normalised`` ones is the cosine."""
 
     _inputs = 2
 
@@ -105,11 +99,6 @@ class SentenceEncoder(CheckpointEncoder):
 
     def __repr__(self) -> str:
         return f"SentenceEncoder({self.id!r}, revision={self.revision!r}, dim={self.dim})"
-
-    @property
-    def precision(self) -> str:
-        """Precision: ``"fp32"``, ``"fp16"``, ``"bf16"``; vectors are always float32."""
-        return self._choice.precision
 
     def encode_text(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Vectors (n, dim) float32 of n texts, of length 1 if :attr:`normalised`; too long texts are cut.
@@ -148,7 +137,6 @@ class SentenceEncoder(CheckpointEncoder):
 
     @property
     def _longest(self) -> int:
-        """Maximum tokens of a text: a stated number, but no more than there are positions."""
         positions = self._config.get("max_position_embeddings", 512)
         if self._config.get("model_type") in _FROM_PADDING:
             positions -= self._config["pad_token_id"] + 1
@@ -159,13 +147,12 @@ class SentenceEncoder(CheckpointEncoder):
         return min(int(stated or positions), int(positions))
 
     def _read_weights(self) -> Weights | None:
+        prefix = _PREFIXES.get(self._config.get("model_type", ""))
         plain = (
-            self._config.get("model_type") in _PREFIXES
-            and self._config["hidden_act"] in ACTIVATIONS
+            self._config["hidden_act"] in ACTIVATIONS
             and self._config.get("position_embedding_type", "absolute") == "absolute"
         )
-        prefix = _PREFIXES[self._config["model_type"]] if plain else ""
-        return Weights.of(self._checkpoint.folder, prefix) if plain else None
+        return Weights.of(self._checkpoint.folder, prefix) if plain and prefix else None
 
     def _by_numpy(self, ids: NDArray[np.int64], present: NDArray[np.bool_]) -> NDArray[np.float32]:
         assert self._weights is not None
@@ -179,7 +166,7 @@ class SentenceEncoder(CheckpointEncoder):
 
     def _by_torch(self) -> Callable[..., Any]:
         require_torch(f"{self.id} ({self._config.get('model_type')}) on {self.device} in {self.precision}")
-        from moviola.encoders.by_torch.loading import load_pretrained
+        from moviola.encoders.by_torch.modules import load_pretrained
 
         where = (self.device, self.precision)
         model = load_pretrained("transformers", "AutoModel", self._checkpoint.folder, *where)
@@ -197,10 +184,9 @@ def load_sentence_encoder(
     """Open a sentence encoder; weights are read when first needed.
 
     Args:
-        name: ``"minilm"``, which the package carries, a folder in sentence-transformers' layout, or
-            such a hub id that was pulled or cached before.
-        device, batch_size, resident: as of :func:`moviola.encoders.load_encoder`.
-        precision: ``"auto"`` (half on a GPU, fp32 on the CPU), ``"fp32"``, ``"fp16"`` or ``"bf16"``.
+        name: ``"minilm"``, which the package carries, a folder in sentence-transformers' layout, or such a
+            hub id that was pulled or cached before.
+        device, precision, batch_size, resident: as of :func:`moviola.encoders.load_encoder`; fp32 on the CPU.
 
     Raises:
         MissingModel: not on this machine; the message says how to get it.
@@ -218,12 +204,8 @@ def open_sentence_encoder(name: str, choice: DeviceChoice) -> SentenceEncoder:
 
 
 def read_chain(checkpoint: Checkpoint) -> Chain:
-    """The modules and pooling of a checkpoint's ``modules.json``.
-
-    Raises:
-        DataError: no ``modules.json``, or a pooling without a dimension.
-        InvalidValue: a module or a pooling that is not implemented.
-    """
+    """The modules and pooling of a checkpoint's ``modules.json``. Raises DataError: none, or a pooling
+    without a dimension; InvalidValue: a module or a pooling that is not implemented."""
     path = checkpoint.folder / "modules.json"
     if not path.is_file():
         raise DataError(

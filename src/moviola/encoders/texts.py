@@ -35,11 +35,7 @@ FEW_TEXTS = 16
 
 
 def check_texts(texts: Sequence[str]) -> list[str]:
-    """The texts as a list.
-
-    Raises:
-        InvalidValue: one string in place of a list, or something that is no string.
-    """
+    """The texts as a list. Raises InvalidValue: a single string, or something that is no string."""
     if isinstance(texts, str):
         raise InvalidValue(f"texts {texts!r}: give a list of strings, for instance [{texts!r}]")
     for position, text in enumerate(texts):
@@ -73,12 +69,8 @@ def _batches(
 
 
 class CheckpointEncoder:
-    """An encoder of a checkpoint, whose texts go one of three ways through its tower.
-
-    Attributes:
-        id: name that libraries record.
-        revision: changes whenever the weights or settings change.
-    """
+    """An encoder of a checkpoint, whose texts go one of three ways through its tower. Libraries record its
+    ``id``; its ``revision`` changes whenever the weights or settings change."""
 
     _inputs: int
     """What the compiled tower and torch's take: ids (1), and which of them are real (2)."""
@@ -91,6 +83,11 @@ class CheckpointEncoder:
     def device(self) -> str:
         """Device of frames and of many texts: ``"cpu"``, ``"cuda"``, ``"mps"``."""
         return self._choice.device
+
+    @property
+    def precision(self) -> str:
+        """Precision: ``"fp32"``, ``"fp16"``, ``"bf16"``; vectors are always float32."""
+        return self._choice.precision
 
     def _read_weights(self) -> Weights | None:
         """The weights; None where only torch can use them."""
@@ -114,7 +111,6 @@ class CheckpointEncoder:
 
     @property
     def _has_numpy(self) -> bool:
-        """Whether NumPy knows the tower."""
         return self._weights is not None
 
     @property
@@ -135,8 +131,7 @@ class CheckpointEncoder:
     def _states(
         self, texts: list[str]
     ) -> Iterator[tuple[list[int], NDArray[np.int64], NDArray[np.bool_], Floats]]:
-        """States (b, n, d) of the tokens of texts, of similar length together, behind what :func:`_batches`
-        gives."""
+        """Behind what :func:`_batches` gives, the states (b, n, d) of the tokens of texts."""
         rows = self._tokenize(texts) if texts else []
         few = len(rows) <= FEW_TEXTS and self._has_numpy
         encode = self._few if few else self._many

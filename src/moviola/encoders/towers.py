@@ -42,9 +42,7 @@ def _erf_values() -> NDArray[np.float64]:
 
 def _erf(x: Floats) -> NDArray[np.float64]:
     """The error function to 3e-8, half of float32's resolution below 1: importing SciPy takes .15 s.
-
-    Interpolated between values at steps h, which is off by h^2 / 8 max |erf''|.
-    """
+    Interpolated between values at steps h, which is off by h^2 / 8 max |erf''|."""
     place = np.fmin(np.abs(x) * np.float32(_PER_ONE), _PER_ONE * _FLAT_FROM)
     below = place.astype(np.intp)
     values = _erf_values()
@@ -76,12 +74,8 @@ ACTIVATIONS: dict[str, Callable[[Floats], Floats]] = {
 
 
 class Network:
-    """Transformers of a checkpoint. Operators come first; a subclass has them for values of another kind.
-
-    Args:
-        weights: of the checkpoint.
-        config: settings of its text or vision part, complete.
-    """
+    """Transformers of a checkpoint, by the complete settings of its text or vision part. Operators come
+    first; a subclass has them for values of another kind."""
 
     def __init__(self, weights: Weights, config: Mapping[str, Any]) -> None:
         self.weights, self.config = weights, config
@@ -157,10 +151,8 @@ class Network:
         return self.norm("text_model.final_layer_norm", self.layers("text_model", x, causal=causal))
 
     def sentence_states(self, ids: Any, present: Any) -> Any:
-        """The last states (b, n, d) of a BERT, RoBERTa or XLM-R; ``present`` (b, n) is False at padding.
-
-        Post-norm (Devlin et al. 2019; Conneau et al. 2020).
-        """
+        """The last states (b, n, d) of a BERT (Devlin et al. 2019), RoBERTa or XLM-R (Conneau et al. 2020),
+        which are post-norm; ``present`` (b, n) is False at padding."""
         config = self.config
         plain = config["model_type"] == "bert"
         places = self.numbered(ids) if plain else self.counted(ids, config["pad_token_id"])
@@ -187,10 +179,7 @@ Ends = Callable[[Mapping[str, Any], Ints], Ints]
 
 
 def clip_texts(network: Network, ids: Any) -> Any:
-    """CLIP's states of all tokens in the common space, (b, n, d); those after the end token mean nothing.
-
-    Radford et al. 2021.
-    """
+    """CLIP's states of all tokens (b, n, d); those after the end mean nothing (Radford et al. 2021)."""
     return network.projected("text_projection", network.text_states(ids, causal=True))
 
 
@@ -203,10 +192,8 @@ def clip_ends(config: Mapping[str, Any], ids: Ints) -> Ints:
 
 
 def siglip_texts(network: Network, ids: Any) -> Any:
-    """SigLIP's states of all positions in the common space, (b, n, d); padding is attended to, and counts.
-
-    Zhai et al. 2023; Tschannen et al. 2025.
-    """
+    """SigLIP's states of all positions, (b, n, d), of padding too (Zhai et al. 2023; Tschannen et al.
+    2025)."""
     return network.linear("text_model.head", network.text_states(ids, causal=False))
 
 

@@ -52,12 +52,7 @@ class FeatureFolder:
 
     @classmethod
     def open(cls, folder: Path) -> FeatureFolder:
-        """Open a folder of features.
-
-        Raises:
-            NotFound: there is none.
-            DataError: a file of it is damaged.
-        """
+        """Open a folder of features. Raises NotFound: there is none; DataError: a file of it is damaged."""
         path = folder / DESCRIPTION
         if not path.is_file():
             raise NotFound(
@@ -76,15 +71,10 @@ class FeatureFolder:
             parts = ["visual", "queries", *(["subtitles"] if (folder / "subtitles").is_dir() else [])]
             dims = {part: KeyedShards(folder / part).dim for part in parts}
             facts = SourceFacts(
-                encoder=str(about["encoder"]),
-                encoder_revision=str(about["encoder_revision"]),
-                clip_seconds=float(about["clip_seconds"]),
-                segment_clips=int(about["segment_clips"]),
-                unit=bool(about.get("unit", True)),
-                visual_dim=dims["visual"],
-                subtitle_dim=dims.get("subtitles", 0),
-                query_dim=dims["queries"],
-            )
+                str(about["encoder"]), str(about["encoder_revision"]),
+                float(about["clip_seconds"]), int(about["segment_clips"]), bool(about.get("unit", True)),
+                visual_dim=dims["visual"], subtitle_dim=dims.get("subtitles", 0), query_dim=dims["queries"],
+            )  # fmt: skip
         except DataError:
             raise
         except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -113,11 +103,7 @@ class FeatureFolder:
         )
 
     def videos(self, video_ids: Sequence[str] | None = None) -> VideoFeatures:
-        """Features of some videos, of all by default.
-
-        Raises:
-            NotFound: a video has no features.
-        """
+        """Features of some videos, of all by default. Raises NotFound: a video has no features."""
         return self._all if video_ids is None else self._all.named(video_ids)
 
     @cached_property
@@ -125,11 +111,7 @@ class FeatureFolder:
         return KeyedShards(self.folder / "queries")
 
     def queries(self, query_ids: Sequence[str], texts: Sequence[str]) -> QueryFeatures:
-        """Features of queries, found by their texts.
-
-        Raises:
-            NotFound: a query has no features.
-        """
+        """Features of queries, found by their texts. Raises NotFound: a query has no features."""
         stored = self._queries
         missing = [text for text in texts if text not in stored]
         if missing:
@@ -142,11 +124,7 @@ class FeatureFolder:
 
 
 def _rising(starts: Sequence[float]) -> Sequence[float]:
-    """Start times of shots, checked.
-
-    Raises:
-        ValueError, TypeError: they are no finite numbers that rise from 0.
-    """
+    """Start times of shots; ValueError, TypeError: they are no finite numbers that rise from 0."""
     if not starts or starts[0] or not all(a < b for a, b in pairwise([*starts, math.inf])):
         raise ValueError(f"shots begin at {starts!r:.60}")
     return starts

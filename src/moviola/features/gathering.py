@@ -68,8 +68,8 @@ class PublishedFiles:
 
 @dataclass(frozen=True)
 class Gathered:
-    """A folder of features, opened; clips of all videos; ids of videos whose rows differ from their duration
-    by more than two."""
+    """A folder of features, its clips, and the videos whose rows differ from their duration by more than
+    two."""
 
     folder: FeatureFolder
     clips: int
@@ -186,7 +186,6 @@ def _odd_lengths(counts: Mapping[str, int], seconds: Mapping[str, float], clip_s
 
 
 def _require_queries(files: PublishedFiles, keys: Sequence[str], key: str) -> None:
-    """Raise unless all queries have features, and vectors that can be appended to their tokens."""
     files.queries.require(keys, f"queries (by {key})")
     if files.query_vectors is None:
         for query in keys:

@@ -102,8 +102,6 @@ class _Arrays:
 
 
 class _Hdf5(_Arrays):
-    """One HDF5 data set per key."""
-
     def __init__(self, path: Path) -> None:
         try:
             import h5py
@@ -170,47 +168,37 @@ def _npy(path: Path) -> NDArray[Any]:
         raise DataError(f"{path}: no readable npy file ({error})") from error
 
 
-def _safetensors_file(path: Path) -> Any:
-    from safetensors import SafetensorError, safe_open
-
-    try:
-        return safe_open(str(path), framework="numpy")
-    except (SafetensorError, OSError) as error:
-        raise DataError(f"{path}: no readable safetensors file ({error})") from error
-
-
-def _safetensors(path: Path) -> NDArray[Any]:
-    with _safetensors_file(path) as file:
-        names = list(file.keys())
-        if len(names) != 1:
-            raise DataError(f"{path}: {len(names)} tensors; one per file is expected in a folder")
-        return _tensor(path, file, names[0])
-
-
-def _tensor(path: Path, file: Any, name: str) -> NDArray[Any]:
-    try:
-        return np.asarray(file.get_tensor(name))
-    except (TypeError, AttributeError) as error:  # of bfloat16, of 8 bits
-        raise DataError(
-            f"{path}: {name}: NumPy has no such numbers ({error}); save them in float16 or float32"
-        ) from error
-
-
-_ONE_ARRAY: dict[str, Callable[[Path], NDArray[Any]]] = {".npy": _npy, ".safetensors": _safetensors}
-
-
 class _Safetensors(_Arrays):
-    """One tensor per key in one file."""
-
     def __init__(self, path: Path) -> None:
-        self._file = _safetensors_file(path)
+        from safetensors import SafetensorError, safe_open
+
+        try:
+            self._file: Any = safe_open(str(path), framework="numpy")
+        except (SafetensorError, OSError) as error:
+            raise DataError(f"{path}: no readable safetensors file ({error})") from error
         super().__init__(path, self._file.keys())
 
     def _shape(self, key: str) -> tuple[int, ...]:
         return tuple(self._file.get_slice(key).get_shape())
 
     def _array(self, key: str) -> NDArray[Any]:
-        return _tensor(self._path, self._file, key)
+        try:
+            return np.asarray(self._file.get_tensor(key))
+        except (TypeError, AttributeError) as error:  # of bfloat16, of 8 bits
+            raise DataError(
+                f"{self._path}: {key}: NumPy has no such numbers ({error}); save them in float16 or float32"
+            ) from error
+
+
+def _safetensors(path: Path) -> NDArray[Any]:
+    file = _Safetensors(path)
+    names = file.keys()
+    if len(names) != 1:
+        raise DataError(f"{path}: {len(names)} tensors; one per file is expected in a folder")
+    return file._array(names[0])
+
+
+_ONE_ARRAY: dict[str, Callable[[Path], NDArray[Any]]] = {".npy": _npy, ".safetensors": _safetensors}
 
 
 def open_features(path: Path) -> FeatureFiles:
@@ -237,11 +225,8 @@ def open_features(path: Path) -> FeatureFiles:
 
 @contextmanager
 def new_folder(folder: Path) -> Iterator[None]:
-    """Write to a new or empty folder; it is as it was where the block raises, so that it can be given again.
-
-    Raises:
-        InvalidValue: the folder holds something, or is a file.
-    """
+    """Write to a new or empty folder, which is as it was where the block raises. Raises InvalidValue: it
+    holds something, or is a file."""
     there = folder.exists()
     if there and (not folder.is_dir() or any(folder.iterdir())):
         raise InvalidValue(f"{folder}: not empty; give a new folder")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -63,7 +64,7 @@ class QueryFeatures:
         if len(parts) == 1:
             return first
         columns = zip(*((part.query_ids, part.texts, part.rows) for part in parts), strict=True)
-        ids, texts, rows = (tuple(value for one in column for value in one) for column in columns)
+        ids, texts, rows = (tuple(chain.from_iterable(column)) for column in columns)
         own = [part.segment_vectors for part in parts if part.segment_vectors is not None]
         among = np.concatenate(own) if own else None
         return replace(first, query_ids=ids, texts=texts, rows=rows, segment_vectors=among)

@@ -41,11 +41,8 @@ class Extent:
 
 
 def halves(rows: NDArray[np.floating[Any]], what: str) -> NDArray[np.float16]:
-    """Rows of any shape in half precision, the form in which features are stored and used everywhere.
-
-    Raises:
-        DataError: a number is not finite, or too large for half precision; ``what`` names the rows.
-    """
+    """Rows of any shape in half precision, the form in which features are stored and used everywhere. Raises
+    DataError: a number of ``what`` is not finite, or too large."""
     with np.errstate(over="ignore"):
         data = np.ascontiguousarray(rows, dtype=_HALF)
     if not np.isfinite(data).all():
@@ -57,14 +54,8 @@ def halves(rows: NDArray[np.floating[Any]], what: str) -> NDArray[np.float16]:
 
 
 class FeatureShards:
-    """Rows of one kind with ``dim`` numbers each, in numbered shards of a folder.
-
-    Args:
-        folder: folder of the shards; made by the first :meth:`append`.
-        kind: the first part of their names, for instance ``"frames"``.
-        dim: numbers in a row.
-        shard_bytes: size at which a new shard begins.
-    """
+    """Rows of one kind with ``dim`` numbers each, in numbered shards of a folder, which the first
+    :meth:`append` makes; a new one begins at ``shard_bytes``."""
 
     def __init__(self, folder: Path, kind: str, dim: int, *, shard_bytes: int = _SHARD_BYTES) -> None:
         self.folder, self.kind, self.dim, self._shard_bytes = folder, kind, dim, shard_bytes
@@ -87,16 +78,11 @@ class FeatureShards:
         return {int(p.stem.rsplit("-", 1)[1]): p for p in sorted(self.folder.glob(f"{self.kind}-*.f16"))}
 
     def append(self, rows: NDArray[np.floating[Any]], end: tuple[int, int], *, sync: bool = True) -> Extent:
-        """Write rows after the last committed ones.
+        """Write rows (n, dim), stored as float16, after ``end``: shard and row of the end of committed rows.
 
-        Args:
-            rows: (n, dim) floating point; stored as float16.
-            end: shard and row of the end of committed rows. The owner never lowers it, so that rows that
-                another process still reads are not overwritten after a removal.
-            sync: sync to disk before returning; else :meth:`sync` does that later.
-
-        Raises:
-            DataError: a number does not fit half precision.
+        The owner never lowers it, so that rows that another process still reads are not overwritten after a
+        removal. Without ``sync``, :meth:`sync` has to follow. Raises DataError: a number does not fit half
+        precision.
         """
         number, offset = end
         if offset * self.row_bytes >= self._shard_bytes:
@@ -123,13 +109,10 @@ class FeatureShards:
                 os.fsync(file.fileno())
 
     def hold(self, places: NDArray[np.int64]) -> tuple[NDArray[np.float16], ...] | None:
-        """Map all shards of some extents, to be read after a compaction; :meth:`let_go` of others.
+        """Map all shards of extents (n, 4) int64 (shard, offset, count, CRC; a shard of -1 is none), to be
+        read after a compaction; :meth:`let_go` of others.
 
-        Args:
-            places: (n, 4) int64, shard, offset, count and CRC of each; a shard of -1 is none.
-
-        Returns:
-            the maps, to be kept for as long as the extents are read; None if one of them is not there.
+        The maps are to be kept for as long as the extents are read; None if one of them is not there.
         """
         held = []
         try:
@@ -148,11 +131,7 @@ class FeatureShards:
             self._sound.difference_update([one for one in list(self._sound) if one.shard == number])
 
     def read(self, extent: Extent) -> NDArray[np.float16]:
-        """The rows of an extent, (count, dim) float16, a view of the memory map.
-
-        Raises:
-            LibraryError: the shard is missing or too short.
-        """
+        """The rows of an extent, (count, dim) float16, mapped. Raises LibraryError: missing or too short."""
         end = extent.offset + extent.count
         return self._mapped(extent.shard, end)[extent.offset : end]
 
@@ -163,11 +142,8 @@ class FeatureShards:
         return mapped
 
     def checked(self, extent: Extent) -> NDArray[np.float16]:
-        """Like :meth:`read`; rows that are read for the first time are checked against their CRC.
-
-        Raises:
-            LibraryError: also if a byte has changed since it was written.
-        """
+        """Like :meth:`read`; rows that are read for the first time are checked against their CRC. Raises
+        LibraryError: also if a byte has changed since it was written."""
         rows = self.read(extent)
         if extent.crc and extent not in self._sound:
             if zlib.crc32(rows) != extent.crc:  # type: ignore[arg-type]
@@ -240,11 +216,7 @@ class KeyedShards:
         return key in self._extents
 
     def extent(self, key: str) -> Extent:
-        """Place of the rows of a key.
-
-        Raises:
-            NotFound: there are none.
-        """
+        """Place of the rows of a key. Raises NotFound: there are none."""
         if key not in self._extents:
             raise NotFound(f"{self.folder}: no features of {key!r}")
         return self._extents[key]

@@ -39,10 +39,8 @@ def clips_by_video(video: Integers, clip: Integers) -> tuple[list[tuple[int, Int
 
 
 def normalise_rows(features: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Each row (n, d) divided by its Euclidean length plus 1e-5, so that rows of zeros stay zero.
-
-    As the releases of XML and ReLoCLNet normalise their features.
-    """
+    """Each row (n, d) divided by its Euclidean length plus 1e-5, as of XML and ReLoCLNet: zeros stay
+    zeros."""
     lengths: NDArray[np.float32] = np.linalg.norm(features, axis=-1, keepdims=True)
     return np.asarray(features / (lengths + np.float32(1e-5)))
 
@@ -55,13 +53,8 @@ def floats(rows: NDArray[np.float16], unit: bool) -> NDArray[np.float32]:
 
 @dataclass(frozen=True)
 class FeatureRows:
-    """One kind of features of some videos, read or computed on access.
-
-    Attributes:
-        dim: numbers in a row.
-        keys: argument of ``make`` for each video: its number, or the place of its rows.
-        make: returns (n, dim) float16 of a key.
-    """
+    """One kind of features of some videos, read or computed on access: (n, ``dim``) float16 by ``make`` of
+    the key of each, its number or the place of its rows."""
 
     dim: int
     keys: Sequence[Any] | Integers
@@ -190,11 +183,7 @@ class VideoFeatures:
         )
 
     def named(self, video_ids: Sequence[str]) -> VideoFeatures:
-        """Some of the videos by id, in the order of this collection.
-
-        Raises:
-            NotFound: a video has no features here.
-        """
+        """Some of the videos by id, in this collection's order. Raises NotFound: one has no features here."""
         missing = [name for name in video_ids if name not in self.row_of]
         if missing:
             raise NotFound(

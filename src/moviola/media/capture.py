@@ -42,11 +42,7 @@ _POINT = re.compile(r"([+-]\d{2,6}(?:\.\d+)?)([+-]\d{3,7}(?:\.\d+)?)(?:[+-]\d+(?
 
 
 def read_capture(path: Path) -> Capture:
-    """Read the capture data of a video file; no picture is decoded.
-
-    Raises:
-        UnreadableMedia: no such file, no regular file, zero bytes, or no media file.
-    """
+    """Read the capture data of a video file without decoding. Errors as of :func:`moviola.media.probe`."""
     with open_container(path) as container:
         tags: dict[str, str] = {}
         for holder in (container.metadata, *(stream.metadata for stream in container.streams.video)):

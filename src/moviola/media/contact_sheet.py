@@ -49,11 +49,7 @@ Cell = SheetCell | tuple[NDArray[np.uint8] | bytes, Sequence[str]]
 
 
 def contact_sheet(cells: Sequence[Cell], out: Path, columns: int = 5, title: str = "") -> None:
-    """Write :func:`sheet_picture` to a PNG, which appears complete or not at all.
-
-    Raises:
-        InvalidValue: no cells, fewer than one column, or a place that cannot be written.
-    """
+    """Write :func:`sheet_picture`, with its errors, to a PNG that appears complete or not at all."""
     sheet = Image.fromarray(sheet_picture(cells, columns, title))
     with atomic_write(out, "wb") as file:
         sheet.save(file, "PNG", optimize=True)

@@ -60,10 +60,7 @@ _LISTS = frozenset({"concat", "hls", "dash", "imf", "sdp"})
 
 
 def walk_files(folder: Path) -> Iterator[Path]:
-    """All files below a folder but hidden ones and those in hidden folders, in no order.
-
-    Links to folders are not followed, and folders that cannot be read are skipped.
-    """
+    """All files below a folder, in no order, but those that are hidden or in hidden or linked folders."""
     for directory, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
         yield from (Path(directory) / name for name in names if not name.startswith("."))
@@ -97,11 +94,7 @@ def regular_file(path: Path) -> os.stat_result:
 
 @contextmanager
 def new_mp4(draft: Path, **options: str) -> Iterator[av.container.OutputContainer]:
-    """An MP4 to write, its index in front; ``options`` are those of the muxer.
-
-    Raises:
-        OSError: it cannot be written; a full disk too.
-    """
+    """An MP4 to write, its index in front, with ``options`` of the muxer. Raises OSError: no room."""
     # PyAV leaves a file open that it opened itself and to which not even the head can be written.
     with (
         _Whole(str(draft), "w") as file,
@@ -136,11 +129,8 @@ class _Whole(io.FileIO):
 
 @contextmanager
 def open_container(path: Path) -> Iterator[av.container.InputContainer]:
-    """Open a media file for reading.
-
-    Raises:
-        UnreadableMedia: no regular file, an empty one, a list of files, or one that libav does not know.
-    """
+    """Open a media file for reading. Raises UnreadableMedia: no regular file, an empty one, a list of files,
+    or one that libav does not know."""
     if regular_file(Path(path)).st_size == 0:
         raise UnreadableMedia(path, "the file is empty (0 bytes)")
     # An absolute path, since `a:b.mp4` would parse as a protocol and `-x.mp4` as an option.
@@ -159,11 +149,7 @@ def open_container(path: Path) -> Iterator[av.container.InputContainer]:
 
 @contextmanager
 def open_video(path: Path) -> Iterator[tuple[av.container.InputContainer, VideoStream]]:
-    """Open a media file and its video stream; all other streams are discarded while reading.
-
-    Raises:
-        UnreadableMedia, NoVideoStream: see :func:`open_container` and :func:`video_stream`.
-    """
+    """Open a file and its :func:`video_stream`, others discarded. Errors as of :func:`open_container`."""
     with open_container(path) as container:
         stream = video_stream(container, path)
         for other in container.streams:
@@ -214,10 +200,8 @@ def _require_decodable(container: av.container.InputContainer, stream: VideoStre
 
 
 def promised_duration(container: av.container.InputContainer, stream: VideoStream) -> float | None:
-    """Duration of a video stream in seconds by the header, None if it has none.
-
-    That of the whole file counts only without other streams, which may be longer.
-    """
+    """Duration of a video stream in seconds by the header, None if it has none; that of the whole file counts
+    only without other streams, which may be longer."""
     if stream.duration and stream.duration > 0 and stream.time_base:
         return float(stream.duration * stream.time_base)
     # The rest are times at which the last picture ends, not durations.

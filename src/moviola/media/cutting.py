@@ -127,11 +127,9 @@ class _Excerpt:
         return (self.source.zero or 0) + math.ceil(_exact(self.span.end) / self.source.tick)
 
     def length(self, first: int) -> Fraction:
-        """Seconds from a tick to the end of the span."""
         return _exact(self.span.end) - (first - (self.source.zero or 0)) * self.source.tick
 
     def require_before(self, end: int) -> None:
-        """Refuse a span that begins after the end of the video."""
         if self.start >= end:
             start, last = self.span.start, self.source.seconds(end)
             raise InvalidValue(f"{self.path}: {start:g} s is after the end of the video at {last:g} s")
@@ -206,7 +204,6 @@ def _shifted(
 
 
 def _copies(sound: AudioStream | None) -> bool:
-    """Whether browsers play a track of sound from an MP4 as it is; there may be none."""
     return sound is None or sound.codec_context.codec.canonical_name in _SOUND
 
 

@@ -24,10 +24,8 @@ class CannotPrune(Exception):
 def in_order(
     source: Source, packets: Iterable[Packet[VideoStream]], bad: list[int] | None = None
 ) -> Iterator[tuple[int, VideoFrame]]:
-    """All pictures in order of display, each with the tick at which it appears.
-
-    Time stamps of packets that fail to decode are appended to ``bad``.
-    """
+    """All pictures in order of display, each with the tick at which it appears. Time stamps of packets that
+    fail to decode are appended to ``bad``."""
     clock = _DisplayTimes(source)
     for packet in chain(packets, [None]):
         if packet is not None:
@@ -50,11 +48,8 @@ def in_order(
 
 
 def from_key_frame(packets: Iterable[Packet[VideoStream]], limit: int) -> Iterator[Packet[VideoStream]]:
-    """Packets from the first key frame on that can be decoded from there, as needed after seeking.
-
-    Raises:
-        CannotPrune: the first key frame is shown after ``limit``, or at an unknown time.
-    """
+    """Packets from the first key frame on that can be decoded from there, as needed after seeking. Raises
+    CannotPrune: this is shown after ``limit``, or at an unknown time."""
     floor: int | None = None
     for packet in packets:
         if floor is None and packet.is_keyframe:
@@ -67,10 +62,7 @@ def from_key_frame(packets: Iterable[Packet[VideoStream]], limit: int) -> Iterat
 
 
 def from_last_key_frame(packets: Iterable[Packet[VideoStream]], limit: int) -> Iterator[Packet[VideoStream]]:
-    """Packets from the last key frame on that leads to the picture at tick ``limit``.
-
-    Where time stamps are missing before it, all packets.
-    """
+    """Packets from the last key frame on that leads to the picture at tick ``limit``, or all."""
     held: list[Packet[VideoStream]] = []
     known = True
     packets = iter(packets)
@@ -95,8 +87,6 @@ def all_before(packets: Iterable[Packet[VideoStream]], key: int | None) -> bool:
 
 
 class _DisplayTimes:
-    """Assigns to each decoded picture the tick at which it appears."""
-
     def __init__(self, source: Source) -> None:
         self._source = source
         self._decoding_order: list[int] = []

@@ -24,10 +24,8 @@ def deinterlaced(frame: VideoFrame) -> VideoFrame:
 
 
 def without_fields(pictures: Iterable[tuple[int, VideoFrame]]) -> Iterator[tuple[int, VideoFrame]]:
-    """Pictures that follow each other, with the tick of each; where one is interlaced, those around it help.
-
-    Progressive ones stay as they are.
-    """
+    """Pictures that follow each other, with their ticks: interlaced ones made whole, the others as they
+    are."""
     for (_, interlaced), group in groupby(pictures, lambda picture: _kind(picture[1])):
         if not interlaced:
             yield from group
@@ -41,7 +39,6 @@ def without_fields(pictures: Iterable[tuple[int, VideoFrame]]) -> Iterator[tuple
 
 
 def _kind(frame: VideoFrame) -> tuple[tuple[str, int, int], bool]:
-    """What the pictures of one graph have in common."""
     return (frame.format.name, frame.width, frame.height), frame.interlaced_frame
 
 

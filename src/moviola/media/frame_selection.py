@@ -52,7 +52,7 @@ class Grid:
         """The grid of ``k / rate`` seconds, without end."""
         if not (math.isfinite(rate) and 0 < rate <= 1000):
             raise InvalidValue(f"rate {rate}: give frames per second, above 0 and at most 1000")
-        return cls(Fraction(0), 1 / Fraction(rate).limit_denominator(1_000_000))
+        return cls(Fraction(0), 1 / (Fraction(rate).limit_denominator(1_000_000) or Fraction(rate)))
 
     @classmethod
     def single(cls, time: float) -> Self:
@@ -80,8 +80,7 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class Moments(Grid):
-    """The moments of a grid whose numbers are ``chosen``, rising; after its end a video shows its last
-    picture."""
+    """The moments of a grid whose numbers are ``chosen``, rising; past the end it is the last picture."""
 
     chosen: tuple[int, ...] = ()
 
@@ -120,11 +119,8 @@ class Watcher(Protocol):
 
 
 def every_picture(source: Source, grid: Grid, k: int) -> Iterator[tuple[int, Picture]]:
-    """Decode everything; yield (k, picture on screen at moment k of the grid) from ``k`` on.
-
-    Raises:
-        CannotPrune: reading began in the file, after the picture of moment ``k``.
-    """
+    """Decode everything; yield (k, picture on screen at moment k of the grid) from ``k`` on. Raises
+    CannotPrune: reading began in the file, after the picture of moment ``k``."""
     shown: Picture | None = None
     bad: list[int] = []
     packets = source.packets()
@@ -156,11 +152,8 @@ def _bridged(bad: list[int], since: int, until: int) -> bool:
 def needed_pictures(
     source: Source, grid: Grid, watcher: Watcher | None = None
 ) -> Iterator[tuple[int, Picture]]:
-    """Yield (k, picture on screen at moment k of the grid), decoding only what those pictures need.
-
-    Raises:
-        CannotPrune: the file is irregular; all pictures so far are right.
-    """
+    """Yield (k, picture on screen at moment k of the grid), decoding only what those pictures need. Raises
+    CannotPrune: the file is irregular; all pictures so far are right."""
     pruner = _Pruner(source, grid, watcher)
     try:
         for packet in source.packets():
@@ -284,7 +277,6 @@ class _Pruner:
         self._keys += 1
 
     def _may_begin(self, packet: Packet[VideoStream]) -> bool:
-        """Whether decoding may restart at a packet."""
         return packet.is_keyframe and packet.pts not in self._through
 
     def _feed_up_to(self, wanted: int) -> None:
@@ -339,7 +331,6 @@ class _Pruner:
         self._forget()
 
     def _forget(self) -> None:
-        """Drop pictures that no moment will show."""
         # Pictures come out in order of display: a later one means that the wanted one will not come.
         head = self._queue[0][1] if self._queue else None
         if head is not None and head not in self._decoded and head < max(self._decoded, default=head):

@@ -34,13 +34,11 @@ make months out of seconds."""
 
 @dataclass(frozen=True, slots=True)
 class SampledFrame:
-    """The frame on screen at ``time``.
+    """The frame on screen at ``time`` seconds from the video's zero, (height, width, 3) uint8 RGB.
 
-    Attributes:
-        time: seconds from the video's zero.
-        shown_since: presentation time stamp of the frame, seconds from the video's zero; at most ``time``,
-            except where the file begins with pictures that do not decode.
-        image: (height, width, 3) uint8 RGB; not to be written to, since it may be served again.
+    The image is not to be written to, since it may be served again. ``shown_since`` is the frame's
+    presentation time stamp in seconds; at most ``time``, except where the file begins with pictures that do
+    not decode.
     """
 
     time: float
@@ -63,14 +61,14 @@ def sample_frames(
     Args:
         path: a video file.
         rate: frames per second, above 0 and at most 1000.
-        size: target size of all frames; rotation and sample aspect ratio are applied first.
-        watcher: receives every picture that is decoded on the way; with one, those right before rare key
-            frames are decoded too.
+        size: of all frames; rotation and sample aspect ratio are applied first.
+        watcher: receives every picture that is decoded on the way, and makes those right before rare key
+            frames decoded too.
         stills: keeps small stills of the sampled frames.
 
     Raises:
-        UnreadableMedia: no such file, no media file, or (when iterated) no picture that decodes, pictures
-            that are too elongated, or more than :data:`LONGEST_VIDEO` seconds of them.
+        UnreadableMedia: no such file, no media file, or (when iterated) no picture that decodes, too
+            elongated ones, or more than :data:`LONGEST_VIDEO` seconds of them.
         NoVideoStream: sound or text only.
         InvalidValue: a rate out of range.
     """
@@ -81,17 +79,13 @@ def sample_frames(
 def sample_stills(path: Path, times: Sequence[float], *, longest_side: int) -> FrameStream:
     """The frame on screen at each of some moments, decoding only what these need; past the end, the last one.
 
-    To be used as a context manager.
+    To be used as a context manager. Errors as of :func:`sample_frames`.
 
     Args:
         path: a video file.
         times: seconds from the video's zero, rising; at least one.
-        longest_side: pixels of the longer side of a still, which keeps the displayed aspect ratio; smaller
-            pictures are not enlarged.
-
-    Raises:
-        UnreadableMedia, NoVideoStream: see :func:`sample_frames`.
-        InvalidValue: times that do not rise, or none; a side below 1.
+        longest_side: pixels, at least 1, of the longer side of a still, which keeps the displayed aspect
+            ratio; smaller pictures are not enlarged.
     """
     if longest_side < 1:
         raise InvalidValue(f"longest side {longest_side}: give at least 1 pixel")
@@ -99,10 +93,7 @@ def sample_stills(path: Path, times: Sequence[float], *, longest_side: int) -> F
 
 
 class FrameStream:
-    """Frames of a video at given moments: an iterator and a context manager.
-
-    The properties grow while frames are read and are exact after the last one.
-    """
+    """Frames of a video at given moments. The properties are exact after the last one."""
 
     def __init__(
         self,

@@ -73,8 +73,7 @@ def join(
         progress: called with the seconds that are written; what it raises ends the writing.
 
     Raises:
-        UnreadableMedia: no such file, no media file, nothing decodes there.
-        NoVideoStream: sound or text only.
+        UnreadableMedia, NoVideoStream: see :func:`moviola.media.cut`.
         InvalidValue: no parts, an odd size, or a place that cannot be written.
     """
     if not parts or min(part.frames for part in parts) < 1:
@@ -132,7 +131,6 @@ def _encoded_pictures(
 
 
 def _pictures(piece: Piece, rate: Fraction, size: tuple[int, int]) -> Iterator[NDArray[np.uint8]]:
-    """The video's pictures at the times of the film's pictures."""
     scale: LetterboxScaler | None = None
     first = piece.start + _LATENESS / rate
     shown: tuple[VideoFrame, NDArray[np.uint8]] | None = None

@@ -48,8 +48,7 @@ class Orientation:
 
     @classmethod
     def of(cls, frame: VideoFrame) -> Self:
-        """By the display matrix of a picture (ISO/IEC 14496-12, 6.2.2), to the nearest multiple of 90
-        degrees."""
+        """By the display matrix of a picture (ISO/IEC 14496-12, 6.2.2), to the nearest 90 degrees."""
         try:
             data = cast(SideDataContainer, frame.side_data)["DISPLAYMATRIX"]
         except KeyError:
@@ -90,11 +89,8 @@ def for_other_screens(stream: VideoStream) -> str:
 
 
 def displayed_size(frame: VideoFrame, orientation: Orientation, aspect: Fraction) -> tuple[int, int]:
-    """Displayed width and height of a picture in pixels.
-
-    Raises:
-        ValueError: one side is longer than the other by more than :data:`MAX_ASPECT_RATIO`.
-    """
+    """Displayed width and height of a picture in pixels. Raises ValueError: one side is longer than the other
+    by more than :data:`MAX_ASPECT_RATIO`."""
     width, height = max(1, round(frame.width * aspect)), frame.height
     if max(width, height) > MAX_ASPECT_RATIO * min(width, height):
         most = f"the longer side may be at most {MAX_ASPECT_RATIO} times the shorter"
@@ -136,7 +132,6 @@ class _Scaler:
         return self._orientation
 
     def _shown_size(self, frame: VideoFrame) -> tuple[int, int]:
-        """:func:`displayed_size` of a picture of the stream."""
         return displayed_size(frame, self._turned(frame), self._aspect)
 
     def _scaled(

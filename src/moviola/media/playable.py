@@ -21,10 +21,8 @@ _PLAYED = (
 
 
 def plays_in_browsers(info: MediaInfo) -> bool:
-    """Whether browsers play a file unchanged: H.264 with AAC or MP3 in MP4; VP8, VP9 or AV1 in WebM.
-
-    HDR and interlaced pictures do not count: browsers show them wrongly.
-    """
+    """Whether browsers play a file unchanged: H.264 with AAC or MP3 in MP4; VP8, VP9 or AV1 in WebM. HDR and
+    interlaced pictures do not count: browsers show them wrongly."""
     return not info.special and any(
         info.container in containers
         and info.video_codec in pictures
@@ -39,14 +37,8 @@ def make_playable(
 ) -> None:
     """Write a whole video as an MP4 that browsers play: copied where its codecs allow that, else encoded.
 
-    Args:
-        path: a video file.
-        out: the MP4; it appears complete or not at all.
-        track: number of the sound track, from 1 on; None: the default one.
-        progress: called with the seconds that are written.
-
-    Raises:
-        UnreadableMedia, NoVideoStream: see :func:`moviola.media.cut`.
+    ``track`` is the number of the sound track, from 1 on; None: the default one. ``progress`` and errors are
+    as of :func:`moviola.media.cut`.
     """
     whole = Span(0, LONGEST_VIDEO)
     if probe(path).video_codec == "h264":

@@ -29,7 +29,7 @@ _TIMECODE = re.compile(r"((?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d)([:;.,])(\d\d)")
 
 @dataclass(frozen=True, slots=True)
 class SubtitleStream:
-    """A subtitle stream in a container: its ``index`` there, codec, tags, and whether it is ``text``."""
+    """A subtitle stream: its ``index`` in the container, codec, tags, and whether it is ``text``."""
 
     index: int
     codec: str
@@ -91,8 +91,8 @@ def probe(path: Path) -> MediaInfo:
     """Read the properties of a video file. One picture is decoded, since rotation is stored with pictures.
 
     Raises:
-        UnreadableMedia: no such file, no regular file, zero bytes, no media file, no picture that decodes, or
-            pictures that are too large or too elongated.
+        UnreadableMedia: no regular file, no media file, no picture that decodes, or too large or elongated
+            ones.
         NoVideoStream: sound or text only; cover art is not video.
     """
     with open_container(path) as container:

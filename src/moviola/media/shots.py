@@ -62,14 +62,8 @@ overlap."""
 
 
 def shrunk(images: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Frames as means of 16 x 16 fields, for :class:`ShotFinder`.
-
-    Args:
-        images: (n, height, width, 3) uint8 RGB of any size.
-
-    Returns:
-        (n, 16, 16, 3) uint8, fewer rows or columns where the frames have fewer pixels.
-    """
+    """Frames (n, height, width, 3) uint8 RGB as means of 16 x 16 fields, (n, 16, 16, 3) uint8, for
+    :class:`ShotFinder`; fewer rows or columns where they have fewer pixels."""
     return np.stack([_fields(image) for image in images])
 
 
@@ -101,15 +95,8 @@ def find_transitions(
 ) -> list[Transition]:
     """Transitions between the shots of a video, in order of time.
 
-    Args:
-        path: a video file.
-        rate: sampled frames per second.
-        size: of these frames.
-        tiny: receives the pictures that are decoded on the way.
-
-    Raises:
-        UnreadableMedia, NoVideoStream: the file cannot be read.
-        InvalidValue: a rate out of range.
+    ``rate`` sampled frames per second and their ``size`` are as of :func:`moviola.media.sample_frames`, with
+    its errors; ``tiny`` receives the pictures that are decoded on the way.
     """
     finder, unclear = ShotFinder(rate, tiny), []
     with sample_frames(path, rate=rate, size=size, watcher=finder.pictures) as stream:
@@ -120,12 +107,8 @@ def find_transitions(
 
 
 class ShotFinder:
-    """Finds the shots of a video while its frames are sampled, and reports the stretches that it cannot
-    judge.
-
-    Args:
-        rate: sampled frames per second.
-        tiny: receives the pictures that are decoded on the way.
+    """Finds the shots of a video while its frames are sampled, ``rate`` per second, and reports the stretches
+    that it cannot judge; ``tiny`` receives the pictures that are decoded on the way.
 
     Attributes:
         pictures: the ``watcher`` of :func:`moviola.media.frames.sample_frames`.
@@ -144,10 +127,7 @@ class ShotFinder:
         self._next_look = _FIRST_LOOK
 
     def add(self, samples: NDArray[np.uint8]) -> list[Stretch]:
-        """Take the next frames (n, rows, columns, 3), :func:`shrunk`; from time to time, report stretches.
-
-        The pictures that lead to them were decoded before.
-        """
+        """Take the next frames (n, rows, columns, 3), :func:`shrunk`; now and then report stretches."""
         frames = [*self._recent, *samples]
         self._count += len(samples)
         if len(frames) > self._lag:
@@ -178,7 +158,6 @@ class ShotFinder:
             self._suspected.append((start, (first + place + lag) / self._rate + _MARGIN))
 
     def _judge(self, time: float) -> None:
-        """Judge the stretches that end before a time."""
         while self._suspected and self._suspected[0][1] < time:
             for piece in _pieces(self._suspected.pop(0)):
                 judged = self.pictures.transitions(piece)
@@ -203,10 +182,8 @@ def _different(samples: NDArray[np.uint8], lag: int) -> NDArray[np.bool_]:
 
 
 class DecodedPictures:
-    """The last decoded pictures of a video, tiny, and the times at which all pictures appear.
-
-    Fed as a :class:`moviola.media.frame_selection.Watcher`; ``tiny`` receives the pictures, too.
-    """
+    """The last decoded pictures of a video, tiny, and the times at which all appear: a
+    :class:`moviola.media.frame_selection.Watcher`."""
 
     def __init__(self, tiny: TinyPictures | None = None) -> None:
         self._tiny = tiny
@@ -264,11 +241,8 @@ class DecodedPictures:
 
 
 def look_through(path: Path, stretches: Sequence[Stretch]) -> Marks:
-    """Transitions in all pictures of some stretches, for :func:`joined`.
-
-    Args:
-        path: a video file.
-        stretches: reported by a :class:`ShotFinder`, in order.
+    """Transitions in all pictures of some stretches, which a :class:`ShotFinder` reported, for
+    :func:`joined`.
 
     Raises:
         UnreadableMedia, NoVideoStream: the file cannot be read (again).
@@ -289,7 +263,6 @@ def joined(marks: Marks) -> list[Transition]:
 
 
 def _pieces(stretch: Stretch) -> list[Stretch]:
-    """A stretch in pieces of limited length."""
     (start, end), pieces = stretch, []
     while end - start > _PIECE:
         pieces.append((start, start + _PIECE))

@@ -43,12 +43,7 @@ class SmallStills:
 
 
 def read_small_still(data: bytes, width: int) -> NDArray[np.uint8]:
-    """A kept still, (height, ``width``, 3) uint8 RGB; enlarged ones are blurred, since they hold no more
-    detail.
-
-    Raises:
-        OSError: no picture.
-    """
+    """A kept still, (height, ``width``, 3) uint8 RGB, blurred if enlarged. Raises OSError: no picture."""
     with Image.open(BytesIO(data)) as image:
         height = max(1, round(width * image.height / image.width))
         return np.asarray(image.convert("RGB").resize((width, height)))

@@ -42,10 +42,11 @@ def read_sound(
     channels: Literal[1, 2] = 1,
     track: int | str | None = None,
 ) -> Iterator[NDArray[np.float32]]:
-    """The sound of a video from a time on, piece by piece; it ends with the sound.
+    """The sound of a video from a time on, piece by piece: float32 in [-1, 1], (n,) mono or (n, 2); none
+    without sound.
 
     Sample n of all pieces together is heard ``start + n / rate`` seconds after the first picture is shown:
-    where sound begins later, or is missing or damaged, there is silence.
+    where sound begins later, or is missing or damaged, there is silence. It ends with the sound.
 
     Args:
         path: a video file.
@@ -53,10 +54,7 @@ def read_sound(
         seconds: length of a piece; the last one is shorter.
         start: seconds from the zero of the pictures, >= 0.
         channels: 1 mixes all into one, 2 into left and right.
-        track: number from 1 on, or language; None: the default one, see :func:`moviola.media.chosen_track`.
-
-    Yields:
-        float32 in [-1, 1], (n,) mono or (n, 2) of two channels; nothing from a video without sound.
+        track: as of :func:`moviola.media.chosen_track`.
 
     Raises:
         UnreadableMedia, NoVideoStream: see :func:`~moviola.media.probe`.
@@ -159,7 +157,6 @@ class _TimeLine:
         yield from self._counted(self._resampler.resample(frame))
 
     def end(self) -> Iterator[NDArray[np.float32]]:
-        """Samples left in the resampler."""
         if self._resampler is not None:
             yield from self._counted(self._resampler.resample(None))
             self._resampler = None

@@ -58,12 +58,8 @@ _JOINABLE = {"mpegts", "mpeg"}
 
 @dataclass(frozen=True, slots=True)
 class Joint:
-    """The end of a recording and the beginning of the next.
-
-    Attributes:
-        before, after: the last time stamp of one and the first of the other, in seconds, as they are stored.
-        offset: seconds added to the time stamps from there on.
-    """
+    """The end of a recording and the beginning of the next: their time stamps, as stored, and what is added
+    from there on, all in seconds."""
 
     before: Fraction
     after: Fraction
@@ -147,8 +143,8 @@ class Source:
     def run_ups(self) -> tuple[float, ...]:
         """Seconds before a wanted time to seek to, in the order to try; infinity: read from the start.
 
-        A seek may land on a key frame that is shown after the wanted picture. In formats without an index the
-        first time stamps after a seek may be wrong. Where recordings are joined, a time stamp is ambiguous.
+        A seek may land on a key frame that is shown later. In formats without an index the first time stamps
+        after it may be wrong. Where recordings are joined, a time stamp is ambiguous.
         """
         if self.numbered or self.zero is None or _is_joined(self.container):
             return (math.inf,)
@@ -204,13 +200,9 @@ class Source:
                 self.note_damage(self._last)
 
     def decode(self, packet: Packet[VideoStream] | None, *, reference_only: bool = False) -> list[VideoFrame]:
-        """Pictures that come out when a packet goes in; None drains the decoder.
-
-        ``reference_only`` skips the picture if no other refers to it.
-
-        Raises:
-            av.FFmpegError: the packet does not decode; the next one may.
-        """
+        """Pictures that come out when a packet goes in; None drains the decoder. ``reference_only`` skips the
+        picture if no other refers to it. Raises av.FFmpegError: the packet does not decode; the next one
+        may."""
         self._codec.skip_frame = "NONREF" if reference_only else "DEFAULT"
         frames = self.stream.decode(packet)
         self.decoded += len(frames)
@@ -303,11 +295,7 @@ class Source:
 
 
 def joints_of(container: av.container.InputContainer) -> Sequence[Joint]:
-    """Places where recordings are joined in a file; reads all of it if there are any.
-
-    Args:
-        container: the open file, which stays as it is.
-    """
+    """Places where recordings are joined in an open file; reads all of it if there are any."""
     return _joints(*_file(container)) if _is_joined(container) else ()
 
 
@@ -317,7 +305,6 @@ def _is_joined(container: av.container.InputContainer) -> bool:
 
 
 def _file(container: av.container.InputContainer) -> tuple[Path, int, int]:
-    """Path, size and modification time of an open file."""
     path = Path(container.name)
     status = path.stat()
     return path, status.st_size, status.st_mtime_ns

@@ -86,10 +86,8 @@ def read_picture(path: Path, size: FrameSize) -> NDArray[np.uint8]:
 
 
 def _upright(image: Image.Image, path: Path) -> Image.Image:
-    """A picture as RGB, turned by its EXIF, with at most some :data:`_PLAIN_PIXELS` pixels.
-
-    Only the shrunk picture is converted and turned: each step is a copy of four bytes per pixel.
-    """
+    """A picture as RGB, turned by its EXIF, with at most some :data:`_PLAIN_PIXELS` pixels. Only the shrunk
+    one is converted and turned: each step is a copy of four bytes per pixel."""
     factor = _factor(image)
     if factor > 1:
         image.draft("RGB", (image.width // factor, image.height // factor))  # has an effect on JPEG only
@@ -109,7 +107,6 @@ def _upright(image: Image.Image, path: Path) -> Image.Image:
 
 
 def _factor(image: Image.Image) -> int:
-    """Factor by which the sides of a picture are shrunk first."""
     return math.ceil(math.sqrt(image.width * image.height / _PLAIN_PIXELS))
 
 
@@ -120,11 +117,7 @@ def pictures_from(
     there.
 
     After the end of the video this is its last picture. With each comes the open source; a picture is the
-    same object as long as it stays on screen.
-
-    Raises:
-        UnreadableMedia: no such file, no media file, no picture that decodes there.
-        NoVideoStream: sound or text only.
+    same object as long as it stays on screen. Errors as of :func:`frame_at`.
     """
     done, attempt = 0, 0
     while done < count:

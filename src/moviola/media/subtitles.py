@@ -57,11 +57,7 @@ class Subtitles:
 
 def sidecars(path: Path, names: Sequence[str] | None = None) -> tuple[Path, ...]:
     """Subtitle files beside a video: the same stem, perhaps with a language (``film.en.srt``), sorted.
-
-    Args:
-        path: a video file.
-        names: all names in its folder, sorted, where they are known; else the folder is read.
-    """
+    ``names`` are all names in its folder, sorted, where they are known; else the folder is read."""
     path = Path(path)
     if names is None:
         names = sorted(other.name for other in path.parent.iterdir())
@@ -108,11 +104,8 @@ def read_subtitles(path: Path) -> Subtitles:
 
 
 def write_subtitles(path: Path, cues: Iterable[Cue]) -> None:
-    """Write cues as a subtitle file: SubRip, WebVTT or Advanced SubStation Alpha, by its suffix.
-
-    Args:
-        path: the file; it appears complete or not at all.
-        cues: in any order; times are rounded to the format's precision.
+    """Write cues, in any order, as a subtitle file that appears complete or not at all: SubRip, WebVTT or
+    Advanced SubStation Alpha, by its suffix; times are rounded to the format's precision.
 
     Raises:
         InvalidValue: another suffix, or a place that cannot be written.
@@ -131,12 +124,8 @@ def write_subtitles(path: Path, cues: Iterable[Cue]) -> None:
 def embedded_subtitles(path: Path, index: int | None = None) -> Subtitles:
     """Text subtitles inside a video file, in the time of its pictures; none if no such stream carries text.
 
-    Args:
-        path: a video file.
-        index: of the stream, as in :class:`~moviola.media.SubtitleStream`; None for the first of text.
-
-    Raises:
-        UnreadableMedia, NoVideoStream: see :func:`~moviola.media.probe`.
+    ``index`` is that of a :class:`~moviola.media.SubtitleStream`; None: the first of text. Errors as of
+    :func:`~moviola.media.probe`.
     """
     with open_container(path) as container:
         video = video_stream(container, path)
@@ -193,10 +182,7 @@ def _decode_text(data: bytes) -> str:
 
 
 def _blocks(text: str, kind: str) -> Iterator[Cue | None]:
-    """Cues of SubRip and WebVTT: times, and the lines below them up to an empty one or to other times.
-
-    Other paragraphs are notes and styles.
-    """
+    """Cues of SubRip and WebVTT: times, and the lines below up to an empty one or to other times."""
     header = "WEBVTT\n\n" if kind == "vtt" else "1\n"
     for block in re.split(r"\n[ \t]*\n", text):
         lines = block.strip("\n").split("\n")

@@ -51,8 +51,7 @@ _STANDARD = {ColorTrc.BT709, ColorTrc.SMPTE170M, ColorTrc.BT2020_10, ColorTrc.BT
 
 @dataclass(frozen=True, slots=True)
 class Tone:
-    """Transfer of a picture's values (``"sdr"``: of wide gamut), and the brightest pixel's luminance in
-    cd/m²."""
+    """Transfer of a picture's values (sdr: of wide gamut), and luminance of the brightest pixel in cd/m²."""
 
     transfer: Literal["pq", "hlg", "sdr"]
     peak: float = _USUAL_PEAK
@@ -153,7 +152,6 @@ def _pq_light(coded: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _pq_coded(light: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Values of PQ of luminance in cd/m²."""
     power = (light / 10_000).clip(0) ** _M1
     return np.asarray(((_C1 + _C2 * power) / (1 + _C3 * power)) ** _M2)
 

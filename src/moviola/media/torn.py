@@ -29,13 +29,9 @@ _APPENDED = 4096
 def is_torn(path: Path, format_name: str, *, deeply: bool) -> bool:
     """Whether parts of a file are missing, as far as its structure shows.
 
-    Args:
-        path: a file that can be read.
-        format_name: of libav; others than GIF, MP4 and Matroska are never torn.
-        deeply: also compare the numbers of fragments, and look at each block of Matroska's clusters.
-
-    Raises:
-        OSError: the file cannot be read any more.
+    Only GIF, MP4 and Matroska, by libav's ``format_name``, are ever torn. ``deeply`` also compares the
+    numbers of fragments, and looks at each block of Matroska's clusters. Raises OSError: the file cannot be
+    read any more.
     """
     if (check := _CHECKS.get(format_name)) is None:
         return False
@@ -44,8 +40,7 @@ def is_torn(path: Path, format_name: str, *, deeply: bool) -> bool:
 
 
 class _Bytes:
-    """Bytes of a file, 0 past its end; in blocks, since a mapped file ends the process when its drive
-    goes."""
+    """Bytes of a file, 0 past its end; mapped, it would end the process when its drive goes away."""
 
     _BLOCK = 1 << 16
 
@@ -65,11 +60,9 @@ class _Bytes:
         return self._block[within] if self._block else 0
 
     def number(self, place: int, width: int) -> int:
-        """A number of some bytes, the highest first."""
         return int.from_bytes(bytes(self[place + k] for k in range(width)), "big")
 
     def holds(self, sought: bytes, place: int) -> bool:
-        """Whether some bytes come at a place or after it."""
         kept = b""
         while read := self._read(place, self._BLOCK):
             if sought in kept + read:

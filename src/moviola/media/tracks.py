@@ -103,11 +103,7 @@ def track_among(tracks: Sequence[SoundTrack], path: Path, choice: int | str) -> 
 
 
 def require_track_choice(choice: int | str) -> int | str:
-    """A choice as a number, or as a language of ISO 639.
-
-    Raises:
-        InvalidValue: neither of them.
-    """
+    """A choice as a number, or as a language of ISO 639. Raises InvalidValue: neither of them."""
     if str(choice).isascii() and str(choice).isdigit() and int(choice) > 0:
         return int(choice)
     if isinstance(choice, str) and (language := language_of(choice)):
@@ -116,10 +112,8 @@ def require_track_choice(choice: int | str) -> int | str:
 
 
 def language_of(tag: str) -> str:
-    """The language of a tag of BCP 47 or ISO 639: ``de`` of ``ger``, ``deu`` or ``de-AT``.
-
-    Two letters where the language has such, else three; empty for none, or an invalid tag.
-    """
+    """The language of a tag of BCP 47 or ISO 639, ``de`` of ``ger``, ``deu`` or ``de-AT``: two letters where
+    it has such, else three; empty for none, or an invalid tag."""
     from langcodes import Language
 
     try:

@@ -87,12 +87,8 @@ class Slope:
 
 
 def transitions(times: Floats, pictures: Pictures) -> list[Transition | Slope]:
-    """Cuts, and straight lines between pictures, of one stretch of a video, in order of time.
-
-    Args:
-        times: (n,) float64 rising seconds at which the pictures come on screen.
-        pictures: (n, 18, 32, 3) uint8 RGB.
-    """
+    """Cuts, and straight lines between pictures (n, 18, 32, 3) uint8 RGB of one stretch of a video, in order
+    of time; they come on screen at ``times``, (n,) float64 rising seconds."""
     cut = cuts(times, pictures)
     return _marks(times, pictures, cut, _lines(times, pictures, cut))
 
@@ -122,7 +118,6 @@ def transitions_of_some(
 def _marks(
     times: Floats, pictures: Pictures, places: Sequence[int], lines: Sequence[tuple[int, int]]
 ) -> list[Transition | Slope]:
-    """Cuts at some places and slopes along some lines, in order of time."""
     seconds = times.tolist()
     marks: list[Transition | Slope] = [
         *(Transition("cut", seconds[place], seconds[place]) for place in places),
@@ -136,13 +131,11 @@ def _meets_any(stretch: tuple[int, int], others: Iterable[tuple[int, int]]) -> b
 
 
 def joined_fades(marks: Iterable[Transition | Slope]) -> list[Transition]:
-    """Transitions between shots: slopes into and out of a blank picture are one fade, the others dissolves.
+    """Transitions between shots, of all marks of a video in order: slopes into and out of a blank picture are
+    one fade, the others dissolves.
 
     A slope from black at the beginning, or to black at the end, leads to no other shot; nor does one beside a
     cut to or from black, which is the transition there.
-
-    Args:
-        marks: of a whole video, in order of time.
     """
     joined: list[Transition] = []
     out: Slope | None = None
@@ -155,9 +148,6 @@ def joined_fades(marks: Iterable[Transition | Slope]) -> list[Transition]:
             joined.append(Transition("fade", out.start, mark.end))
         out = mark if isinstance(mark, Slope) and mark.to_blank else None
     return joined
-
-
-# ---- cuts ------------------------------------------------------------------------------------------------
 
 
 def cuts(times: Floats, pictures: Pictures) -> list[int]:
@@ -196,10 +186,8 @@ def _coarse(pictures: Pictures) -> NDArray[np.float32]:
 
 
 def _may_hide_cuts(times: Floats, pictures: Pictures, missing: NDArray[np.int64]) -> bool:
-    """Whether all pictures may show another cut than the given ones.
-
-    What goes on evenly makes several pictures' step out of as many small ones.
-    """
+    """Whether all pictures may show another cut than the given ones: what goes on evenly makes several
+    pictures' step out of as many small ones."""
     for values, (least, factor) in ((_flat(pictures), _FINE), (_coarse(pictures), _COARSE_CUT)):
         steps = _steps(values)
         smallest = steps / (missing + 1)
@@ -259,9 +247,6 @@ def _without_flashes(
     return left
 
 
-# ---- dissolves -------------------------------------------------------------------------------------------
-
-
 def _lines(
     times: Floats,
     pictures: Pictures,
@@ -299,7 +284,7 @@ def _lines(
 
 
 def _squared_distances(flat: NDArray[np.float32]) -> Floats:
-    """(n, n) mean squared differences between pictures."""
+    """(n, n) mean squares."""
     products = (flat @ flat.T).astype(np.float64)
     own = np.diag(products)
     squared: Floats = np.maximum(own[:, None] + own[None, :] - 2 * products, 0) / flat.shape[1]
@@ -307,10 +292,8 @@ def _squared_distances(flat: NDArray[np.float32]) -> Floats:
 
 
 def _straightness(times: Floats, squared: Floats, length: int) -> tuple[Floats, Floats]:
-    """Of each stretch of ``length`` steps: the distance of its ends, and how far it strays from the line.
-
-    Both (n - length,): root mean squares, the second as a share of the first.
-    """
+    """Of each stretch of ``length`` steps the distance of its ends, and how far it strays from the line as a
+    share of that, both (n - length,) root mean squares."""
     first = np.arange(len(times) - length)[:, None]
     last = first + length
     between = first + np.arange(1, length)
@@ -323,10 +306,8 @@ def _straightness(times: Floats, squared: Floats, length: int) -> tuple[Floats, 
 
 
 def _another_scene(before: Pictures, after: Pictures) -> bool:
-    """Whether two pictures show different things: not one thing in another light, or from a bit further.
-
-    Much of the picture has to change, rather than a part by much. Any picture differs from a blank one.
-    """
+    """Whether two pictures show different things: not one thing in another light, or from a bit further. Much
+    of the picture has to change, rather than a part by much. Any picture differs from a blank one."""
     if _blank(before) or _blank(after):
         return True
     first, last = before.astype(np.float32), after.astype(np.float32)

@@ -55,16 +55,16 @@ def write_video(
     Args:
         path: the file; it appears complete or not at all.
         frames: (h, w, 3) uint8 RGB, all of one size with even sides, at least one.
-        rate: frames per second.
+        rate: frames per second, above 0 and at most 1000.
         crf: quality of x264, 0 (lossless) to 51; smaller is better and bigger.
         keyframe_every: seconds between two key frames, at most.
         subtitles: cues for a text track (mov_text); one that overlaps the next ends when that begins.
-        sound: samples (n,) in [-1, 1], mono, from the first frame on; None for a silent film.
-        sound_rate: samples per second.
+        sound: samples (n,) in [-1, 1], mono, from the first frame on, ``sound_rate`` per second; None:
+            silent.
 
     Raises:
-        InvalidValue: no frames, odd sides, frames of several sizes, a rate out of range, or a place that
-            cannot be written.
+        InvalidValue: no frames, odd sides, several sizes, a rate out of range, or a place that cannot be
+            written.
     """
     if not 0 < rate <= 1000:
         raise InvalidValue(f"rate {rate}: give frames per second, above 0 and at most 1000")
@@ -75,7 +75,8 @@ def write_video(
     height, width = first.shape[:2]
     if height % 2 or width % 2:
         raise InvalidValue(f"{path}: frames of {width}x{height}; both sides must be even for H.264 4:2:0")
-    exact = Fraction(rate).limit_denominator(1001)
+    # Simple fractions, such as 30000/1001; of a slow film the seconds of a picture.
+    exact = Fraction(max(rate, 1 / rate)).limit_denominator(1001) ** (1 if rate >= 1 else -1)
     with draft_of(path) as draft, new_mp4(draft, fflags="+bitexact") as container:
         # x264's macroblock tree reads uninitialised memory, so that its choices differ from run to run.
         options = {"crf": str(crf), "x264-params": "mbtree=0"}
@@ -104,7 +105,6 @@ def write_video(
 
 
 def _write_cues(container: av.container.OutputContainer, cues: Sequence[Cue]) -> None:
-    """A text track of times in milliseconds."""
     track = container.add_stream("mov_text")
     track.codec_context.subtitle_header = _STYLE
     ordered = sorted(cues, key=lambda cue: (cue.start, cue.end))

@@ -33,12 +33,7 @@ _VARIANT = re.compile(r"\(\d+\)$")
 
 
 class SphinxReader:
-    """Reads English with the package ``pocketsphinx``.
-
-    Attributes:
-        id: ``"pocketsphinx"``.
-        revision: version of the package, which includes the model.
-    """
+    """Reads English with the package ``pocketsphinx``, which includes the model."""
 
     id = "pocketsphinx"
 
