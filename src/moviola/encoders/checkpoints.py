@@ -32,8 +32,7 @@ CONSE = "conse-lite1"
 DEMO_FOLDER = Path(__file__).parent / "demo_clip"
 
 # Files up to this size enter a fingerprint whole; of larger ones, this many bytes in evenly spaced blocks.
-_WHOLE = 16 << 20
-_BLOCK = 1 << 18
+_WHOLE, _BLOCK = 16 << 20, 1 << 18
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,8 @@
 """CLIP, SigLIP and SigLIP 2: frames and texts in one space.
 
 What differs from checkpoint to checkpoint is read from its own files, what differs from family to family is
-in :data:`FAMILIES`. Frames arrive resized and cropped by ``moviola.media`` to the encoder's
-:class:`FrameSize`; here they are only normalised. transformers' image processors are not used: they need
-torchvision.
+in :data:`FAMILIES`. Frames come from ``moviola.media`` in the encoder's :class:`FrameSize`, and are
+normalised here; transformers' image processors need torchvision.
 """
 
 from __future__ import annotations

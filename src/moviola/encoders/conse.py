@@ -4,9 +4,8 @@ Norouzi et al. 2014 (*Zero-shot learning by convex combination of semantic embed
 the mean of the sentence vectors of the classes, weighted by their probability; a query's is its own sentence
 vector. The classes are EfficientNet-Lite's 1,000 of ImageNet, the sentences MiniLM's, both centred by the
 mean of all classes, whose vectors ``scripts/make_conse_classes.py`` makes from WordNet
-(``conse_classes/README.md`` compares variants). Pictures are compared with each other by the layer before the
-classes, which holds more than the class names (`benchmarks/footage/likeness.py`). The package carries both
-networks.
+(``conse_classes/README.md``). Pictures are compared with each other by the layer before the classes, which
+holds more than their names (`benchmarks/footage/likeness.py`).
 """
 
 from __future__ import annotations

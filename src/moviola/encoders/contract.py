@@ -29,7 +29,7 @@ class Match:
             no picture is close to every text; x is then a product, not a cosine.
         references: (k, d) float32, unit vectors of pictures, or of substitutes; None without.
         by_phrases: whether the log odds are the mean over the text, its words and its pairs of words
-            (:mod:`moviola.retrieval.phrases`), instead of the text's alone.
+            (:mod:`moviola.retrieval.phrases`).
     """
 
     slope: float

@@ -1,8 +1,5 @@
-"""The networks of encoders as graphs, straight from a checkpoint's safetensors.
-
-The transformers of :mod:`moviola.encoders.towers`, and EfficientNet-Lite, which the tests hold to its
-authors' implementation.
-"""
+"""The networks of encoders as graphs, straight from a checkpoint's safetensors: the transformers of
+:mod:`moviola.encoders.towers`, and EfficientNet-Lite, which the tests hold to its authors' implementation."""
 
 from __future__ import annotations
 

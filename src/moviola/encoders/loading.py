@@ -43,7 +43,7 @@ def load_encoder(
             ``"fp32"``, ``"fp16"`` or ``"bf16"``.
         batch_size: frames or texts at once; by default suited to the device.
         resident: for a process that encodes many texts one after another: opens the compiled tower (half a
-            second, then a third of the time per text); see :mod:`moviola.encoders.texts`.
+            second, then a third of the time per text).
 
     Raises:
         MissingModel: not on this machine; the message says how to get it.

@@ -28,13 +28,9 @@ from moviola.errors import DataError, InvalidValue
 from moviola.threads import one_blas_thread
 
 __all__ = [
-    "MINILM",
-    "MINILM_FOLDER",
-    "SentenceEncoder",
-    "load_sentence_encoder",
-    "open_sentence_encoder",
+    "MINILM", "MINILM_FOLDER", "SentenceEncoder", "load_sentence_encoder", "open_sentence_encoder",
     "read_chain",
-]
+]  # fmt: skip
 
 MINILM = "minilm"
 """Name of the packaged all-MiniLM-L6-v2."""

@@ -60,11 +60,10 @@ def _batches(
         longest = 2 * len(rows[by_length[0]])
         chosen = [place for place in by_length[:size] if len(rows[place]) <= longest]
         by_length = by_length[len(chosen) :]
-        ids = np.zeros((len(chosen), len(rows[chosen[-1]])), dtype=np.int64)
-        present = np.zeros(ids.shape, dtype=bool)
-        for line, place in enumerate(chosen):
-            ids[line, : len(rows[place])] = rows[place]
-            present[line, : len(rows[place])] = True
+        lengths = np.array([len(rows[place]) for place in chosen])
+        present = np.arange(lengths[-1]) < lengths[:, None]
+        ids = np.zeros(present.shape, dtype=np.int64)
+        ids[present] = np.concatenate([rows[place] for place in chosen])
         yield chosen, ids, present
 
 

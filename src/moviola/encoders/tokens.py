@@ -1,8 +1,8 @@
 """From texts to token ids, by the checkpoint's own ``tokenizer.json``.
 
-transformers' tokenizer classes would do the same after importing torch; the ``tokenizers`` library alone
-starts at once. What those classes add to the file (SigLIP's canonical text, its end token) is added here, by
-the checkpoint's own settings. A checkpoint without ``tokenizer.json`` goes through transformers.
+The ``tokenizers`` library alone starts at once, without torch. What transformers' classes add to the file
+(SigLIP's canonical text, its end token) is added here, by the checkpoint's own settings. A checkpoint without
+``tokenizer.json`` goes through transformers.
 """
 
 from __future__ import annotations

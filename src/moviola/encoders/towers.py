@@ -18,15 +18,8 @@ from numpy.typing import NDArray
 from moviola.encoders.weights import Weights
 
 __all__ = [
-    "ACTIVATIONS",
-    "Ends",
-    "Network",
-    "Texts",
-    "clip_ends",
-    "clip_texts",
-    "siglip_ends",
-    "siglip_texts",
-]
+    "ACTIVATIONS", "Ends", "Network", "Texts", "clip_ends", "clip_texts", "siglip_ends", "siglip_texts",
+]  # fmt: skip
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]

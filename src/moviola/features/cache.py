@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 __all__ = ["EncodingCache", "MemoryCache"]
 
-_BYTES = 1 << 28
-
 
 class EncodingCache(Protocol):
     """Encodings of videos by model revision and video."""
@@ -28,7 +26,7 @@ class EncodingCache(Protocol):
 class MemoryCache:
     """Encodings in memory; the least recently used are dropped beyond ``most_bytes``. Safe for threads."""
 
-    def __init__(self, most_bytes: int = _BYTES) -> None:
+    def __init__(self, most_bytes: int = 1 << 28) -> None:
         self._most_bytes = most_bytes
         self._recent: OrderedDict[tuple[str, int], NDArray[np.float16]] = OrderedDict()
         self._bytes = 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -35,12 +35,9 @@ class FeatureFolder:
         FOLDER/visual/     one array per video, see :class:`moviola.features.shards.KeyedShards`
         FOLDER/subtitles/  likewise, of as many rows; not there without subtitles
         FOLDER/queries/    one array per query text
-        FOLDER/features.json  the facts, the duration of each video, and when its shots begin, if it is cut;
-                              written last
+        FOLDER/features.json  what follows, written last
 
     Attributes:
-        folder: its path.
-        facts: see :class:`moviola.features.source.SourceFacts`.
         durations: seconds by video id.
         shots: start times of the shots of the videos that are cut, by video id, see :class:`VideoFeatures`.
     """
@@ -84,23 +81,26 @@ class FeatureFolder:
     @cached_property
     def _all(self) -> VideoFeatures:
         visual = KeyedShards(self.folder / "visual")
-        names = [name for name in self.durations if name in visual]
-        if len(names) < len(self.durations):
-            first = next(name for name in self.durations if name not in visual)
+        names = tuple(self.durations)
+        if absent := [name for name in names if name not in visual]:
             raise DataError(
-                f"{self.folder}: lists {first!r}, but has no features of it; write the folder again"
+                f"{self.folder}: lists {absent[0]!r}, but has no features of it; write the folder again"
             )
         subtitles = KeyedShards(self.folder / "subtitles") if self.facts.subtitle_dim else None
         return VideoFeatures(
-            video_ids=tuple(names),
+            video_ids=names,
             durations=np.array([self.durations[name] for name in names]),
             clip_seconds=self.facts.clip_seconds,
             counts=np.array([visual.shape(name)[0] for name in names], dtype=np.int64),
             visual=_stored(visual, names),
             subtitles=_stored(subtitles, names) if subtitles else None,
             unit=self.facts.unit,
-            shots=partial(_shots, [self.shots.get(name, ()) for name in names]) if self.shots else None,
+            shots=self._shots_of if self.shots else None,
         )
+
+    def _shots_of(self, keys: Sequence[int]) -> list[NDArray[np.float64]]:
+        """Start times of the shots of some videos by place."""
+        return [np.array(self.shots.get(self._all.video_ids[key], ()), np.float64) for key in keys]
 
     def videos(self, video_ids: Sequence[str] | None = None) -> VideoFeatures:
         """Features of some videos, of all by default. Raises NotFound: a video has no features."""
@@ -128,11 +128,6 @@ def _rising(starts: Sequence[float]) -> Sequence[float]:
     if not starts or starts[0] or not all(a < b for a, b in pairwise([*starts, math.inf])):
         raise ValueError(f"shots begin at {starts!r:.60}")
     return starts
-
-
-def _shots(starts: Sequence[Sequence[float]], keys: Sequence[int]) -> list[NDArray[np.float64]]:
-    """Start times of the shots of the videos with some keys, which are their places."""
-    return [np.array(starts[key], np.float64) for key in keys]
 
 
 def _stored(shards: KeyedShards, names: Sequence[str]) -> FeatureRows:

@@ -123,9 +123,8 @@ def gather_features(
         odd = _odd_lengths(counts, durations, clip_seconds)
         _require_queries(files, list(queries.values()), key)
         visual = convert(Computed(names, lambda name: _visual(files, name, counts[name])), out / "visual")
-        rows = convert(
-            Computed(tuple(queries), lambda text: _query(files, queries[text], max_tokens)), out / "queries"
-        )
+        asked = Computed(tuple(queries), lambda text: _query(files, queries[text], max_tokens))
+        rows = convert(asked, out / "queries")
         subtitle_dim = 0
         if files.subtitles is not None:
             read = files.subtitles.features.read
@@ -186,16 +185,12 @@ def _odd_lengths(counts: Mapping[str, int], seconds: Mapping[str, float], clip_s
 
 
 def _require_queries(files: PublishedFiles, keys: Sequence[str], key: str) -> None:
-    files.queries.require(keys, f"queries (by {key})")
-    if files.query_vectors is None:
-        for query in keys:
-            if not files.queries.features.shape(query)[0]:
-                raise DataError(f"{files.queries.path}: {query}: no rows; leave the query out")
-    else:
-        files.query_vectors.require(keys, f"queries (by {key})")
-        for query in keys:
-            shape, dim = files.query_vectors.features.shape(query), files.queries.features.shape(query)[1]
-            if shape != (1, dim):
-                raise DataError(
-                    f"{files.query_vectors.path}: {query}: shape {shape}; one row of {dim} is expected"
-                )
+    vectors = files.query_vectors
+    for file in filter(None, (files.queries, vectors)):
+        file.require(keys, f"queries (by {key})")
+    for query in keys:
+        count, dim = files.queries.features.shape(query)
+        if vectors is None and not count:
+            raise DataError(f"{files.queries.path}: {query}: no rows; leave the query out")
+        if vectors is not None and (shape := vectors.features.shape(query)) != (1, dim):
+            raise DataError(f"{vectors.path}: {query}: shape {shape}; one row of {dim} is expected")

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,22 +40,19 @@ class FeatureFiles(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """Features made one array at a time by a function of the key."""
+    """Features made one array at a time by a function of the key, for its shape, too."""
 
     names: tuple[str, ...]
     make: Callable[[str], NDArray[np.float32]]
 
     def keys(self) -> tuple[str, ...]:
-        """All keys, in the order given."""
         return self.names
 
     def shape(self, key: str) -> tuple[int, int]:
-        """Rows and dimension; the array is made for it."""
         rows, dim = self.make(key).shape
         return rows, dim
 
     def read(self, key: str) -> NDArray[np.float32]:
-        """(n, d) float32."""
         return self.make(key)
 
 
@@ -173,7 +170,7 @@ class _Safetensors(_Arrays):
         from safetensors import SafetensorError, safe_open
 
         try:
-            self._file: Any = safe_open(str(path), framework="numpy")
+            self._file = cast(Any, safe_open(str(path), framework="numpy"))
         except (SafetensorError, OSError) as error:
             raise DataError(f"{path}: no readable safetensors file ({error})") from error
         super().__init__(path, self._file.keys())
@@ -246,13 +243,9 @@ def convert(
     shard_bytes: int = 1 << 30,
     progress: Callable[[int, int], None] | None = None,
 ) -> KeyedShards:
-    """Write any features as our shards.
+    """Write any features, of one dimension, as our shards in a new or empty folder.
 
-    Args:
-        source: arrays of one dimension.
-        folder: a new or empty folder.
-        shard_bytes: size at which a new shard begins.
-        progress: called with the keys done and all keys.
+    A new shard begins at ``shard_bytes``; ``progress`` is called with the keys done and all keys.
 
     Raises:
         InvalidValue: the folder is not empty, or there are no features.

@@ -137,11 +137,8 @@ class VideoFeatures:
         return None if self.subtitles is None else floats(self.subtitles.read(video)[first:stop], self.unit)
 
     def shot_edges_of(self, videos: Integers) -> tuple[Integers, NDArray[np.float64]]:
-        """Where the shots of some videos (n,) begin and end; one shot if they are unknown.
-
-        Offsets (n + 1,) of the videos among (e,) float64 seconds, one video after another: the start of each
-        shot, rising, and the end of the video.
-        """
+        """Where the shots of some videos (n,) begin and end, one shot if unknown: offsets (n + 1,) of the
+        videos among (e,) float64 seconds, the start of each shot, rising, and the end of the video."""
         known = self.shots(self.keys[videos].tolist()) if self.shots else [np.empty(0)] * len(videos)
         edges = [
             np.append(starts if len(starts) else 0.0, end)

@@ -2,14 +2,11 @@
 
 Times, best first:
 
-- text tags with a date and a time of day (``com.apple.quicktime.creationdate``, Matroska's
-``DATE_RECORDED``):
-  local clock time, with its zone where the text has one;
-- ``creation_time``: universal time by QuickTime and Matroska, without the zone of the place; dates of an
-unset
-  clock (1904, 1970) are ignored;
-- the name of the file, as phones and cameras write it (``IMG_20230501_143000``, ``2023-05-01 14.30.00``):
-  local clock time without a zone, or the day alone.
+- text tags with a date and a time of day (``com.apple.quicktime.creationdate``, ``DATE_RECORDED``): local
+  clock time, with its zone where the text has one;
+- ``creation_time``: universal time by QuickTime and Matroska, but for dates of an unset clock (1904, 1970);
+- the name of the file (``IMG_20230501_143000``, ``2023-05-01 14.30.00``): local clock time without a zone, or
+  the day alone.
 
 Places are points of ISO 6709 (annex H). Tags of the file take precedence over those of the video stream.
 """

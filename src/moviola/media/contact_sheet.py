@@ -29,11 +29,8 @@ _SYSTEM_FONTS = (
     "Arial Unicode.ttf", "Arial.ttf", "arial.ttf", "msyh.ttc",
 )  # fmt: skip
 _NO_GLYPH = "\U0010fffe"
-_BACKGROUND = (24, 25, 28)
-_FRAME = (52, 54, 60)
-_TEXT_COLOUR = (236, 236, 232)
-_FAINT_TEXT = (160, 163, 170)
-
+_BACKGROUND, _FRAME = (24, 25, 28), (52, 54, 60)
+_TEXT_COLOUR, _FAINT_TEXT = (236, 236, 232), (160, 163, 170)
 
 Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
 

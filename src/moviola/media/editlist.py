@@ -1,7 +1,6 @@
 """Setting the shown duration of an MP4's video track in its edit list (ISO/IEC 14496-12, 8.6.6).
 
-A muxer derives it from the track's pictures, some of which are there only because others refer to them; these
-would then be shown at the end.
+By its pictures it would be too long: some are there only because others refer to them.
 """
 
 from __future__ import annotations

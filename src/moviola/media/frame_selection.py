@@ -1,9 +1,9 @@
 """The frame on screen at each moment of a regular grid, exactly, with the least decoding.
 
-Two ways give the same frames. :func:`needed_pictures` holds packets back until it is clear which picture a
-moment needs, then skips all before the last key frame that leads to it and all pictures that no other refers
-to. It gives up (:class:`CannotPrune`) at the first irregularity: missing or contradictory time stamps,
-damage. Then the file is read again, and :func:`every_picture` decodes everything from the next moment on.
+:func:`needed_pictures` holds packets back until it is clear which picture a moment needs, then skips all
+before the last key frame that leads to it and all pictures that no other refers to. It gives up
+(:class:`CannotPrune`) at the first irregularity: missing or contradictory time stamps, damage. Then the file
+is read again, and :func:`every_picture` decodes everything from the next moment on.
 
 Time 0 is the stream's start time, which respects edit lists; for AVI, the first picture.
 """

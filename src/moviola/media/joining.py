@@ -58,14 +58,14 @@ def join(
     sound: bool = True,
     progress: Callable[[float], None] = lambda _: None,
 ) -> None:
-    """Write parts one after the other as an MP4 that browsers play: H.264, AAC, the index in front.
+    """Write parts, at least one, of at least one picture each, as an MP4 that browsers play: H.264, AAC.
 
     A video of another rate loses pictures or repeats some; other shapes get black bars. Where a video is
     silent or ends before its piece does, there is silence, or its last picture. Each titled piece is a
     chapter.
 
     Args:
-        parts: at least one, each of at least one picture.
+        parts: one after the other.
         out: the MP4; it appears complete or not at all.
         rate: pictures per second, constant.
         size: width and height in pixels, even.

@@ -93,11 +93,8 @@ class TinyPictures(Protocol):
 def find_transitions(
     path: Path, *, rate: float, size: FrameSize, tiny: TinyPictures | None = None
 ) -> list[Transition]:
-    """Transitions between the shots of a video, in order of time.
-
-    ``rate`` sampled frames per second and their ``size`` are as of :func:`moviola.media.sample_frames`, with
-    its errors; ``tiny`` receives the pictures that are decoded on the way.
-    """
+    """Transitions between the shots of a video, in order of time; the other arguments and errors are those of
+    :func:`moviola.media.sample_frames` and :class:`ShotFinder`."""
     finder, unclear = ShotFinder(rate, tiny), []
     with sample_frames(path, rate=rate, size=size, watcher=finder.pictures) as stream:
         for frame in stream:
@@ -194,11 +191,9 @@ class DecodedPictures:
         self._scaler = InputScaler(_TINY, Fraction(1))
 
     def shown(self, since: float) -> None:
-        """A picture appears at ``since`` seconds."""
         insort(self._shown, since)
 
     def decoded(self, since: float, frame: VideoFrame) -> None:
-        """The picture of ``since`` seconds was decoded."""
         picture = self._scaler(frame)
         if len(self._seen) < _MOST_KEPT:
             self._seen[since] = picture
@@ -206,13 +201,11 @@ class DecodedPictures:
             self._tiny.decoded(since, picture)
 
     def sampled(self, time: float, since: float, frame: VideoFrame) -> None:
-        """The picture of ``since`` seconds is on screen at ``time``, a sampled frame."""
         if self._tiny is not None:
             known = self._seen.get(since)
             self._tiny.sampled(time, since, self._scaler(frame) if known is None else known)
 
     def cut_off(self) -> None:
-        """No more pictures are reported."""
         self._cut_off = True
 
     def transitions(self, stretch: Stretch) -> list[Transition | Slope] | None:

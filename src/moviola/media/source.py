@@ -103,14 +103,13 @@ class Source:
         lost: number of requested moments whose picture did not decode, so that the one before is shown.
         end: tick at which the last picture so far leaves the screen.
         hole: tick after which no picture comes for long, though its packet ends before, as in unevenly
-            sampled film; None without one.
-        broken_at: tick of the first damage, None without any.
+            sampled film.
+        broken_at: tick of the first damage.
     """
 
     def __init__(self, container: av.container.InputContainer, stream: VideoStream) -> None:
         assert stream.time_base is not None
-        self.container = container
-        self.stream = stream
+        self.container, self.stream = container, stream
         self.tick = Fraction(stream.time_base)
         # AVI numbers pictures in the order of decoding only, so its time starts with the first picture.
         self.numbered = container.format.name == "avi"
@@ -123,8 +122,7 @@ class Source:
         if not rate or rate > _FASTEST:
             rate = _USUAL
         self.step = max(1, round(1 / (rate * self.tick)))
-        self.decoded = 0
-        self.lost = 0
+        self.decoded = self.lost = 0
         self.end: int | None = None
         self.hole: int | None = None
         self.broken_at: int | None = None
@@ -305,8 +303,7 @@ def _is_joined(container: av.container.InputContainer) -> bool:
 
 
 def _file(container: av.container.InputContainer) -> tuple[Path, int, int]:
-    path = Path(container.name)
-    status = path.stat()
+    status = (path := Path(container.name)).stat()
     return path, status.st_size, status.st_mtime_ns
 
 

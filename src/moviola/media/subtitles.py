@@ -23,13 +23,8 @@ from moviola.media.probe import TEXT_SUBTITLES
 from moviola.types import Cue
 
 __all__ = [
-    "SUBTITLE_SUFFIXES",
-    "Subtitles",
-    "embedded_subtitles",
-    "read_subtitles",
-    "sidecars",
-    "write_subtitles",
-]
+    "SUBTITLE_SUFFIXES", "Subtitles", "embedded_subtitles", "read_subtitles", "sidecars", "write_subtitles",
+]  # fmt: skip
 
 SUBTITLE_SUFFIXES = (".srt", ".vtt", ".ass")
 """Suffixes of subtitle files, in lower case with the dot."""

@@ -1,7 +1,6 @@
 """Whether the structure of a file is whole, where no header says how long it should be.
 
-GIF, fragmented MP4 and Matroska are chains of blocks. libav passes over what breaks such a chain without a
-word.
+GIF, fragmented MP4 and Matroska are chains of blocks; libav says nothing where such a chain is broken.
 """
 
 from __future__ import annotations

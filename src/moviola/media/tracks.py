@@ -13,8 +13,7 @@ from av.stream import Disposition
 from moviola.errors import InvalidValue, MediaError
 
 __all__ = [
-    "SoundTrack", "chosen_track", "language_of", "require_track_choice", "sound_tracks",
-    "track_among",
+    "SoundTrack", "chosen_track", "language_of", "require_track_choice", "sound_tracks", "track_among",
 ]  # fmt: skip
 
 # Commentary, descriptions for the blind and the like, which are not meant by "the sound".

@@ -7,9 +7,9 @@ from real clips (``benchmarks/footage/shots.py``).
 A *cut* is a step between neighbouring pictures that stands out from those around it (as in the adaptive
 detector of PySceneDetect): pans and action have many large steps, a flash comes back to where it was.
 
-A *dissolve* from A to B goes in a straight line, unlike what moves: every picture is ``(1 - a) A + a B`` with
-a rising evenly from 0 to 1. The squared distance of X from that point is ``(1 - a)|X - A|² + a|X - B|² - a (1
-- a)|A - B|²`` (Stewart). A *fade* is a straight line to black or white and one back.
+A *dissolve* from A to B goes in a straight line, unlike what moves: every picture is ``(1-a)A + aB`` with a
+rising evenly from 0 to 1. The squared distance of X from there is ``(1-a)|X-A|² + a|X-B|² - a(1-a)|A-B|²``
+(Stewart). A *fade* is a straight line to black or white and one back.
 """
 
 from __future__ import annotations

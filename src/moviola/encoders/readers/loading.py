@@ -37,16 +37,16 @@ def load_speech_reader(name: str, *, device: str = "auto", language: str | None 
     """Open a reader of speech.
 
     Args:
-        name: ``"pocketsphinx"``, which is offline and English alone; or a Whisper model for CTranslate2: a
+        name: ``"pocketsphinx"``, offline, English alone, on the CPU; a Whisper model for CTranslate2: a
             folder, or a hub id that was pulled before, such as ``"Systran/faster-whisper-small"``; or a
             plug-in's.
-        device: ``"auto"`` (cuda, cpu), or one of them; pocketsphinx runs on the CPU alone.
+        device: ``"auto"`` (cuda, cpu), or one of them.
         language: spoken language (ISO 639-1); None: detected, by models that know several.
 
     Raises:
         MissingDependency: the extra ``speech`` is not installed.
         MissingModel: the model is not on this machine; the message says how to get it.
-        InvalidValue: the folder holds another kind of model, or the reader does not know the language.
+        InvalidValue: a model of another kind, or the reader does not know the language.
         BrokenPlugin: the reader comes of a plug-in, which fails.
     """
     if name != OFFLINE_SPEECH and (added := plugin("moviola.readers", name)):

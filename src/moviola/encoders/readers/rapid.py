@@ -1,9 +1,9 @@
 """Text in pictures by RapidOCR: packaged PP-OCR networks, run by OpenVINO.
 
-``rapidocr`` 3.10 carries PP-OCRv6, its predecessor ``rapidocr-onnxruntime`` 1.4 PP-OCRv4; both work offline.
-On the same stills the successor found three times as many lines, kept the spaces between words, and was surer
-of what is right: what is misread has at most .8 (``benchmarks/readers/README.md``). It asks for OpenCV
-without windows, which needs no system libraries.
+``rapidocr`` 3.10 carries PP-OCRv6, which found three times as many lines as PP-OCRv4 of
+``rapidocr-onnxruntime``, kept the spaces between words, and was surer of what is right: what is misread has
+at most .8 (``benchmarks/readers/README.md``). It asks for OpenCV without windows, which needs no system
+libraries.
 """
 
 from __future__ import annotations
@@ -40,7 +40,6 @@ class RapidOcrReader:
 
     @property
     def revision(self) -> str:
-        """Version of the package."""
         return metadata.version("rapidocr")
 
     @cached_property

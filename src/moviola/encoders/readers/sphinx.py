@@ -39,7 +39,6 @@ class SphinxReader:
 
     @property
     def revision(self) -> str:
-        """Version of the package."""
         return metadata.version("pocketsphinx")
 
     @cached_property

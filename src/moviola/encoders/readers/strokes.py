@@ -1,7 +1,7 @@
 """A fast test whether a picture can contain words, before a network reads it.
 
 Letters are strokes, brighter or darker than their surroundings, several in a row. So are leaves and tiles:
-the test passes whatever might be text, and stops pictures that surely have none.
+the test only stops pictures that surely have none.
 """
 
 from __future__ import annotations
