@@ -175,8 +175,7 @@ class ConseEncoder:
         return self._centred(self.sentences.encode_text(texts))
 
     def encode_tokens(self, texts: Sequence[str]) -> list[Floats]:
-        """As of :class:`~moviola.encoders.FrameTextEncoder`, of length 1: (tokens + 1, dim), the text's
-        last."""
+        """As of :class:`~moviola.encoders.FrameTextEncoder`, of length 1; each is (tokens + 1, dim)."""
         return [
             self._centred(np.concatenate([_unit(rows[:-1]), rows[-1:]]))
             for rows in self.sentences.encode_tokens(texts)

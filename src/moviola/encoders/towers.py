@@ -185,8 +185,7 @@ def clip_ends(config: Mapping[str, Any], ids: Ints) -> Ints:
 
 
 def siglip_texts(network: Network, ids: Any) -> Any:
-    """SigLIP's states of all positions, (b, n, d), of padding too (Zhai et al. 2023; Tschannen et al.
-    2025)."""
+    """SigLIP's states of all positions (b, n, d), padding too (Zhai et al. 2023; Tschannen et al. 2025)."""
     return network.linear("text_model.head", network.text_states(ids, causal=False))
 
 

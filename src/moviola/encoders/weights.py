@@ -41,7 +41,7 @@ class Weights:
 
     @classmethod
     def of(cls, folder: Path, prefix: str = "") -> Weights | None:
-        """The weights in ``model.safetensors``, or in the shards that its index names."""
+        """The weights in ``model.safetensors``, or in the shards that its index names; None without."""
         if (folder / "model.safetensors").is_file():
             return cls([folder / "model.safetensors"], prefix)
         index = folder / "model.safetensors.index.json"

@@ -35,7 +35,7 @@ class FeatureFolder:
         FOLDER/visual/     one array per video, see :class:`moviola.features.shards.KeyedShards`
         FOLDER/subtitles/  likewise, of as many rows; not there without subtitles
         FOLDER/queries/    one array per query text
-        FOLDER/features.json  what follows, written last
+        FOLDER/features.json  the facts and what follows, written last
 
     Attributes:
         durations: seconds by video id.

@@ -68,8 +68,7 @@ class PublishedFiles:
 
 @dataclass(frozen=True)
 class Gathered:
-    """A folder of features, its clips, and the videos whose rows differ from their duration by more than
-    two."""
+    """A folder of features, its clips, and the videos whose rows and duration differ by more than two."""
 
     folder: FeatureFolder
     clips: int

@@ -60,7 +60,8 @@ _LISTS = frozenset({"concat", "hls", "dash", "imf", "sdp"})
 
 
 def walk_files(folder: Path) -> Iterator[Path]:
-    """All files below a folder, in no order, but those that are hidden or in hidden or linked folders."""
+    """All files below a folder, in no order: none hidden, and none in hidden, linked or unreadable
+    folders."""
     for directory, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
         yield from (Path(directory) / name for name in names if not name.startswith("."))

@@ -24,8 +24,7 @@ def deinterlaced(frame: VideoFrame) -> VideoFrame:
 
 
 def without_fields(pictures: Iterable[tuple[int, VideoFrame]]) -> Iterator[tuple[int, VideoFrame]]:
-    """Pictures that follow each other, with their ticks: interlaced ones made whole, the others as they
-    are."""
+    """Pictures that follow each other, with their ticks; interlaced ones are made whole."""
     for (_, interlaced), group in groupby(pictures, lambda picture: _kind(picture[1])):
         if not interlaced:
             yield from group

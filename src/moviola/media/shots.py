@@ -234,8 +234,7 @@ class DecodedPictures:
 
 
 def look_through(path: Path, stretches: Sequence[Stretch]) -> Marks:
-    """Transitions in all pictures of some stretches, which a :class:`ShotFinder` reported, for
-    :func:`joined`.
+    """Transitions in all pictures of stretches that a :class:`ShotFinder` reported, for :func:`joined`.
 
     Raises:
         UnreadableMedia, NoVideoStream: the file cannot be read (again).

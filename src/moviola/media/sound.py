@@ -42,8 +42,7 @@ def read_sound(
     channels: Literal[1, 2] = 1,
     track: int | str | None = None,
 ) -> Iterator[NDArray[np.float32]]:
-    """The sound of a video from a time on, piece by piece: float32 in [-1, 1], (n,) mono or (n, 2); none
-    without sound.
+    """The sound of a video from a time on, in pieces of float32 in [-1, 1], (n,) mono or (n, 2), if any.
 
     Sample n of all pieces together is heard ``start + n / rate`` seconds after the first picture is shown:
     where sound begins later, or is missing or damaged, there is silence. It ends with the sound.

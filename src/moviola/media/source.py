@@ -198,9 +198,11 @@ class Source:
                 self.note_damage(self._last)
 
     def decode(self, packet: Packet[VideoStream] | None, *, reference_only: bool = False) -> list[VideoFrame]:
-        """Pictures that come out when a packet goes in; None drains the decoder. ``reference_only`` skips the
-        picture if no other refers to it. Raises av.FFmpegError: the packet does not decode; the next one
-        may."""
+        """Pictures that come out when a packet goes in; None drains the decoder.
+
+        ``reference_only`` skips the picture if no other refers to it. Raises av.FFmpegError: it does not
+        decode.
+        """
         self._codec.skip_frame = "NONREF" if reference_only else "DEFAULT"
         frames = self.stream.decode(packet)
         self.decoded += len(frames)
