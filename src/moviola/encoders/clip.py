@@ -20,22 +20,13 @@ from numpy.typing import NDArray
 
 from moviola.compiled import Compiled, Source, cache_folder
 from moviola.devices import require_torch
+from moviola.encoders import towers
 from moviola.encoders.checkpoints import CONSE, DEMO, DEMO_FOLDER, Checkpoint, find_checkpoint
 from moviola.encoders.contract import Match, check_frames
 from moviola.encoders.device_choice import DeviceChoice
 from moviola.encoders.graphs import clip_frames, siglip_frames, text_states
 from moviola.encoders.texts import CheckpointEncoder, check_texts
 from moviola.encoders.tokens import Tokenize, clip_tokenizer, siglip_tokenizer
-from moviola.encoders.towers import (
-    ACTIVATIONS,
-    Ends,
-    Network,
-    Texts,
-    clip_ends,
-    clip_texts,
-    siglip_ends,
-    siglip_texts,
-)
 from moviola.encoders.weights import Weights
 from moviola.errors import DataError, InvalidValue
 from moviola.threads import compute_threads, one_blas_thread
@@ -54,8 +45,8 @@ class Family:
     module: str
     model_class: str
     tokenizer: Callable[[Checkpoint, dict[str, Any]], Tokenize]
-    texts: Texts
-    ends: Ends
+    texts: towers.Texts
+    ends: towers.Ends
     frames_graph: Callable[..., Any]
     projection: str
     text_defaults: Mapping[str, Any]
@@ -70,8 +61,8 @@ FAMILIES: dict[str, Family] = {
         module="transformers.models.clip.modeling_clip",
         model_class="CLIPModel",
         tokenizer=clip_tokenizer,
-        texts=clip_texts,
-        ends=clip_ends,
+        texts=towers.clip_texts,
+        ends=towers.clip_ends,
         frames_graph=clip_frames,
         projection="text_projection",
         text_defaults=_BASE | {
@@ -92,8 +83,8 @@ FAMILIES: dict[str, Family] = {
         module="transformers.models.siglip.modeling_siglip",
         model_class="SiglipModel",
         tokenizer=siglip_tokenizer,
-        texts=siglip_texts,
-        ends=siglip_ends,
+        texts=towers.siglip_texts,
+        ends=towers.siglip_ends,
         frames_graph=siglip_frames,
         projection="text_model.head",
         text_defaults=_BASE | {
@@ -137,7 +128,7 @@ class ClipEncoder(CheckpointEncoder):
 
     def __init__(self, checkpoint: Checkpoint, choice: DeviceChoice) -> None:
         super().__init__(checkpoint, choice)
-        config = checkpoint.json("config.json")
+        self._config = checkpoint.json("config.json")
         self._family = family_of(checkpoint)
         self._text_config = {**self._family.text_defaults, **_tower(checkpoint, "text_config")}
         self._vision_config = {**self._family.vision_defaults, **_tower(checkpoint, "vision_config")}
@@ -150,7 +141,6 @@ class ClipEncoder(CheckpointEncoder):
         self._preprocessor = {**self._family.preprocessor_defaults, **stated}
         self.frame_size = read_frame_size(self._preprocessor, str(checkpoint.folder))
         self.curve = _measured_curve(checkpoint.json("moviola.json").get("curve", {}), checkpoint.folder)
-        self._config = config
         trained_for = self._vision_config["image_size"]
         if (self.frame_size.height, self.frame_size.width) != (trained_for, trained_for):
             raise DataError(
@@ -248,11 +238,12 @@ class ClipEncoder(CheckpointEncoder):
 
     @property
     def _has_numpy(self) -> bool:
-        return self._weights is not None and self._text_config["hidden_act"] in ACTIVATIONS
+        return self._weights is not None and self._text_config["hidden_act"] in towers.ACTIVATIONS
 
     @property
     def _is_compiled(self) -> bool:
-        return super()._is_compiled and self._has_numpy and self._vision_config["hidden_act"] in ACTIVATIONS
+        known = self._vision_config["hidden_act"] in towers.ACTIVATIONS
+        return known and self._has_numpy and super()._is_compiled
 
     @cached_property
     def _encode_frames(self) -> Callable[[NDArray[np.uint8]], Floats]:
@@ -277,7 +268,7 @@ class ClipEncoder(CheckpointEncoder):
     def _by_numpy(self, ids: NDArray[np.int64], present: NDArray[np.bool_]) -> Floats:
         assert self._weights is not None
         with one_blas_thread():
-            states: Floats = self._family.texts(Network(self._weights, self._text_config), ids)
+            states: Floats = self._family.texts(towers.Network(self._weights, self._text_config), ids)
         return states
 
     def _graph(self) -> Any:

@@ -100,8 +100,7 @@ class FrameTextEncoder(Named, Protocol):
         """
 
     def encode_tokens(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
-        """Features (tokens, dim) float32 of every token of each text, special ones too; the last is the
-        text's.
+        """Features (tokens, dim) float32 of every token of each text, special ones too, the text's last.
 
         Texts and errors are those of :meth:`encode_text`.
         """

@@ -62,12 +62,10 @@ def available_models() -> list[ModelInfo]:
 
 
 def pull_model(name: str) -> Path:
-    """Fetch a model from the hub into its cache, only the files that are needed; safetensors if it has them.
-    The snapshot folder.
+    """Fetch the needed files of a model from the hub into a folder of its cache, if it can as safetensors.
 
     Raises:
-        InvalidValue: a built-in model, no hub id, or a kind that does not run here, before the weights are
-            fetched.
+        InvalidValue: a built-in model, no hub id, or, before its weights, a kind that does not run here.
         MissingModel: the hub is switched off or out of reach, or has no such model.
     """
     if name in (DEMO, MINILM, CONSE):

@@ -84,8 +84,7 @@ class SentenceEncoder(CheckpointEncoder):
 
     def __init__(self, checkpoint: Checkpoint, choice: DeviceChoice) -> None:
         super().__init__(checkpoint, choice)
-        config = checkpoint.json("config.json")
-        self._config = {**_BERT_DEFAULTS, **config}
+        self._config = {**_BERT_DEFAULTS, **checkpoint.json("config.json")}
         self._chain = read_chain(checkpoint)
         self._settings = next(map(read_json, sorted(checkpoint.folder.glob(_SETTINGS))), {})
         self.dim = self._chain.dim

@@ -69,8 +69,7 @@ def cut(
             hides none: the clip starts with that key frame. ``"remux"`` copies, but converts sound of other
             codecs to AAC. ``"encode"`` encodes (H.264, AAC), turned for display: slower, for every codec.
         track: as of :func:`moviola.media.chosen_track`.
-        progress: called after each picture with the written seconds; what it raises ends the cut, and
-            nothing appears.
+        progress: called after each picture with the written seconds; what it raises ends the cut.
 
     Raises:
         UnreadableMedia: no such file, no media file, or nothing decodes in that span.

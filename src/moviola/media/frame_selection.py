@@ -184,16 +184,13 @@ class _Pruner:
     def __init__(self, source: Source, grid: Grid, watcher: Watcher | None) -> None:
         if source.numbered or source.zero is None:
             raise CannotPrune
-        self._source = source
-        self._grid = grid
-        self._watcher = watcher
+        self._source, self._grid, self._watcher = source, grid, watcher
         self._k = 0  # the next moment to decide
         self._limit = self._previous_limit = 0  # known from the first packet on
         self._stamps: list[int] = []  # ascending, of pictures that moment k or a later one may show
         self._chosen: int | None = None  # picture of moment k - 1
         self._held: deque[Packet[VideoStream]] = deque()
-        self._held_bytes = 0
-        self._undecided = 0
+        self._held_bytes = self._undecided = 0
         self._floor: int | None = None  # pictures shown before the key frame that decoding began at
         self._queue: deque[tuple[int, int]] = deque()  # decided: (k, time stamp)
         self._decoded: dict[int, VideoFrame] = {}

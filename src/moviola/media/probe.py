@@ -53,8 +53,7 @@ class MediaInfo:
         base_rate: the lowest rate that contains all time stamps, as far as libav sees: the average of a
             constant rate, a phone camera's nominal one.
         video_codec, pixel_format: of the stored pictures, such as ``h264`` and ``yuv420p``.
-        special: what screens and browsers show wrongly: ``HDR (PQ)``, ``HDR (HLG)``, ``interlaced``, or
-            empty.
+        special: what screens and browsers show wrongly: ``HDR (PQ)``, ``HDR (HLG)``, ``interlaced``, or "".
         audio_codec: of the default sound track, such as ``aac``; None without sound.
         sample_rate: samples per second, None without sound.
         channels: of the sound, 0 without.
@@ -91,8 +90,7 @@ def probe(path: Path) -> MediaInfo:
     """Read the properties of a video file. One picture is decoded, since rotation is stored with pictures.
 
     Raises:
-        UnreadableMedia: no regular file, no media file, no picture that decodes, or too large or elongated
-            ones.
+        UnreadableMedia: no regular or media file, no picture that decodes, or too large or elongated ones.
         NoVideoStream: sound or text only; cover art is not video.
     """
     with open_container(path) as container:

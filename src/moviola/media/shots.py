@@ -115,8 +115,7 @@ class ShotFinder:
     def __init__(self, rate: float, tiny: TinyPictures | None = None) -> None:
         self.pictures = DecodedPictures(tiny)
         self.marks: Marks = []
-        self._rate = rate
-        self._lag = max(1, round(rate))
+        self._rate, self._lag = rate, max(1, round(rate))
         self._recent: list[NDArray[np.uint8]] = []  # the last sampled frames, one for each of the lag
         self._count = 0
         self._suspected: list[Stretch] = []

@@ -36,8 +36,7 @@ class SmallStills:
         if self._count % self._every == self._every // 2 or self._count == 0:
             self._scale = self._scale or WidthScaler(SMALL_WIDTH, aspect)
             buffer = BytesIO()
-            image = Image.fromarray(self._scale(frame))
-            image.save(buffer, "WEBP", quality=_QUALITY, method=_EFFORT)
+            Image.fromarray(self._scale(frame)).save(buffer, "WEBP", quality=_QUALITY, method=_EFFORT)
             self.stills.append((time, buffer.getvalue()))
         self._count += 1
 

@@ -102,8 +102,7 @@ class Source:
         decoded: number of decoded pictures.
         lost: number of requested moments whose picture did not decode, so that the one before is shown.
         end: tick at which the last picture so far leaves the screen.
-        hole: tick after which no picture comes for long, though its packet ends before, as in unevenly
-            sampled film.
+        hole: tick after which no picture comes for long, though its packet ends; uneven film has such, too.
         broken_at: tick of the first damage.
     """
 

@@ -37,8 +37,7 @@ def voiced(sound: Iterable[NDArray[np.float32]]) -> Iterator[Voiced]:
     for piece in sound:
         waiting = np.concatenate([waiting, piece])
         done = 0
-        spans = _spans(waiting)
-        for start, end in spans:
+        for start, end in _spans(waiting):
             if end > len(waiting) - _NEAR * RATE and len(waiting) - start < LONGEST * RATE:
                 done = start
                 break
