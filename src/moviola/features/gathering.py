@@ -122,8 +122,8 @@ def gather_features(
         odd = _odd_lengths(counts, durations, clip_seconds)
         _require_queries(files, list(queries.values()), key)
         visual = convert(Computed(names, lambda name: _visual(files, name, counts[name])), out / "visual")
-        asked = Computed(tuple(queries), lambda text: _query(files, queries[text], max_tokens))
-        rows = convert(asked, out / "queries")
+        texts = Computed(tuple(queries), lambda text: _query(files, queries[text], max_tokens))
+        rows = convert(texts, out / "queries")
         subtitle_dim = 0
         if files.subtitles is not None:
             read = files.subtitles.features.read
