@@ -248,22 +248,24 @@ class ClipEncoder(CheckpointEncoder):
     @cached_property
     def _encode_frames(self) -> Callable[[NDArray[np.uint8]], Floats]:
         if self._is_compiled:
-            source = Source(
-                name=f"{self.id} frames",
-                revision=self.revision,
-                build=lambda: self._family.frames_graph(
-                    self._own_weights(), self._vision_config, *self._scale_and_shift
-                ),
-                threads=compute_threads(),
-                precision="int8" if self.precision == "int8" else "fp32",
-            )
-            compiled = Compiled(cache_folder(), source)
+            compiled = Compiled(cache_folder(), self._frames_source())
             return lambda images: compiled(images)[0]
         model = self._load_model()
         from moviola.encoders.by_torch.modules import ClipFrames, run
 
         module = ClipFrames(model, *self._scale_and_shift).to(self.device)
         return lambda images: run(module, self.device, images)[0]
+
+    def _frames_source(self) -> Source:
+        return Source(
+            name=f"{self.id} frames",
+            revision=self.revision,
+            build=lambda: self._family.frames_graph(
+                self._own_weights(), self._vision_config, *self._scale_and_shift
+            ),
+            threads=compute_threads(),
+            precision="int8" if self.precision == "int8" else "fp32",
+        )
 
     def _by_numpy(self, ids: NDArray[np.int64], present: NDArray[np.bool_]) -> Floats:
         assert self._weights is not None
