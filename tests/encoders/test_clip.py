@@ -137,6 +137,9 @@ def test_towers_of_an_older_configuration_are_read(make_clip: Callable[..., Path
         ({"resample": 0}, "resample 0"),
         ({"do_center_crop": False}, "no fixed size"),
         ({"crop_size": 24}, "config.json is for 32 pixels"),
+        ({"crop_size": {"shortest_edge": 32}}, "no fixed size"),
+        ({"size": {"shortest_edge": "32"}}, "no fixed size"),
+        ({"size": {"height": 32}}, "no fixed size"),
     ],
 )
 def test_settings_that_cannot_be_met_are_refused(

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from moviola.encoders import load_encoder, load_sentence_encoder
-from moviola.encoders.by_torch.loading import load_pretrained
+from moviola.encoders.by_torch.modules import load_pretrained
 from moviola.encoders.checkpoints import DEMO_FOLDER, read_json
 from moviola.encoders.sentences import read_chain
 from moviola.encoders.weights import Weights

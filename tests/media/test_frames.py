@@ -336,6 +336,12 @@ def test_impossible_rates_are_refused(films: Any, rate: float) -> None:
         sample_frames(path, rate=rate, size=SMALL)
 
 
+def test_a_rate_of_less_than_one_frame_in_a_month_gives_the_first(films: Any) -> None:
+    path, _ = films.make("h264", **FILMS["h264"])
+    with sample_frames(path, rate=1e-7, size=SMALL) as frames:
+        assert [frame.time for frame in frames] == [0.0]
+
+
 def test_sampled_pictures_are_let_go_without_the_garbage_collector(films: Any) -> None:
     """A picture in a reference cycle would stay until a collection that may come hundreds later."""
     import gc

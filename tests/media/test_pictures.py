@@ -50,6 +50,12 @@ def test_frames_come_back(tmp_path: Path) -> None:
             assert np.abs(frame.image.astype(int) - written).mean() < 6
 
 
+@pytest.mark.parametrize("rate", [0.0009, 0.3, 24, 30000 / 1001])
+def test_a_film_lasts_as_long_as_its_rate_says(tmp_path: Path, rate: float) -> None:
+    write_video(tmp_path / "film.mp4", moving(3), rate=rate)
+    assert probe(tmp_path / "film.mp4").duration == pytest.approx(3 / rate, abs=1e-3)
+
+
 @pytest.mark.parametrize(
     ("frames", "message"),
     [

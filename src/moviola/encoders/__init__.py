@@ -1,16 +1,14 @@
 """Frozen feature extractors: frames and texts in, float32 features out.
 
-Two kinds, with the same rules (a checkpoint is named, its constants come from its own files, nothing is
-downloaded unless :func:`pull_model` is called):
+:func:`load_encoder` opens a :class:`FrameTextEncoder`, which maps frames and texts into one space: a
+:class:`ClipEncoder` (CLIP, SigLIP, SigLIP 2; ``"demo"`` is the tiny packaged one) or a :class:`ConseEncoder`,
+which is packaged, too. :func:`best_encoder` chooses one. :func:`load_sentence_encoder` gives a
+:class:`SentenceEncoder` for text against text (subtitles, captions). Nothing is downloaded unless
+:func:`pull_model` is called.
 
-- :func:`load_encoder` opens a :class:`FrameTextEncoder`, which maps frames and texts into one space: a
-  :class:`ClipEncoder` (CLIP, SigLIP, SigLIP 2; ``"demo"`` is the tiny packaged one) or a
-  :class:`ConseEncoder`, which is packaged, too. :func:`best_encoder` chooses one.
-- :func:`load_sentence_encoder` gives a :class:`SentenceEncoder` for text against text (subtitles, captions).
-
-On the CPU graphs compute (:mod:`moviola.encoders.graphs`), a few texts by :mod:`moviola.encoders.towers`
-straight from the weights, so that a search from a cold start is fast. torch and transformers are needed for
-GPUs, for half precision, and for checkpoints that no graph is known for: :mod:`moviola.encoders.by_torch`.
+On the CPU graphs compute (:mod:`moviola.encoders.graphs`), a few texts by :mod:`moviola.encoders.towers`.
+torch and transformers are needed for GPUs, for half precision, and for checkpoints that no graph is known
+for: :mod:`moviola.encoders.by_torch`.
 """
 
 from __future__ import annotations
@@ -25,24 +23,7 @@ from moviola.encoders.loading import BestEncoder, best_encoder, load_encoder
 from moviola.encoders.sentences import MINILM, SentenceEncoder, load_sentence_encoder
 
 __all__ = [
-    "CONSE",
-    "DEMO",
-    "MINILM",
-    "BestEncoder",
-    "Checkpoint",
-    "ClipEncoder",
-    "ConseEncoder",
-    "DeviceChoice",
-    "FrameTextEncoder",
-    "Match",
-    "ModelInfo",
-    "PictureEncoder",
-    "SentenceEncoder",
-    "available_models",
-    "best_encoder",
-    "find_checkpoint",
-    "load_encoder",
-    "load_sentence_encoder",
-    "picture_dim",
-    "pull_model",
-]
+    "CONSE", "DEMO", "MINILM", "BestEncoder", "Checkpoint", "ClipEncoder", "ConseEncoder", "DeviceChoice",
+    "FrameTextEncoder", "Match", "ModelInfo", "PictureEncoder", "SentenceEncoder", "available_models",
+    "best_encoder", "find_checkpoint", "load_encoder", "load_sentence_encoder", "picture_dim", "pull_model",
+]  # fmt: skip

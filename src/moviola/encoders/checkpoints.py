@@ -19,16 +19,9 @@ from moviola.errors import DataError, MissingModel
 from moviola.files.presence import is_folder
 
 __all__ = [
-    "CONSE",
-    "DEMO",
-    "Checkpoint",
-    "find_checkpoint",
-    "fingerprint",
-    "hub_snapshot",
-    "looks_like_hub_id",
-    "packaged_revision",
-    "read_json",
-]
+    "CONSE", "DEMO", "Checkpoint", "find_checkpoint", "fingerprint", "hub_snapshot", "looks_like_hub_id",
+    "packaged_revision", "read_json",
+]  # fmt: skip
 
 DEMO = "demo"
 """Name of the packaged tiny CLIP."""
@@ -39,37 +32,25 @@ CONSE = "conse-lite1"
 DEMO_FOLDER = Path(__file__).parent / "demo_clip"
 
 # Files up to this size enter a fingerprint whole; of larger ones, this many bytes in evenly spaced blocks.
-_WHOLE = 16 << 20
-_BLOCK = 1 << 18
+_WHOLE, _BLOCK = 16 << 20, 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A checkpoint on this machine.
-
-    ``id`` is the name under which a library records it (``"demo"``, a hub id, or the folder's absolute
-    path), ``folder`` holds its files, ``revision`` changes whenever its weights or settings change.
-    """
+    """A checkpoint on this machine: its name in libraries (``"demo"``, a hub id, or the folder's absolute
+    path), its folder, and a revision that changes whenever its weights or settings change."""
 
     id: str
     folder: Path
     revision: str
 
     def json(self, name: str) -> dict[str, Any]:
-        """The object in the JSON file ``name``, or an empty one if the checkpoint has no such file.
-
-        Raises:
-            DataError: the file is there but is no JSON object.
-        """
+        """:func:`read_json` of one of its files; empty if it has no such file."""
         return read_json(self.folder / name) if (self.folder / name).is_file() else {}
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The JSON object in a file.
-
-    Raises:
-        DataError: not JSON, or not an object.
-    """
+    """The JSON object in a file. Raises DataError: not JSON, or not an object."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
@@ -90,15 +71,11 @@ def looks_like_hub_id(name: str) -> bool:
 
 
 def find_checkpoint(name: str, *, builtin: Mapping[str, Path], instead: str) -> Checkpoint:
-    """Find a checkpoint by name.
-
-    Args:
-        name: a key of ``builtin``, a folder that holds ``config.json``, or a hub id in the hub's cache.
-        builtin: folders of packaged checkpoints by name.
-        instead: what to use instead, for the error message.
+    """Find a checkpoint by name: a key of ``builtin``, the folders of packaged ones; a folder that holds
+    ``config.json``; or a hub id in the hub's cache.
 
     Raises:
-        MissingModel: no such checkpoint on this machine; the message says how to get it.
+        MissingModel: none on this machine; the message says how to get it, and what to use ``instead``.
     """
     if name in builtin:
         folder = builtin[name]
@@ -141,10 +118,10 @@ def packaged_revision(folder: Path) -> str:
 
 
 def fingerprint(folder: Path) -> str:
-    """16 hex digits that change when a checkpoint folder's settings or weights change.
+    """16 hex digits that change when a folder's settings or weights change: JSON, text and weight files.
 
-    Covers the names, sizes and contents of its JSON, text and weight files; of a file over 16 MiB, 64 evenly
-    spaced blocks stand for the whole (training touches every tensor), so that opening a library stays fast.
+    Of a file over 16 MiB, 64 evenly spaced blocks stand for the whole (training touches every tensor), so
+    that opening a library stays fast.
     """
     digest = hashlib.blake2b(digest_size=8)
     kinds = {".json", ".txt", ".model", ".safetensors", ".bin", ".pth"}

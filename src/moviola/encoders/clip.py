@@ -1,15 +1,15 @@
 """CLIP, SigLIP and SigLIP 2: frames and texts in one space.
 
-Everything that differs from checkpoint to checkpoint is read from its own files (``config.json``,
-``preprocessor_config.json``, the tokenizer's); what differs from family to family is in :data:`FAMILIES`.
-Frames arrive decoded, resized and cropped by ``moviola.media`` to the encoder's :class:`FrameSize`; here they
-are only normalised. transformers' image processors are not used: they need torchvision.
+What differs from checkpoint to checkpoint is read from its own files, what differs from family to family is
+in :data:`FAMILIES`. Frames come from ``moviola.media`` in the encoder's :class:`FrameSize`, and are
+normalised here; transformers' image processors need torchvision.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,124 +20,86 @@ from numpy.typing import NDArray
 
 from moviola.compiled import Compiled, Source, cache_folder
 from moviola.devices import require_torch
+from moviola.encoders import towers
 from moviola.encoders.checkpoints import CONSE, DEMO, DEMO_FOLDER, Checkpoint, find_checkpoint
 from moviola.encoders.contract import Match, check_frames
 from moviola.encoders.device_choice import DeviceChoice
-from moviola.encoders.graphs import clip_frames, clip_texts, siglip_frames, siglip_texts
+from moviola.encoders.graphs import clip_frames, siglip_frames, text_states
 from moviola.encoders.texts import CheckpointEncoder, check_texts
 from moviola.encoders.tokens import Tokenize, clip_tokenizer, siglip_tokenizer
-from moviola.encoders.towers import (
-    ACTIVATIONS,
-    Ends,
-    Tower,
-    clip_ends,
-    clip_tokens,
-    siglip_ends,
-    siglip_tokens,
-)
 from moviola.encoders.weights import Weights
 from moviola.errors import DataError, InvalidValue
-from moviola.threads import compute_threads
+from moviola.threads import compute_threads, one_blas_thread
 from moviola.types import FrameSize
 
 __all__ = ["FAMILIES", "ClipEncoder", "Family", "family_of", "open_clip", "read_frame_size"]
 
+Floats = NDArray[np.float32]
+
 
 @dataclass(frozen=True)
 class Family:
-    """Common properties of all checkpoints of one ``model_type``.
-
-    The mappings hold the values of transformers' configuration classes that a checkpoint's file may leave
-    out because they are the defaults.
-    """
+    """Common properties of all checkpoints of one ``model_type``, with the defaults of transformers'
+    settings, which a checkpoint's files may leave out."""
 
     module: str
     model_class: str
     tokenizer: Callable[[Checkpoint, dict[str, Any]], Tokenize]
-    tower: Tower
-    ends: Ends
+    texts: towers.Texts
+    ends: towers.Ends
     frames_graph: Callable[..., Any]
-    texts_graph: Callable[[Weights, Mapping[str, Any]], Any]
     projection: str
     text_defaults: Mapping[str, Any]
     vision_defaults: Mapping[str, Any]
     preprocessor_defaults: Mapping[str, Any]
 
 
+_BASE = {"hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12}
+
 FAMILIES: dict[str, Family] = {
     "clip": Family(
         module="transformers.models.clip.modeling_clip",
         model_class="CLIPModel",
         tokenizer=clip_tokenizer,
-        tower=clip_tokens,
-        ends=clip_ends,
+        texts=towers.clip_texts,
+        ends=towers.clip_ends,
         frames_graph=clip_frames,
-        texts_graph=clip_texts,
         projection="text_projection",
-        text_defaults={
-            "hidden_size": 512,
-            "num_hidden_layers": 12,
-            "num_attention_heads": 8,
-            "max_position_embeddings": 77,
-            "hidden_act": "quick_gelu",
-            "layer_norm_eps": 1e-5,
-            "eos_token_id": 49407,
+        text_defaults=_BASE | {
+            "hidden_size": 512, "num_attention_heads": 8, "max_position_embeddings": 77,
+            "hidden_act": "quick_gelu", "layer_norm_eps": 1e-5, "eos_token_id": 49407,
         },
-        vision_defaults={
-            "hidden_size": 768,
-            "num_hidden_layers": 12,
-            "num_attention_heads": 12,
-            "image_size": 224,
-            "patch_size": 32,
-            "hidden_act": "quick_gelu",
-            "layer_norm_eps": 1e-5,
+        vision_defaults=_BASE | {
+            "image_size": 224, "patch_size": 32, "hidden_act": "quick_gelu", "layer_norm_eps": 1e-5,
         },
         preprocessor_defaults={
-            "size": {"shortest_edge": 224},
-            "crop_size": {"height": 224, "width": 224},
-            "do_center_crop": True,
-            "resample": 3,
+            "size": {"shortest_edge": 224}, "crop_size": {"height": 224, "width": 224},
+            "do_center_crop": True, "resample": 3, "rescale_factor": 1 / 255,
             "image_mean": [0.48145466, 0.4578275, 0.40821073],
             "image_std": [0.26862954, 0.26130258, 0.27577711],
-            "rescale_factor": 1 / 255,
         },
     ),
     "siglip": Family(
         module="transformers.models.siglip.modeling_siglip",
         model_class="SiglipModel",
         tokenizer=siglip_tokenizer,
-        tower=siglip_tokens,
-        ends=siglip_ends,
+        texts=towers.siglip_texts,
+        ends=towers.siglip_ends,
         frames_graph=siglip_frames,
-        texts_graph=siglip_texts,
         projection="text_model.head",
-        text_defaults={
-            "hidden_size": 768,
-            "num_hidden_layers": 12,
-            "num_attention_heads": 12,
-            "max_position_embeddings": 64,
-            "hidden_act": "gelu_pytorch_tanh",
-            "layer_norm_eps": 1e-6,
+        text_defaults=_BASE | {
+            "max_position_embeddings": 64, "hidden_act": "gelu_pytorch_tanh", "layer_norm_eps": 1e-6,
         },
-        vision_defaults={
-            "hidden_size": 768,
-            "num_hidden_layers": 12,
-            "num_attention_heads": 12,
-            "image_size": 224,
-            "patch_size": 16,
-            "hidden_act": "gelu_pytorch_tanh",
-            "layer_norm_eps": 1e-6,
+        vision_defaults=_BASE | {
+            "image_size": 224, "patch_size": 16, "hidden_act": "gelu_pytorch_tanh", "layer_norm_eps": 1e-6,
         },
         preprocessor_defaults={
             "size": {"height": 224, "width": 224},
-            "do_center_crop": False,
-            "resample": 3,
-            "image_mean": [0.5, 0.5, 0.5],
-            "image_std": [0.5, 0.5, 0.5],
-            "rescale_factor": 1 / 255,
+            "do_center_crop": False, "resample": 3, "rescale_factor": 1 / 255,
+            "image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5],
         },
     ),
-}
+}  # fmt: skip
 """Encoder families by ``model_type`` (the fixed-resolution SigLIP 2 checkpoints are of type ``siglip``)."""
 
 CLIP_LINE = 0.24
@@ -156,12 +118,8 @@ class ClipEncoder(CheckpointEncoder):
     """A frozen encoder of frames and texts; made by :func:`moviola.encoders.load_encoder`.
 
     Attributes:
-        id: name that libraries record.
-        revision: changes whenever the weights or settings change.
-        dim: length of a feature vector.
         frame_size: size of its input frames, for ``moviola.media``.
-        curve: options of ``moviola.retrieval.CurveRefiner`` for this encoder's similarity curves, from the
-            checkpoint's ``moviola.json``.
+        curve: options of ``moviola.retrieval.CurveRefiner`` for its similarity curves, from ``moviola.json``.
         picture_match: calibration of the cosine of two pictures; the same for all checkpoints.
     """
 
@@ -170,7 +128,7 @@ class ClipEncoder(CheckpointEncoder):
 
     def __init__(self, checkpoint: Checkpoint, choice: DeviceChoice) -> None:
         super().__init__(checkpoint, choice)
-        config = checkpoint.json("config.json")
+        self._config = checkpoint.json("config.json")
         self._family = family_of(checkpoint)
         self._text_config = {**self._family.text_defaults, **_tower(checkpoint, "text_config")}
         self._vision_config = {**self._family.vision_defaults, **_tower(checkpoint, "vision_config")}
@@ -179,13 +137,10 @@ class ClipEncoder(CheckpointEncoder):
             or checkpoint.json("processor_config.json").get("image_processor")
             or {}
         )
-        self._preprocessor = {
-            **self._family.preprocessor_defaults,
-            **{key: value for key, value in preprocessor.items() if value is not None},
-        }
+        stated = {key: value for key, value in preprocessor.items() if value is not None}
+        self._preprocessor = {**self._family.preprocessor_defaults, **stated}
         self.frame_size = read_frame_size(self._preprocessor, str(checkpoint.folder))
         self.curve = _measured_curve(checkpoint.json("moviola.json").get("curve", {}), checkpoint.folder)
-        self._config = config
         trained_for = self._vision_config["image_size"]
         if (self.frame_size.height, self.frame_size.width) != (trained_for, trained_for):
             raise DataError(
@@ -198,11 +153,8 @@ class ClipEncoder(CheckpointEncoder):
 
     @property
     def precision(self) -> str:
-        """Precision of frames: ``"int8"``, ``"fp32"``, ``"fp16"``, ``"bf16"``.
-
-        Features are always float32. 8 bits are used where layers are wide enough to gain by it, and only if
-        no precision was named.
-        """
+        """Precision of frames: ``"int8"`` where layers are wide enough to gain by it, if no precision was
+        named, else ``"fp32"``, ``"fp16"``, ``"bf16"``; features are always float32."""
         wide = self._vision_config["hidden_size"] >= _WIDE
         free = self._choice.is_free and self._is_compiled
         return "int8" if free and wide else self._choice.precision
@@ -222,10 +174,10 @@ class ClipEncoder(CheckpointEncoder):
     def match(self) -> Match:
         """Calibration of the cosine of a text with a frame.
 
-        A checkpoint that was measured says so in its ``moviola.json``: ``{"match": {"slope": 35, "line":
-        0.51}}``. For the others the line is chosen. A SigLIP was trained with a sigmoid: its own scale and
-        bias give the probability of a match, and the line is at one in twenty. A CLIP has a scale only; half
-        of it is the slope, and the line is :data:`CLIP_LINE`.
+        A measured checkpoint states it in its ``moviola.json``: ``{"match": {"slope": 35, "line": 0.51}}``.
+        Of others the scale and bias of a SigLIP, trained with a sigmoid, give the probability of a match, and
+        the line is at one in twenty; of a CLIP half the scale is the slope, and the line is
+        :data:`CLIP_LINE`.
 
         Raises:
             DataError: ``match`` of ``moviola.json`` is not two numbers, the slope above 0.
@@ -241,11 +193,9 @@ class ClipEncoder(CheckpointEncoder):
     def _number(self, name: str, otherwise: float) -> float:
         """A scalar weight; the initial value of training where the weights are not safetensors."""
         weights = self._weights
-        return (
-            float(weights.array(name).reshape(())) if weights is not None and name in weights else otherwise
-        )
+        return float(weights.array(name).item()) if weights is not None and name in weights else otherwise
 
-    def encode_frames(self, images: NDArray[np.uint8]) -> NDArray[np.float32]:
+    def encode_frames(self, images: NDArray[np.uint8]) -> Floats:
         """As of :class:`~moviola.encoders.FrameTextEncoder`; in the common space, not normalised."""
         check_frames(images, self.frame_size, self.id)
         features = np.empty((len(images), self.dim), dtype=np.float32)
@@ -254,7 +204,7 @@ class ClipEncoder(CheckpointEncoder):
             features[start : start + step] = self._encode_frames(images[start : start + step])
         return features
 
-    def encode_text(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def encode_text(self, texts: Sequence[str]) -> Floats:
         """As of :class:`~moviola.encoders.FrameTextEncoder`; in the common space, not normalised."""
         texts = check_texts(texts)
         features = np.empty((len(texts), self.dim), dtype=np.float32)
@@ -262,15 +212,14 @@ class ClipEncoder(CheckpointEncoder):
             features[chosen] = states[np.arange(len(states)), self._ends(ids)]
         return features
 
-    def encode_tokens(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
+    def encode_tokens(self, texts: Sequence[str]) -> list[Floats]:
         """As of :class:`~moviola.encoders.FrameTextEncoder`; in the common space, not normalised.
 
-        The last row is what :meth:`encode_text` gives, bit for bit where one text is encoded, and to rounding
-        (2e-5) where several are. CLIP's tokens end with the first end-of-text token; SigLIP reads its padding
-        too, so that padded positions are tokens like any other.
+        The last row is what :meth:`encode_text` gives: of a single text bit for bit, of several to rounding
+        (2e-5). CLIP's tokens end with the first end-of-text token; SigLIP's padding counts as tokens.
         """
         texts = check_texts(texts)
-        features: dict[int, NDArray[np.float32]] = {}
+        features: dict[int, Floats] = {}
         for chosen, ids, _, states in self._states(texts):
             for place, own, end in zip(chosen, states, self._ends(ids), strict=True):
                 features[place] = own[: end + 1].copy()
@@ -289,15 +238,15 @@ class ClipEncoder(CheckpointEncoder):
 
     @property
     def _has_numpy(self) -> bool:
-        return self._weights is not None and self._text_config["hidden_act"] in ACTIVATIONS
+        return self._weights is not None and self._text_config["hidden_act"] in towers.ACTIVATIONS
 
     @property
     def _is_compiled(self) -> bool:
-        return super()._is_compiled and self._has_numpy and self._vision_config["hidden_act"] in ACTIVATIONS
+        known = self._vision_config["hidden_act"] in towers.ACTIVATIONS
+        return known and self._has_numpy and super()._is_compiled
 
     @cached_property
-    def _encode_frames(self) -> Callable[[NDArray[np.uint8]], NDArray[np.float32]]:
-        """(n, height, width, 3) to (n, dim)."""
+    def _encode_frames(self) -> Callable[[NDArray[np.uint8]], Floats]:
         if self._is_compiled:
             compiled = Compiled(cache_folder(), self._frames_source())
             return lambda images: compiled(images)[0]
@@ -318,12 +267,14 @@ class ClipEncoder(CheckpointEncoder):
             precision="int8" if self.precision == "int8" else "fp32",
         )
 
-    def _by_numpy(self, ids: NDArray[np.int64], present: NDArray[np.bool_]) -> NDArray[np.float32]:
+    def _by_numpy(self, ids: NDArray[np.int64], present: NDArray[np.bool_]) -> Floats:
         assert self._weights is not None
-        return self._family.tower(self._weights, self._text_config, ids)
+        with one_blas_thread():
+            states: Floats = self._family.texts(towers.Network(self._weights, self._text_config), ids)
+        return states
 
     def _graph(self) -> Any:
-        return self._family.texts_graph(self._own_weights(), self._text_config)
+        return text_states(self._own_weights(), self._text_config, self._family.texts)
 
     def _by_torch(self) -> Callable[..., Any]:
         model = self._load_model()
@@ -333,13 +284,13 @@ class ClipEncoder(CheckpointEncoder):
 
     def _load_model(self) -> Any:
         require_torch(f"{self.id} on {self.device} in {self.precision}")
-        from moviola.encoders.by_torch.loading import load_pretrained
+        from moviola.encoders.by_torch.modules import load_pretrained
 
         where = (self.device, self.precision)
         return load_pretrained(self._family.module, self._family.model_class, self._checkpoint.folder, *where)
 
     @cached_property
-    def _scale_and_shift(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def _scale_and_shift(self) -> tuple[Floats, Floats]:
         """``pixel * scale + shift`` is ``(pixel * rescale_factor - mean) / std``."""
         given = self._preprocessor
         mean, std = np.array(given["image_mean"], np.float64), np.array(given["image_std"], np.float64)
@@ -352,19 +303,13 @@ class ClipEncoder(CheckpointEncoder):
 def open_clip(name: str, choice: DeviceChoice) -> ClipEncoder:
     """Open a CLIP, SigLIP or SigLIP 2 checkpoint; see :func:`moviola.encoders.load_encoder`."""
     checkpoint = find_checkpoint(
-        name,
-        builtin={DEMO: DEMO_FOLDER},
-        instead=f"or take one that needs no download, such as {CONSE!r}",
+        name, builtin={DEMO: DEMO_FOLDER}, instead=f"or take one that needs no download, such as {CONSE!r}"
     )
     return ClipEncoder(checkpoint, choice)
 
 
 def _tower(checkpoint: Checkpoint, name: str) -> dict[str, Any]:
-    """The settings of a tower in ``config.json``; in files of 2022 those under ``…_dict`` are the valid ones.
-
-    Raises:
-        DataError: they are no object.
-    """
+    """The settings of a tower in ``config.json``; in files of 2022 those under ``…_dict`` are valid."""
     config = checkpoint.json("config.json")
     given = config.get(f"{name}_dict") or config.get(name) or {}
     if not isinstance(given, dict):
@@ -375,53 +320,44 @@ def _tower(checkpoint: Checkpoint, name: str) -> dict[str, Any]:
 
 
 def _measured_match(stated: Any, folder: Path) -> Match:
-    """The calibration that a checkpoint's ``moviola.json`` states."""
-    try:
+    with suppress(TypeError, ValueError, KeyError):
         match = Match(slope=float(stated["slope"]), line=float(stated["line"]))
-    except (TypeError, ValueError, KeyError):
-        match = None
-    if match is None or not (0 < match.slope < math.inf and math.isfinite(match.line)):
-        raise DataError(
-            f"{folder / 'moviola.json'}: match is {stated!r}; give two numbers, "
-            '{"slope": above 0, "line": cosine at even odds}'
-        )
-    return match
+        if 0 < match.slope < math.inf and math.isfinite(match.line):
+            return match
+    raise DataError(
+        f"{folder / 'moviola.json'}: match is {stated!r}; give two numbers, "
+        '{"slope": above 0, "line": cosine at even odds}'
+    )
 
 
 def _measured_curve(stated: Any, folder: Path) -> dict[str, float]:
-    """The options for similarity curves that a checkpoint's ``moviola.json`` states."""
-    numbers = isinstance(stated, dict) and all(
+    if isinstance(stated, dict) and all(
         name in CURVE_OPTIONS and isinstance(value, int | float) and math.isfinite(value)
         for name, value in stated.items()
-    )
-    if not numbers:
-        raise DataError(
-            f"{folder / 'moviola.json'}: curve is {stated!r}; give numbers for some of "
-            f"{', '.join(CURVE_OPTIONS)}"
-        )
-    return dict(stated)
+    ):
+        return stated
+    options = ", ".join(CURVE_OPTIONS)
+    raise DataError(f"{folder / 'moviola.json'}: curve is {stated!r}; give numbers for some of {options}")
 
 
 def read_frame_size(preprocessor: Mapping[str, Any], folder: str) -> FrameSize:
-    """The frame size of a ``preprocessor_config.json`` (completed by defaults).
-
-    Raises:
-        DataError: no fixed size, or an unknown interpolation.
-    """
+    """The frame size of a ``preprocessor_config.json`` (completed by defaults). Raises DataError: no fixed
+    size, or an unknown interpolation."""
     size = preprocessor["size"]
     size = {"shortest_edge": size} if isinstance(size, int) else size
     crop = preprocessor.get("crop_size") if preprocessor["do_center_crop"] else None
     crop = {"height": crop, "width": crop} if isinstance(crop, int) else crop
-    if preprocessor["resample"] not in _RESAMPLE:
+    interpolation: Any = _RESAMPLE.get(preprocessor["resample"])
+    if interpolation is None:
         raise DataError(
             f"{folder}: resample {preprocessor['resample']!r} in its preprocessor settings; "
             f"moviola knows {', '.join(f'{code} ({name})' for code, name in _RESAMPLE.items())}"
         )
-    interpolation: Any = _RESAMPLE[preprocessor["resample"]]
-    if crop and "shortest_edge" in size:
-        return FrameSize(crop["height"], crop["width"], "crop", size["shortest_edge"], interpolation)
-    if "height" in size and crop in (None, {"height": size["height"], "width": size["width"]}):
-        return FrameSize(size["height"], size["width"], "stretch", 0, interpolation)
+    with suppress(KeyError, TypeError):  # sides that are missing, or no numbers
+        if crop and "shortest_edge" in size:
+            return FrameSize(crop["height"], crop["width"], "crop", size["shortest_edge"], interpolation)
+        if "height" in size and crop in (None, {"height": size["height"], "width": size["width"]}):
+            return FrameSize(size["height"], size["width"], "stretch", 0, interpolation)
     raise DataError(
         f"{folder}: preprocessor settings size {size}, crop_size {crop} give frames of no fixed size; "
         "take a checkpoint of fixed resolution"
@@ -429,11 +365,7 @@ def read_frame_size(preprocessor: Mapping[str, Any], folder: str) -> FrameSize:
 
 
 def family_of(checkpoint: Checkpoint) -> Family:
-    """The family of a checkpoint by the ``model_type`` in its ``config.json``.
-
-    Raises:
-        InvalidValue: none of :data:`FAMILIES`.
-    """
+    """The family of a checkpoint by its ``model_type``. Raises InvalidValue: none of :data:`FAMILIES`."""
     kind = checkpoint.json("config.json").get("model_type")
     if kind == "siglip2":
         raise InvalidValue(

@@ -1,16 +1,11 @@
 """ConSE: a picture classifier joined to a sentence encoder, for machines that reach no model hub.
 
 Norouzi et al. 2014 (*Zero-shot learning by convex combination of semantic embeddings*): a frame's vector is
-the mean of the sentence vectors of the classes, weighted by their probability; a query's vector is its own
-sentence vector. The classes are the 1,000 of ImageNet as EfficientNet-Lite knows them, the sentences are
-MiniLM's, both centred by the mean of all classes. ``conse_classes/README.md`` compares the variants that were
-tried.
-
-Pictures are compared with each other by the layer before the classes, which holds more than the class names:
-`benchmarks/footage/likeness.py` measures both.
-
-The package carries both networks. The vectors of the classes are made by ``scripts/make_conse_classes.py``
-from WordNet.
+the mean of the sentence vectors of the classes, weighted by their probability; a query's is its own sentence
+vector. The classes are EfficientNet-Lite's 1,000 of ImageNet, the sentences MiniLM's, both centred by the
+mean of all classes, whose vectors ``scripts/make_conse_classes.py`` makes from WordNet
+(``conse_classes/README.md``). Pictures are compared with each other by the layer before the classes, which
+holds more than their names (`benchmarks/footage/likeness.py`).
 """
 
 from __future__ import annotations
@@ -40,9 +35,6 @@ __all__ = ["CLASSES_FOLDER", "FACTS", "NETWORK_FOLDER", "ConseEncoder", "Fact"]
 
 Floats = NDArray[np.float32]
 
-CHANNELS = 1280
-"""Channels of the layer before the classes."""
-
 CLASSES_FOLDER = Path(__file__).parent / "conse_classes"
 
 NETWORK_FOLDER = Path(__file__).parent / "conse_network"
@@ -51,13 +43,11 @@ NETWORK_FOLDER = Path(__file__).parent / "conse_network"
 TEMPERATURE = 2.0
 """Divides the logits: above 1, the less likely classes gain weight."""
 
-
-FOLDED = 4
-"""Channels of the layer before the classes that are averaged in groups: 320 numbers find as much as 1,280."""
+CHANNELS, FOLDED = 1280, 4
+"""Channels of the layer before the classes; averaged in groups, 320 numbers find as much as 1,280."""
 
 CURVE: Mapping[str, float] = {"floor": 0.3, "context": 4.0}
 """Tuned on films that ``benchmarks/footage/query_films.py`` cuts with seed 0, measured with seed 1."""
-
 
 MATCH_SLOPE, MATCH_LINE = 0.8, 3.2
 """Of a text's standing among the classes, which are pictures of things; measured by
@@ -73,8 +63,7 @@ class Fact:
     """A property of pixels that no class of ImageNet stands for.
 
     Attributes:
-        phrase: words for such a picture.
-        weight: weight of the phrase beside the classes, whose vector has length 1.
+        phrase, weight: words for such a picture, and their weight beside the classes' vector, of length 1.
         holds: pictures (n, h, w, 3) uint8 to (n,) bool.
     """
 
@@ -85,16 +74,14 @@ class Fact:
 
 def _contrast(images: NDArray[np.uint8]) -> NDArray[np.float64]:
     """(n,) standard deviation of the most varied channel, 0–128; of every fourth pixel both ways."""
-    contrast: NDArray[np.float64] = images[:, ::4, ::4].std((1, 2)).max(1)
-    return contrast
+    return np.asarray(images[:, ::4, ::4].std((1, 2)).max(1))
 
 
 def _is_colourless(images: NDArray[np.uint8]) -> NDArray[np.bool_]:
     """Whether nearly all pixels are grey and differ: a road is grey without being an old film."""
     few = images[:, ::4, ::4].astype(np.int16)
     grey = (few.max(-1) - few.min(-1) < 16).mean((1, 2)) > 0.97
-    colourless: NDArray[np.bool_] = grey & (_contrast(images) > 26)
-    return colourless
+    return np.asarray(grey & (_contrast(images) > 26))
 
 
 def _is_blank(images: NDArray[np.uint8]) -> NDArray[np.bool_]:
@@ -112,15 +99,8 @@ FACTS = (
 class ConseEncoder:
     """A frozen encoder of frames and texts, a :class:`moviola.encoders.contract.PictureEncoder`.
 
-    Args:
-        choice: where to run.
-
     Attributes:
-        id: the name.
-        revision: changes with the weights of both networks and with the classes' vectors.
         frame_size: the whole picture, stretched to a square.
-        curve: options of the refiner without training for this encoder's similarity curves.
-        picture_match: calibration of the cosine of two pictures.
         sentences: the encoder of its texts.
     """
 
@@ -167,11 +147,7 @@ class ConseEncoder:
         return self._choice.precision
 
     def encode_frames(self, images: NDArray[np.uint8]) -> Floats:
-        """As of :class:`~moviola.encoders.FrameTextEncoder`, of length 1.
-
-        Raises:
-            DataError: the weights cannot be read.
-        """
+        """As of :class:`~moviola.encoders.FrameTextEncoder`, of length 1."""
         return self.encode_pictures(images)[0]
 
     @property
@@ -199,10 +175,7 @@ class ConseEncoder:
         return self._centred(self.sentences.encode_text(texts))
 
     def encode_tokens(self, texts: Sequence[str]) -> list[Floats]:
-        """As of :class:`~moviola.encoders.FrameTextEncoder`, of length 1.
-
-        Each text has (tokens + 1, dim): its own feature comes behind those of its tokens.
-        """
+        """As of :class:`~moviola.encoders.FrameTextEncoder`, of length 1; each is (tokens + 1, dim)."""
         return [
             self._centred(np.concatenate([_unit(rows[:-1]), rows[-1:]]))
             for rows in self.sentences.encode_tokens(texts)
@@ -224,8 +197,7 @@ class ConseEncoder:
             return Compiled(cache_folder(), source)
         require_torch(f"{self.id} on {self.device} in {self.precision}")
         from moviola.encoders.by_torch.efficientnet import EfficientNetLite
-        from moviola.encoders.by_torch.loading import PRECISIONS
-        from moviola.encoders.by_torch.modules import ClassifiedFrames, run
+        from moviola.encoders.by_torch.modules import PRECISIONS, ClassifiedFrames, run
 
         network = EfficientNetLite(_network_weights()).eval().requires_grad_(False)
         module = ClassifiedFrames(network, TEMPERATURE).to(self.device, PRECISIONS[self.precision])
@@ -238,11 +210,9 @@ def _network_weights() -> Weights:
 
 def _folded(pooled: Floats) -> Floats:
     """(n, 320) of (n, 1280): square roots, so that no channel outweighs the others, four at a time with
-    turning signs. That is a fixed orthogonal projection; what all channels have in common cancels out.
-    """
+    turning signs: an orthogonal projection, in which what all channels have in common cancels out."""
     signs = np.where(np.arange(FOLDED) % 2, -1, 1).astype(np.float32)
-    folded: Floats = np.sqrt(pooled).reshape(len(pooled), -1, FOLDED) @ signs
-    return folded
+    return np.asarray(np.sqrt(pooled).reshape(len(pooled), -1, FOLDED) @ signs)
 
 
 def _unit(rows: Floats) -> Floats:

@@ -12,24 +12,24 @@ from numpy.typing import NDArray
 from moviola.errors import InvalidValue
 from moviola.types import FrameSize
 
-__all__ = ["FrameTextEncoder", "Match", "PictureEncoder", "check_frames", "picture_dim"]
+__all__ = ["FrameTextEncoder", "Match", "Named", "PictureEncoder", "check_frames", "picture_dim"]
 
 
 @dataclass(frozen=True, eq=False)
 class Match:
     """Calibration of an encoder's cosines: whether a query matches a picture, independent of any library.
 
-    The log odds of a match are ``slope * (x - line)``, with x the cosine, or with ``references`` the number
-    of standard deviations of the cosine above those of the query with the references.
+    The log odds of a match are ``slope * (x - line)``; x is the cosine, or with ``references`` its standard
+    deviations above the query's cosines with these.
 
     Attributes:
         slope: above 0, per unit of x.
         line: value of x at even odds.
         centred: whether the mean vector of texts about everything is subtracted from a query's first, so that
-            no picture is close to every text; x is then the product with the difference, not a cosine.
+            no picture is close to every text; x is then a product, not a cosine.
         references: (k, d) float32, unit vectors of pictures, or of substitutes; None without.
-        by_phrases: whether a text matches as well as its phrases do: the log odds are the mean over the text,
-            its words and its pairs of words (:mod:`moviola.retrieval.phrases`), instead of the text's alone.
+        by_phrases: whether the log odds are the mean over the text, its words and its pairs of words
+            (:mod:`moviola.retrieval.phrases`).
     """
 
     slope: float
@@ -39,8 +39,8 @@ class Match:
     by_phrases: bool = False
 
 
-class FrameTextEncoder(Protocol):
-    """A frozen encoder of frames and texts into one space, where the cosine says how well they match."""
+class Named(Protocol):
+    """What libraries record of an encoder or a reader."""
 
     @property
     def id(self) -> str:
@@ -49,6 +49,10 @@ class FrameTextEncoder(Protocol):
     @property
     def revision(self) -> str:
         """Changes whenever the weights or settings change."""
+
+
+class FrameTextEncoder(Named, Protocol):
+    """A frozen encoder of frames and texts into one space, where the cosine says how well they match."""
 
     @property
     def dim(self) -> int:
@@ -60,8 +64,7 @@ class FrameTextEncoder(Protocol):
 
     @property
     def curve(self) -> Mapping[str, float]:
-        """Options of ``moviola.retrieval.CurveRefiner`` for this encoder's similarity curves; missing ones
-        keep their defaults."""
+        """Options of ``moviola.retrieval.CurveRefiner`` for its similarity curves, where not the defaults."""
 
     @property
     def match(self) -> Match:
@@ -80,68 +83,41 @@ class FrameTextEncoder(Protocol):
         """Precision: ``"fp32"``, ``"fp16"``, ``"bf16"``; features are always float32."""
 
     def encode_frames(self, images: NDArray[np.uint8]) -> NDArray[np.float32]:
-        """Features of frames, of any length.
+        """Features (n, dim) float32 of frames, of any length.
 
         Args:
             images: (n, height, width, 3) uint8 RGB of this encoder's ``frame_size``, 0–255.
-
-        Returns:
-            (n, dim) float32.
 
         Raises:
             InvalidValue: another shape or dtype.
         """
 
     def encode_text(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Features of texts, of any length; too long texts are cut.
-
-        Args:
-            texts: n strings.
-
-        Returns:
-            (n, dim) float32.
+        """Features (n, dim) float32 of n texts, of any length; too long texts are cut.
 
         Raises:
             InvalidValue: not a list of strings.
         """
 
     def encode_tokens(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
-        """Features of every token of some texts; the last row is the feature of the text.
+        """Features (tokens, dim) float32 of every token of each text, special ones too, the text's last.
 
-        Args:
-            texts: n strings; too long ones are cut.
-
-        Returns:
-            n arrays (tokens, dim) float32, special tokens included.
-
-        Raises:
-            InvalidValue: not a list of strings.
+        Texts and errors are those of :meth:`encode_text`.
         """
 
 
 @runtime_checkable
 class PictureEncoder(FrameTextEncoder, Protocol):
-    """An encoder that compares pictures with each other in a space of its own, where texts have no place.
-
-    Without one, pictures are compared by the features that are compared with texts.
-    """
+    """An encoder that compares pictures with each other in a space of its own, where texts have no place;
+    others compare them by the features that are compared with texts."""
 
     @property
     def picture_dim(self) -> int:
         """Length of a vector in that space."""
 
     def encode_pictures(self, images: NDArray[np.uint8]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Both features of frames, made together.
-
-        Args:
-            images: as of :meth:`FrameTextEncoder.encode_frames`.
-
-        Returns:
-            (n, dim) float32, what ``encode_frames`` gives, and (n, picture_dim) float32, each of length 1.
-
-        Raises:
-            InvalidValue: another shape or dtype.
-        """
+        """Both features of frames: (n, dim) float32 as of :meth:`FrameTextEncoder.encode_frames`, which has
+        the same argument and errors, and (n, picture_dim) float32, each of length 1."""
 
 
 def picture_dim(encoder: FrameTextEncoder) -> int:
@@ -150,18 +126,12 @@ def picture_dim(encoder: FrameTextEncoder) -> int:
 
 
 def check_frames(images: Any, size: FrameSize, encoder: str) -> None:
-    """Refuse arrays that are no frames of a size.
-
-    Raises:
-        InvalidValue: names the given shape and the one that ``encoder`` takes.
-    """
-    if isinstance(images, np.ndarray):
-        if images.dtype == np.uint8 and images.shape[1:] == (size.height, size.width, 3):
-            return
-        given = f"{images.dtype} {images.shape}"
-    else:
-        given = type(images).__name__
-    raise InvalidValue(
-        f"frames: {given}; {encoder} takes uint8 (n, {size.height}, {size.width}, 3), "
-        "as moviola.media makes them for its frame_size"
-    )
+    """Refuse arrays that are no frames of a size. Raises InvalidValue, with what ``encoder`` takes."""
+    shape = (size.height, size.width, 3)
+    is_array = isinstance(images, np.ndarray)
+    if not (is_array and images.dtype == np.uint8 and images.shape[1:] == shape):
+        given = f"{images.dtype} {images.shape}" if is_array else type(images).__name__
+        raise InvalidValue(
+            f"frames: {given}; {encoder} takes uint8 (n, {size.height}, {size.width}, 3), "
+            "as moviola.media makes them for its frame_size"
+        )

@@ -15,10 +15,8 @@ class DeviceChoice:
     """A device and a precision, named or ``"auto"``; resolved on first use.
 
     auto: cuda before mps before cpu; bf16 on a GPU that has it, else fp16; fp32 on the CPU, where encoders of
-    frames may take 8 bits for their own part (:attr:`is_free`).
-
-    Attributes:
-        is_resident: this process will encode many texts one after another, and may start more slowly.
+    frames may take 8 bits (:attr:`is_free`). ``resident``: this process will encode many texts one after
+    another, and may start more slowly.
 
     Raises:
         InvalidValue: no such precision; a batch size below 1; or, when resolved, a device that is not there.

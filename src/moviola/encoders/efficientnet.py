@@ -1,12 +1,11 @@
 """EfficientNet-Lite1, a small classifier of pictures into the 1,000 classes of ImageNet.
 
 The network of Tan and Le 2019 (*EfficientNet: rethinking model scaling for convolutional neural networks*)
-without squeeze-and-excitation and with ReLU6 in place of swish, with a stem and a head that are not scaled.
-It was trained in TensorFlow: padding is TensorFlow's "same", which for a stride of 2 puts the odd pixel
-behind.
+without squeeze-and-excitation, with ReLU6 in place of swish, and a stem and a head that are not scaled.
+Padding is TensorFlow's "same", which for a stride of 2 puts the odd pixel behind.
 
-The package carries its weights (``conse_network/``), made by ``scripts/make_packaged_models.py``: the norms
-are folded into the convolutions before them, and all numbers have half precision. Layers are called ``stem``,
+The package carries its weights (``conse_network/``, by ``scripts/make_packaged_models.py``) in half
+precision, the norms folded into the convolutions before them. Layers are called ``stem``,
 ``blocks.N.expand``, ``.depthwise``, ``.project``, ``head``, ``classes``, each with ``.weight`` and ``.bias``.
 """
 
@@ -46,13 +45,8 @@ _STAGES = (
 
 
 class Block(NamedTuple):
-    """An inverted bottleneck (Sandler et al. 2018, MobileNetV2): expand, filter each channel, project.
-
-    Attributes:
-        expands: whether channels are expanded.
-        stride: of the filter.
-        residual: whether the input is added to the output.
-    """
+    """An inverted bottleneck (Sandler et al. 2018, MobileNetV2): expand, filter each channel by a stride,
+    project, and perhaps add the input."""
 
     expands: bool
     stride: int

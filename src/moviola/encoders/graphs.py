@@ -1,9 +1,5 @@
-"""The networks of encoders as graphs, straight from a checkpoint's safetensors.
-
-Architectures: CLIP (Radford et al. 2021), SigLIP and SigLIP 2 (Zhai et al. 2023; Tschannen et al. 2025), BERT
-(Devlin et al. 2019), RoBERTa and XLM-R (Conneau et al. 2020), EfficientNet-Lite. The tests hold each to the
-implementation of its authors, or of transformers, row by row.
-"""
+"""The networks of encoders as graphs, straight from a checkpoint's safetensors: the transformers of
+:mod:`moviola.encoders.towers`, and EfficientNet-Lite, which the tests hold to its authors' implementation."""
 
 from __future__ import annotations
 
@@ -15,42 +11,66 @@ from numpy.typing import NDArray
 
 from moviola.compiled import operators as ops
 from moviola.encoders.efficientnet import BLOCKS, PIXELS, Block
+from moviola.encoders.towers import Network, Texts
 from moviola.encoders.weights import Weights
 
-__all__ = [
-    "classified_frames", "clip_frames", "clip_texts", "sentence_states", "siglip_frames", "siglip_texts",
-]  # fmt: skip
+__all__ = ["classified_frames", "clip_frames", "sentence_states", "siglip_frames", "text_states"]
 
 Floats = NDArray[np.float32]
 Config = Mapping[str, Any]
 
 
-def clip_frames(weights: Weights, config: Config, scale: Floats, shift: Floats) -> Any:
-    """CLIP's features (n, d) of frames (n, h, w, 3) uint8.
+class _Graph(Network):
+    """A network on nodes of a graph; its activation is one of ``operators.ACTIVATIONS``."""
 
-    Args:
-        weights: of the checkpoint.
-        config: its ``vision_config``, complete.
-        scale, shift: (3,), which normalise a pixel's channels.
-    """
+    def rows(self, name: str, places: ops.Node) -> ops.Node:
+        return ops.looked_up(self.weights.array(name), places)
+
+    def numbered(self, ids: ops.Node) -> ops.Node:
+        return ops.whole_numbers_below(ids)
+
+    def counted(self, ids: ops.Node, padding: int) -> ops.Node:
+        real = ops.differs(ids, padding)
+        return ops.total(ops.product(ops.counted_up(real), real), np.int64(padding))
+
+    def linear(self, name: str, x: ops.Node) -> ops.Node:
+        return ops.linear(x, self.weights.array(f"{name}.weight"), self.weights.array(f"{name}.bias"))
+
+    def projected(self, name: str, x: ops.Node) -> ops.Node:
+        return ops.linear(x, self.weights.array(f"{name}.weight"))
+
+    def norm(self, name: str, x: ops.Node) -> ops.Node:
+        weight, bias = self.weights.array(f"{name}.weight"), self.weights.array(f"{name}.bias")
+        return ops.layer_norm(x, weight, bias, self.config["layer_norm_eps"])
+
+    def activated(self, x: ops.Node) -> ops.Node:
+        return ops.ACTIVATIONS[self.config["hidden_act"]](x)
+
+    def attended(self, q: Any, k: Any, v: Any, *, causal: bool, present: Any = None) -> ops.Node:
+        heads = self.config["num_attention_heads"]
+        return ops.attention(q, k, v, heads=heads, causal=causal, present=present)
+
+
+def clip_frames(weights: Weights, config: Config, scale: Floats, shift: Floats) -> Any:
+    """CLIP's features (n, d) of frames (n, h, w, 3) uint8, by its complete ``vision_config``; ``scale`` and
+    ``shift``, (3,), normalise a pixel's channels."""
+    net = _Graph(weights, config)
     frames, x = _patches(weights, config, scale, shift)
     first = ops.repeated(weights.array("vision_model.embeddings.class_embedding")[None], x)
-    x = ops.total(
-        ops.concatenated([first, x]), weights.array("vision_model.embeddings.position_embedding.weight")
-    )
+    places = weights.array("vision_model.embeddings.position_embedding.weight")
+    x = ops.total(ops.concatenated([first, x]), places)
     # The name is misspelt in every checkpoint.
-    x = _norm(weights, "vision_model.pre_layrnorm", x, config)
-    x = _layers(weights, "vision_model", x, config, causal=False)
-    x = _norm(weights, "vision_model.post_layernorm", ops.row(x, 0), config)
-    return ops.graph_of([frames], [ops.linear(x, weights.array("visual_projection.weight"))])
+    x = net.layers("vision_model", net.norm("vision_model.pre_layrnorm", x), causal=False)
+    x = net.projected("visual_projection", net.norm("vision_model.post_layernorm", ops.row(x, 0)))
+    return ops.graph_of([frames], [x])
 
 
 def siglip_frames(weights: Weights, config: Config, scale: Floats, shift: Floats) -> Any:
     """SigLIP's features (n, d) of frames; arguments as in :func:`clip_frames`."""
+    net = _Graph(weights, config)
     frames, x = _patches(weights, config, scale, shift)
     x = ops.total(x, weights.array("vision_model.embeddings.position_embedding.weight"))
-    x = _layers(weights, "vision_model", x, config, causal=False)
-    x = _norm(weights, "vision_model.post_layernorm", x, config)
+    x = net.norm("vision_model.post_layernorm", net.layers("vision_model", x, causal=False))
     # One learned query attends to all patches.
     head = "vision_model.head"
     probe = ops.repeated(weights.array(f"{head}.probe")[0], x)
@@ -61,73 +81,27 @@ def siglip_frames(weights: Weights, config: Config, scale: Floats, shift: Floats
         np.split(weights.array(f"{head}.attention.in_proj_bias"), 3),
         strict=True,
     )
-    seen = ops.attention(*(ops.linear(*each) for each in three), heads=config["num_attention_heads"])
-    x = ops.row(_linear(weights, f"{head}.attention.out_proj", seen), 0)
-    inner = _mlp(weights, f"{head}.mlp", _norm(weights, f"{head}.layernorm", x, config), config)
-    return ops.graph_of([frames], [ops.total(x, inner)])
+    seen = net.attended(*(ops.linear(*each) for each in three), causal=False)
+    x = ops.row(net.linear(f"{head}.attention.out_proj", seen), 0)
+    return ops.graph_of([frames], [x + net.perceptron(f"{head}.mlp", net.norm(f"{head}.layernorm", x))])
 
 
-def clip_texts(weights: Weights, config: Config) -> Any:
-    """CLIP's states (b, n, d) of token ids (b, n) int64 in the common space; those after the end are unused.
-
-    Args:
-        weights: of the checkpoint.
-        config: its ``text_config``, complete.
-    """
-    ids, x = _text_tower(weights, config, causal=True)
-    return ops.graph_of([ids], [ops.linear(x, weights.array("text_projection.weight"))])
-
-
-def siglip_texts(weights: Weights, config: Config) -> Any:
-    """SigLIP's states (b, n, d) of token ids (b, n) int64; padding is attended to. Arguments as before."""
-    ids, x = _text_tower(weights, config, causal=False)
-    return ops.graph_of([ids], [_linear(weights, "text_model.head", x)])
+def text_states(weights: Weights, config: Config, texts: Texts) -> Any:
+    """States (b, n, d) of token ids (b, n) int64 by one of CLIP's or SigLIP's text towers."""
+    ids = ops.parameter([None, None], np.int64)
+    return ops.graph_of([ids], [texts(_Graph(weights, config), ids)])
 
 
 def sentence_states(weights: Weights, config: Config) -> Any:
-    """Last states (b, n, d) of token ids (b, n) int64, of which some are real, (b, n) boolean.
-
-    Args:
-        weights: of a BERT, a RoBERTa or an XLM-R.
-        config: of the checkpoint, complete.
-    """
+    """Last states (b, n, d) of a BERT, a RoBERTa or an XLM-R, of token ids (b, n) int64, of which some are
+    real, (b, n) boolean; the ``config`` is complete."""
     ids, present = ops.parameter([None, None], np.int64), ops.parameter([None, None], bool)
-    x = ops.looked_up(weights.array("embeddings.word_embeddings.weight"), ids)
-    x = ops.total(x, weights.array("embeddings.token_type_embeddings.weight")[:1])
-    places = weights.array("embeddings.position_embeddings.weight")
-    if config["model_type"] == "bert":
-        x = ops.total(x, ops.looked_up(places, ops.whole_numbers_below(ids)))
-    else:
-        # Positions are counted from behind the padding's own id, which padding has.
-        pad = config["pad_token_id"]
-        real = ops.differs(ids, pad)
-        x = ops.total(
-            x, ops.looked_up(places, ops.total(ops.product(ops.counted_up(real), real), np.int64(pad)))
-        )
-    x = _norm(weights, "embeddings.LayerNorm", x, config)
-    for number in range(config["num_hidden_layers"]):
-        at = f"encoder.layer.{number}"
-        parts = (_linear(weights, f"{at}.attention.self.{part}", x) for part in ("query", "key", "value"))
-        seen = ops.attention(*parts, heads=config["num_attention_heads"], present=present)
-        seen = _linear(weights, f"{at}.attention.output.dense", seen)
-        x = _norm(weights, f"{at}.attention.output.LayerNorm", ops.total(x, seen), config)
-        inner = ops.ACTIVATIONS[config["hidden_act"]](_linear(weights, f"{at}.intermediate.dense", x))
-        x = _norm(
-            weights,
-            f"{at}.output.LayerNorm",
-            ops.total(x, _linear(weights, f"{at}.output.dense", inner)),
-            config,
-        )
-    return ops.graph_of([ids, present], [x])
+    return ops.graph_of([ids, present], [_Graph(weights, config).sentence_states(ids, present)])
 
 
 def classified_frames(weights: Weights, temperature: float) -> Any:
-    """EfficientNet-Lite's layer before the classes (n, 1280), and these as probabilities (n, 1000).
-
-    Args:
-        weights: see :mod:`moviola.encoders.efficientnet`.
-        temperature: divides the logits.
-    """
+    """EfficientNet-Lite's layer before the classes (n, 1280), and these as probabilities (n, 1000), of logits
+    divided by the temperature; weights are those of :mod:`moviola.encoders.efficientnet`."""
     frames = ops.parameter([None, PIXELS, PIXELS, 3], np.uint8)
     middle, half = np.float32(-127), np.float32(1 / 128)
     x = ops.product(ops.total(ops.numbers(ops.channels_first(frames)), middle), half)
@@ -135,12 +109,11 @@ def classified_frames(weights: Weights, temperature: float) -> Any:
     for number, block in enumerate(BLOCKS):
         x = _block(weights, f"blocks.{number}", x, block)
     pooled = ops.mean_of_pixels(ops.relu6(_filtered(weights, "head", x)))
-    logits = _linear(weights, "classes", pooled)
+    logits = _Graph(weights, {}).linear("classes", pooled)
     return ops.graph_of([frames], [pooled, ops.shares(ops.product(logits, np.float32(1 / temperature)))])
 
 
 def _block(weights: Weights, at: str, x: ops.Node, block: Block) -> ops.Node:
-    """An inverted bottleneck: expand, filter each channel, project."""
     inner = ops.relu6(_filtered(weights, f"{at}.expand", x)) if block.expands else x
     groups = weights.shape(f"{at}.depthwise.weight")[0]
     inner = ops.relu6(_filtered(weights, f"{at}.depthwise", inner, stride=block.stride, groups=groups))
@@ -165,39 +138,3 @@ def _patches(weights: Weights, config: Config, scale: Floats, shift: Floats) -> 
         weights.array(f"{at}.weight"), bias, stride=patch, same=False,
     )  # fmt: skip
     return frames, ops.patches_in_rows(x)
-
-
-def _text_tower(weights: Weights, config: Config, *, causal: bool) -> tuple[ops.Node, ops.Node]:
-    """The parameter of token ids, and the states of the text transformer that CLIP and SigLIP share."""
-    ids = ops.parameter([None, None], np.int64)
-    x = ops.looked_up(weights.array("text_model.embeddings.token_embedding.weight"), ids)
-    places = weights.array("text_model.embeddings.position_embedding.weight")
-    x = ops.total(x, ops.looked_up(places, ops.whole_numbers_below(ids)))
-    x = _layers(weights, "text_model", x, config, causal=causal)
-    return ids, _norm(weights, "text_model.final_layer_norm", x, config)
-
-
-def _layers(weights: Weights, tower: str, x: ops.Node, config: Config, *, causal: bool) -> ops.Node:
-    """The pre-norm layers of one of the towers."""
-    for number in range(config["num_hidden_layers"]):
-        at = f"{tower}.encoder.layers.{number}"
-        normed = _norm(weights, f"{at}.layer_norm1", x, config)
-        parts = (_linear(weights, f"{at}.self_attn.{part}_proj", normed) for part in "qkv")
-        seen = ops.attention(*parts, heads=config["num_attention_heads"], causal=causal)
-        x = ops.total(x, _linear(weights, f"{at}.self_attn.out_proj", seen))
-        x = ops.total(x, _mlp(weights, f"{at}.mlp", _norm(weights, f"{at}.layer_norm2", x, config), config))
-    return x
-
-
-def _mlp(weights: Weights, name: str, x: ops.Node, config: Config) -> ops.Node:
-    inner = ops.ACTIVATIONS[config["hidden_act"]](_linear(weights, f"{name}.fc1", x))
-    return _linear(weights, f"{name}.fc2", inner)
-
-
-def _linear(weights: Weights, name: str, x: ops.Node) -> ops.Node:
-    return ops.linear(x, weights.array(f"{name}.weight"), weights.array(f"{name}.bias"))
-
-
-def _norm(weights: Weights, name: str, x: ops.Node, config: Config) -> ops.Node:
-    weight, bias = weights.array(f"{name}.weight"), weights.array(f"{name}.bias")
-    return ops.layer_norm(x, weight, bias, config["layer_norm_eps"])

@@ -6,14 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from moviola.encoders.checkpoints import (
-    CONSE,
-    DEMO,
-    DEMO_FOLDER,
-    Checkpoint,
-    hub_snapshot,
-    looks_like_hub_id,
-)
+from moviola.encoders.checkpoints import CONSE, DEMO, DEMO_FOLDER, Checkpoint, hub_snapshot, looks_like_hub_id
 from moviola.encoders.clip import family_of
 from moviola.encoders.conse import NETWORK_FOLDER
 from moviola.encoders.readers.whisper import is_whisper
@@ -23,22 +16,11 @@ from moviola.errors import DataError, InvalidValue, MissingModel
 __all__ = ["FILES", "ModelInfo", "available_models", "pull_model"]
 
 FILES = (
-    "config.json",
-    "moviola.json",
-    "preprocessor_config.json",
-    "processor_config.json",
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "special_tokens_map.json",
-    "added_tokens.json",
-    "vocab.*",
-    "vocabulary.*",
-    "merges.txt",
-    "*.model",
-    "modules.json",
-    "sentence_*_config.json",
-    "*_Pooling/config.json",
-)
+    "config.json", "moviola.json", "preprocessor_config.json", "processor_config.json",
+    "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
+    "vocab.*", "vocabulary.*", "merges.txt", "*.model",
+    "modules.json", "sentence_*_config.json", "*_Pooling/config.json",
+)  # fmt: skip
 """Files that a checkpoint needs besides its weights."""
 
 _SAFE = ("model.safetensors", "model-*.safetensors", "model.safetensors.index.json")
@@ -48,10 +30,10 @@ _OTHERS = ("pytorch_model.bin", "pytorch_model-*.bin", "pytorch_model.bin.index.
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
-    """A model that can be loaded without a download.
+    """A model that can be loaded without a download; its ``size`` is in bytes.
 
     ``kind`` is ``"clip"`` or ``"conse"`` (both frames and text), ``"sentences"`` or ``"speech"``; ``source``
-    is ``"built-in"`` or ``"hub cache"``; ``size`` is in bytes on disk.
+    is ``"built-in"`` or ``"hub cache"``.
     """
 
     name: str
@@ -68,21 +50,22 @@ def available_models() -> list[ModelInfo]:
         (CONSE, "conse", "built-in", NETWORK_FOLDER),
         (MINILM, "sentences", "built-in", MINILM_FOLDER),
     ]
-    for name, folder in sorted(_cached_snapshots()):
+    from huggingface_hub import constants
+
+    folders = Path(constants.HF_HUB_CACHE).glob("models--*")
+    names = sorted(folder.name.removeprefix("models--").replace("--", "/") for folder in folders)
+    for name in filter(looks_like_hub_id, names):
         with suppress(DataError, InvalidValue):  # an error for those who name it, not for all others
-            found.append((name, _kind(Checkpoint(name, folder, folder.name)), "hub cache", folder))
+            if folder := hub_snapshot(name):
+                found.append((name, _kind(Checkpoint(name, folder, folder.name)), "hub cache", folder))
     return [ModelInfo(name, kind, source, _size(folder), str(folder)) for name, kind, source, folder in found]
 
 
 def pull_model(name: str) -> Path:
-    """Fetch a model from the hub into its cache, only the files that are needed; safetensors if it has them.
-
-    Returns:
-        The snapshot folder.
+    """Fetch the needed files of a model from the hub into a folder of its cache, if it can as safetensors.
 
     Raises:
-        InvalidValue: a built-in model, no hub id, or a model of a kind that does not run here (by its
-            settings, before the weights are fetched).
+        InvalidValue: a built-in model, no hub id, or, before its weights, a kind that does not run here.
         MissingModel: the hub is switched off or out of reach, or has no such model.
     """
     if name in (DEMO, MINILM, CONSE):
@@ -110,7 +93,7 @@ def pull_model(name: str) -> Path:
             f"{name}: the hub has no such public model; check the spelling ({error})"
         ) from error
     except (OSError, hub.errors.HfHubHTTPError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        reason = (str(error) or type(error).__name__).splitlines()[0]
         raise MissingModel(
             f"{name}: the hub cannot be reached ({reason}); try again with a network, or use {CONSE!r}"
         ) from error
@@ -119,23 +102,8 @@ def pull_model(name: str) -> Path:
     return folder
 
 
-def _cached_snapshots() -> list[tuple[str, Path]]:
-    """Hub id and snapshot folder of every model in the hub's cache whose main branch is there."""
-    from huggingface_hub import constants
-
-    folders = Path(constants.HF_HUB_CACHE).glob("models--*")
-    names = [folder.name.removeprefix("models--").replace("--", "/") for folder in folders]
-    snapshots = ((name, hub_snapshot(name)) for name in names if looks_like_hub_id(name))
-    return [(name, folder) for name, folder in snapshots if folder is not None]
-
-
 def _kind(checkpoint: Checkpoint) -> str:
-    """What a checkpoint is, by its small files.
-
-    Raises:
-        InvalidValue: nothing that runs here.
-        DataError: one of the files is damaged.
-    """
+    """What a checkpoint is, by its small files; errors of what does not run here, or is damaged."""
     if (checkpoint.folder / "modules.json").is_file():
         read_chain(checkpoint)
         return "sentences"

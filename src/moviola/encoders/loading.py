@@ -10,7 +10,7 @@ from moviola.encoders.clip import open_clip
 from moviola.encoders.conse import ConseEncoder
 from moviola.encoders.contract import FrameTextEncoder
 from moviola.encoders.device_choice import DeviceChoice
-from moviola.encoders.hub import ModelInfo, available_models
+from moviola.encoders.hub import available_models
 from moviola.plugins import plugin
 
 __all__ = ["BUILTIN", "BestEncoder", "best_encoder", "load_encoder"]
@@ -43,7 +43,7 @@ def load_encoder(
             ``"fp32"``, ``"fp16"`` or ``"bf16"``.
         batch_size: frames or texts at once; by default suited to the device.
         resident: for a process that encodes many texts one after another: opens the compiled tower (half a
-            second, then a third of the time per text); see :mod:`moviola.encoders.texts`.
+            second, then a third of the time per text).
 
     Raises:
         MissingModel: not on this machine; the message says how to get it.
@@ -71,15 +71,10 @@ class BestEncoder:
 def best_encoder() -> BestEncoder:
     """The best encoder of real pictures on this machine; loads and fetches nothing.
 
-    A CLIP or SigLIP in the hub's cache, the biggest if there are several (in each line the bigger ones are
-    the better ones); else :data:`moviola.encoders.checkpoints.CONSE`, which the package carries. The demo's
-    tiny CLIP knows only its own little world, and is never chosen.
+    The biggest CLIP or SigLIP in the hub's cache; else :data:`moviola.encoders.checkpoints.CONSE`, which the
+    package carries. The demo's tiny CLIP knows only its own little world, and is never chosen.
     """
     pulled = [model for model in available_models() if (model.kind, model.source) == ("clip", "hub cache")]
     if pulled:
-        return BestEncoder(max(pulled, key=_size).name, "")
+        return BestEncoder(max(pulled, key=lambda model: (model.size, model.name)).name, "")
     return BestEncoder(CONSE, f"`moviola models pull {BETTER}`, then index with `--encoder {BETTER}`")
-
-
-def _size(model: ModelInfo) -> tuple[int, str]:
-    return model.size, model.name

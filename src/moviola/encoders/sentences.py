@@ -1,7 +1,7 @@
 """Sentence embeddings from checkpoints in sentence-transformers' layout.
 
-Such a checkpoint is a chain, named in ``modules.json``: a transformer, a pooling of its states (mean or
-first token), and often a normalisation (Reimers and Gurevych 2019). Those three are implemented.
+Such a checkpoint is a chain, named in ``modules.json``: a transformer, a pooling of its states (mean or first
+token), and often a normalisation (Reimers and Gurevych 2019).
 """
 
 from __future__ import annotations
@@ -22,18 +22,15 @@ from moviola.encoders.device_choice import DeviceChoice
 from moviola.encoders.graphs import sentence_states
 from moviola.encoders.texts import FEW_TEXTS, CheckpointEncoder, check_texts
 from moviola.encoders.tokens import Tokenize, plain_tokenizer
-from moviola.encoders.towers import ACTIVATIONS, bert_states
+from moviola.encoders.towers import ACTIVATIONS, Network
 from moviola.encoders.weights import Weights
 from moviola.errors import DataError, InvalidValue
+from moviola.threads import one_blas_thread
 
 __all__ = [
-    "MINILM",
-    "MINILM_FOLDER",
-    "SentenceEncoder",
-    "load_sentence_encoder",
-    "open_sentence_encoder",
+    "MINILM", "MINILM_FOLDER", "SentenceEncoder", "load_sentence_encoder", "open_sentence_encoder",
     "read_chain",
-]
+]  # fmt: skip
 
 MINILM = "minilm"
 """Name of the packaged all-MiniLM-L6-v2."""
@@ -80,21 +77,14 @@ class Chain:
 
 
 class SentenceEncoder(CheckpointEncoder):
-    """A frozen encoder of texts; made by :func:`load_sentence_encoder`.
-
-    Attributes:
-        id: name that libraries record.
-        revision: changes whenever the weights or settings change.
-        dim: length of a vector.
-        normalised: whether vectors have length 1, so that a dot product is the cosine.
-    """
+    """A frozen encoder of texts to vectors of length ``dim``; made by :func:`load_sentence_encoder`. A dot
+    product of ``normalised`` ones is the cosine."""
 
     _inputs = 2
 
     def __init__(self, checkpoint: Checkpoint, choice: DeviceChoice) -> None:
         super().__init__(checkpoint, choice)
-        config = checkpoint.json("config.json")
-        self._config = {**_BERT_DEFAULTS, **config}
+        self._config = {**_BERT_DEFAULTS, **checkpoint.json("config.json")}
         self._chain = read_chain(checkpoint)
         self._settings = next(map(read_json, sorted(checkpoint.folder.glob(_SETTINGS))), {})
         self.dim = self._chain.dim
@@ -105,19 +95,8 @@ class SentenceEncoder(CheckpointEncoder):
     def __repr__(self) -> str:
         return f"SentenceEncoder({self.id!r}, revision={self.revision!r}, dim={self.dim})"
 
-    @property
-    def precision(self) -> str:
-        """Precision: ``"fp32"``, ``"fp16"``, ``"bf16"``; vectors are always float32."""
-        return self._choice.precision
-
     def encode_text(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Vectors of texts, of length 1 if :attr:`normalised`; too long texts are cut.
-
-        Args:
-            texts: n strings.
-
-        Returns:
-            (n, dim) float32.
+        """Vectors (n, dim) float32 of n texts, of length 1 if :attr:`normalised`; too long texts are cut.
 
         Raises:
             InvalidValue: not a list of strings.
@@ -134,14 +113,8 @@ class SentenceEncoder(CheckpointEncoder):
         return vectors
 
     def encode_tokens(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
-        """The transformer's last states of every token of some texts, and behind them the vector of the text.
-
-        Args:
-            texts: as of :meth:`encode_text`; errors likewise.
-
-        Returns:
-            n arrays (tokens + 1, dim) float32, special tokens included.
-        """
+        """The transformer's last states of every token of each text, special ones included, and behind them
+        its vector: (tokens + 1, dim) float32; texts and errors as of :meth:`encode_text`."""
         texts = check_texts(texts)
         tokens: dict[int, NDArray[np.float32]] = {}
         for chosen, _, present, states in self._states(texts):
@@ -159,7 +132,6 @@ class SentenceEncoder(CheckpointEncoder):
 
     @property
     def _longest(self) -> int:
-        """Maximum tokens of a text: a stated number, but no more than there are positions."""
         positions = self._config.get("max_position_embeddings", 512)
         if self._config.get("model_type") in _FROM_PADDING:
             positions -= self._config["pad_token_id"] + 1
@@ -170,24 +142,26 @@ class SentenceEncoder(CheckpointEncoder):
         return min(int(stated or positions), int(positions))
 
     def _read_weights(self) -> Weights | None:
+        prefix = _PREFIXES.get(self._config.get("model_type", ""))
         plain = (
-            self._config.get("model_type") in _PREFIXES
-            and self._config["hidden_act"] in ACTIVATIONS
+            self._config["hidden_act"] in ACTIVATIONS
             and self._config.get("position_embedding_type", "absolute") == "absolute"
         )
-        prefix = _PREFIXES[self._config["model_type"]] if plain else ""
-        return Weights.of(self._checkpoint.folder, prefix) if plain else None
+        return Weights.of(self._checkpoint.folder, prefix) if plain and prefix else None
 
     def _by_numpy(self, ids: NDArray[np.int64], present: NDArray[np.bool_]) -> NDArray[np.float32]:
         assert self._weights is not None
-        return bert_states(self._weights, self._config, ids, present)
+        with one_blas_thread():
+            states: NDArray[np.float32]
+            states = Network(self._weights, self._config).sentence_states(ids, present)
+        return states
 
     def _graph(self) -> Any:
         return sentence_states(self._own_weights(), self._config)
 
     def _by_torch(self) -> Callable[..., Any]:
         require_torch(f"{self.id} ({self._config.get('model_type')}) on {self.device} in {self.precision}")
-        from moviola.encoders.by_torch.loading import load_pretrained
+        from moviola.encoders.by_torch.modules import load_pretrained
 
         where = (self.device, self.precision)
         model = load_pretrained("transformers", "AutoModel", self._checkpoint.folder, *where)
@@ -205,10 +179,9 @@ def load_sentence_encoder(
     """Open a sentence encoder; weights are read when first needed.
 
     Args:
-        name: ``"minilm"``, which the package carries, a folder in sentence-transformers' layout, or
-            such a hub id that was pulled or cached before.
-        device, batch_size, resident: as of :func:`moviola.encoders.load_encoder`.
-        precision: ``"auto"`` (half on a GPU, fp32 on the CPU), ``"fp32"``, ``"fp16"`` or ``"bf16"``.
+        name: ``"minilm"``, which the package carries, a folder in sentence-transformers' layout, or such a
+            hub id that was pulled or cached before.
+        device, precision, batch_size, resident: as of :func:`moviola.encoders.load_encoder`; fp32 on the CPU.
 
     Raises:
         MissingModel: not on this machine; the message says how to get it.
@@ -220,20 +193,14 @@ def load_sentence_encoder(
 def open_sentence_encoder(name: str, choice: DeviceChoice) -> SentenceEncoder:
     """:func:`load_sentence_encoder` for a device that was chosen before."""
     checkpoint = find_checkpoint(
-        name,
-        builtin={MINILM: MINILM_FOLDER},
-        instead=f"or take the one that needs no download, {MINILM!r}",
+        name, builtin={MINILM: MINILM_FOLDER}, instead=f"or take the one that needs no download, {MINILM!r}"
     )
     return SentenceEncoder(checkpoint, choice)
 
 
 def read_chain(checkpoint: Checkpoint) -> Chain:
-    """The modules and pooling of a checkpoint's ``modules.json``.
-
-    Raises:
-        DataError: no ``modules.json``, or a pooling without a dimension.
-        InvalidValue: a module or a pooling that is not implemented.
-    """
+    """The modules and pooling of a checkpoint's ``modules.json``. Raises DataError: none, or a pooling
+    without a dimension; InvalidValue: a module or a pooling that is not implemented."""
     path = checkpoint.folder / "modules.json"
     if not path.is_file():
         raise DataError(
@@ -259,9 +226,9 @@ def read_chain(checkpoint: Checkpoint) -> Chain:
     dim = pooling.get("word_embedding_dimension", pooling.get("embedding_dimension"))
     if not isinstance(dim, int):
         raise DataError(f"{checkpoint.folder / folders[1]}: config.json states no dimension; fetch it again")
-    if modes <= {"mean", "mean_tokens"} and modes:
+    if modes and modes <= {"mean", "mean_tokens"}:
         return Chain("mean", "Normalize" in kinds, dim)
-    if modes <= {"cls", "cls_token"} and modes:
+    if modes and modes <= {"cls", "cls_token"}:
         return Chain("cls", "Normalize" in kinds, dim)
     raise InvalidValue(
         f"{checkpoint.id}: pooling {', '.join(sorted(modes)) or 'unknown'}; moviola runs mean or cls; "

@@ -1,10 +1,10 @@
 """The three ways of a text through its tower: NumPy, compiled, or torch, and the choice among them.
 
 A few texts go through NumPy (:mod:`moviola.encoders.towers`), which starts at once: the first query of a
-process takes a third of a second less than with the compiled tower, further ones take three times as long
-(``benchmarks/runtimes.md``). A resident process uses the compiled tower from the first text on, as all do for
-many texts at once. Where torch computes (a GPU, half precision, a checkpoint without a graph), many texts go
-through torch. All ways agree to rounding (2e-5), and an encoder never switches for few texts.
+process takes a third of a second less than compiled, further ones three times as long
+(``benchmarks/runtimes.md``). A resident process compiles from the first text on, as all do for many texts.
+Where torch computes (a GPU, half precision, a checkpoint without a graph), many texts go through torch. All
+ways agree to rounding (2e-5), and an encoder never switches for few texts.
 """
 
 from __future__ import annotations
@@ -35,11 +35,7 @@ FEW_TEXTS = 16
 
 
 def check_texts(texts: Sequence[str]) -> list[str]:
-    """The texts as a list.
-
-    Raises:
-        InvalidValue: one string in place of a list, or something that is no string.
-    """
+    """The texts as a list. Raises InvalidValue: a single string, or something that is no string."""
     if isinstance(texts, str):
         raise InvalidValue(f"texts {texts!r}: give a list of strings, for instance [{texts!r}]")
     for position, text in enumerate(texts):
@@ -57,35 +53,23 @@ def check_texts(texts: Sequence[str]) -> list[str]:
 def _batches(
     rows: list[list[int]], size: int
 ) -> Iterator[tuple[list[int], NDArray[np.int64], NDArray[np.bool_]]]:
-    """Token rows of any lengths, at most ``size`` of similar length together: none is over twice as long.
-
-    Yields:
-        The places of b rows, their ids (b, n), filled up with zeros, and which of these are real (b, n).
-    """
+    """Token rows, at most ``size`` of similar length together (none is over twice as long): the places of b
+    rows, their ids (b, n), filled up with zeros, and which of these are real (b, n)."""
     by_length = sorted(range(len(rows)), key=lambda place: len(rows[place]))
     while by_length:
         longest = 2 * len(rows[by_length[0]])
         chosen = [place for place in by_length[:size] if len(rows[place]) <= longest]
         by_length = by_length[len(chosen) :]
-        ids = np.zeros((len(chosen), len(rows[chosen[-1]])), dtype=np.int64)
-        present = np.zeros(ids.shape, dtype=bool)
-        for line, place in enumerate(chosen):
-            ids[line, : len(rows[place])] = rows[place]
-            present[line, : len(rows[place])] = True
+        lengths = np.array([len(rows[place]) for place in chosen])
+        present = np.arange(lengths[-1]) < lengths[:, None]
+        ids = np.zeros(present.shape, dtype=np.int64)
+        ids[present] = np.concatenate([rows[place] for place in chosen])
         yield chosen, ids, present
 
 
 class CheckpointEncoder:
-    """An encoder of a checkpoint, whose texts go one of three ways through its tower.
-
-    Args:
-        checkpoint: its files.
-        choice: device and precision for many texts.
-
-    Attributes:
-        id: name that libraries record.
-        revision: changes whenever the weights or settings change.
-    """
+    """An encoder of a checkpoint, whose texts go one of three ways through its tower. Libraries record its
+    ``id``; its ``revision`` changes whenever the weights or settings change."""
 
     _inputs: int
     """What the compiled tower and torch's take: ids (1), and which of them are real (2)."""
@@ -99,7 +83,10 @@ class CheckpointEncoder:
         """Device of frames and of many texts: ``"cpu"``, ``"cuda"``, ``"mps"``."""
         return self._choice.device
 
-    # -- what architectures differ in ----------------------------------------------------------------------
+    @property
+    def precision(self) -> str:
+        """Precision: ``"fp32"``, ``"fp16"``, ``"bf16"``; vectors are always float32."""
+        return self._choice.precision
 
     def _read_weights(self) -> Weights | None:
         """The weights; None where only torch can use them."""
@@ -123,15 +110,12 @@ class CheckpointEncoder:
 
     @property
     def _has_numpy(self) -> bool:
-        """Whether NumPy knows the tower."""
         return self._weights is not None
 
     @property
     def _is_compiled(self) -> bool:
         """Whether graphs compute: on the CPU, for known weights and layers."""
         return self._choice.is_compiled and self._weights is not None
-
-    # -- what they share -----------------------------------------------------------------------------------
 
     @cached_property
     def _weights(self) -> Weights | None:
@@ -146,11 +130,7 @@ class CheckpointEncoder:
     def _states(
         self, texts: list[str]
     ) -> Iterator[tuple[list[int], NDArray[np.int64], NDArray[np.bool_], Floats]]:
-        """States of the tokens of texts, those of similar length together.
-
-        Yields:
-            The places of b texts, their ids (b, n), which of these are real (b, n), their states (b, n, d).
-        """
+        """Behind what :func:`_batches` gives, the states (b, n, d) of the tokens of texts."""
         rows = self._tokenize(texts) if texts else []
         few = len(rows) <= FEW_TEXTS and self._has_numpy
         encode = self._few if few else self._many

@@ -1,8 +1,8 @@
 """From texts to token ids, by the checkpoint's own ``tokenizer.json``.
 
-transformers' tokenizer classes would do the same after importing torch; the ``tokenizers`` library alone
-starts at once. What those classes add to the file (SigLIP's canonical text, its end token) is added here, by
-the checkpoint's own settings. A checkpoint without ``tokenizer.json`` goes through transformers.
+The ``tokenizers`` library alone starts at once, without torch. What transformers' classes add to the file
+(SigLIP's canonical text, its end token) is added here, by the checkpoint's own settings. A checkpoint without
+``tokenizer.json`` goes through transformers.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def siglip_tokenizer(checkpoint: Checkpoint, text_config: dict[str, Any]) -> Tok
     """SigLIP and SigLIP 2: canonical text, end token, padded to the model's full length.
 
     SigLIP was trained on lower-case text without punctuation, SigLIP 2 on lower-case text
-    (``do_lower_case`` in their settings; the tokenizer file itself may not do it).
+    (``do_lower_case``).
     """
     settings = checkpoint.json("tokenizer_config.json")
     longest = text_config["max_position_embeddings"]

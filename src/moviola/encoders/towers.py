@@ -1,12 +1,8 @@
-"""Text towers in NumPy, for a few texts at a time.
+"""The transformers of encoders: CLIP, SigLIP and SigLIP 2, BERT, RoBERTa and XLM-R.
 
-Opening a compiled graph takes longer than encoding one query. So a handful of texts is encoded here, in
-float32, straight from the checkpoint's safetensors; many texts, and all frames, go through graphs
-(:mod:`moviola.encoders.graphs`). The tests hold both to the same numbers for every architecture below.
-
-Architectures: CLIP (Radford et al. 2021: causal, the state at the end-of-text token), SigLIP (Zhai et al.
-2023: bidirectional over the padded text, the state at the last position), BERT (Devlin et al. 2019) and
-XLM-R (Conneau et al. 2020): post-norm, all states, for pooling by :mod:`moviola.encoders.sentences`.
+They are computed here in NumPy, in float32, straight from the checkpoint's safetensors: opening a compiled
+graph takes longer than encoding one query. Many texts, and all frames, go through graphs of the same layers
+(:mod:`moviola.encoders.graphs`). The tests hold both to transformers' own implementation, row by row.
 """
 
 from __future__ import annotations
@@ -20,28 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.encoders.weights import Weights
-from moviola.threads import one_blas_thread
 
 __all__ = [
-    "ACTIVATIONS",
-    "Ends",
-    "Tower",
-    "bert_states",
-    "clip_ends",
-    "clip_tokens",
-    "siglip_ends",
-    "siglip_tokens",
-]
+    "ACTIVATIONS", "Ends", "Network", "Texts", "clip_ends", "clip_texts", "siglip_ends", "siglip_texts",
+]  # fmt: skip
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
-
-Tower = Callable[[Weights, Mapping[str, Any], Ints], Floats]
-"""(weights, text configuration, token ids (b, n)) -> features of the tokens (b, n, d)."""
-
-Ends = Callable[[Mapping[str, Any], Ints], Ints]
-"""(text configuration, token ids (b, n)) -> (b,) int64, the token whose feature is that of the text."""
-
 
 # Number of table entries of the error function between two whole numbers, up to where it is 1.
 _PER_ONE, _FLAT_FROM = 2048, 6
@@ -54,9 +35,7 @@ def _erf_values() -> NDArray[np.float64]:
 
 def _erf(x: Floats) -> NDArray[np.float64]:
     """The error function to 3e-8, half of float32's resolution below 1: importing SciPy takes .15 s.
-
-    Interpolated between values at steps h, which is off by h^2 / 8 max |erf''|.
-    """
+    Interpolated between values at steps h, which is off by h^2 / 8 max |erf''|."""
     place = np.fmin(np.abs(x) * np.float32(_PER_ONE), _PER_ONE * _FLAT_FROM)
     below = place.astype(np.intp)
     values = _erf_values()
@@ -87,11 +66,114 @@ ACTIVATIONS: dict[str, Callable[[Floats], Floats]] = {
 """Activations by the name that a checkpoint's ``hidden_act`` gives."""
 
 
-@one_blas_thread()
-def clip_tokens(weights: Weights, config: Mapping[str, Any], ids: Ints) -> Floats:
-    """CLIP's states of all tokens in the common space, (b, n, d); those after the end token mean nothing."""
-    states = _pre_norm_tower(weights, config, ids, causal=True)
-    return states @ weights.array("text_projection.weight").T
+class Network:
+    """Transformers of a checkpoint, by the complete settings of its text or vision part. Operators come
+    first; a subclass has them for values of another kind."""
+
+    def __init__(self, weights: Weights, config: Mapping[str, Any]) -> None:
+        self.weights, self.config = weights, config
+
+    def rows(self, name: str, places: Any) -> Floats:
+        """Rows (…, d) of a table (v, d) by their numbers."""
+        return self.weights.rows(name, places)
+
+    def numbered(self, ids: Ints) -> Ints:
+        """0 to n - 1 for ids (b, n)."""
+        return np.arange(ids.shape[1])
+
+    def counted(self, ids: Ints, padding: int) -> Ints:
+        """Numbers of ids (b, n) from behind the padding's own on, which padding has."""
+        real = ids != padding
+        counted: Ints = real.cumsum(1) * real + padding
+        return counted
+
+    def linear(self, name: str, x: Floats) -> Floats:
+        """x (…, in) by a weight (out, in), and a bias."""
+        # One product for all texts: NumPy would multiply each by itself, and read the weights as often.
+        rows = x.reshape(-1, x.shape[-1]) @ self.weights.array(f"{name}.weight").T
+        return (rows + self.weights.array(f"{name}.bias")).reshape(*x.shape[:-1], -1)
+
+    def projected(self, name: str, x: Floats) -> Floats:
+        """:meth:`linear` without a bias."""
+        return x @ self.weights.array(f"{name}.weight").T
+
+    def norm(self, name: str, x: Floats) -> Floats:
+        """Layer norm of rows (…, d)."""
+        weight, bias = self.weights.array(f"{name}.weight"), self.weights.array(f"{name}.bias")
+        centred, eps = x - x.mean(-1, keepdims=True), np.float32(self.config["layer_norm_eps"])
+        scaled = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + eps)
+        return np.asarray(scaled * weight + bias, np.float32)
+
+    def activated(self, x: Floats) -> Floats:
+        """One of :data:`ACTIVATIONS`."""
+        return ACTIVATIONS[self.config["hidden_act"]](x)
+
+    def attended(self, q: Floats, k: Floats, v: Floats, *, causal: bool, present: Any = None) -> Floats:
+        """Attention by several heads, all (b, n, d); nothing is seen where ``present`` (b, n) is False."""
+        b, n, d = q.shape
+        heads = self.config["num_attention_heads"]
+        q, k, v = (part.reshape(b, n, heads, d // heads).transpose(0, 2, 1, 3) for part in (q, k, v))
+        logits = q @ k.transpose(0, 1, 3, 2) * np.float32((d // heads) ** -0.5)
+        if causal:
+            logits += np.triu(np.full((n, n), -1e9, dtype=np.float32), 1)
+        if present is not None:
+            logits += np.where(present, np.float32(0), np.float32(-1e9))[:, None, None, :]
+        shares = np.exp(logits - logits.max(-1, keepdims=True))
+        shares /= shares.sum(-1, keepdims=True)
+        return np.asarray((shares @ v).transpose(0, 2, 1, 3).reshape(b, n, d))
+
+    def layers(self, tower: str, x: Any, *, causal: bool) -> Any:
+        """States (b, n, d) after the pre-norm layers of one of CLIP's or SigLIP's towers."""
+        for number in range(self.config["num_hidden_layers"]):
+            at = f"{tower}.encoder.layers.{number}"
+            normed = self.norm(f"{at}.layer_norm1", x)
+            parts = (self.linear(f"{at}.self_attn.{part}_proj", normed) for part in "qkv")
+            x = x + self.linear(f"{at}.self_attn.out_proj", self.attended(*parts, causal=causal))
+            x = x + self.perceptron(f"{at}.mlp", self.norm(f"{at}.layer_norm2", x))
+        return x
+
+    def perceptron(self, name: str, x: Any) -> Any:
+        """Two linear layers, and the activation between them."""
+        return self.linear(f"{name}.fc2", self.activated(self.linear(f"{name}.fc1", x)))
+
+    def text_states(self, ids: Any, *, causal: bool) -> Any:
+        """States (b, n, d) of CLIP's and SigLIP's text tower, with its final norm."""
+        at = "text_model.embeddings"
+        x = self.rows(f"{at}.token_embedding.weight", ids)
+        x = x + self.rows(f"{at}.position_embedding.weight", self.numbered(ids))
+        return self.norm("text_model.final_layer_norm", self.layers("text_model", x, causal=causal))
+
+    def sentence_states(self, ids: Any, present: Any) -> Any:
+        """The last states (b, n, d) of a BERT (Devlin et al. 2019), RoBERTa or XLM-R (Conneau et al. 2020),
+        which are post-norm; ``present`` (b, n) is False at padding."""
+        config = self.config
+        plain = config["model_type"] == "bert"
+        places = self.numbered(ids) if plain else self.counted(ids, config["pad_token_id"])
+        x = self.rows("embeddings.word_embeddings.weight", ids)
+        x = x + self.rows("embeddings.token_type_embeddings.weight", 0)
+        x = self.norm("embeddings.LayerNorm", x + self.rows("embeddings.position_embeddings.weight", places))
+        for number in range(config["num_hidden_layers"]):
+            at = f"encoder.layer.{number}"
+            parts = (self.linear(f"{at}.attention.self.{part}", x) for part in ("query", "key", "value"))
+            seen = self.linear(
+                f"{at}.attention.output.dense", self.attended(*parts, causal=False, present=present)
+            )
+            x = self.norm(f"{at}.attention.output.LayerNorm", x + seen)
+            inner = self.activated(self.linear(f"{at}.intermediate.dense", x))
+            x = self.norm(f"{at}.output.LayerNorm", x + self.linear(f"{at}.output.dense", inner))
+        return x
+
+
+Texts = Callable[[Network, Any], Any]
+"""(network of the text tower, token ids (b, n)) -> states of all tokens in the common space (b, n, d)."""
+
+Ends = Callable[[Mapping[str, Any], Ints], Ints]
+"""(text configuration, token ids (b, n)) -> (b,) int64, the token whose feature is that of the text."""
+
+
+def clip_texts(network: Network, ids: Any) -> Any:
+    """CLIP's states of all tokens (b, n, d); those after the end mean nothing (Radford et al. 2021)."""
+    return network.projected("text_projection", network.text_states(ids, causal=True))
 
 
 def clip_ends(config: Mapping[str, Any], ids: Ints) -> Ints:
@@ -102,88 +184,11 @@ def clip_ends(config: Mapping[str, Any], ids: Ints) -> Ints:
     return ends
 
 
-@one_blas_thread()
-def siglip_tokens(weights: Weights, config: Mapping[str, Any], ids: Ints) -> Floats:
-    """SigLIP's states of all positions in the common space, (b, n, d); padding is attended to, and counts."""
-    return _linear(weights, "text_model.head", _pre_norm_tower(weights, config, ids, causal=False))
+def siglip_texts(network: Network, ids: Any) -> Any:
+    """SigLIP's states of all positions (b, n, d), padding too (Zhai et al. 2023; Tschannen et al. 2025)."""
+    return network.linear("text_model.head", network.text_states(ids, causal=False))
 
 
 def siglip_ends(config: Mapping[str, Any], ids: Ints) -> Ints:
     """The last position of each row of ``ids`` (b, n), which are padded to the full length, (b,) int64."""
     return np.full(len(ids), ids.shape[1] - 1, dtype=np.int64)
-
-
-@one_blas_thread()
-def bert_states(weights: Weights, config: Mapping[str, Any], ids: Ints, present: NDArray[np.bool_]) -> Floats:
-    """The last states of a BERT, RoBERTa or XLM-R, (b, n, d); ``present`` (b, n) is False at padding."""
-    eps = config["layer_norm_eps"]
-    x = weights.rows("embeddings.word_embeddings.weight", ids)
-    x = x + weights.array("embeddings.token_type_embeddings.weight")[0]
-    x = x + weights.rows("embeddings.position_embeddings.weight", _positions(config, ids))
-    x = _layer_norm(weights, "embeddings.LayerNorm", x, eps)
-    mask = np.where(present, np.float32(0), np.float32(-1e9))[:, None, None, :]
-    act = ACTIVATIONS[config["hidden_act"]]
-    for layer in range(config["num_hidden_layers"]):
-        at = f"encoder.layer.{layer}"
-        names = [
-            f"{at}.attention.{part}" for part in ("self.query", "self.key", "self.value", "output.dense")
-        ]
-        attended = _attention(weights, names, x, config["num_attention_heads"], mask)
-        x = _layer_norm(weights, f"{at}.attention.output.LayerNorm", x + attended, eps)
-        inner = act(_linear(weights, f"{at}.intermediate.dense", x))
-        x = _layer_norm(
-            weights, f"{at}.output.LayerNorm", x + _linear(weights, f"{at}.output.dense", inner), eps
-        )
-    return x
-
-
-def _positions(config: Mapping[str, Any], ids: Ints) -> Ints:
-    """Rows of the table of positions for ids (b, n)."""
-    if config["model_type"] == "bert":
-        return np.broadcast_to(np.arange(ids.shape[1]), ids.shape)
-    # RoBERTa counts from behind the padding's own id, and padding has that.
-    real = ids != config["pad_token_id"]
-    counted: Ints = real.cumsum(1) * real + config["pad_token_id"]
-    return counted
-
-
-def _pre_norm_tower(weights: Weights, config: Mapping[str, Any], ids: Ints, *, causal: bool) -> Floats:
-    """The text transformer that CLIP and SigLIP share, with its final layer norm, (b, n, d)."""
-    n = ids.shape[1]
-    eps = config["layer_norm_eps"]
-    x = weights.rows("text_model.embeddings.token_embedding.weight", ids)
-    x = x + weights.array("text_model.embeddings.position_embedding.weight")[:n]
-    mask = np.triu(np.full((n, n), -1e9, dtype=np.float32), 1) if causal else np.zeros((n, n), np.float32)
-    act = ACTIVATIONS[config["hidden_act"]]
-    for layer in range(config["num_hidden_layers"]):
-        at = f"text_model.encoder.layers.{layer}"
-        names = [f"{at}.self_attn.{part}" for part in ("q_proj", "k_proj", "v_proj", "out_proj")]
-        normed = _layer_norm(weights, f"{at}.layer_norm1", x, eps)
-        x = x + _attention(weights, names, normed, config["num_attention_heads"], mask)
-        inner = act(_linear(weights, f"{at}.mlp.fc1", _layer_norm(weights, f"{at}.layer_norm2", x, eps)))
-        x = x + _linear(weights, f"{at}.mlp.fc2", inner)
-    return _layer_norm(weights, "text_model.final_layer_norm", x, eps)
-
-
-def _linear(weights: Weights, name: str, x: Floats) -> Floats:
-    # One product for all texts: NumPy would multiply each by itself, and read the weights as often.
-    rows = x.reshape(-1, x.shape[-1]) @ weights.array(f"{name}.weight").T + weights.array(f"{name}.bias")
-    return rows.reshape(*x.shape[:-1], -1)
-
-
-def _layer_norm(weights: Weights, name: str, x: Floats, eps: float) -> Floats:
-    centred = x - x.mean(-1, keepdims=True)
-    scaled = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + np.float32(eps))
-    return np.asarray(scaled * weights.array(f"{name}.weight") + weights.array(f"{name}.bias"), np.float32)
-
-
-def _attention(weights: Weights, names: list[str], x: Floats, heads: int, mask: Floats) -> Floats:
-    """Multi-head self-attention of x (b, n, d); ``names`` are the query, key, value and output layers."""
-    b, n, d = x.shape
-    q, k, v = (
-        _linear(weights, name, x).reshape(b, n, heads, d // heads).transpose(0, 2, 1, 3) for name in names[:3]
-    )
-    logits = q @ k.transpose(0, 1, 3, 2) * np.float32((d // heads) ** -0.5) + mask
-    shares = np.exp(logits - logits.max(-1, keepdims=True))
-    shares /= shares.sum(-1, keepdims=True)
-    return _linear(weights, names[3], (shares @ v).transpose(0, 2, 1, 3).reshape(b, n, d))

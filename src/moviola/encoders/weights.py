@@ -26,10 +26,8 @@ _LONGEST_HEADER = 100 << 20
 
 
 class Weights:
-    """The float tensors of a checkpoint folder, read lazily; :meth:`of` gives None if it has no safetensors.
-
-    Names may carry a prefix in the file (``"bert."``); callers leave it out.
-    """
+    """The float tensors of a checkpoint folder, read lazily; a prefix of their names in the file
+    (``"bert."``) is left out by callers."""
 
     def __init__(self, files: list[Path], prefix: str = "") -> None:
         self._folder = files[0].parent
@@ -43,7 +41,7 @@ class Weights:
 
     @classmethod
     def of(cls, folder: Path, prefix: str = "") -> Weights | None:
-        """The weights in ``model.safetensors``, or in the shards that its index names."""
+        """The weights in ``model.safetensors``, or in the shards that its index names; None without."""
         if (folder / "model.safetensors").is_file():
             return cls([folder / "model.safetensors"], prefix)
         index = folder / "model.safetensors.index.json"

@@ -13,13 +13,7 @@ from moviola.features.published import Computed, FeatureFiles, convert, new_fold
 from moviola.features.queries import MAX_TOKENS, QueryFeatures
 from moviola.features.shards import Extent, FeatureShards, KeyedShards
 from moviola.features.source import FeatureSource, SourceFacts
-from moviola.features.videos import (
-    FeatureRows,
-    Integers,
-    VideoFeatures,
-    clips_by_video,
-    normalise_rows,
-)
+from moviola.features.videos import FeatureRows, Integers, VideoFeatures, clips_by_video, normalise_rows
 
 __all__ = [
     "MAX_TOKENS", "Computed", "EncodingCache", "Extent", "FeatureFiles", "FeatureFolder", "FeatureRows",

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 __all__ = ["EncodingCache", "MemoryCache"]
 
-_BYTES = 1 << 28
-
 
 class EncodingCache(Protocol):
     """Encodings of videos by model revision and video."""
@@ -21,20 +19,14 @@ class EncodingCache(Protocol):
     def get(
         self, revision: str, key: int, count: int, make: Callable[[], NDArray[np.float16]]
     ) -> NDArray[np.float16]:
-        """Encoding of a video by the model of a revision; computed if missing.
-
-        Args:
-            revision: of the model; changes with its weights.
-            key: number of the video.
-            count: rows of the encoding.
-            make: computes (count, ...) float16.
-        """
+        """Encoding (``count``, ...) float16 of the video of number ``key`` by the model of a revision, which
+        changes with its weights; made if missing."""
 
 
 class MemoryCache:
     """Encodings in memory; the least recently used are dropped beyond ``most_bytes``. Safe for threads."""
 
-    def __init__(self, most_bytes: int = _BYTES) -> None:
+    def __init__(self, most_bytes: int = 1 << 28) -> None:
         self._most_bytes = most_bytes
         self._recent: OrderedDict[tuple[str, int], NDArray[np.float16]] = OrderedDict()
         self._bytes = 0

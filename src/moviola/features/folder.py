@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -35,12 +35,9 @@ class FeatureFolder:
         FOLDER/visual/     one array per video, see :class:`moviola.features.shards.KeyedShards`
         FOLDER/subtitles/  likewise, of as many rows; not there without subtitles
         FOLDER/queries/    one array per query text
-        FOLDER/features.json  the facts, the duration of each video, and when its shots begin, if it is cut;
-                              written last
+        FOLDER/features.json  the facts and what follows, written last
 
     Attributes:
-        folder: its path.
-        facts: see :class:`moviola.features.source.SourceFacts`.
         durations: seconds by video id.
         shots: start times of the shots of the videos that are cut, by video id, see :class:`VideoFeatures`.
     """
@@ -52,12 +49,7 @@ class FeatureFolder:
 
     @classmethod
     def open(cls, folder: Path) -> FeatureFolder:
-        """Open a folder of features.
-
-        Raises:
-            NotFound: there is none.
-            DataError: a file of it is damaged.
-        """
+        """Open a folder of features. Raises NotFound: there is none; DataError: a file of it is damaged."""
         path = folder / DESCRIPTION
         if not path.is_file():
             raise NotFound(
@@ -76,48 +68,42 @@ class FeatureFolder:
             parts = ["visual", "queries", *(["subtitles"] if (folder / "subtitles").is_dir() else [])]
             dims = {part: KeyedShards(folder / part).dim for part in parts}
             facts = SourceFacts(
-                encoder=str(about["encoder"]),
-                encoder_revision=str(about["encoder_revision"]),
-                clip_seconds=float(about["clip_seconds"]),
-                segment_clips=int(about["segment_clips"]),
-                unit=bool(about.get("unit", True)),
-                visual_dim=dims["visual"],
-                subtitle_dim=dims.get("subtitles", 0),
-                query_dim=dims["queries"],
-            )
+                str(about["encoder"]), str(about["encoder_revision"]),
+                float(about["clip_seconds"]), int(about["segment_clips"]), bool(about.get("unit", True)),
+                visual_dim=dims["visual"], subtitle_dim=dims.get("subtitles", 0), query_dim=dims["queries"],
+            )  # fmt: skip
+        except DataError:
+            raise
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            if isinstance(error, DataError):
-                raise
             raise DataError(f"{path}: damaged ({error!r}); write the folder again") from error
         return cls(folder, facts, durations, shots)
 
     @cached_property
     def _all(self) -> VideoFeatures:
         visual = KeyedShards(self.folder / "visual")
-        names = [name for name in self.durations if name in visual]
-        if len(names) < len(self.durations):
-            first = next(name for name in self.durations if name not in visual)
+        names = tuple(self.durations)
+        if absent := [name for name in names if name not in visual]:
             raise DataError(
-                f"{self.folder}: lists {first!r}, but has no features of it; write the folder again"
+                f"{self.folder}: lists {absent[0]!r}, but has no features of it; write the folder again"
             )
         subtitles = KeyedShards(self.folder / "subtitles") if self.facts.subtitle_dim else None
         return VideoFeatures(
-            video_ids=tuple(names),
+            video_ids=names,
             durations=np.array([self.durations[name] for name in names]),
             clip_seconds=self.facts.clip_seconds,
             counts=np.array([visual.shape(name)[0] for name in names], dtype=np.int64),
             visual=_stored(visual, names),
             subtitles=_stored(subtitles, names) if subtitles else None,
             unit=self.facts.unit,
-            shots=partial(_shots, [self.shots.get(name, ()) for name in names]) if self.shots else None,
+            shots=self._shots_of if self.shots else None,
         )
 
-    def videos(self, video_ids: Sequence[str] | None = None) -> VideoFeatures:
-        """Features of some videos, of all by default.
+    def _shots_of(self, keys: Sequence[int]) -> list[NDArray[np.float64]]:
+        """Start times of the shots of some videos by place."""
+        return [np.array(self.shots.get(self._all.video_ids[key], ()), np.float64) for key in keys]
 
-        Raises:
-            NotFound: a video has no features.
-        """
+    def videos(self, video_ids: Sequence[str] | None = None) -> VideoFeatures:
+        """Features of some videos, of all by default. Raises NotFound: a video has no features."""
         return self._all if video_ids is None else self._all.named(video_ids)
 
     @cached_property
@@ -125,11 +111,7 @@ class FeatureFolder:
         return KeyedShards(self.folder / "queries")
 
     def queries(self, query_ids: Sequence[str], texts: Sequence[str]) -> QueryFeatures:
-        """Features of queries, found by their texts.
-
-        Raises:
-            NotFound: a query has no features.
-        """
+        """Features of queries, found by their texts. Raises NotFound: a query has no features."""
         stored = self._queries
         missing = [text for text in texts if text not in stored]
         if missing:
@@ -142,19 +124,10 @@ class FeatureFolder:
 
 
 def _rising(starts: Sequence[float]) -> Sequence[float]:
-    """Start times of shots, checked.
-
-    Raises:
-        ValueError, TypeError: they are no finite numbers that rise from 0.
-    """
+    """Start times of shots; ValueError, TypeError: they are no finite numbers that rise from 0."""
     if not starts or starts[0] or not all(a < b for a, b in pairwise([*starts, math.inf])):
         raise ValueError(f"shots begin at {starts!r:.60}")
     return starts
-
-
-def _shots(starts: Sequence[Sequence[float]], keys: Sequence[int]) -> list[NDArray[np.float64]]:
-    """Start times of the shots of the videos with some keys, which are their places."""
-    return [np.array(starts[key], np.float64) for key in keys]
 
 
 def _stored(shards: KeyedShards, names: Sequence[str]) -> FeatureRows:
@@ -167,16 +140,13 @@ def describe_folder(
     durations: Mapping[str, float],
     shots: Mapping[str, Sequence[float]] | None = None,
 ) -> FeatureFolder:
-    """Write ``features.json``, which completes a folder of features.
+    """Write ``features.json``, which completes a folder of features, and open it.
 
     Args:
         folder: with the arrays.
-        facts: see :class:`moviola.features.source.SourceFacts`.
+        facts: of the features.
         durations: seconds by video id.
         shots: start times in seconds, rising from 0, of the shots of the videos that are cut, by video id.
-
-    Returns:
-        the folder, opened.
     """
     about: dict[str, Any] = asdict(facts)
     for size in ("visual_dim", "subtitle_dim", "query_dim"):

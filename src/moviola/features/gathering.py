@@ -68,13 +68,7 @@ class PublishedFiles:
 
 @dataclass(frozen=True)
 class Gathered:
-    """The result.
-
-    Attributes:
-        folder: the folder of features, opened.
-        clips: clips of all videos.
-        odd: ids of videos whose rows differ from their duration by more than two.
-    """
+    """A folder of features, its clips, and the videos whose rows and duration differ by more than two."""
 
     folder: FeatureFolder
     clips: int
@@ -95,11 +89,11 @@ def gather_features(
     max_tokens: int | None = None,
     slack: int = 0,
 ) -> Gathered:
-    """Write a folder of features (:class:`moviola.features.FeatureFolder`).
+    """Write a folder of features (:class:`moviola.features.FeatureFolder`), one array at a time.
 
-    Arrays are read and written one at a time; all keys and lengths are checked before. The last row of a
-    query is its sentence vector, which stage 1 of SPR and SPR_CLIP use: the file's own last row (as in files
-    of CLIP's tokens), or that of ``files.query_vectors``. Models that read tokens treat it as one more.
+    All keys and lengths are checked before. The last row of a query is its sentence vector, which stage 1 of
+    SPR and SPR_CLIP use: the file's own last row (as in files of CLIP's tokens), or that of
+    ``files.query_vectors``. Models that read tokens treat it as one more.
 
     Args:
         files: the files.
@@ -128,25 +122,17 @@ def gather_features(
         odd = _odd_lengths(counts, durations, clip_seconds)
         _require_queries(files, list(queries.values()), key)
         visual = convert(Computed(names, lambda name: _visual(files, name, counts[name])), out / "visual")
-        rows = convert(
-            Computed(tuple(queries), lambda text: _query(files, queries[text], max_tokens)), out / "queries"
-        )
+        texts = Computed(tuple(queries), lambda text: _query(files, queries[text], max_tokens))
+        rows = convert(texts, out / "queries")
         subtitle_dim = 0
         if files.subtitles is not None:
             read = files.subtitles.features.read
-            subtitle_dim = convert(
-                Computed(names, lambda name: read(name)[: counts[name]]), out / "subtitles"
-            ).dim
+            said = Computed(names, lambda name: read(name)[: counts[name]])
+            subtitle_dim = convert(said, out / "subtitles").dim
         facts = SourceFacts(
-            encoder=encoder[0],
-            encoder_revision=encoder[1],
-            clip_seconds=clip_seconds,
-            segment_clips=segment_clips,
-            unit=not raw,
-            visual_dim=visual.dim,
-            subtitle_dim=subtitle_dim,
-            query_dim=rows.dim,
-        )
+            *encoder, clip_seconds, segment_clips, unit=not raw,
+            visual_dim=visual.dim, subtitle_dim=subtitle_dim, query_dim=rows.dim,
+        )  # fmt: skip
         return Gathered(describe_folder(out, facts, durations), sum(counts.values()), tuple(odd))
 
 
@@ -198,17 +184,12 @@ def _odd_lengths(counts: Mapping[str, int], seconds: Mapping[str, float], clip_s
 
 
 def _require_queries(files: PublishedFiles, keys: Sequence[str], key: str) -> None:
-    """Raise unless all queries have features, and vectors that can be appended to their tokens."""
-    files.queries.require(keys, f"queries (by {key})")
-    if files.query_vectors is None:
-        for query in keys:
-            if not files.queries.features.shape(query)[0]:
-                raise DataError(f"{files.queries.path}: {query}: no rows; leave the query out")
-    else:
-        files.query_vectors.require(keys, f"queries (by {key})")
-        for query in keys:
-            shape, dim = files.query_vectors.features.shape(query), files.queries.features.shape(query)[1]
-            if shape != (1, dim):
-                raise DataError(
-                    f"{files.query_vectors.path}: {query}: shape {shape}; one row of {dim} is expected"
-                )
+    vectors = files.query_vectors
+    for file in filter(None, (files.queries, vectors)):
+        file.require(keys, f"queries (by {key})")
+    for query in keys:
+        count, dim = files.queries.features.shape(query)
+        if vectors is None and not count:
+            raise DataError(f"{files.queries.path}: {query}: no rows; leave the query out")
+        if vectors is not None and (shape := vectors.features.shape(query)) != (1, dim):
+            raise DataError(f"{vectors.path}: {query}: shape {shape}; one row of {dim} is expected")

@@ -1,19 +1,18 @@
 """Published feature files: one (n, d) array per key, a video or a query.
 
-Three forms are read lazily, one array at a time: HDF5 with one data set per key (as the papers' features were
-released), a folder of ``KEY.npy``, and a folder of ``KEY.safetensors`` (or one such file) with one tensor per
-file (or per key). A fourth is ours, :class:`moviola.features.shards.KeyedShards`, which :func:`convert`
-writes.
+Read one array at a time: HDF5 with one data set per key (as the papers' features were released), a folder of
+``KEY.npy`` or of ``KEY.safetensors`` with one tensor each, one safetensors file with a tensor per key; and
+what :func:`convert` writes, :class:`moviola.features.shards.KeyedShards`.
 """
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +22,7 @@ from moviola.features.shards import Extent, FeatureShards, KeyedShards, halves, 
 
 __all__ = ["Computed", "FeatureFiles", "convert", "new_folder", "open_features"]
 
-# Maximum ratio of compression.
-_MOST_TIMES = 2000
+_MOST_TIMES = 2000  # that a file may be compressed
 
 
 class FeatureFiles(Protocol):
@@ -42,22 +40,19 @@ class FeatureFiles(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """Features made one array at a time by a function of the key."""
+    """Features made one array at a time by a function of the key, for its shape, too."""
 
     names: tuple[str, ...]
     make: Callable[[str], NDArray[np.float32]]
 
     def keys(self) -> tuple[str, ...]:
-        """All keys, in the order given."""
         return self.names
 
     def shape(self, key: str) -> tuple[int, int]:
-        """Rows and dimension; the array is made for it."""
         rows, dim = self.make(key).shape
         return rows, dim
 
     def read(self, key: str) -> NDArray[np.float32]:
-        """(n, d) float32."""
         return self.make(key)
 
 
@@ -69,15 +64,41 @@ def _as_shape(shape: tuple[int, ...], where: str) -> tuple[int, int]:
     return shape[0], shape[1]
 
 
-def _as_rows(array: NDArray[Any], where: str) -> NDArray[np.float32]:
-    if getattr(array, "dtype", np.dtype(object)).kind not in "fiub":
-        raise DataError(f"{where}: {getattr(array, 'dtype', type(array))}; real numbers are expected")
-    return np.asarray(array, dtype=np.float32).reshape(_as_shape(array.shape, where))
+class _Arrays:
+    """Arrays by key; a subclass reads them."""
+
+    def __init__(self, path: Path, keys: Iterable[str], suffix: str = "") -> None:
+        self._path, self._suffix = path, suffix
+        self._keys = dict.fromkeys(keys)
+
+    def keys(self) -> tuple[str, ...]:
+        return tuple(self._keys)
+
+    def shape(self, key: str) -> tuple[int, int]:
+        where = self._where(key)
+        return _as_shape(self._shape(key), where)
+
+    def read(self, key: str) -> NDArray[np.float32]:
+        where = self._where(key)
+        array = self._array(key)
+        if (dtype := getattr(array, "dtype", np.dtype(object))).kind not in "fiub":
+            raise DataError(f"{where}: {dtype}; real numbers are expected")
+        return np.asarray(array, dtype=np.float32).reshape(_as_shape(array.shape, where))
+
+    def _where(self, key: str) -> str:
+        if key not in self._keys:
+            place = f" ({key}{self._suffix})" if self._suffix else ""
+            raise NotFound(f"{self._path}: no features of {key!r}{place}")
+        return f"{self._path}: {key}"
+
+    def _array(self, key: str) -> Any:
+        raise NotImplementedError
+
+    def _shape(self, key: str) -> tuple[int, ...]:
+        return tuple(self._array(key).shape)
 
 
-class _Hdf5:
-    """One HDF5 data set per key."""
-
+class _Hdf5(_Arrays):
     def __init__(self, path: Path) -> None:
         try:
             import h5py
@@ -85,40 +106,24 @@ class _Hdf5:
             raise MissingDependency(
                 f"{path}: needs the package h5py; pip install 'moviola[features]'"
             ) from error
-        self._path = path
         try:
             self._file = h5py.File(path, "r")
         except OSError as error:
             raise DataError(f"{path}: no readable HDF5 file ({error})") from error
-
-    @contextmanager
-    def _named(self, key: str = "") -> Iterator[None]:
-        """Errors of HDF5 on damaged bytes, as errors that name the file and the key."""
-        try:
-            yield
-        except MoviolaError:
-            raise
-        except Exception as error:  # h5py raises nearly anything
-            what = f"{self._path}: {key}" if key else str(self._path)
-            raise DataError(f"{what}: damaged ({error!r:.200}); get the file again") from error
-
-    def keys(self) -> tuple[str, ...]:
-        with self._named():
-            return tuple(self._file)
+        with _named(str(path)):
+            super().__init__(path, self._file)
 
     def _at(self, key: str) -> Any:
-        if key not in self._file:
-            raise NotFound(f"{self._path}: no features of {key!r}")
         if not hasattr(self._file[key], "shape"):
             raise DataError(f"{self._path}: {key}: a group; one data set per key is expected")
         return self._file[key]
 
-    def shape(self, key: str) -> tuple[int, int]:
-        with self._named(key):
-            return _as_shape(self._at(key).shape, f"{self._path}: {key}")
+    def _shape(self, key: str) -> tuple[int, ...]:
+        with _named(f"{self._path}: {key}"):
+            return tuple(self._at(key).shape)
 
-    def read(self, key: str) -> NDArray[np.float32]:
-        with self._named(key):
+    def _array(self, key: str) -> Any:
+        with _named(f"{self._path}: {key}"):
             array = self._at(key)
             # A damaged shape may promise more than any memory holds; missing chunks are zeros.
             if array.size * array.dtype.itemsize > _MOST_TIMES * self._path.stat().st_size:
@@ -126,89 +131,71 @@ class _Hdf5:
                     f"{self._path}: {key}: {array.shape} of {array.dtype} is more than the file can hold; "
                     "get it again"
                 )
-            return _as_rows(array[()], f"{self._path}: {key}")
+            return array[()]
 
 
-class _Files:
+@contextmanager
+def _named(what: str) -> Iterator[None]:
+    """Errors of HDF5 on damaged bytes, as errors that name the file and the key."""
+    try:
+        yield
+    except MoviolaError:
+        raise
+    except Exception as error:  # h5py raises nearly anything
+        raise DataError(f"{what}: damaged ({error!r:.200}); get the file again") from error
+
+
+class _Files(_Arrays):
     """One file a key in a folder."""
 
     def __init__(self, folder: Path, suffix: str) -> None:
-        self._folder, self._suffix = folder, suffix
-        self._names = {path.name.removesuffix(suffix): path for path in sorted(folder.glob(f"*{suffix}"))}
-
-    def keys(self) -> tuple[str, ...]:
-        return tuple(self._names)
+        super().__init__(
+            folder, (path.name.removesuffix(suffix) for path in sorted(folder.glob(f"*{suffix}"))), suffix
+        )
 
     def _array(self, key: str) -> NDArray[Any]:
-        if key not in self._names:
-            raise NotFound(f"{self._folder}: no features of {key!r} ({key}{self._suffix})")
-        return _ONE_ARRAY[self._suffix](self._names[key])
-
-    def shape(self, key: str) -> tuple[int, int]:
-        return _as_shape(self._array(key).shape, f"{self._folder}: {key}")
-
-    def read(self, key: str) -> NDArray[np.float32]:
-        return _as_rows(self._array(key), f"{self._folder}: {key}")
+        return _ONE_ARRAY[self._suffix](self._path / f"{key}{self._suffix}")
 
 
 def _npy(path: Path) -> NDArray[Any]:
     try:
         array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+        return array
     except (ValueError, OSError, TypeError, EOFError, OverflowError, MemoryError, SyntaxError) as error:
         raise DataError(f"{path}: no readable npy file ({error})") from error
-    return array
 
 
-def _safetensors_file(path: Path) -> Any:
-    from safetensors import SafetensorError, safe_open
+class _Safetensors(_Arrays):
+    def __init__(self, path: Path) -> None:
+        from safetensors import SafetensorError, safe_open
 
-    try:
-        return safe_open(str(path), framework="numpy")
-    except (SafetensorError, OSError) as error:
-        raise DataError(f"{path}: no readable safetensors file ({error})") from error
+        try:
+            self._file = cast(Any, safe_open(str(path), framework="numpy"))
+        except (SafetensorError, OSError) as error:
+            raise DataError(f"{path}: no readable safetensors file ({error})") from error
+        super().__init__(path, self._file.keys())
+
+    def _shape(self, key: str) -> tuple[int, ...]:
+        return tuple(self._file.get_slice(key).get_shape())
+
+    def _array(self, key: str) -> NDArray[Any]:
+        try:
+            return np.asarray(self._file.get_tensor(key))
+        except (TypeError, AttributeError) as error:  # of bfloat16, of 8 bits
+            raise DataError(
+                f"{self._path}: {key}: NumPy has no such numbers ({error}); save them in float16 or float32"
+            ) from error
 
 
 def _safetensors(path: Path) -> NDArray[Any]:
-    with _safetensors_file(path) as file:
-        names = list(file.keys())
-        if len(names) != 1:
-            raise DataError(f"{path}: {len(names)} tensors; one per file is expected in a folder")
-        return _tensor(path, file, names[0])
-
-
-def _tensor(path: Path, file: Any, name: str) -> NDArray[Any]:
-    try:
-        array: NDArray[Any] = file.get_tensor(name)
-    except (TypeError, AttributeError) as error:  # of bfloat16, of 8 bits
-        raise DataError(
-            f"{path}: {name}: NumPy has no such numbers ({error}); save them in float16 or float32"
-        ) from error
-    return array
+    file = _Safetensors(path)
+    names = file.keys()
+    if len(names) != 1:
+        raise DataError(f"{path}: {len(names)} tensors; one per file is expected in a folder")
+    return file._array(names[0])
 
 
 _ONE_ARRAY: dict[str, Callable[[Path], NDArray[Any]]] = {".npy": _npy, ".safetensors": _safetensors}
-
-
-class _Safetensors:
-    """One tensor per key in one file."""
-
-    def __init__(self, path: Path) -> None:
-        self._path, self._file = path, _safetensors_file(path)
-        self._keys = dict.fromkeys(self._file.keys())  # the file makes a new list each time
-
-    def keys(self) -> tuple[str, ...]:
-        return tuple(self._keys)
-
-    def _known(self, key: str) -> str:
-        if key not in self._keys:
-            raise NotFound(f"{self._path}: no features of {key!r}")
-        return key
-
-    def shape(self, key: str) -> tuple[int, int]:
-        return _as_shape(tuple(self._file.get_slice(self._known(key)).get_shape()), f"{self._path}: {key}")
-
-    def read(self, key: str) -> NDArray[np.float32]:
-        return _as_rows(_tensor(self._path, self._file, self._known(key)), f"{self._path}: {key}")
 
 
 def open_features(path: Path) -> FeatureFiles:
@@ -235,11 +222,8 @@ def open_features(path: Path) -> FeatureFiles:
 
 @contextmanager
 def new_folder(folder: Path) -> Iterator[None]:
-    """Write to a new or empty folder; it is as it was where the block raises, so that it can be given again.
-
-    Raises:
-        InvalidValue: the folder holds something, or is a file.
-    """
+    """Write to a new or empty folder, which is as it was where the block raises. Raises InvalidValue: it
+    holds something, or is a file."""
     there = folder.exists()
     if there and (not folder.is_dir() or any(folder.iterdir())):
         raise InvalidValue(f"{folder}: not empty; give a new folder")
@@ -259,13 +243,9 @@ def convert(
     shard_bytes: int = 1 << 30,
     progress: Callable[[int, int], None] | None = None,
 ) -> KeyedShards:
-    """Write any features as our shards.
+    """Write any features, of one dimension, as our shards in a new or empty folder.
 
-    Args:
-        source: arrays of one dimension.
-        folder: a new or empty folder.
-        shard_bytes: size at which a new shard begins.
-        progress: called with the number of keys done and the number of all keys.
+    A new shard begins at ``shard_bytes``; ``progress`` is called with the keys done and all keys.
 
     Raises:
         InvalidValue: the folder is not empty, or there are no features.

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from moviola.features.shards import halves
-from moviola.features.videos import Integers, normalise_rows
+from moviola.features.videos import Integers, floats
 
 __all__ = ["MAX_TOKENS", "QueryFeatures"]
 
@@ -63,7 +64,7 @@ class QueryFeatures:
         if len(parts) == 1:
             return first
         columns = zip(*((part.query_ids, part.texts, part.rows) for part in parts), strict=True)
-        ids, texts, rows = (tuple(value for one in column for value in one) for column in columns)
+        ids, texts, rows = (tuple(chain.from_iterable(column)) for column in columns)
         own = [part.segment_vectors for part in parts if part.segment_vectors is not None]
         among = np.concatenate(own) if own else None
         return replace(first, query_ids=ids, texts=texts, rows=rows, segment_vectors=among)
@@ -76,13 +77,9 @@ class QueryFeatures:
         """Numbers in a row; 0 without queries."""
         return self.rows[0].shape[1] if self.rows else 0
 
-    def _floats(self, rows: NDArray[np.float16]) -> NDArray[np.float32]:
-        values = rows.astype(np.float32)
-        return normalise_rows(values) if self.unit else values
-
     def tokens(self, query: int) -> NDArray[np.float32]:
         """(n, d) float32 of a query by place; of more than ``max_tokens`` the first ones and the last one."""
-        rows, most = self._floats(self.rows[query]), self.max_tokens
+        rows, most = floats(self.rows[query], self.unit), self.max_tokens
         return rows if len(rows) <= most else np.concatenate([rows[: most - 1], rows[-1:]])
 
     @cached_property
@@ -90,7 +87,7 @@ class QueryFeatures:
         """(Q, d) float32, one vector per query: the row of its whole text."""
         if not self.rows:
             return np.empty((0, 0), np.float32)
-        return self._floats(np.stack([rows[-1] for rows in self.rows]))
+        return floats(np.stack([rows[-1] for rows in self.rows]), self.unit)
 
     def cut(self, max_tokens: int) -> QueryFeatures:
         """The same with at most this many tokens, for a model with fewer positions."""

@@ -1,9 +1,8 @@
 """Feature rows on disk: float16, contiguous, append-only shards that are read through memory maps.
 
-A shard ``KIND-00000.f16`` holds rows of ``dim`` little-endian halves and nothing else. Where the rows of a
-video are is an :class:`Extent`, which the owner keeps: a library in its catalogue, a folder of converted
-files in ``offsets.npz`` (:class:`KeyedShards`). Rows after the owner's end were left by a killed process; the
-next writer overwrites them.
+A shard ``KIND-00000.f16`` holds rows of ``dim`` little-endian halves and nothing else. The place of a video's
+rows is an :class:`Extent`, which the owner keeps: a library in its catalogue, a folder of converted files in
+``offsets.npz``. Rows after the owner's end were left by a killed process; the next writer overwrites them.
 """
 
 from __future__ import annotations
@@ -42,15 +41,8 @@ class Extent:
 
 
 def halves(rows: NDArray[np.floating[Any]], what: str) -> NDArray[np.float16]:
-    """Rows in half precision, the form in which features are stored and used everywhere.
-
-    Args:
-        rows: floating point, of any shape.
-        what: name of the rows in errors.
-
-    Raises:
-        DataError: a number is not finite, or too large for half precision.
-    """
+    """Rows of any shape in half precision, the form in which features are stored and used everywhere. Raises
+    DataError: a number of ``what`` is not finite, or too large."""
     with np.errstate(over="ignore"):
         data = np.ascontiguousarray(rows, dtype=_HALF)
     if not np.isfinite(data).all():
@@ -62,14 +54,8 @@ def halves(rows: NDArray[np.floating[Any]], what: str) -> NDArray[np.float16]:
 
 
 class FeatureShards:
-    """Rows of one kind with ``dim`` numbers each, in numbered shards of a folder.
-
-    Args:
-        folder: folder of the shards; made by the first :meth:`append`.
-        kind: the first part of their names, for instance ``"frames"``.
-        dim: numbers in a row.
-        shard_bytes: size at which a new shard begins.
-    """
+    """Rows of one kind with ``dim`` numbers each, in numbered shards of a folder, which the first
+    :meth:`append` makes; a new one begins at ``shard_bytes``."""
 
     def __init__(self, folder: Path, kind: str, dim: int, *, shard_bytes: int = _SHARD_BYTES) -> None:
         self.folder, self.kind, self.dim, self._shard_bytes = folder, kind, dim, shard_bytes
@@ -92,16 +78,11 @@ class FeatureShards:
         return {int(p.stem.rsplit("-", 1)[1]): p for p in sorted(self.folder.glob(f"{self.kind}-*.f16"))}
 
     def append(self, rows: NDArray[np.floating[Any]], end: tuple[int, int], *, sync: bool = True) -> Extent:
-        """Write rows after the last committed ones.
+        """Write rows (n, dim), stored as float16, after ``end``: shard and row of the end of committed rows.
 
-        Args:
-            rows: (n, dim) floating point; stored as float16.
-            end: shard and row of the end of committed rows. The owner never lowers it, so that rows that
-                another process still reads are not overwritten after a removal.
-            sync: sync to disk before returning; else :meth:`sync` does that later.
-
-        Raises:
-            DataError: a number does not fit half precision.
+        The owner never lowers it, so that rows that another process still reads are not overwritten after a
+        removal. Without ``sync``, :meth:`sync` has to follow. Raises DataError: a number does not fit half
+        precision.
         """
         number, offset = end
         if offset * self.row_bytes >= self._shard_bytes:
@@ -128,25 +109,18 @@ class FeatureShards:
                 os.fsync(file.fileno())
 
     def hold(self, places: NDArray[np.int64]) -> tuple[NDArray[np.float16], ...] | None:
-        """Map all shards of some extents, so that they can be read after a compaction has deleted them.
+        """Map all shards of extents (n, 4) int64 (shard, offset, count, CRC; a shard of -1 is none), to be
+        read after a compaction; :meth:`let_go` of others.
 
-        Other shards that are deleted are let go, see :meth:`let_go`.
-
-        Args:
-            places: (n, 4) int64, shard, offset, count and CRC of each; a shard of -1 is none.
-
-        Returns:
-            the maps, to be kept for as long as the extents are read; None if one of them is not there.
+        The maps are to be kept for as long as the extents are read; None if one of them is not there.
         """
         held = []
-        for number in np.unique(places[:, 0]).tolist():
-            own = places[places[:, 0] == number]
-            end = int((own[:, 1] + own[:, 2]).max())
-            if number >= 0:
-                try:
-                    held.append(self._mapped(number, end))
-                except (OSError, LibraryError):
-                    return None
+        try:
+            for number in np.unique(places[places[:, 0] >= 0, 0]).tolist():
+                own = places[places[:, 0] == number]
+                held.append(self._mapped(number, int((own[:, 1] + own[:, 2]).max())))
+        except (OSError, LibraryError):
+            return None
         self.let_go()
         return tuple(held)
 
@@ -157,11 +131,7 @@ class FeatureShards:
             self._sound.difference_update([one for one in list(self._sound) if one.shard == number])
 
     def read(self, extent: Extent) -> NDArray[np.float16]:
-        """The rows of an extent, (count, dim) float16, a view of the memory map.
-
-        Raises:
-            LibraryError: the shard is missing or too short.
-        """
+        """The rows of an extent, (count, dim) float16, mapped. Raises LibraryError: missing or too short."""
         end = extent.offset + extent.count
         return self._mapped(extent.shard, end)[extent.offset : end]
 
@@ -172,11 +142,8 @@ class FeatureShards:
         return mapped
 
     def checked(self, extent: Extent) -> NDArray[np.float16]:
-        """Like :meth:`read`; rows that are read for the first time are checked against their CRC.
-
-        Raises:
-            LibraryError: also if a byte has changed since it was written.
-        """
+        """Like :meth:`read`; rows that are read for the first time are checked against their CRC. Raises
+        LibraryError: also if a byte has changed since it was written."""
         rows = self.read(extent)
         if extent.crc and extent not in self._sound:
             if zlib.crc32(rows) != extent.crc:  # type: ignore[arg-type]
@@ -195,11 +162,9 @@ class FeatureShards:
                 f"{path}: {there} rows, but {rows_needed} are listed; in a library `moviola repair` "
                 "takes the damaged videos out so that they can be indexed again; else write the folder again"
             )
-        mapped: NDArray[np.float16] = (
-            np.memmap(path, dtype=_HALF, mode="r", shape=(there, self.dim))
-            if there
-            else np.empty((0, self.dim), _HALF)
-        )
+        mapped: NDArray[np.float16] = np.empty((0, self.dim), _HALF)
+        if there:
+            mapped = np.memmap(path, dtype=_HALF, mode="r", shape=(there, self.dim))
         self._maps[number] = mapped
         return mapped
 
@@ -225,28 +190,23 @@ class KeyedShards:
 
     def __init__(self, folder: Path) -> None:
         head = read_json(folder / "shards.json")
-        if not (
-            isinstance(head, dict) and head.get("format") == _FORMAT and isinstance(head.get("dim"), int)
-        ):
-            raise DataError(
-                f"{folder / 'shards.json'}: format {_FORMAT} with a dim is expected, not {head!r:.60}"
-            )
+        known = isinstance(head, dict) and head.get("format") == _FORMAT and isinstance(head.get("dim"), int)
+        if not known:
+            place = folder / "shards.json"
+            raise DataError(f"{place}: format {_FORMAT} with a dim is expected, not {head!r:.60}")
         self.folder, self.dim = folder, int(head["dim"])
         self.shards = FeatureShards(folder, "rows", self.dim)
         keys, *places = _read_table(folder / "offsets.npz")
         rows = zip(keys.tolist(), *(column.tolist() for column in places), strict=True)
         self._extents = {str(key): Extent(*place) for key, *place in rows}
-        self._require_whole()
-
-    def _require_whole(self) -> None:
         ends: dict[int, int] = {}
         for extent in self._extents.values():
             ends[extent.shard] = max(ends.get(extent.shard, 0), extent.offset + extent.count)
-        for shard, end in ends.items():
-            try:
+        try:
+            for shard, end in ends.items():
                 self.shards.read(Extent(shard, 0, end))
-            except LibraryError as error:
-                raise DataError(str(error)) from error
+        except LibraryError as error:
+            raise DataError(str(error)) from error
 
     def keys(self) -> tuple[str, ...]:
         """All keys, in the order of writing."""
@@ -256,11 +216,7 @@ class KeyedShards:
         return key in self._extents
 
     def extent(self, key: str) -> Extent:
-        """Place of the rows of a key.
-
-        Raises:
-            NotFound: there are none.
-        """
+        """Place of the rows of a key. Raises NotFound: there are none."""
         if key not in self._extents:
             raise NotFound(f"{self.folder}: no features of {key!r}")
         return self._extents[key]

@@ -17,8 +17,6 @@ class SourceFacts:
     """Properties of features that a trained model depends on.
 
     Attributes:
-        encoder, encoder_revision: encoder of the features.
-        clip_seconds: seconds per row.
         segment_clips: clips of a segment (T of SPR, section 3.1.1).
         unit: whether rows are normalised when read.
         visual_dim, subtitle_dim, query_dim: numbers in a row of each kind; 0 for subtitles without them.
@@ -42,15 +40,7 @@ class FeatureSource(Protocol):
         """Properties that a model trained on these features depends on."""
 
     def videos(self, video_ids: Sequence[str] | None = None) -> VideoFeatures:
-        """Features of some videos, of all by default.
-
-        Raises:
-            NotFound: a video has no features.
-        """
+        """Features of some videos, of all by default. Raises NotFound: a video has no features."""
 
     def queries(self, query_ids: Sequence[str], texts: Sequence[str]) -> QueryFeatures:
-        """Features of queries.
-
-        Raises:
-            NotFound: a query has no features, and they cannot be computed here.
-        """
+        """Features of queries. Raises NotFound: a query has none, and they cannot be computed here."""

@@ -22,17 +22,14 @@ __all__ = ["FeatureRows", "Integers", "VideoFeatures", "clips_by_video", "normal
 
 Integers = NDArray[np.int64]
 
-# Distance, in clips, within which a time is the beginning of a clip: times are multiples of the length of a
-# clip or of a frame, and dividing them may miss the whole number.
+# Distance, in clips, within which a time is the beginning of a clip: dividing may miss the whole number.
 _ROUNDING = 1e-6
 
 
 def clips_by_video(video: Integers, clip: Integers) -> tuple[list[tuple[int, Integers]], Integers]:
     """Clips (n,) of videos by place (n,), each once, so that what is stored of a video is read once.
 
-    Returns:
-        the place of each video with its clips, rising; and for each of the n its place among all of these,
-        one after another.
+    The place of each video with its clips, rising; and for each of the n its place among all of these.
     """
     most = int(clip.max(initial=0)) + 1
     wanted, place = np.unique(video * most + clip, return_inverse=True)
@@ -42,24 +39,22 @@ def clips_by_video(video: Integers, clip: Integers) -> tuple[list[tuple[int, Int
 
 
 def normalise_rows(features: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Each row (n, d) divided by its Euclidean length plus 1e-5, so that rows of zeros stay zero.
-
-    As the releases of XML and ReLoCLNet normalise their features.
-    """
+    """Each row (n, d) divided by its Euclidean length plus 1e-5, as of XML and ReLoCLNet: zeros stay
+    zeros."""
     lengths: NDArray[np.float32] = np.linalg.norm(features, axis=-1, keepdims=True)
-    normalised: NDArray[np.float32] = features / (lengths + np.float32(1e-5))
-    return normalised
+    return np.asarray(features / (lengths + np.float32(1e-5)))
+
+
+def floats(rows: NDArray[np.float16], unit: bool) -> NDArray[np.float32]:
+    """Rows (n, d) as float32, by :func:`normalise_rows` if ``unit``."""
+    values = rows.astype(np.float32)
+    return normalise_rows(values) if unit else values
 
 
 @dataclass(frozen=True)
 class FeatureRows:
-    """One kind of features of some videos, read or computed on access.
-
-    Attributes:
-        dim: numbers in a row.
-        keys: argument of ``make`` for each video: its number, or the place of its rows.
-        make: returns (n, dim) float16 of a key.
-    """
+    """One kind of features of some videos, read or computed on access: (n, ``dim``) float16 by ``make`` of
+    the key of each, its number or the place of its rows."""
 
     dim: int
     keys: Sequence[Any] | Integers
@@ -133,21 +128,17 @@ class VideoFeatures:
 
     def read(self, video: int, first: int = 0, stop: int | None = None) -> NDArray[np.float32]:
         """(n, d) float32, the features of clips ``first`` to ``stop`` of a video."""
-        return self._floats(self.visual.read(video)[first:stop])
+        return floats(self.visual.read(video)[first:stop], self.unit)
 
     def read_subtitles(
         self, video: int, first: int = 0, stop: int | None = None
     ) -> NDArray[np.float32] | None:
         """The same of the subtitles; None without them."""
-        return None if self.subtitles is None else self._floats(self.subtitles.read(video)[first:stop])
+        return None if self.subtitles is None else floats(self.subtitles.read(video)[first:stop], self.unit)
 
     def shot_edges_of(self, videos: Integers) -> tuple[Integers, NDArray[np.float64]]:
-        """Where the shots of some videos (n,) begin and end; one shot if they are unknown.
-
-        Returns:
-            offsets (n + 1,) of the videos among (e,) float64 seconds, one video after another: the start of
-            each shot, rising, and the end of the video.
-        """
+        """Where the shots of some videos (n,) begin and end, one shot if unknown: offsets (n + 1,) of the
+        videos among (e,) float64 seconds, the start of each shot, rising, and the end of the video."""
         known = self.shots(self.keys[videos].tolist()) if self.shots else [np.empty(0)] * len(videos)
         edges = [
             np.append(starts if len(starts) else 0.0, end)
@@ -159,9 +150,8 @@ class VideoFeatures:
     def cuts_of(self, videos: Integers) -> tuple[Integers, NDArray[np.float64]]:
         """The cuts of some videos (n,) by the clips that begin at them.
 
-        Returns:
-            offsets (n + 1,) of the videos among (c,) float64, one per clip: the time in seconds of the cut to
-            which the start of this clip is the nearest of all, of several cuts the nearest; NaN without one.
+        Offsets (n + 1,) of the videos among (c,) float64, one per clip: the time in seconds of the cut to
+        which the start of this clip is the nearest of all, of several cuts the nearest; NaN without one.
         """
         counts = self.counts[videos]
         offsets = np.cumsum([0, *counts], dtype=np.int64)
@@ -175,10 +165,6 @@ class VideoFeatures:
         nearest_last = np.argsort(-away, kind="stable")
         times[(offsets[own] + clip)[is_cut][nearest_last]] = edges[is_cut][nearest_last]
         return offsets, times
-
-    def _floats(self, rows: NDArray[np.float16]) -> NDArray[np.float32]:
-        values = rows.astype(np.float32)
-        return normalise_rows(values) if self.unit else values
 
     def select(self, videos: Sequence[int] | Integers) -> VideoFeatures:
         """Some of the videos by place, in rising order; they share the cache."""
@@ -194,11 +180,7 @@ class VideoFeatures:
         )
 
     def named(self, video_ids: Sequence[str]) -> VideoFeatures:
-        """Some of the videos by id, in the order of this collection.
-
-        Raises:
-            NotFound: a video has no features here.
-        """
+        """Some of the videos by id, in this collection's order. Raises NotFound: one has no features here."""
         missing = [name for name in video_ids if name not in self.row_of]
         if missing:
             raise NotFound(

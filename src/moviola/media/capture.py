@@ -2,16 +2,13 @@
 
 Times, best first:
 
-- ``com.apple.quicktime.creationdate`` and other text tags with a date and a time of day: local clock time,
-  with its zone where the text has one;
-- Matroska's ``DATE_RECORDED``, likewise;
-- ``creation_time``: universal time by the specifications of QuickTime and Matroska, without the zone of the
-  place; dates of an unset clock (1904, 1970) are ignored;
-- the name of the file, as phones and cameras write it (``IMG_20230501_143000``, ``2023-05-01 14.30.00``):
-  local clock time without a zone, or the day alone.
+- text tags with a date and a time of day (``com.apple.quicktime.creationdate``, ``DATE_RECORDED``): local
+  clock time, with its zone where the text has one;
+- ``creation_time``: universal time by QuickTime and Matroska, but for dates of an unset clock (1904, 1970);
+- the name of the file (``IMG_20230501_143000``, ``2023-05-01 14.30.00``): local clock time without a zone, or
+  the day alone.
 
-Places are points of ISO 6709 (annex H) in tags. Tags of the file take precedence over those of the video
-stream.
+Places are points of ISO 6709 (annex H). Tags of the file take precedence over those of the video stream.
 """
 
 from __future__ import annotations
@@ -42,11 +39,7 @@ _POINT = re.compile(r"([+-]\d{2,6}(?:\.\d+)?)([+-]\d{3,7}(?:\.\d+)?)(?:[+-]\d+(?
 
 
 def read_capture(path: Path) -> Capture:
-    """Read the capture data of a video file; no picture is decoded.
-
-    Raises:
-        UnreadableMedia: no such file, no regular file, zero bytes, or no media file.
-    """
+    """Read the capture data of a video file without decoding. Errors as of :func:`moviola.media.probe`."""
     with open_container(path) as container:
         tags: dict[str, str] = {}
         for holder in (container.metadata, *(stream.metadata for stream in container.streams.video)):
@@ -106,11 +99,10 @@ def _degrees(text: str, digits: int) -> float:
     """Degrees; written as degrees, degrees and minutes, or with seconds too, by the number of digits."""
     sign = -1.0 if text.startswith("-") else 1.0
     whole, _, rest = text[1:].partition(".")
-    places = len(whole) - digits
     fraction = float(f"0.{rest or 0}")
-    if places <= 0:
+    if len(whole) <= digits:
         return sign * (int(whole) + fraction)
-    if places <= 2:
-        return sign * (int(whole[:digits]) + (int(whole[digits:]) + fraction) / 60)
-    minutes = int(whole[digits : digits + 2]) + (int(whole[digits + 2 :]) + fraction) / 3600 * 60
-    return sign * (int(whole[:digits]) + minutes / 60)
+    minutes, seconds = whole[digits : digits + 2], whole[digits + 2 :]
+    if not seconds:
+        return sign * (int(whole[:digits]) + (int(minutes) + fraction) / 60)
+    return sign * (int(whole[:digits]) + (int(minutes) + (int(seconds) + fraction) / 3600 * 60) / 60)

@@ -18,32 +18,19 @@ from moviola.files.writing import atomic_write
 
 __all__ = ["SheetCell", "contact_sheet", "sheet_picture", "title_card"]
 
-_CELL_WIDTH = 320
-_GAP = 20
-_MARGIN = 28
-_TEXT = 17
-_TITLE = 30
-_LEADING = 1.35
+_CELL_WIDTH, _GAP, _MARGIN = 320, 20, 28
+_TEXT, _TITLE, _LEADING = 17, 30, 1.35
 _LINE = round(_TEXT * _LEADING)
 # Pillow's own font has little more than ASCII: replacements for characters that are common in captions, and
 # places of other fonts (a system has few of these).
 _SUBSTITUTES = {"–": "-", "—": "-", "−": "-", "→": ">", "×": "x", "•": "·"}
 _SYSTEM_FONTS = (
-    "NotoSans-Regular.ttf",
-    "DejaVuSans.ttf",
-    "LiberationSans-Regular.ttf",
-    "NotoSansCJK-Regular.ttc",
-    "Arial Unicode.ttf",
-    "Arial.ttf",
-    "arial.ttf",
-    "msyh.ttc",
-)
+    "NotoSans-Regular.ttf", "DejaVuSans.ttf", "LiberationSans-Regular.ttf", "NotoSansCJK-Regular.ttc",
+    "Arial Unicode.ttf", "Arial.ttf", "arial.ttf", "msyh.ttc",
+)  # fmt: skip
 _NO_GLYPH = "\U0010fffe"
-_BACKGROUND = (24, 25, 28)
-_FRAME = (52, 54, 60)
-_TEXT_COLOUR = (236, 236, 232)
-_FAINT_TEXT = (160, 163, 170)
-
+_BACKGROUND, _FRAME = (24, 25, 28), (52, 54, 60)
+_TEXT_COLOUR, _FAINT_TEXT = (236, 236, 232), (160, 163, 170)
 
 Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
 
@@ -59,32 +46,23 @@ Cell = SheetCell | tuple[NDArray[np.uint8] | bytes, Sequence[str]]
 
 
 def contact_sheet(cells: Sequence[Cell], out: Path, columns: int = 5, title: str = "") -> None:
-    """Write :func:`sheet_picture` to a PNG, which appears complete or not at all.
-
-    Raises:
-        InvalidValue: no cells, fewer than one column, or a place that cannot be written.
-    """
+    """Write :func:`sheet_picture`, with its errors, to a PNG that appears complete or not at all."""
     sheet = Image.fromarray(sheet_picture(cells, columns, title))
     with atomic_write(out, "wb") as file:
         sheet.save(file, "PNG", optimize=True)
 
 
 def sheet_picture(cells: Sequence[Cell], columns: int = 5, title: str = "") -> NDArray[np.uint8]:
-    """A picture that shows the cells row by row, each still above its caption.
+    """A picture of the cells row by row, (height, width, 3) uint8 RGB, each still above its caption.
 
-    The first line of a caption is bright, the others are faint; what does not fit is shortened with an
-    ellipsis.
-
-    Returns:
-        (height, width, 3) uint8 RGB.
+    The first line of a caption is bright, the others are faint; what does not fit ends with an ellipsis.
 
     Raises:
         InvalidValue: no cells, or fewer than one column.
     """
     if not cells or columns < 1:
-        raise InvalidValue(
-            f"contact sheet of {len(cells)} cells in {columns} columns: give at least one of both"
-        )
+        size = f"contact sheet of {len(cells)} cells in {columns} columns"
+        raise InvalidValue(f"{size}: give at least one of both")
     stills = [_still(image) for image, _ in cells]
     captions = [tuple(" ".join(text.split()) for text in caption) for _, caption in cells]
     all_text = "".join((title, *(text for caption in captions for text in caption)))
@@ -108,11 +86,7 @@ def sheet_picture(cells: Sequence[Cell], columns: int = 5, title: str = "") -> N
 
 
 def title_card(lines: Sequence[str], width: int, height: int) -> NDArray[np.uint8]:
-    """Lines of text in the middle of a dark picture, the first large, cut where they do not fit.
-
-    Returns:
-        (height, width, 3) uint8 RGB.
-    """
+    """Lines of text amid a dark picture (height, width, 3) uint8 RGB, the first large, cut where too long."""
     card = Image.new("RGB", (width, height), _BACKGROUND)
     draw = ImageDraw.Draw(card)
     sizes = [max(8, height // 12), *[max(8, height // 20)] * (len(lines) - 1)]
@@ -156,7 +130,7 @@ class _Row:
 def _still(image: NDArray[np.uint8] | bytes) -> Image.Image:
     """As wide as a cell, at most as high as wide."""
     picture = Image.open(BytesIO(image)) if isinstance(image, bytes) else Image.fromarray(image)
-    scale = min(_CELL_WIDTH / picture.width, _CELL_WIDTH / picture.height)
+    scale = _CELL_WIDTH / max(picture.size)
     size = max(1, round(picture.width * scale)), max(1, round(picture.height * scale))
     still = picture.convert("RGB").resize(size, Image.Resampling.LANCZOS)
     if still.width == _CELL_WIDTH:
@@ -178,18 +152,16 @@ def _fitted(draw: ImageDraw.ImageDraw, text: str, font: Font, width: int) -> str
 
 def _font(size: int, text: str) -> Font:
     """Pillow's own font if it has all the letters, else the system's font that has most of them."""
-    own = ImageFont.load_default(size)
-    wanted = {letter for letter in text if not letter.isspace() and letter not in _SUBSTITUTES}
+    candidates: list[Font] = [ImageFont.load_default(size)]
+    wanted = {letter for letter in text if letter not in _SUBSTITUTES}
 
     def missing(font: Font) -> int:
         return sum(not _can_draw(font, letter) for letter in wanted)
 
-    if not missing(own):
-        return own
-    candidates: list[Font] = [own]
-    for name in _SYSTEM_FONTS:
-        with suppress(OSError):
-            candidates.append(ImageFont.truetype(name, size))
+    if missing(candidates[0]):
+        for name in _SYSTEM_FONTS:
+            with suppress(OSError):
+                candidates.append(ImageFont.truetype(name, size))
     return min(candidates, key=missing)
 
 

@@ -21,19 +21,9 @@ from av.video.stream import VideoStream
 from moviola.errors import NoVideoStream, UnreadableMedia
 
 __all__ = [
-    "DAMAGE",
-    "MAX_ASPECT_RATIO",
-    "MAX_PIXELS",
-    "VIDEO_SUFFIXES",
-    "find_videos",
-    "new_mp4",
-    "open_container",
-    "open_video",
-    "promised_duration",
-    "regular_file",
-    "video_stream",
-    "walk_files",
-]
+    "DAMAGE", "MAX_ASPECT_RATIO", "MAX_PIXELS", "VIDEO_SUFFIXES", "add_h264", "find_videos", "new_mp4",
+    "open_container", "open_video", "promised_duration", "regular_file", "video_stream", "walk_files",
+]  # fmt: skip
 
 VIDEO_SUFFIXES = frozenset(
     {
@@ -45,42 +35,33 @@ VIDEO_SUFFIXES = frozenset(
 """Suffixes, in lower case with the dot, by which a file in a folder counts as a video."""
 
 MAX_PIXELS = 2**26
-"""Maximum pixels of a decoded picture: 8192 x 8192, the largest of VR cameras.
-
-At 4 bytes a pixel that is 256 MiB, and several pictures are in memory at a time. A file of some kilobytes can
-declare far more.
-"""
+"""Maximum pixels of a decoded picture: 8192 x 8192, the largest of VR cameras; 256 MiB at 4 bytes a pixel."""
 
 MAX_ASPECT_RATIO = 64
-"""Maximum ratio of the sides of a decoded picture.
-
-Cropping to 224 x 224 scales such a picture to 14,336 x 224 first (9 MiB); beyond, swscale gives up and a crop
-would show next to nothing of the picture.
-"""
+"""Maximum ratio of the sides of a picture: beyond, swscale gives up, and a crop shows next to nothing."""
 
 # Errors of libav on unreadable data: its own, and Python's where it maps them to a built-in class (ValueError
 # for odd sizes and formats, OverflowError for time stamps out of range).
 DAMAGE = (av.FFmpegError, ValueError, OverflowError, ArithmeticError, IndexError)
 
-# Fewer pictures a second than one a minute are damage, where they add up to more than an hour: a single still
-# or a few slides may stand for long, but a wrong time scale stretches seconds of film into days. AVI has no
-# other times than its rate, so it is held to that at any length.
+# Fewer pictures than one a minute are damage where they add up to more than an hour: slides may stand long,
+# but a wrong time scale makes days of seconds. AVI has no times but its rate, and is held to it anyway.
 _SLOWEST = Fraction(1, 60)
 _LONGEST_SLOW = 3600
 
-# Number of top-level boxes of an MP4 that are searched for its index: a complete recording has a handful, a
-# fragmented one two every few seconds, and damage can look like one box every 8 bytes.
+# Top-level boxes of an MP4 that are searched for its index: a fragmented recording has two every few seconds,
+# and damage can look like one box every 8 bytes.
 _MAX_BOXES = 100_000
 
 # A playlist that calls itself film.mp4 must not make us read other files or the network.
 _OPTIONS = {"protocol_whitelist": "file"}
+# Formats that only list other files, which may be anywhere.
+_LISTS = frozenset({"concat", "hls", "dash", "imf", "sdp"})
 
 
 def walk_files(folder: Path) -> Iterator[Path]:
-    """All files below a folder but hidden ones and those in hidden folders, in no order.
-
-    Links to folders are not followed, and folders that cannot be read are skipped.
-    """
+    """All files below a folder, in no order: none hidden, and none in hidden, linked or unreadable
+    folders."""
     for directory, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
         yield from (Path(directory) / name for name in names if not name.startswith("."))
@@ -92,10 +73,10 @@ def find_videos(folder: Path) -> list[Path]:
 
 
 def regular_file(path: Path) -> os.stat_result:
-    """The status of a readable regular file: no folder, no device, no pipe.
+    """The status of a regular file.
 
     Raises:
-        UnreadableMedia: no such file, or not a file; the reason names what it is.
+        UnreadableMedia: no such file, or a folder, a device, a pipe; the reason names what it is.
     """
     try:
         status = path.stat()
@@ -106,38 +87,16 @@ def regular_file(path: Path) -> os.stat_result:
         reason = getattr(error, "strerror", None) or error
         raise UnreadableMedia(path, f"cannot be read ({reason})") from error
     if not stat.S_ISREG(status.st_mode):
-        kind = _KINDS.get(stat.S_IFMT(status.st_mode), "something else")
+        kinds = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket"}
+        kind = kinds.get(stat.S_IFMT(status.st_mode), "a device")
         raise UnreadableMedia(path, f"{kind}, not a file; give a file")
     return status
 
 
-_KINDS = {
-    stat.S_IFDIR: "a folder",
-    stat.S_IFIFO: "a named pipe",
-    stat.S_IFSOCK: "a socket",
-    stat.S_IFCHR: "a device",
-    stat.S_IFBLK: "a device",
-}
-
-
-# Formats that only list other files, which may be anywhere.
-_LISTS = frozenset({"concat", "hls", "dash", "imf", "sdp"})
-
-
 @contextmanager
 def new_mp4(draft: Path, **options: str) -> Iterator[av.container.OutputContainer]:
-    """An MP4 to write, its index in front.
-
-    The file is opened and closed here: PyAV leaves one open that it opened itself and to which not even the
-    head can be written, as on a full disk.
-
-    Args:
-        draft: the file.
-        options: of the muxer.
-
-    Raises:
-        OSError: it cannot be written; a full disk too.
-    """
+    """An MP4 to write, its index in front, with ``options`` of the muxer. Raises OSError: no room."""
+    # PyAV leaves a file open that it opened itself and to which not even the head can be written.
     with (
         _Whole(str(draft), "w") as file,
         av.open(file, "w", format="mp4", options={"movflags": "+faststart", **options}) as container,
@@ -145,11 +104,19 @@ def new_mp4(draft: Path, **options: str) -> Iterator[av.container.OutputContaine
         yield container
 
 
-class _Whole(io.FileIO):
-    """Writes all that it is given: libav does not ask how much was written, only for the error's number.
+def add_h264(
+    target: av.container.OutputContainer, rate: Fraction, size: tuple[int, int], **options: str
+) -> VideoStream:
+    """A new track of H.264, 4:2:0, with even width and height; ``options`` are those of x264."""
+    track = target.add_stream("libx264", rate=rate)
+    track.width, track.height, track.pix_fmt = *size, "yuv420p"
+    track.codec_context.options = {"crf": "20", "preset": "veryfast", **options}
+    return track
 
-    Nothing is buffered, since libav opens the file by its name too, to move the index.
-    """
+
+class _Whole(io.FileIO):
+    """Writes all that it is given, since libav asks for no more than the error's number; unbuffered, since it
+    opens the file by its name too, to move the index."""
 
     def write(self, data: Any, /) -> int:
         rest = memoryview(data)
@@ -163,11 +130,8 @@ class _Whole(io.FileIO):
 
 @contextmanager
 def open_container(path: Path) -> Iterator[av.container.InputContainer]:
-    """Open a media file for reading.
-
-    Raises:
-        UnreadableMedia: no such file, no regular file, an empty one, or one that libav does not know.
-    """
+    """Open a media file for reading. Raises UnreadableMedia: no regular file, an empty one, a list of files,
+    or one that libav does not know."""
     if regular_file(Path(path)).st_size == 0:
         raise UnreadableMedia(path, "the file is empty (0 bytes)")
     # An absolute path, since `a:b.mp4` would parse as a protocol and `-x.mp4` as an option.
@@ -179,20 +143,14 @@ def open_container(path: Path) -> Iterator[av.container.InputContainer]:
     with container:
         if container.format.name in _LISTS:
             raise UnreadableMedia(
-                path,
-                f"a list of other files ({container.format.name}), no media file; give these files",
+                path, f"a list of other files ({container.format.name}), no media file; give these files"
             )
         yield container
 
 
 @contextmanager
 def open_video(path: Path) -> Iterator[tuple[av.container.InputContainer, VideoStream]]:
-    """Open a media file and its video stream; all other streams are discarded while reading.
-
-    Raises:
-        UnreadableMedia: no such file, an empty one, or one that libav does not know.
-        NoVideoStream: there is no moving picture in it; cover art does not count.
-    """
+    """Open a file and its :func:`video_stream`, others discarded. Errors as of :func:`open_container`."""
     with open_container(path) as container:
         stream = video_stream(container, path)
         for other in container.streams:
@@ -202,7 +160,12 @@ def open_video(path: Path) -> Iterator[tuple[av.container.InputContainer, VideoS
 
 
 def video_stream(container: av.container.InputContainer, path: Path) -> VideoStream:
-    """The stream that players show: the default one, else the first, cover art excluded."""
+    """The stream that players show: the default one, else the first, cover art excluded.
+
+    Raises:
+        UnreadableMedia: no stream in it can be read, or its pictures are too large or too rare.
+        NoVideoStream: sound or text only.
+    """
     pictures = [s for s in container.streams.video if not s.disposition & Disposition.attached_pic]
     usable = [s for s in pictures if s.codec_context is not None and s.time_base]
     if not usable:
@@ -238,10 +201,8 @@ def _require_decodable(container: av.container.InputContainer, stream: VideoStre
 
 
 def promised_duration(container: av.container.InputContainer, stream: VideoStream) -> float | None:
-    """Duration of a video stream in seconds by the header, None if it has none.
-
-    That of the whole file counts only without other streams, which may be longer.
-    """
+    """Duration of a video stream in seconds by the header, None if it has none; that of the whole file counts
+    only without other streams, which may be longer."""
     if stream.duration and stream.duration > 0 and stream.time_base:
         return float(stream.duration * stream.time_base)
     # The rest are times at which the last picture ends, not durations.
@@ -272,27 +233,24 @@ def _why_unreadable(path: Path, error: Exception) -> str:
 
 def _is_text(head: bytes) -> bool:
     try:
-        text = head.decode("utf-8", errors="strict") if len(head) < 4096 else head[:-4].decode("utf-8")
+        text = (head if len(head) < 4096 else head[:-4]).decode()
     except UnicodeDecodeError:
         return False
     return all(character.isprintable() or character in "\r\n\t\f" for character in text)
 
 
 def _has_box(path: Path, wanted: bytes) -> bool:
-    """Whether an MP4 file has a top-level box of that type among the first that begin inside the file."""
+    """Whether an MP4 has a top-level box of that type among the first that begin inside the file."""
+    size = path.stat().st_size
     with path.open("rb") as file:
-        size = path.stat().st_size
-        position = boxes = 0
-        while position + 8 <= size and boxes < _MAX_BOXES:
-            boxes += 1
-            file.seek(position)
+        for _ in range(_MAX_BOXES):
             header = file.read(16)
-            length, kind = int.from_bytes(header[:4], "big"), header[4:8]
-            if kind == wanted:
+            if header[4:8] == wanted:
                 return True
+            length = int.from_bytes(header[:4], "big")
             if length == 1:
                 length = int.from_bytes(header[8:16], "big")
-            if length < 8:
+            if len(header) < 8 or not 8 <= length < size:
                 return False
-            position += length
+            file.seek(length - len(header), os.SEEK_CUR)
     return False

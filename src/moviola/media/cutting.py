@@ -8,13 +8,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from itertools import chain
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, Literal
 
 import av.container
-import numpy as np
-from av.audio.frame import AudioFrame
 from av.audio.stream import AudioStream
 from av.packet import Packet
 from av.stream import Stream
@@ -24,13 +22,13 @@ from av.video.stream import VideoStream
 
 from moviola.errors import InvalidValue, MediaError, UnreadableMedia
 from moviola.files.writing import draft_of
-from moviola.media.container import DAMAGE, new_mp4, open_container, video_stream
+from moviola.media.container import DAMAGE, add_h264, new_mp4, open_container, video_stream
 from moviola.media.display_order import CannotPrune, from_key_frame, from_last_key_frame, in_order
 from moviola.media.editlist import set_shown_duration
 from moviola.media.fields import without_fields
 from moviola.media.frames import LONGEST_VIDEO
-from moviola.media.picture import UNSPECIFIED_COLOURS, DisplayScaler, for_other_screens, pixel_aspect
-from moviola.media.sound import read_sound
+from moviola.media.picture import BT709, UNSPECIFIED_COLOURS, DisplayScaler, for_other_screens, pixel_aspect
+from moviola.media.sound import encoded_sound, sound_up_to
 from moviola.media.source import Source
 from moviola.media.tone import Tone
 from moviola.media.tracks import chosen_track
@@ -41,8 +39,8 @@ __all__ = ["cut"]
 # Codecs that browsers play from an MP4.
 _PICTURES = {"h264": ("yuv420p", "yuvj420p")}
 _SOUND = frozenset({"aac", "mp3"})
+_SOUND_RATE = 48_000
 _TICK = Fraction(1, 90_000)
-_BT709 = 1  # for primaries, transfer and matrix alike (ITU-T H.273)
 # Seconds to decode before the start where time stamps may be wrong, since earlier ones correct them.
 _RUN_UP = 10
 _ENCODE = "choose the mode that encodes: exact for an export, encode for a cut"
@@ -64,32 +62,26 @@ def cut(
 
     Args:
         path: a video file.
-        span: what to cut out, in seconds from the video's zero.
+        span: seconds from the video's zero.
         out: the MP4; it appears complete or not at all.
-        mode: ``"copy"`` copies the compressed pictures from the key frame before the start, and hides those
-            outside the span with an edit list: exact, fast, without loss, for H.264 with AAC or MP3 sound.
-            ``"key-frames"`` does the same without hiding: the clip starts with that key frame, earlier than
-            requested. ``"remux"`` copies too, but converts sound of other codecs to AAC. ``"encode"`` decodes
-            and encodes (H.264, AAC), turned for display: slower, for every codec.
-        track: sound track: number from 1 on, or language; None: the default one, see
-            :func:`moviola.media.chosen_track`.
-        progress: called after each picture with the seconds that are written; what it raises ends the cut,
-            and nothing appears.
+        mode: ``"copy"`` copies the pictures from the key frame before the start, and hides those outside the
+            span with an edit list: exact, fast, without loss, for H.264 with AAC or MP3. ``"key-frames"``
+            hides none: the clip starts with that key frame. ``"remux"`` copies, but converts sound of other
+            codecs to AAC. ``"encode"`` encodes (H.264, AAC), turned for display: slower, for every codec.
+        track: as of :func:`moviola.media.chosen_track`.
+        progress: called after each picture with the written seconds; what it raises ends the cut.
 
     Raises:
         UnreadableMedia: no such file, no media file, or nothing decodes in that span.
         NoVideoStream: sound or text only.
-        MediaError: pictures or sound would have to be copied that browsers do not play from an MP4; or no
-            such track.
+        MediaError: pictures or sound to copy that browsers do not play from an MP4; or no such track.
         InvalidValue: the span begins after the end of the video, or ``out`` cannot be written.
     """
-    writers: dict[str, Callable[[_Excerpt, Path], None]]
-    writers = {
+    writers: dict[str, Callable[[_Excerpt, Path], None]] = {
         "copy": _copy, "key-frames": partial(_copy, hide=False), "remux": partial(_copy, new_sound=True),
         "encode": _encode,
     }  # fmt: skip
-    attempt = 0
-    while True:
+    for attempt in count():
         with open_container(path) as container:
             video = video_stream(container, path)
             sound = chosen_track(container, Path(path), track)
@@ -99,18 +91,16 @@ def cut(
             if source.seek(span.start, source.run_ups()[attempt]):
                 try:
                     with draft_of(out) as draft:
-                        writers[mode](
-                            _Excerpt(Path(path), span, source, video, sound, track, progress), draft
-                        )
+                        excerpt = _Excerpt(Path(path), span, source, video, sound, track, progress)
+                        writers[mode](excerpt, draft)
                     return
                 except CannotPrune:
-                    pass
+                    continue
+                except InvalidValue:
+                    raise
                 except DAMAGE as error:
-                    if isinstance(error, InvalidValue):
-                        raise
                     why = getattr(error, "strerror", None) or error
                     raise UnreadableMedia(path, f"{_said(span)} cannot be written as MP4 ({why})") from error
-        attempt += 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,16 +126,12 @@ class _Excerpt:
         return (self.source.zero or 0) + math.ceil(_exact(self.span.end) / self.source.tick)
 
     def length(self, first: int) -> Fraction:
-        """Seconds from a tick to the end of the span."""
         return _exact(self.span.end) - (first - (self.source.zero or 0)) * self.source.tick
 
     def require_before(self, end: int) -> None:
-        """Refuse a span that begins after the end of the video."""
         if self.start >= end:
-            raise InvalidValue(
-                f"{self.path}: {self.span.start:g} s is after the end of the video at "
-                f"{self.source.seconds(end):g} s"
-            )
+            start, last = self.span.start, self.source.seconds(end)
+            raise InvalidValue(f"{self.path}: {start:g} s is after the end of the video at {last:g} s")
 
 
 def _said(span: Span) -> str:
@@ -173,10 +159,10 @@ def _copy(excerpt: _Excerpt, draft: Path, hide: bool = True, new_sound: bool = F
         held, first, floor = _run_up(copied, packets)
         first, last = first if hide else floor, 0
         streams: list[Iterator[Packet[Any]]] = [
-            _shifted(copied, chain(held, packets), tracks, (first * source.tick, floor))
+            _shifted(copied, chain(held, packets), tracks, first * source.tick, floor)
         ]
         if copied is not excerpt:
-            streams.append(_encoded_audio(excerpt, _audio_track(target, excerpt), first))
+            streams.append(_encoded_audio(excerpt, target, first))
         for packet in heapq.merge(*streams, key=lambda p: (p.dts or 0) * p.time_base):
             if packet.stream is tracks[video.index]:
                 last = max(last, (packet.pts or 0) + (packet.duration or 0))
@@ -189,10 +175,10 @@ def _shifted(
     excerpt: _Excerpt,
     packets: Iterator[Packet[Stream]],
     tracks: Mapping[int, Stream],
-    since: tuple[Fraction, int],
+    zero: Fraction,
+    floor: int,
 ) -> Iterator[Packet[Stream]]:
-    """Packets for the tracks of a clip; ``since`` is its zero in seconds and the tick of its key frame."""
-    zero, floor = since
+    """Packets for the tracks of a clip, from its zero in seconds and the tick of its key frame on."""
     last: dict[int, int] = {}
     for packet in packets:
         assert packet.pts is not None
@@ -217,15 +203,7 @@ def _shifted(
 
 
 def _copies(sound: AudioStream | None) -> bool:
-    """Whether browsers play a track of sound from an MP4 as it is; there may be none."""
     return sound is None or sound.codec_context.codec.canonical_name in _SOUND
-
-
-def _audio_track(target: av.container.OutputContainer, excerpt: _Excerpt) -> AudioStream:
-    """A track for sound that is encoded."""
-    assert excerpt.sound is not None
-    layout = "mono" if excerpt.sound.codec_context.layout.nb_channels == 1 else "stereo"
-    return target.add_stream("aac", rate=48_000, layout=layout)
 
 
 def _require_playable(excerpt: _Excerpt, *, as_meant: bool) -> None:
@@ -271,12 +249,10 @@ def _packets(excerpt: _Excerpt) -> Iterator[Packet[Stream]]:
 
 
 def _run_up(excerpt: _Excerpt, packets: Iterator[Packet[Stream]]) -> tuple[list[Packet[Stream]], int, int]:
-    """Packets that lead to the start of the span.
+    """Packets from the last key frame before the start of the span on, the tick of the picture on screen at
+    the start, and that of the key frame.
 
-    Returns:
-        packets from the last key frame before the start on; the tick of the picture on screen at the start,
-        known once a packet's decoding time is past it, since all later ones are shown later; the tick of
-        the key frame.
+    The picture is known once a packet's decoding time is past it, since all later ones are shown later.
     """
     start, index = excerpt.start, excerpt.video.index
     held: list[Packet[Stream]] = []
@@ -304,10 +280,10 @@ def _run_up(excerpt: _Excerpt, packets: Iterator[Packet[Stream]]) -> tuple[list[
 
 def _fill_decoding_times(pictures: list[Packet[Stream]], step: int) -> None:
     """Matroska leaves them out for the first pictures after a seek; a muxer wants them to rise."""
-    known = next((n for n, p in enumerate(pictures) if p.dts is not None), None)
-    base = pictures[known].dts if known is not None else min(p.pts or 0 for p in pictures)
-    for number, packet in enumerate(pictures[: len(pictures) if known is None else known]):
-        packet.dts = (base or 0) - step * ((len(pictures) if known is None else known) - number)
+    known = next((n for n, p in enumerate(pictures) if p.dts is not None), len(pictures))
+    base = pictures[known].dts if known < len(pictures) else min(p.pts or 0 for p in pictures)
+    for number, packet in enumerate(pictures[:known]):
+        packet.dts = (base or 0) - step * (known - number)
 
 
 def _encode(excerpt: _Excerpt, draft: Path) -> None:
@@ -315,16 +291,14 @@ def _encode(excerpt: _Excerpt, draft: Path) -> None:
     first, frame = next(pictures)
     with new_mp4(draft) as target:
         scale = DisplayScaler(frame, pixel_aspect(excerpt.video))
-        track = target.add_stream("libx264", rate=excerpt.video.average_rate or 25)
-        track.width, track.height, track.pix_fmt = scale.width, scale.height, "yuv420p"
+        track = add_h264(target, excerpt.video.average_rate or Fraction(25), (scale.width, scale.height))
         track.codec_context.time_base = _TICK
         matrix = _say_colours(excerpt.video, track)
-        track.codec_context.options = {"crf": "20", "preset": "veryfast"}
         streams: list[Iterator[Packet[Any]]] = [
             _encoded_pictures(excerpt, track, scale, matrix, chain([(first, frame)], pictures))
         ]
         if excerpt.sound is not None:
-            streams.append(_encoded_audio(excerpt, _audio_track(target, excerpt), first))
+            streams.append(_encoded_audio(excerpt, target, first))
         for packet in heapq.merge(*streams, key=lambda p: (p.dts or 0) * p.time_base):
             if packet.stream is track:
                 excerpt.progress(float((packet.pts or 0) * packet.time_base))
@@ -334,16 +308,15 @@ def _encode(excerpt: _Excerpt, draft: Path) -> None:
 
 
 def _say_colours(video: VideoStream, track: VideoStream) -> int | None:
-    """Write the colour properties of a clip as its video has them; otherwise players guess.
+    """Write the colour properties of a clip as its video has them, since players guess otherwise.
 
-    Returns:
-        the matrix of its colours, None for that of BT.601, which is not written.
+    Returns the matrix of its colours, None for that of BT.601, which is not written.
     """
     given, made = video.codec_context, track.codec_context
     made.color_range = ColorRange.MPEG
     if Tone.of_stream(video):  # looked up for screens of BT.709
-        made.colorspace = made.color_primaries = made.color_trc = _BT709
-        return _BT709
+        made.colorspace = made.color_primaries = made.color_trc = BT709
+        return BT709
     made.colorspace, made.color_primaries = given.colorspace, given.color_primaries
     made.color_trc = given.color_trc
     return None if given.colorspace == UNSPECIFIED_COLOURS else given.colorspace
@@ -410,29 +383,17 @@ def _encoded_pictures(
         yield packet
 
 
-def _encoded_audio(excerpt: _Excerpt, track: AudioStream, first: int) -> Iterator[Packet[AudioStream]]:
-    """Sound from a tick to the end of the span, encoded; read beside the pictures, so that both are written
-    as they are heard and seen."""
-    rate, channels = track.codec_context.sample_rate, track.codec_context.layout.nb_channels
-    start = (first - (excerpt.source.zero or 0)) * excerpt.source.tick
-    left = math.ceil(excerpt.length(first) * rate)
-    at = 0
-    heard = read_sound(
-        excerpt.path,
-        rate=rate,
-        seconds=1.0,
-        start=float(start),
-        channels=2 if channels == 2 else 1,
-        track=excerpt.track,
+def _encoded_audio(
+    excerpt: _Excerpt, target: av.container.OutputContainer, first: int
+) -> Iterator[Packet[AudioStream]]:
+    """Sound from a tick to the end of the span, encoded for a new track; read beside the pictures, so that
+    both are written as they are heard and seen."""
+    assert excerpt.sound is not None
+    channels = 1 if excerpt.sound.codec_context.layout.nb_channels == 1 else 2
+    track = target.add_stream("aac", rate=_SOUND_RATE, layout="mono" if channels == 1 else "stereo")
+    start = float((first - (excerpt.source.zero or 0)) * excerpt.source.tick)
+    most = math.ceil(excerpt.length(first) * _SOUND_RATE)
+    heard = sound_up_to(
+        most, excerpt.path, rate=_SOUND_RATE, start=start, channels=channels, track=excerpt.track
     )
-    for samples in heard:
-        samples = samples[:left].reshape(-1, channels)
-        frame = AudioFrame.from_ndarray(
-            np.ascontiguousarray(samples.T), format="fltp", layout=track.codec_context.layout.name
-        )
-        frame.sample_rate, frame.pts, frame.time_base = rate, at, Fraction(1, rate)
-        at, left = at + len(samples), left - len(samples)
-        yield from track.encode(frame)
-        if not left:
-            break
-    yield from track.encode(None)
+    return encoded_sound(track, heard)

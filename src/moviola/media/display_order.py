@@ -24,16 +24,18 @@ class CannotPrune(Exception):
 def in_order(
     source: Source, packets: Iterable[Packet[VideoStream]], bad: list[int] | None = None
 ) -> Iterator[tuple[int, VideoFrame]]:
-    """All pictures in order of display, each with the tick at which it appears.
-
-    Time stamps of packets that fail to decode are appended to ``bad``.
-    """
+    """All pictures in order of display, each with the tick at which it appears. Time stamps of packets that
+    fail to decode are appended to ``bad``."""
     clock = _DisplayTimes(source)
-    for packet in packets:
-        clock.sent(packet)
+    for packet in chain(packets, [None]):
+        if packet is not None:
+            clock.sent(packet)
         try:
             frames = source.decode(packet)
         except DAMAGE:
+            if packet is None:
+                source.note_damage(None)
+                return
             stamp = packet.pts if packet.pts is not None else packet.dts
             source.note_damage(stamp)
             if bad is not None:
@@ -43,22 +45,11 @@ def in_order(
         for frame in frames:
             if (since := clock.read(frame)) is not None:
                 yield since, frame
-    try:
-        frames = source.decode(None)
-    except DAMAGE:
-        source.note_damage(None)
-        return
-    for frame in frames:
-        if (since := clock.read(frame)) is not None:
-            yield since, frame
 
 
 def from_key_frame(packets: Iterable[Packet[VideoStream]], limit: int) -> Iterator[Packet[VideoStream]]:
-    """Packets from the first key frame on that can be decoded from there, as needed after seeking.
-
-    Raises:
-        CannotPrune: the first key frame is shown after ``limit``, or at an unknown time.
-    """
+    """Packets from the first key frame on that can be decoded from there, as needed after seeking. Raises
+    CannotPrune: this is shown after ``limit``, or at an unknown time."""
     floor: int | None = None
     for packet in packets:
         if floor is None and packet.is_keyframe:
@@ -71,19 +62,15 @@ def from_key_frame(packets: Iterable[Packet[VideoStream]], limit: int) -> Iterat
 
 
 def from_last_key_frame(packets: Iterable[Packet[VideoStream]], limit: int) -> Iterator[Packet[VideoStream]]:
-    """Packets from the last key frame on that leads to the picture at tick ``limit``.
-
-    Where time stamps are missing before it, all packets.
-    """
+    """Packets from the last key frame on that leads to the picture at tick ``limit``, or all."""
     held: list[Packet[VideoStream]] = []
     known = True
     packets = iter(packets)
     for packet in packets:
         known = known and packet.pts is not None and packet.dts is not None
-        if known and packet.is_keyframe and packet.pts is not None and packet.pts <= limit:
-            key = packet.pts
-            if all(before.pts is not None and before.pts < key for before in held):
-                held.clear()
+        is_key = known and packet.is_keyframe and packet.pts is not None and packet.pts <= limit
+        if is_key and all_before(held, packet.pts):
+            held.clear()
         held.append(packet)
         if not known or (packet.dts is not None and packet.dts > limit):
             break
@@ -94,9 +81,12 @@ def from_last_key_frame(packets: Iterable[Packet[VideoStream]], limit: int) -> I
             yield packet
 
 
-class _DisplayTimes:
-    """Assigns to each decoded picture the tick at which it appears."""
+def all_before(packets: Iterable[Packet[VideoStream]], key: int | None) -> bool:
+    """Whether all packets are shown before a key frame, so that nothing after it needs them."""
+    return key is not None and all(packet.pts is not None and packet.pts < key for packet in packets)
 
+
+class _DisplayTimes:
     def __init__(self, source: Source) -> None:
         self._source = source
         self._decoding_order: list[int] = []
@@ -131,10 +121,9 @@ class _DisplayTimes:
 class _SteadyTimes:
     """Times of pictures where few have a time stamp, and some of these a wrong one (program streams).
 
-    A time stamp belongs to the first picture that begins in a packet of the stream. Where the headers of a
-    picture are spread over two packets, libav takes the wrong one, and what it estimates from there on is off
-    by some pictures until the next. So pictures follow each other at their durations, and a time stamp that
-    says otherwise counts if it is far off, or if those after it agree for some seconds.
+    Where the headers of a picture are spread over two packets, libav takes the wrong one's time stamp, and
+    what it estimates from there on is off by some pictures. So pictures follow each other at their durations,
+    and a time stamp that says otherwise counts if it is far off, or if those after it agree for some seconds.
     """
 
     # More is no picture taken for another, but a gap.

@@ -1,21 +1,19 @@
 """Setting the shown duration of an MP4's video track in its edit list (ISO/IEC 14496-12, 8.6.6).
 
-A muxer derives it from the track's pictures, some of which are there only because others refer to them; these
-would then be shown at the end.
+By its pictures it would be too long: some are there only because others refer to them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import NamedTuple
 
 __all__ = ["set_shown_duration"]
 
 
-@dataclass(frozen=True, slots=True)
-class _Box:
+class _Box(NamedTuple):
     kind: bytes
     start: int  # of the content
     end: int
@@ -34,34 +32,29 @@ def set_shown_duration(path: Path, duration: Fraction) -> None:
     for track in (box for box in inside if box.kind == b"trak"):
         boxes = {box.kind: box for box in _boxes(data, track.start, track.end)}
         header, handler = boxes[b"tkhd"], boxes[b"hdlr"]
-        shown = _number(header.start, 20, 28, data)
+        place = _place(data, header.start, 20, 28)
+        shown = int.from_bytes(data[place], "big")
         if data[handler.start + 8 : handler.start + 12] == b"vide" and b"elst" in boxes:
             edits = boxes[b"elst"].start
-            size = 20 if data[edits] == 1 else 12
-            last = edits + 8 + size * (int.from_bytes(data[edits + 4 : edits + 8], "big") - 1)
-            length = 8 if size == 20 else 4
-            before = int.from_bytes(data[last : last + length], "big")
-            data[last : last + length] = ticks.to_bytes(length, "big")
-            shown += ticks - before
-            _write(header.start, 20, 28, data, shown)
+            before = int.from_bytes(data[edits + 4 : edits + 8], "big") - 1
+            last = _place(data, edits, 8 + 12 * before, 8 + 20 * before)
+            shown += ticks - int.from_bytes(data[last], "big")
+            _write(data, last, ticks)
+            _write(data, place, shown)
         longest = max(longest, shown)
-    _write(movie.start, 16, 24, data, longest)
+    _write(data, _place(data, movie.start, 16, 24), longest)
     with path.open("r+b") as file:
         file.write(data)
 
 
-def _number(start: int, narrow: int, wide: int, data: bytearray) -> int:
+def _place(data: bytearray, start: int, narrow: int, wide: int) -> slice:
     """A duration in a full box: 32 bits at ``narrow`` in version 0, 64 bits at ``wide`` in version 1."""
-    if data[start] == 1:
-        return int.from_bytes(data[start + wide : start + wide + 8], "big")
-    return int.from_bytes(data[start + narrow : start + narrow + 4], "big")
+    at, length = (wide, 8) if data[start] == 1 else (narrow, 4)
+    return slice(start + at, start + at + length)
 
 
-def _write(start: int, narrow: int, wide: int, data: bytearray, value: int) -> None:
-    if data[start] == 1:
-        data[start + wide : start + wide + 8] = value.to_bytes(8, "big")
-    else:
-        data[start + narrow : start + narrow + 4] = value.to_bytes(4, "big")
+def _write(data: bytearray, place: slice, value: int) -> None:
+    data[place] = value.to_bytes(place.stop - place.start, "big")
 
 
 def _head(path: Path) -> bytearray:

@@ -1,6 +1,4 @@
-"""Deinterlacing by libav's ``bwdif``: interlaced pictures hold two fields that were taken one after the
-other.
-"""
+"""Deinterlacing by libav's ``bwdif``: interlaced pictures hold two fields, taken one after the other."""
 
 from __future__ import annotations
 
@@ -26,17 +24,13 @@ def deinterlaced(frame: VideoFrame) -> VideoFrame:
 
 
 def without_fields(pictures: Iterable[tuple[int, VideoFrame]]) -> Iterator[tuple[int, VideoFrame]]:
-    """Pictures that follow each other, with the tick of each; where one is interlaced, those around it help.
-
-    Progressive ones stay as they are.
-    """
+    """Pictures that follow each other, with their ticks; interlaced ones are made whole."""
     for (_, interlaced), group in groupby(pictures, lambda picture: _kind(picture[1])):
         if not interlaced:
             yield from group
             continue
         alike = iter(group)
-        first = next(alike)
-        second = next(alike, None)
+        first, second = next(alike), next(alike, None)
         if second is None:
             yield first[0], deinterlaced(first[1])
         else:
@@ -44,7 +38,6 @@ def without_fields(pictures: Iterable[tuple[int, VideoFrame]]) -> Iterator[tuple
 
 
 def _kind(frame: VideoFrame) -> tuple[tuple[str, int, int], bool]:
-    """What the pictures of one graph have in common."""
     return (frame.format.name, frame.width, frame.height), frame.interlaced_frame
 
 

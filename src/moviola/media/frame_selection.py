@@ -1,14 +1,9 @@
 """The frame on screen at each moment of a regular grid, exactly, with the least decoding.
 
-Two ways give the same frames:
-
-- :func:`every_picture` decodes everything in order;
-- :func:`needed_pictures` holds packets back until it is clear which picture a moment of the grid needs, then
-  skips all packets before the last key frame that leads to it and all pictures that no other refers to.
-
-The second is tried first. It gives up (:class:`CannotPrune`) at the first irregularity: missing or
-contradictory time stamps, a picture that does not decode, damage. Then the file is read again the first way,
-from the next moment on.
+:func:`needed_pictures` holds packets back until it is clear which picture a moment needs, then skips all
+before the last key frame that leads to it and all pictures that no other refers to. It gives up
+(:class:`CannotPrune`) at the first irregularity: missing or contradictory time stamps, damage. Then the file
+is read again, and :func:`every_picture` decodes everything from the next moment on.
 
 Time 0 is the stream's start time, which respects edit lists; for AVI, the first picture.
 """
@@ -30,17 +25,10 @@ from av.video.stream import VideoStream
 
 from moviola.errors import InvalidValue
 from moviola.media.container import DAMAGE
-from moviola.media.display_order import CannotPrune, from_key_frame, in_order
+from moviola.media.display_order import CannotPrune, all_before, from_key_frame, in_order
 from moviola.media.source import Source
 
-__all__ = [
-    "Grid",
-    "Moments",
-    "Picture",
-    "Watcher",
-    "every_picture",
-    "needed_pictures",
-]
+__all__ = ["Grid", "Moments", "Picture", "Watcher", "every_picture", "needed_pictures"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +52,7 @@ class Grid:
         """The grid of ``k / rate`` seconds, without end."""
         if not (math.isfinite(rate) and 0 < rate <= 1000):
             raise InvalidValue(f"rate {rate}: give frames per second, above 0 and at most 1000")
-        return cls(Fraction(0), 1 / Fraction(rate).limit_denominator(1_000_000))
+        return cls(Fraction(0), 1 / (Fraction(rate).limit_denominator(1_000_000) or Fraction(rate)))
 
     @classmethod
     def single(cls, time: float) -> Self:
@@ -76,10 +64,6 @@ class Grid:
     def exact(self, k: int) -> Fraction:
         """Moment k in seconds from zero, without rounding."""
         return self.first + k * self.step
-
-    def time(self, k: int) -> float:
-        """Moment k in seconds from zero."""
-        return float(self.exact(k))
 
     def last_tick(self, k: int, source: Source) -> int:
         """The last tick that is not after moment k."""
@@ -96,10 +80,7 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class Moments(Grid):
-    """Some moments of a grid: those whose number is in ``chosen``, which rises; ``count`` is how many.
-
-    Moments after the end of the video show its last picture.
-    """
+    """The moments of a grid whose numbers are ``chosen``, rising; past the end it is the last picture."""
 
     chosen: tuple[int, ...] = ()
 
@@ -137,36 +118,10 @@ class Watcher(Protocol):
         """The file is irregular and is decoded whole: no more decoded pictures are reported."""
 
 
-class _EndOfVideo:
-    """Computes the tick at which the last picture leaves the screen."""
-
-    def __init__(self) -> None:
-        self._last: tuple[int, int] | None = None
-        self._gap = 0
-
-    def see(self, since: int, duration: int | None) -> None:
-        """Take a picture into account; the order does not matter."""
-        if self._last is None:
-            self._last = (since, duration or 0)
-        elif since > self._last[0]:
-            self._gap = since - self._last[0]
-            self._last = (since, duration or 0)
-
-    def tick(self, source: Source) -> int:
-        """Last time stamp plus its duration; when that is not given, as long as the picture before it."""
-        assert self._last is not None
-        since, duration = self._last
-        return since + (duration if duration > 0 else self._gap or source.step)
-
-
 def every_picture(source: Source, grid: Grid, k: int) -> Iterator[tuple[int, Picture]]:
-    """Decode everything; yield (k, picture on screen at moment k of the grid) from ``k`` on.
-
-    Raises:
-        CannotPrune: reading began in the file, after the picture of moment ``k``.
-    """
+    """Decode everything; yield (k, picture on screen at moment k of the grid) from ``k`` on. Raises
+    CannotPrune: reading began in the file, after the picture of moment ``k``."""
     shown: Picture | None = None
-    ending = _EndOfVideo()
     bad: list[int] = []
     packets = source.packets()
     if source.sought:
@@ -182,11 +137,8 @@ def every_picture(source: Source, grid: Grid, k: int) -> Iterator[tuple[int, Pic
             k += 1
         if shown is None or since >= shown.since:
             shown = Picture(since, frame)
-            ending.see(since, frame.duration)
-            source.end = ending.tick(source)
-    if shown is None:
-        return
-    while grid.wants(k, source, ending.tick(source)):
+            source.note_shown(since, frame.duration)
+    while shown and source.end is not None and grid.wants(k, source, source.end):
         source.lost += _bridged(bad, shown.since, grid.last_tick(k, source))
         yield k, shown
         k += 1
@@ -200,16 +152,8 @@ def _bridged(bad: list[int], since: int, until: int) -> bool:
 def needed_pictures(
     source: Source, grid: Grid, watcher: Watcher | None = None
 ) -> Iterator[tuple[int, Picture]]:
-    """Yield (k, picture on screen at moment k of the grid), decoding only what those pictures need.
-
-    Args:
-        source: the open video.
-        grid: the moments.
-        watcher: receives the pictures that are decoded on the way.
-
-    Raises:
-        CannotPrune: the file is irregular; all pictures so far are right.
-    """
+    """Yield (k, picture on screen at moment k of the grid), decoding only what those pictures need. Raises
+    CannotPrune: the file is irregular; all pictures so far are right."""
     pruner = _Pruner(source, grid, watcher)
     try:
         for packet in source.packets():
@@ -233,23 +177,20 @@ class _Pruner:
     _WAITING = 24
     _WAITING_BYTES = 256 << 20
     _UNDECIDED = 64
-    # Mean number of moments between two key frames from which on, with a watcher, pictures right before a key
-    # frame are decoded though no moment needs them: they are few then, and a cut is often there.
+    # Mean moments between two key frames from which on, with a watcher, pictures right before a key frame are
+    # decoded though no moment needs them: they are few then, and a cut is often there.
     _FAR_APART = 3
 
     def __init__(self, source: Source, grid: Grid, watcher: Watcher | None) -> None:
         if source.numbered or source.zero is None:
             raise CannotPrune
-        self._source = source
-        self._grid = grid
-        self._watcher = watcher
+        self._source, self._grid, self._watcher = source, grid, watcher
         self._k = 0  # the next moment to decide
         self._limit = self._previous_limit = 0  # known from the first packet on
         self._stamps: list[int] = []  # ascending, of pictures that moment k or a later one may show
         self._chosen: int | None = None  # picture of moment k - 1
         self._held: deque[Packet[VideoStream]] = deque()
-        self._held_bytes = 0
-        self._undecided = 0
+        self._held_bytes = self._undecided = 0
         self._floor: int | None = None  # pictures shown before the key frame that decoding began at
         self._queue: deque[tuple[int, int]] = deque()  # decided: (k, time stamp)
         self._decoded: dict[int, VideoFrame] = {}
@@ -257,7 +198,6 @@ class _Pruner:
         self._gap = True  # packets before the first one held were left out
         self._keys, self._first_key = 0, 0
         self._through: set[int] = set()  # key frames to which decoding goes on from what was before
-        self._ending = _EndOfVideo()
         picture_bytes = 4 * source.stream.codec_context.width * source.stream.codec_context.height
         self._cleared_above = min(self._WAITING, self._WAITING_BYTES // max(picture_bytes, 1))
 
@@ -276,13 +216,13 @@ class _Pruner:
             if self._chosen is not None and self._chosen < packet.pts <= self._previous_limit:
                 raise CannotPrune
             insort(self._stamps, packet.pts)
-            self._ending.see(packet.pts, packet.duration)
-            self._source.end = self._ending.tick(self._source)
+            self._source.note_shown(packet.pts, packet.duration)
             if self._watcher:
                 self._watcher.shown(self._source.seconds(packet.pts))
         if packet.is_keyframe:
             self._note_key(packet.pts)
-        if self._may_begin(packet) and packet.pts <= self._limit and self._precedes_held(packet.pts):
+        # After a key frame that is shown behind all that is held, nothing needs this.
+        if self._may_begin(packet) and packet.pts <= self._limit and all_before(self._held, packet.pts):
             self._held.clear()
             self._held_bytes = 0
             self._gap = True
@@ -300,10 +240,9 @@ class _Pruner:
             self._feed(len(self._held), shown_from=None)
 
     def finish(self) -> Iterator[tuple[int, Picture]]:
-        if not self._stamps:
+        if not self._stamps or self._source.end is None:
             raise CannotPrune
-        end = self._ending.tick(self._source)
-        while self._grid.wants(self._k, self._source, end):
+        while self._grid.wants(self._k, self._source, self._source.end):
             self._decide()
         self._collect(self._source.decode(None))
         yield from self._served()
@@ -335,12 +274,7 @@ class _Pruner:
         self._keys += 1
 
     def _may_begin(self, packet: Packet[VideoStream]) -> bool:
-        """Whether decoding may restart at a packet."""
         return packet.is_keyframe and packet.pts not in self._through
-
-    def _precedes_held(self, key: int) -> bool:
-        """Whether all that is held is shown before a key frame, so that nothing after the key needs it."""
-        return all(packet.pts is not None and packet.pts < key for packet in self._held)
 
     def _feed_up_to(self, wanted: int) -> None:
         start = length = None
@@ -394,7 +328,6 @@ class _Pruner:
         self._forget()
 
     def _forget(self) -> None:
-        """Drop pictures that no moment will show."""
         # Pictures come out in order of display: a later one means that the wanted one will not come.
         head = self._queue[0][1] if self._queue else None
         if head is not None and head not in self._decoded and head < max(self._decoded, default=head):

@@ -17,14 +17,7 @@ from numpy.typing import NDArray
 from moviola.errors import InvalidValue, UnreadableMedia
 from moviola.media.container import DAMAGE, open_video
 from moviola.media.display_order import CannotPrune
-from moviola.media.frame_selection import (
-    Grid,
-    Moments,
-    Picture,
-    Watcher,
-    every_picture,
-    needed_pictures,
-)
+from moviola.media.frame_selection import Grid, Moments, Picture, Watcher, every_picture, needed_pictures
 from moviola.media.picture import InputScaler, SideScaler, pixel_aspect
 from moviola.media.small_stills import SmallStills
 from moviola.media.source import Source
@@ -35,22 +28,17 @@ __all__ = ["LONGEST_VIDEO", "FrameStream", "SampledFrame", "sample_frames", "sam
 Scaler = Callable[[VideoFrame], NDArray[np.uint8]]
 
 LONGEST_VIDEO = 48 * 3600
-"""Longest sampled video, in seconds.
-
-Surveillance recorders start a new file after a day at most; damaged time stamps make months out of seconds.
-At one frame a second the 512-dimensional features of a video of that length take 340 MiB.
-"""
+"""Longest sampled video, in seconds: recorders start a new file after a day at most, and damaged time stamps
+make months out of seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class SampledFrame:
-    """The frame on screen at ``time``.
+    """The frame on screen at ``time`` seconds from the video's zero, (height, width, 3) uint8 RGB.
 
-    Attributes:
-        time: seconds from the video's zero.
-        shown_since: presentation time stamp of the frame, seconds from the video's zero; at most ``time``,
-            except where the file begins with pictures that do not decode.
-        image: (height, width, 3) uint8 RGB; not to be written to, since it may be served again.
+    The image is not to be written to, since it may be served again. ``shown_since`` is the frame's
+    presentation time stamp in seconds; at most ``time``, except where the file begins with pictures that do
+    not decode.
     """
 
     time: float
@@ -68,20 +56,19 @@ def sample_frames(
 ) -> FrameStream:
     """The frame on screen at each moment ``k / rate`` of a video, exact by presentation time stamps.
 
+    To be used as a context manager. A damaged file yields the frames that decode.
+
     Args:
         path: a video file.
         rate: frames per second, above 0 and at most 1000.
-        size: target size of all frames; rotation and sample aspect ratio are applied first.
-        watcher: receives every picture that is decoded on the way; with one, those right before rare key
-            frames are decoded too.
+        size: of all frames; rotation and sample aspect ratio are applied first.
+        watcher: receives every picture that is decoded on the way, and makes those right before rare key
+            frames decoded too.
         stills: keeps small stills of the sampled frames.
 
-    Returns:
-        an iterator, to be used as a context manager. A damaged file yields the frames that decode.
-
     Raises:
-        UnreadableMedia: no such file, no media file, or (when iterated) no picture that decodes, pictures
-            that are too elongated, or more than :data:`LONGEST_VIDEO` seconds of them.
+        UnreadableMedia: no such file, no media file, or (when iterated) no picture that decodes, too
+            elongated ones, or more than :data:`LONGEST_VIDEO` seconds of them.
         NoVideoStream: sound or text only.
         InvalidValue: a rate out of range.
     """
@@ -90,21 +77,15 @@ def sample_frames(
 
 
 def sample_stills(path: Path, times: Sequence[float], *, longest_side: int) -> FrameStream:
-    """The frame on screen at each of some moments, decoding only what these need; the last one where a time
-    is past the end.
+    """The frame on screen at each of some moments, decoding only what these need; past the end, the last one.
+
+    To be used as a context manager. Errors as of :func:`sample_frames`.
 
     Args:
         path: a video file.
         times: seconds from the video's zero, rising; at least one.
-        longest_side: pixels of the longer side of a still, which keeps the displayed aspect ratio; smaller
-            pictures are not enlarged.
-
-    Returns:
-        an iterator, to be used as a context manager, of one frame per time.
-
-    Raises:
-        UnreadableMedia, NoVideoStream: see :func:`sample_frames`.
-        InvalidValue: times that do not rise, or none; a side below 1.
+        longest_side: pixels, at least 1, of the longer side of a still, which keeps the displayed aspect
+            ratio; smaller pictures are not enlarged.
     """
     if longest_side < 1:
         raise InvalidValue(f"longest side {longest_side}: give at least 1 pixel")
@@ -112,10 +93,7 @@ def sample_stills(path: Path, times: Sequence[float], *, longest_side: int) -> F
 
 
 class FrameStream:
-    """Frames of a video at given moments: an iterator and a context manager.
-
-    The attributes grow while frames are read and are exact after the last one.
-    """
+    """Frames of a video at given moments. The properties are exact after the last one."""
 
     def __init__(
         self,
@@ -126,11 +104,8 @@ class FrameStream:
         watcher: Watcher | None = None,
         stills: SmallStills | None = None,
     ) -> None:
-        self._path = Path(path)
-        self._grid = grid
-        self._scaler = scaler
-        self._watcher = watcher
-        self._stills = stills
+        self._path, self._grid, self._scaler = Path(path), grid, scaler
+        self._watcher, self._stills = watcher, stills
         self._files = ExitStack()
         self._decoded_before = 0
         self._source = self._open()
@@ -185,7 +160,7 @@ class FrameStream:
         scale: Scaler | None = None
         last: Picture | None = None
         for k, picture in self._pictures():
-            time = self._grid.time(k)
+            time = float(self._grid.exact(k))
             if time > LONGEST_VIDEO:
                 raise UnreadableMedia(
                     self._path, f"longer than {LONGEST_VIDEO // 3600} hours, or its time stamps are damaged"

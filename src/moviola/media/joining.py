@@ -6,12 +6,11 @@ import heapq
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from av.audio.frame import AudioFrame
-from av.audio.stream import AudioStream
 from av.packet import Packet
 from av.video.frame import VideoFrame
 from av.video.reformatter import ColorRange, Colorspace, VideoReformatter
@@ -20,9 +19,9 @@ from numpy.typing import NDArray
 
 from moviola.errors import InvalidValue, UnreadableMedia
 from moviola.files.writing import draft_of
-from moviola.media.container import DAMAGE, new_mp4
-from moviola.media.picture import LetterboxScaler, pixel_aspect
-from moviola.media.sound import read_sound
+from moviola.media.container import DAMAGE, add_h264, new_mp4
+from moviola.media.picture import BT709, LetterboxScaler, pixel_aspect
+from moviola.media.sound import encoded_sound, sound_up_to
 from moviola.media.stills import pictures_from
 
 __all__ = ["Card", "Piece", "join"]
@@ -59,14 +58,14 @@ def join(
     sound: bool = True,
     progress: Callable[[float], None] = lambda _: None,
 ) -> None:
-    """Write parts one after the other as an MP4 that browsers play: H.264, AAC, the index in front.
+    """Write parts, at least one, of at least one picture each, as an MP4 that browsers play: H.264, AAC.
 
-    Each picture of the film shows the video's picture at that time: a faster video loses pictures, a slower
-    one repeats some. Other shapes get black bars. Where a video is silent or ends before its piece does,
-    there is silence, or its last picture. Each titled piece is a chapter.
+    A video of another rate loses pictures or repeats some; other shapes get black bars. Where a video is
+    silent or ends before its piece does, there is silence, or its last picture. Each titled piece is a
+    chapter.
 
     Args:
-        parts: at least one, each of at least one picture.
+        parts: one after the other.
         out: the MP4; it appears complete or not at all.
         rate: pictures per second, constant.
         size: width and height in pixels, even.
@@ -74,8 +73,7 @@ def join(
         progress: called with the seconds that are written; what it raises ends the writing.
 
     Raises:
-        UnreadableMedia: no such file, no media file, nothing decodes there.
-        NoVideoStream: sound or text only.
+        UnreadableMedia, NoVideoStream: see :func:`moviola.media.cut`.
         InvalidValue: no parts, an odd size, or a place that cannot be written.
     """
     if not parts or min(part.frames for part in parts) < 1:
@@ -84,22 +82,17 @@ def join(
         raise InvalidValue(f"size {size[0]}x{size[1]}: both sides must be even for H.264 4:2:0")
     with draft_of(out) as draft, new_mp4(draft) as target:
         target.set_chapters(_chapters(parts, rate))
-        track = target.add_stream("libx264", rate=rate)
-        track.width, track.height, track.pix_fmt = *size, "yuv420p"
-        track.codec_context.options = {"crf": "20", "preset": "veryfast"}
+        track = add_h264(target, rate, size)
         context = track.codec_context
-        context.colorspace = context.color_primaries = context.color_trc = _BT709
+        context.colorspace = context.color_primaries = context.color_trc = BT709
         context.color_range = ColorRange.MPEG
         streams: list[Iterator[Packet[Any]]] = [_encoded_pictures(parts, track, rate, size)]
         if sound:
             audio = target.add_stream("aac", rate=_SOUND_RATE, layout="stereo")
-            streams.append(_encoded_sound(parts, audio, rate))
+            streams.append(encoded_sound(audio, _sound(parts, rate)))
         for packet in heapq.merge(*streams, key=lambda p: (p.dts or 0) * p.time_base):
             progress(float((packet.dts or 0) * packet.time_base))
             target.mux(packet)
-
-
-_BT709 = 1  # for primaries, transfer and matrix alike (ITU-T H.273)
 
 
 def _chapters(parts: Sequence[Piece | Card], rate: Fraction) -> list[Any]:
@@ -123,10 +116,10 @@ def _encoded_pictures(
     to_yuv = VideoReformatter()
     number = 0
     for part in parts:
-        images = _still(part) if isinstance(part, Card) else _pictures(part, rate, size)
+        images = repeat(part.image, part.frames) if isinstance(part, Card) else _pictures(part, rate, size)
         for image in images:
             picture = to_yuv.reformat(
-                VideoFrame.from_ndarray(image, format="rgb24"),
+                VideoFrame.from_ndarray(np.ascontiguousarray(image), format="rgb24"),
                 format="yuv420p",
                 dst_colorspace=Colorspace.ITU709,
                 threads=1,
@@ -137,13 +130,7 @@ def _encoded_pictures(
     yield from track.encode(None)
 
 
-def _still(card: Card) -> Iterator[NDArray[np.uint8]]:
-    image = np.ascontiguousarray(card.image)
-    return (image for _ in range(card.frames))
-
-
 def _pictures(piece: Piece, rate: Fraction, size: tuple[int, int]) -> Iterator[NDArray[np.uint8]]:
-    """The video's pictures at the times of the film's pictures."""
     scale: LetterboxScaler | None = None
     first = piece.start + _LATENESS / rate
     shown: tuple[VideoFrame, NDArray[np.uint8]] | None = None
@@ -157,35 +144,19 @@ def _pictures(piece: Piece, rate: Fraction, size: tuple[int, int]) -> Iterator[N
         yield shown[1]
 
 
-def _encoded_sound(
-    parts: Sequence[Piece | Card], track: AudioStream, rate: Fraction
-) -> Iterator[Packet[AudioStream]]:
-    """Sound of the parts, each as long as its pictures, so that no rounding adds up."""
+def _sound(parts: Sequence[Piece | Card], rate: Fraction) -> Iterator[NDArray[np.float32]]:
+    """Sound (n, 2) of the parts, each as long as its pictures, so that no rounding adds up."""
     number = at = 0
     for part in parts:
         number += part.frames
-        until = round(number / rate * _SOUND_RATE)
-        for samples in _sound(part, until - at):
-            frame = AudioFrame.from_ndarray(np.ascontiguousarray(samples.T), format="fltp", layout="stereo")
-            frame.sample_rate, frame.pts, frame.time_base = _SOUND_RATE, at, Fraction(1, _SOUND_RATE)
-            at += len(samples)
-            yield from track.encode(frame)
-    yield from track.encode(None)
-
-
-def _sound(part: Piece | Card, count: int) -> Iterator[NDArray[np.float32]]:
-    """``count`` samples of two channels, (n, 2), in pieces of at most a second."""
-    left = count
-    if isinstance(part, Piece):
-        heard = read_sound(part.path, rate=_SOUND_RATE, seconds=1.0, start=float(part.start), channels=2)
-        for samples in heard:
-            samples = samples[:left]
-            left -= len(samples)
-            if len(samples):
+        left = round(number / rate * _SOUND_RATE) - at
+        at += left
+        if isinstance(part, Piece):
+            start = float(part.start)
+            for samples in sound_up_to(left, part.path, rate=_SOUND_RATE, start=start, channels=2):
+                left -= len(samples)
                 yield samples
-            if not left:
-                return
-    while left:
-        silence = np.zeros((min(left, _SOUND_RATE), 2), np.float32)
-        left -= len(silence)
-        yield silence
+        while left:
+            silence = np.zeros((min(left, _SOUND_RATE), 2), np.float32)
+            left -= len(silence)
+            yield silence

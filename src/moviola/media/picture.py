@@ -1,7 +1,7 @@
 """From a decoded picture to an RGB array of a given size: one pass of swscale, then turning and cropping.
 
-Training, indexing and search all use this module, so that an encoder always sees the same pixels for the same
-picture. Alpha is dropped; HDR and wide gamut are converted by a table (:mod:`~moviola.media.tone`).
+Everything uses this module, so that an encoder always sees the same pixels for the same picture. Alpha is
+dropped; HDR and wide gamut are converted by a table (:mod:`~moviola.media.tone`).
 """
 
 from __future__ import annotations
@@ -23,20 +23,12 @@ from moviola.media.tone import DEEP_RGB, Tone, ToneMapper
 from moviola.types import FrameSize
 
 __all__ = [
-    "UNSPECIFIED_COLOURS",
-    "DisplayScaler",
-    "InputScaler",
-    "LetterboxScaler",
-    "Orientation",
-    "SideScaler",
-    "WidthScaler",
-    "displayed_size",
-    "for_other_screens",
-    "pixel_aspect",
-]
+    "UNSPECIFIED_COLOURS", "DisplayScaler", "InputScaler", "LetterboxScaler", "Orientation", "SideScaler",
+    "WidthScaler", "displayed_size", "for_other_screens", "pixel_aspect",
+]  # fmt: skip
 
-UNSPECIFIED_COLOURS = 2
-"""Values of ITU-T H.273 (8.1 to 8.3) for unspecified colours."""
+BT709, UNSPECIFIED_COLOURS = 1, 2
+"""Values of ITU-T H.273 for primaries, transfer and matrix alike (8.1 to 8.3)."""
 
 _HIGH_DEFINITION = 720
 _INTERPOLATION = {
@@ -56,10 +48,7 @@ class Orientation:
 
     @classmethod
     def of(cls, frame: VideoFrame) -> Self:
-        """Read the display matrix that travels with a picture (ISO/IEC 14496-12, 6.2.2), if any.
-
-        Only multiples of 90 degrees and mirroring are applied; others are rounded to the nearest.
-        """
+        """By the display matrix of a picture (ISO/IEC 14496-12, 6.2.2), to the nearest 90 degrees."""
         try:
             data = cast(SideDataContainer, frame.side_data)["DISPLAYMATRIX"]
         except KeyError:
@@ -67,13 +56,12 @@ class Orientation:
         matrix = np.frombuffer(bytes(data), dtype=np.int32)
         # (x, y) is shown at (a x + c y, b x + d y).
         a, b, c, d = (int(matrix[i]) for i in (0, 1, 3, 4))
-        if abs(a) + abs(d) >= abs(b) + abs(c):
-            return cls(False, a < 0, d < 0)
-        return cls(True, c < 0, b < 0)
+        upright = abs(a) + abs(d) >= abs(b) + abs(c)
+        return cls(False, a < 0, d < 0) if upright else cls(True, c < 0, b < 0)
 
     @property
     def rotation(self) -> int:
-        """Degrees clockwise, 0, 90, 180 or 270; a mirrored picture has the rotation without the mirroring."""
+        """Degrees clockwise, 0, 90, 180 or 270, without the mirroring."""
         if self.transpose:
             return 90 if self.flip_x else 270
         return 180 if self.flip_y else 0
@@ -101,36 +89,27 @@ def for_other_screens(stream: VideoStream) -> str:
 
 
 def displayed_size(frame: VideoFrame, orientation: Orientation, aspect: Fraction) -> tuple[int, int]:
-    """Displayed width and height of a picture in pixels.
-
-    Raises:
-        ValueError: one side is longer than the other by more than :data:`MAX_ASPECT_RATIO`.
-    """
+    """Displayed width and height of a picture in pixels. Raises ValueError: one side is longer than the other
+    by more than :data:`MAX_ASPECT_RATIO`."""
     width, height = max(1, round(frame.width * aspect)), frame.height
     if max(width, height) > MAX_ASPECT_RATIO * min(width, height):
-        raise ValueError(
-            f"pictures of {width} x {height} pixels; the longer side may be at most {MAX_ASPECT_RATIO} times "
-            "the shorter"
-        )
+        most = f"the longer side may be at most {MAX_ASPECT_RATIO} times the shorter"
+        raise ValueError(f"pictures of {width} x {height} pixels; {most}")
     return (height, width) if orientation.transpose else (width, height)
 
 
 class _Scaler:
     """Scales and turns the pictures of a stream for display; one swscale context is used for all of them.
 
-    Args:
-        aspect: width of a stored pixel over its height.
-        interpolation: of the scaling.
-        whole: deinterlace, for people; encoders see both fields, which scaling mixes.
+    ``aspect`` is the width of a stored pixel over its height. ``whole`` deinterlaces, for people; encoders
+    see both fields, which scaling mixes.
     """
 
     def __init__(
         self, aspect: Fraction, interpolation: Interpolation = Interpolation.BICUBIC, *, whole: bool = True
     ) -> None:
-        self._aspect = aspect
+        self._aspect, self._interpolation, self._whole = aspect, interpolation, whole
         self._reformatter = VideoReformatter()
-        self._interpolation = interpolation
-        self._whole = whole
         self._rotation: int | None = None
         self._orientation = Orientation()
         self._coded: tuple[int, int] | None = None
@@ -146,16 +125,13 @@ class _Scaler:
         raise NotImplementedError
 
     def _turned(self, frame: VideoFrame) -> Orientation:
-        """The orientation of a picture, read again only when the rotation changes.
-
-        Reading it ties a picture into a cycle that only the garbage collector frees, a few megabytes each.
-        """
+        """The orientation of a picture, read again only when the rotation changes: reading it ties a picture
+        into a cycle that only the garbage collector frees, a few megabytes each."""
         if frame.rotation != self._rotation:
             self._rotation, self._orientation = frame.rotation, Orientation.of(frame)
         return self._orientation
 
     def _shown_size(self, frame: VideoFrame) -> tuple[int, int]:
-        """:func:`displayed_size` of a picture of the stream."""
         return displayed_size(frame, self._turned(frame), self._aspect)
 
     def _scaled(
@@ -172,34 +148,18 @@ class _Scaler:
             frame = deinterlaced(frame)
         if (coded := (frame.color_trc, frame.color_primaries)) != self._coded:
             self._coded, self._tone = coded, Tone.of(frame)
-        if self._tone is not None:
-            return orientation.apply(self._mapped(frame, self._tone, width, height))
+        tone, mapper = self._tone, self._mapper
+        if tone is not None:
+            colours = Colorspace.BT2020 if frame.colorspace == UNSPECIFIED_COLOURS else None
+            if mapper is None or (mapper.tone, mapper.width, mapper.height) != (tone, width, height):
+                mapper = self._mapper = ToneMapper(tone, width, height)
         scaled = self._reformatter.reformat(
-            frame,
-            width,
-            height,
-            "rgb24",
-            src_colorspace=colours,
-            interpolation=self._interpolation,
-            threads=1,
-        )
+            frame, width, height, "rgb24" if tone is None else DEEP_RGB,
+            src_colorspace=colours, interpolation=self._interpolation, threads=1,
+        )  # fmt: skip
+        if tone is not None and mapper is not None:
+            return orientation.apply(mapper(scaled))
         return orientation.apply(cast(NDArray[np.uint8], scaled.to_ndarray()))
-
-    def _mapped(self, frame: VideoFrame, tone: Tone, width: int, height: int) -> NDArray[np.uint8]:
-        """A stored picture scaled, with its colours converted."""
-        mapper = self._mapper
-        if mapper is None or (mapper.tone, mapper.width, mapper.height) != (tone, width, height):
-            mapper = self._mapper = ToneMapper(tone, width, height)
-        deep = self._reformatter.reformat(
-            frame,
-            width,
-            height,
-            DEEP_RGB,
-            src_colorspace=Colorspace.BT2020 if frame.colorspace == UNSPECIFIED_COLOURS else None,
-            interpolation=self._interpolation,
-            threads=1,
-        )
-        return mapper(deep)
 
 
 class InputScaler(_Scaler):
@@ -210,7 +170,7 @@ class InputScaler(_Scaler):
         self._target = size
 
     def __call__(self, frame: VideoFrame) -> NDArray[np.uint8]:
-        """Scale and crop one picture; returns (height, width, 3) uint8 RGB."""
+        """Scale and crop one picture."""
         size = self._target
         width, height = size.width, size.height
         if size.fit == "crop":

@@ -13,28 +13,16 @@ from moviola.types import Span
 
 __all__ = ["make_playable", "plays_in_browsers"]
 
-# What all browsers play: container, codecs of pictures, pixel formats (None: any), codecs of sound.
-_PLAYED: tuple[tuple[frozenset[str], frozenset[str], frozenset[str], frozenset[str]], ...] = (
-    (
-        frozenset({"mp4", "mov", "m4v"}),
-        frozenset({"h264"}),
-        frozenset({"yuv420p", "yuvj420p"}),
-        frozenset({"aac", "mp3"}),
-    ),
-    (
-        frozenset({"webm"}),
-        frozenset({"vp8", "vp9", "av1"}),
-        frozenset({"yuv420p"}),
-        frozenset({"opus", "vorbis"}),
-    ),
+# What all browsers play: container, codecs of pictures, pixel formats, codecs of sound.
+_PLAYED = (
+    (("mp4", "mov", "m4v"), ("h264",), ("yuv420p", "yuvj420p"), ("aac", "mp3")),
+    (("webm",), ("vp8", "vp9", "av1"), ("yuv420p",), ("opus", "vorbis")),
 )
 
 
 def plays_in_browsers(info: MediaInfo) -> bool:
-    """Whether browsers play a file unchanged: H.264 with AAC or MP3 in MP4; VP8, VP9 or AV1 in WebM.
-
-    HDR and interlaced pictures do not count: browsers show them wrongly.
-    """
+    """Whether browsers play a file unchanged: H.264 with AAC or MP3 in MP4; VP8, VP9 or AV1 in WebM. HDR and
+    interlaced pictures do not count: browsers show them wrongly."""
     return not info.special and any(
         info.container in containers
         and info.video_codec in pictures
@@ -45,21 +33,12 @@ def plays_in_browsers(info: MediaInfo) -> bool:
 
 
 def make_playable(
-    path: Path,
-    out: Path,
-    track: int | None = None,
-    progress: Callable[[float], None] = lambda _: None,
+    path: Path, out: Path, track: int | None = None, progress: Callable[[float], None] = lambda _: None
 ) -> None:
     """Write a whole video as an MP4 that browsers play: copied where its codecs allow that, else encoded.
 
-    Args:
-        path: a video file.
-        out: the MP4; it appears complete or not at all.
-        track: number of the sound track, from 1 on; None: the default one.
-        progress: called with the seconds that are written.
-
-    Raises:
-        UnreadableMedia, NoVideoStream: see :func:`moviola.media.cut`.
+    ``track`` is the number of the sound track, from 1 on; None: the default one. ``progress`` and errors are
+    as of :func:`moviola.media.cut`.
     """
     whole = Span(0, LONGEST_VIDEO)
     if probe(path).video_codec == "h264":

@@ -23,14 +23,13 @@ __all__ = ["TEXT_SUBTITLES", "MediaInfo", "SubtitleStream", "probe"]
 TEXT_SUBTITLES = frozenset({"mov_text", "subrip", "srt", "ass", "ssa", "webvtt", "text"})
 """Subtitle codecs that carry text; the others (DVD, Blu-ray, DVB) carry pictures of text."""
 
-# A comma or a full stop before the frames also marks drop-frame (SMPTE ST 12-1 leaves the sign to the
-# writer).
+# A comma or a full stop before the frames also marks drop-frame (SMPTE ST 12-1 leaves the sign open).
 _TIMECODE = re.compile(r"((?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d)([:;.,])(\d\d)")
 
 
 @dataclass(frozen=True, slots=True)
 class SubtitleStream:
-    """A subtitle stream in a container: its ``index`` there, codec, tags, and whether it is ``text``."""
+    """A subtitle stream: its ``index`` in the container, codec, tags, and whether it is ``text``."""
 
     index: int
     codec: str
@@ -46,25 +45,21 @@ class MediaInfo:
     Attributes:
         path: the file.
         container: short name of the format, such as ``mp4``, ``matroska``, ``avi``.
-        duration: seconds by the header, None if it has none; the exact duration is known after decoding
-            (:class:`~moviola.media.FrameStream`).
+        duration: seconds by the header, None if it has none; :class:`~moviola.media.FrameStream` knows it
+            exactly after decoding.
         width, height: pixels as displayed, after rotation and sample aspect ratio.
         rotation: degrees clockwise by which stored pictures are turned for display: 0, 90, 180 or 270.
         average_rate: average pictures per second, exact as in the file (``30000/1001``), None if unknown.
-        base_rate: the lowest rate that contains all time stamps, as far as libav sees; for a constant rate
-            the average, for a phone's video the camera's nominal rate.
-        video_codec: such as ``h264``.
-        pixel_format: of the pictures as they are stored, such as ``yuv420p``.
-        special: what screens and browsers show wrongly: ``HDR (PQ)``, ``HDR (HLG)``, ``interlaced``; else
-            empty.
+        base_rate: the lowest rate that contains all time stamps, as far as libav sees: the average of a
+            constant rate, a phone camera's nominal one.
+        video_codec, pixel_format: of the stored pictures, such as ``h264`` and ``yuv420p``.
+        special: what screens and browsers show wrongly: ``HDR (PQ)``, ``HDR (HLG)``, ``interlaced``, or "".
         audio_codec: of the default sound track, such as ``aac``; None without sound.
         sample_rate: samples per second, None without sound.
         channels: of the sound, 0 without.
-        start_timecode: of the first picture, ``hh:mm:ss:ff``, from the tag ``timecode`` of the file, its
-            video or its timecode track; ``;`` before the frames marks drop-frame counting. None without a
-            valid tag.
-        sound_tracks: all sound tracks.
-        subtitle_streams: all subtitle streams.
+        start_timecode: of the first picture, ``hh:mm:ss:ff``, with ``;`` before the frames for drop-frame
+            counting; None without a valid tag ``timecode`` of the file or its streams.
+        sound_tracks, subtitle_streams: all of them.
     """
 
     path: Path
@@ -95,8 +90,7 @@ def probe(path: Path) -> MediaInfo:
     """Read the properties of a video file. One picture is decoded, since rotation is stored with pictures.
 
     Raises:
-        UnreadableMedia: no such file, no regular file, zero bytes, no media file, no picture that decodes, or
-            pictures that are too large or too elongated.
+        UnreadableMedia: no regular or media file, no picture that decodes, or too large or elongated ones.
         NoVideoStream: sound or text only; cover art is not video.
     """
     with open_container(path) as container:
@@ -123,8 +117,8 @@ def probe(path: Path) -> MediaInfo:
             pixel_format=stream.pix_fmt or "",
             special=for_other_screens(stream),
             audio_codec=_codec_name(audio) if audio else None,
-            sample_rate=audio.codec_context.sample_rate if audio and audio.codec_context else None,
-            channels=audio.codec_context.layout.nb_channels if audio and audio.codec_context else 0,
+            sample_rate=audio.codec_context.sample_rate if audio else None,
+            channels=audio.codec_context.layout.nb_channels if audio else 0,
             start_timecode=_start_timecode(container, stream),
             sound_tracks=sound_tracks(container),
             subtitle_streams=tuple(

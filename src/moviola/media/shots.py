@@ -1,19 +1,18 @@
 """Shot detection: suspected in the sampled frames, decided in the pictures around them.
 
-Sampled frames are decoded anyway while a video is encoded, and with them all pictures that they refer to: in
-film with few key frames, only unreferenced ones are missing. Where two frames a second apart differ, these
-pictures are compared. Only where they do not show whether, or at which frame, a shot begins, is the file
-decoded again, picture by picture.
+With sampled frames all pictures are decoded that they refer to: in film with few key frames, only
+unreferenced ones are missing. Where two frames a second apart differ, these pictures are compared. Only where
+they do not show whether, or at which frame, a shot begins, is the file decoded again, picture by picture.
 """
 
 from __future__ import annotations
 
 import math
-from bisect import bisect_right, insort
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -39,8 +38,7 @@ __all__ = ["Marks", "ShotFinder", "TinyPictures", "find_transitions", "joined", 
 _TINY = FrameSize(18, 32, "stretch", interpolation="bilinear")
 # Compared fields of a sampled frame, and the mean difference (of 255) from which on a second is suspected:
 # field by field, and of all fields' values in order, which motion does not change. Features of an encoder are
-# worse here: to include every cut ConSE's suspect 62 % of the other seconds too, the demo's 49 %, these
-# fields 20 %.
+# worse here: to include every cut ConSE's suspect 62 % of the other seconds too, these fields 20 %.
 _FIELDS = 16
 _DIFFERENT, _OTHER_COLOURS = 14.0, 4.0
 # Seconds before and after a suspected stretch that are compared, to learn what is usual there.
@@ -64,14 +62,8 @@ overlap."""
 
 
 def shrunk(images: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Frames as means of 16 x 16 fields, for :class:`ShotFinder`.
-
-    Args:
-        images: (n, height, width, 3) uint8 RGB of any size.
-
-    Returns:
-        (n, 16, 16, 3) uint8, fewer rows or columns where the frames have fewer pixels.
-    """
+    """Frames (n, height, width, 3) uint8 RGB as means of 16 x 16 fields, (n, 16, 16, 3) uint8, for
+    :class:`ShotFinder`; fewer rows or columns where they have fewer pixels."""
     return np.stack([_fields(image) for image in images])
 
 
@@ -101,18 +93,8 @@ class TinyPictures(Protocol):
 def find_transitions(
     path: Path, *, rate: float, size: FrameSize, tiny: TinyPictures | None = None
 ) -> list[Transition]:
-    """Transitions between the shots of a video, in order of time.
-
-    Args:
-        path: a video file.
-        rate: sampled frames per second.
-        size: of these frames.
-        tiny: receives the pictures that are decoded on the way.
-
-    Raises:
-        UnreadableMedia, NoVideoStream: the file cannot be read.
-        InvalidValue: a rate out of range.
-    """
+    """Transitions between the shots of a video, in order of time; the other arguments and errors are those of
+    :func:`moviola.media.sample_frames` and :class:`ShotFinder`."""
     finder, unclear = ShotFinder(rate, tiny), []
     with sample_frames(path, rate=rate, size=size, watcher=finder.pictures) as stream:
         for frame in stream:
@@ -122,25 +104,18 @@ def find_transitions(
 
 
 class ShotFinder:
-    """Finds the shots of a video while its frames are sampled, as far as the decoded pictures show them.
-
-    The stretches that it cannot judge are reported, and can be decoded from then on.
-
-    Args:
-        rate: sampled frames per second.
-        tiny: receives the pictures that are decoded on the way.
+    """Finds the shots of a video while its frames are sampled, ``rate`` per second, and reports the stretches
+    that it cannot judge; ``tiny`` receives the pictures that are decoded on the way.
 
     Attributes:
-        pictures: receives the decoded pictures (``watcher`` of
-            :func:`moviola.media.frames.sample_frames`).
+        pictures: the ``watcher`` of :func:`moviola.media.frames.sample_frames`.
         marks: transitions in the stretches that were judged.
     """
 
     def __init__(self, rate: float, tiny: TinyPictures | None = None) -> None:
         self.pictures = DecodedPictures(tiny)
         self.marks: Marks = []
-        self._rate = rate
-        self._lag = max(1, round(rate))
+        self._rate, self._lag = rate, max(1, round(rate))
         self._recent: list[NDArray[np.uint8]] = []  # the last sampled frames, one for each of the lag
         self._count = 0
         self._suspected: list[Stretch] = []
@@ -148,10 +123,7 @@ class ShotFinder:
         self._next_look = _FIRST_LOOK
 
     def add(self, samples: NDArray[np.uint8]) -> list[Stretch]:
-        """Take the next frames (n, rows, columns, 3), :func:`shrunk`; from time to time, report stretches.
-
-        The pictures that lead to them were decoded before.
-        """
+        """Take the next frames (n, rows, columns, 3), :func:`shrunk`; now and then report stretches."""
         frames = [*self._recent, *samples]
         self._count += len(samples)
         if len(frames) > self._lag:
@@ -182,7 +154,6 @@ class ShotFinder:
             self._suspected.append((start, (first + place + lag) / self._rate + _MARGIN))
 
     def _judge(self, time: float) -> None:
-        """Judge the stretches that end before a time."""
         while self._suspected and self._suspected[0][1] < time:
             for piece in _pieces(self._suspected.pop(0)):
                 judged = self.pictures.transitions(piece)
@@ -207,13 +178,8 @@ def _different(samples: NDArray[np.uint8], lag: int) -> NDArray[np.bool_]:
 
 
 class DecodedPictures:
-    """The last decoded pictures of a video, tiny, and the times at which all pictures appear.
-
-    Fed as a :class:`moviola.media.frame_selection.Watcher`.
-
-    Args:
-        tiny: receives them, too.
-    """
+    """The last decoded pictures of a video, tiny, and the times at which all appear: a
+    :class:`moviola.media.frame_selection.Watcher`."""
 
     def __init__(self, tiny: TinyPictures | None = None) -> None:
         self._tiny = tiny
@@ -224,11 +190,9 @@ class DecodedPictures:
         self._scaler = InputScaler(_TINY, Fraction(1))
 
     def shown(self, since: float) -> None:
-        """A picture appears at ``since`` seconds."""
         insort(self._shown, since)
 
     def decoded(self, since: float, frame: VideoFrame) -> None:
-        """The picture of ``since`` seconds was decoded."""
         picture = self._scaler(frame)
         if len(self._seen) < _MOST_KEPT:
             self._seen[since] = picture
@@ -236,13 +200,11 @@ class DecodedPictures:
             self._tiny.decoded(since, picture)
 
     def sampled(self, time: float, since: float, frame: VideoFrame) -> None:
-        """The picture of ``since`` seconds is on screen at ``time``, a sampled frame."""
         if self._tiny is not None:
             known = self._seen.get(since)
             self._tiny.sampled(time, since, self._scaler(frame) if known is None else known)
 
     def cut_off(self) -> None:
-        """No more pictures are reported."""
         self._cut_off = True
 
     def transitions(self, stretch: Stretch) -> list[Transition | Slope] | None:
@@ -260,9 +222,7 @@ class DecodedPictures:
         """Whether more pictures than allowed are missing between two of them in some places, or beyond."""
         ends = (0, places[0]), (places[-1], len(shown) - 1)
         gaps = [(pair, _UNSEEN) for pair in pairwise(places)] + [(pair, _UNSEEN + _MARGIN) for pair in ends]
-        return any(
-            after - before > 1 and shown[after] - shown[before] > most for (before, after), most in gaps
-        )
+        return any(stop - first > 1 and shown[stop] - shown[first] > most for (first, stop), most in gaps)
 
     def forget(self, time: float) -> None:
         """Drop the pictures that are no longer shown at ``time`` seconds."""
@@ -273,11 +233,7 @@ class DecodedPictures:
 
 
 def look_through(path: Path, stretches: Sequence[Stretch]) -> Marks:
-    """Transitions in all pictures of some stretches, for :func:`joined`.
-
-    Args:
-        path: a video file.
-        stretches: reported by a :class:`ShotFinder`, in order.
+    """Transitions in all pictures of stretches that a :class:`ShotFinder` reported, for :func:`joined`.
 
     Raises:
         UnreadableMedia, NoVideoStream: the file cannot be read (again).
@@ -298,7 +254,6 @@ def joined(marks: Marks) -> list[Transition]:
 
 
 def _pieces(stretch: Stretch) -> list[Stretch]:
-    """A stretch in pieces of limited length."""
     (start, end), pieces = stretch, []
     while end - start > _PIECE:
         pieces.append((start, start + _PIECE))
@@ -310,19 +265,16 @@ def _pictures(path: Path, pieces: list[Stretch]) -> Iterator[tuple[NDArray[np.fl
     """Each piece's pictures (n, 18, 32, 3) uint8, once each, with the seconds (n,) at which they appear."""
     if not pieces:
         return
-    ends = [end for _, end in pieces]
-    starts = [start for start, _ in pieces]
-    moments = _moments(pieces)
     times: list[float] = []
     images: list[NDArray[np.uint8]] = []
     piece = 0
-    with FrameStream(path, grid=moments, scaler=partial(InputScaler, _TINY)) as stream:
+    with FrameStream(path, grid=_moments(pieces), scaler=partial(InputScaler, _TINY)) as stream:
         for frame in stream:
-            while frame.time > ends[piece]:
+            while frame.time > pieces[piece][1]:
                 yield np.array(times), np.stack(images)
                 piece += 1
-                kept = [place for place, time in enumerate(times) if time >= starts[piece]]
-                times, images = [times[k] for k in kept], [images[k] for k in kept]
+                kept = bisect_left(times, pieces[piece][0])
+                times, images = times[kept:], images[kept:]
             if not times or frame.shown_since > times[-1]:
                 times.append(frame.shown_since)
                 images.append(frame.image)
@@ -332,10 +284,6 @@ def _pictures(path: Path, pieces: list[Stretch]) -> Iterator[tuple[NDArray[np.fl
 
 def _moments(pieces: list[Stretch]) -> Moments:
     """All moments of the pieces, each once."""
-    step = Fraction(1, _FASTEST)
-    ticks: list[int] = []
-    for start, end in pieces:
-        first, last = int(np.ceil(start * _FASTEST)), int(np.floor(end * _FASTEST))
-        begin = max(first, ticks[-1] + 1) if ticks else first
-        ticks.extend(range(begin, last + 1))
-    return Moments(Fraction(0), step, len(ticks), tuple(ticks))
+    ranges = (range(math.ceil(start * _FASTEST), math.floor(end * _FASTEST) + 1) for start, end in pieces)
+    ticks = sorted(set(chain.from_iterable(ranges)))
+    return Moments(Fraction(0), Fraction(1, _FASTEST), len(ticks), tuple(ticks))

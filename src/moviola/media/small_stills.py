@@ -20,10 +20,7 @@ _QUALITY, _EFFORT = 50, 2
 
 
 class SmallStills:
-    """Keeps the picture on screen at some of the sampled frames.
-
-    Args:
-        every: one still per this many frames: the middle one, and the very first.
+    """Keeps one still per ``every`` sampled frames, the middle one, and the very first.
 
     Attributes:
         stills: seconds, and WebP bytes of a picture :data:`SMALL_WIDTH` pixels wide.
@@ -39,19 +36,13 @@ class SmallStills:
         if self._count % self._every == self._every // 2 or self._count == 0:
             self._scale = self._scale or WidthScaler(SMALL_WIDTH, aspect)
             buffer = BytesIO()
-            image = Image.fromarray(self._scale(frame))
-            image.save(buffer, "WEBP", quality=_QUALITY, method=_EFFORT)
+            Image.fromarray(self._scale(frame)).save(buffer, "WEBP", quality=_QUALITY, method=_EFFORT)
             self.stills.append((time, buffer.getvalue()))
         self._count += 1
 
 
 def read_small_still(data: bytes, width: int) -> NDArray[np.uint8]:
-    """A kept still, (height, ``width``, 3) uint8 RGB; enlarged ones are blurred, since they hold no more
-    detail.
-
-    Raises:
-        OSError: no picture.
-    """
+    """A kept still, (height, ``width``, 3) uint8 RGB, blurred if enlarged. Raises OSError: no picture."""
     with Image.open(BytesIO(data)) as image:
         height = max(1, round(width * image.height / image.width))
         return np.asarray(image.convert("RGB").resize((width, height)))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from fractions import Fraction
 from pathlib import Path
 from typing import Literal
 
@@ -13,6 +14,7 @@ import numpy as np
 from av.audio.frame import AudioFrame
 from av.audio.stream import AudioStream
 from av.container import InputContainer
+from av.packet import Packet
 from numpy.typing import NDArray
 
 from moviola.errors import InvalidValue
@@ -21,7 +23,7 @@ from moviola.media.frames import LONGEST_VIDEO
 from moviola.media.source import SoundTimes, joints_of
 from moviola.media.tracks import chosen_track
 
-__all__ = ["read_sound"]
+__all__ = ["encoded_sound", "read_sound", "sound_up_to"]
 
 # Time stamps of sound are rounded to the stream's ticks, 1 ms in Matroska; larger differences are gaps, or
 # sound that was stored twice.
@@ -40,7 +42,7 @@ def read_sound(
     channels: Literal[1, 2] = 1,
     track: int | str | None = None,
 ) -> Iterator[NDArray[np.float32]]:
-    """The sound of a video from a time on, piece by piece.
+    """The sound of a video from a time on, in pieces of float32 in [-1, 1], (n,) mono or (n, 2), if any.
 
     Sample n of all pieces together is heard ``start + n / rate`` seconds after the first picture is shown:
     where sound begins later, or is missing or damaged, there is silence. It ends with the sound.
@@ -51,10 +53,7 @@ def read_sound(
         seconds: length of a piece; the last one is shorter.
         start: seconds from the zero of the pictures, >= 0.
         channels: 1 mixes all into one, 2 into left and right.
-        track: number from 1 on, or language; None: the default one, see :func:`moviola.media.chosen_track`.
-
-    Yields:
-        float32 in [-1, 1], (n,) mono or (n, 2) of two channels; nothing from a video without sound.
+        track: as of :func:`moviola.media.chosen_track`.
 
     Raises:
         UnreadableMedia, NoVideoStream: see :func:`~moviola.media.probe`.
@@ -81,6 +80,32 @@ def read_sound(
     if held:
         whole = np.concatenate(waiting)
         yield whole[:, 0] if channels == 1 else whole
+
+
+def sound_up_to(
+    count: int, path: Path, *, rate: int, start: float, channels: int, track: int | str | None = None
+) -> Iterator[NDArray[np.float32]]:
+    """At most ``count`` samples of :func:`read_sound`, (n, ``channels``), in pieces of a second."""
+    pieces = read_sound(
+        path, rate=rate, seconds=1.0, start=start, channels=2 if channels == 2 else 1, track=track
+    )
+    for samples in pieces:
+        if count:
+            yield samples[:count].reshape(-1, channels)
+        count -= min(count, len(samples))
+        if not count:
+            return
+
+
+def encoded_sound(track: AudioStream, pieces: Iterable[NDArray[np.float32]]) -> Iterator[Packet[AudioStream]]:
+    """Pieces of sound (n, channels) at the track's rate, one after the other."""
+    rate, layout, at = track.codec_context.sample_rate, track.codec_context.layout.name, 0
+    for samples in pieces:
+        frame = AudioFrame.from_ndarray(np.ascontiguousarray(samples.T), format="fltp", layout=layout)
+        frame.sample_rate, frame.pts, frame.time_base = rate, at, Fraction(1, rate)
+        at += len(samples)
+        yield from track.encode(frame)
+    yield from track.encode(None)
 
 
 def _placed(
@@ -111,14 +136,10 @@ def _placed(
 
 
 class _TimeLine:
-    """Joins frames of sound, resampled, with silence in the gaps.
-
-    Its first sample is heard at second ``zero`` of the file's own clock.
-    """
+    """Joins frames of sound, resampled; its first sample is heard at second ``zero`` of the file's clock."""
 
     def __init__(self, rate: int, channels: Literal[1, 2], zero: float) -> None:
-        self.rate, self.zero = rate, zero
-        self._channels = channels
+        self.rate, self.zero, self._channels = rate, zero, channels
         self._given = self._surplus = 0
         self._resampler: av.AudioResampler | None = None
         self._kind: tuple[str, str, int] | None = None
@@ -135,7 +156,6 @@ class _TimeLine:
         yield from self._counted(self._resampler.resample(frame))
 
     def end(self) -> Iterator[NDArray[np.float32]]:
-        """Samples left in the resampler."""
         if self._resampler is not None:
             yield from self._counted(self._resampler.resample(None))
             self._resampler = None

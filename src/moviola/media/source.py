@@ -30,13 +30,11 @@ from moviola.threads import DECODING
 
 __all__ = ["Joint", "SoundTimes", "Source", "joints_of"]
 
-# A picture shown longer than this has a damaged time stamp.
-_LONGEST_STILL = 3600
-# And so has one shown longer than this after the end in the header.
-_LONG_STILL = 60
-# A picture shown later than this after its decoding has a damaged time stamp.
+# Seconds. A time stamp is damaged where a picture is shown longer than this, or than the second, after the
+# end in the header; later than this after its decoding; or first, but further than this from the header's
+# start.
+_LONGEST_STILL, _LONG_STILL = 3600, 60
 _LONGEST_DELAY = 60
-# A first picture further than this from the start in the header has a damaged time stamp.
 _START = 1
 # Pictures per second where the header has none, or more than any camera takes.
 _USUAL, _FASTEST = Fraction(25), 1000
@@ -52,7 +50,7 @@ _BACKWARD = Fraction(1, 2)
 # places, at least one shows that time runs back.
 _PLACES = 48
 
-# Formats that record the place and the time of every picture.
+# Formats that record the place and the time of every picture: time stamps are right at once after a seek.
 _INDEXED = {"mov,mp4,m4a,3gp,3g2,mj2", "matroska,webm"}
 # Formats that can be concatenated; the others have one index, or clusters with times of their own.
 _JOINABLE = {"mpegts", "mpeg"}
@@ -60,12 +58,8 @@ _JOINABLE = {"mpegts", "mpeg"}
 
 @dataclass(frozen=True, slots=True)
 class Joint:
-    """The end of a recording and the beginning of the next.
-
-    Attributes:
-        before, after: the last time stamp of one and the first of the other, in seconds, as they are stored.
-        offset: seconds added to the time stamps from there on.
-    """
+    """The end of a recording and the beginning of the next: their time stamps, as stored, and what is added
+    from there on, all in seconds."""
 
     before: Fraction
     after: Fraction
@@ -92,15 +86,13 @@ class SoundTimes:
 
 
 class Source:
-    """Packets and pictures of one video stream.
+    """Packets and pictures of one video stream. Damage is noted, not raised.
 
-    Time stamps are ticks of the stream's time base, moved where the file joins recordings so that they
-    never run back. Damage is noted, not raised.
+    Time stamps are ticks of the stream's time base, moved so that they never run back where recordings join.
 
     Attributes:
         tick: seconds a tick lasts, exact.
         numbered: pictures have numbers in order of decoding instead of time stamps (AVI).
-        indexed: time stamps are right from the first packet after a seek.
         sparse: only some pictures carry a time stamp (MPEG program streams); libav estimates the others.
         in_step: the last packet of a sparse stream came when the previous one said it would.
         sought: reading began somewhere in the file, not at its start.
@@ -110,20 +102,17 @@ class Source:
         decoded: number of decoded pictures.
         lost: number of requested moments whose picture did not decode, so that the one before is shown.
         end: tick at which the last picture so far leaves the screen.
-        hole: tick after which no picture comes for long, though its packet ends before; None if there is
-            none. Film that is sampled unevenly has such, too.
-        broken_at: tick of the first damage, None if there was none.
+        hole: tick after which no picture comes for long, though its packet ends; uneven film has such, too.
+        broken_at: tick of the first damage.
     """
 
     def __init__(self, container: av.container.InputContainer, stream: VideoStream) -> None:
         assert stream.time_base is not None
-        self.container = container
-        self.stream = stream
+        self.container, self.stream = container, stream
         self.tick = Fraction(stream.time_base)
         # AVI numbers pictures in the order of decoding only, so its time starts with the first picture.
         self.numbered = container.format.name == "avi"
         self.zero = None if self.numbered else stream.start_time
-        self.indexed = container.format.name in _INDEXED
         self.sparse = container.format.name == "mpeg"
         self.in_step = True
         self.sought = False
@@ -132,8 +121,7 @@ class Source:
         if not rate or rate > _FASTEST:
             rate = _USUAL
         self.step = max(1, round(1 / (rate * self.tick)))
-        self.decoded = 0
-        self.lost = 0
+        self.decoded = self.lost = 0
         self.end: int | None = None
         self.hole: int | None = None
         self.broken_at: int | None = None
@@ -141,6 +129,7 @@ class Source:
         # Where an edit list has several parts, decoding runs back to the key frame before a part.
         self._edited = container.format.name.startswith("mov,")
         self._codec = stream.codec_context
+        self._latest: int | None = None
         self._offset = 0
         self._last: int | None = None
         self._by_pts = False  # whether ``_last`` is a time of display
@@ -151,13 +140,12 @@ class Source:
     def run_ups(self) -> tuple[float, ...]:
         """Seconds before a wanted time to seek to, in the order to try; infinity: read from the start.
 
-        A seek may land on a key frame that is shown after the wanted picture. Where only some packets carry
-        time stamps, the first ones after a seek may have wrong ones, which later ones correct. Where
-        recordings are joined, a time stamp is ambiguous.
+        A seek may land on a key frame that is shown later. In formats without an index the first time stamps
+        after it may be wrong. Where recordings are joined, a time stamp is ambiguous.
         """
         if self.numbered or self.zero is None or _is_joined(self.container):
             return (math.inf,)
-        return (0.0, 10.0, math.inf) if self.indexed else (10.0, math.inf)
+        return (0.0, 10.0, math.inf) if self.container.format.name in _INDEXED else (10.0, math.inf)
 
     def seek(self, time: float, run_up: float) -> bool:
         """Go to a key frame ``run_up`` seconds before a time; False where that fails."""
@@ -184,12 +172,12 @@ class Source:
         times = SoundTimes(joints_of(self.container))
         for packet in self._read(self.stream, sound):
             if packet.stream_index == self.stream.index:
-                yield self._repaired(packet)
-                continue
-            for name in ("pts", "dts"):
-                if (stamp := getattr(packet, name)) is not None:
-                    moved = times.moved(stamp * packet.time_base)
-                    setattr(packet, name, stamp + round(moved / packet.time_base))
+                self._repaired(packet)
+            else:
+                for name in ("pts", "dts"):
+                    if (stamp := getattr(packet, name)) is not None:
+                        moved = times.moved(stamp * packet.time_base)
+                        setattr(packet, name, stamp + round(moved / packet.time_base))
             yield packet
 
     def _read(self, *streams: Stream) -> Iterator[Packet[Any]]:
@@ -211,12 +199,8 @@ class Source:
     def decode(self, packet: Packet[VideoStream] | None, *, reference_only: bool = False) -> list[VideoFrame]:
         """Pictures that come out when a packet goes in; None drains the decoder.
 
-        Args:
-            packet: the packet.
-            reference_only: skip the picture if no other refers to it.
-
-        Raises:
-            av.FFmpegError: the packet does not decode; the next one may.
+        ``reference_only`` skips the picture if no other refers to it. Raises av.FFmpegError: it does not
+        decode.
         """
         self._codec.skip_frame = "NONREF" if reference_only else "DEFAULT"
         frames = self.stream.decode(packet)
@@ -232,6 +216,13 @@ class Source:
     def seconds(self, ticks: int) -> float:
         """Time of a tick, in seconds from the stream's zero."""
         return float((ticks - (self.zero or 0)) * self.tick)
+
+    def note_shown(self, since: int, duration: int | None) -> None:
+        """Move :attr:`end` behind a picture, in any order; without a duration it lasts as the one before."""
+        if self._latest is None or since > self._latest:
+            before = self.step if self._latest is None else since - self._latest
+            self.end = since + (duration if duration and duration > 0 else before)
+            self._latest = since
 
     def note_damage(self, at: int | None) -> None:
         """Record where the first damage was met."""
@@ -303,11 +294,7 @@ class Source:
 
 
 def joints_of(container: av.container.InputContainer) -> Sequence[Joint]:
-    """Places where recordings are joined in a file; reads all of it if there are any.
-
-    Args:
-        container: the open file, which stays as it is.
-    """
+    """Places where recordings are joined in an open file; reads all of it if there are any."""
     return _joints(*_file(container)) if _is_joined(container) else ()
 
 
@@ -317,9 +304,7 @@ def _is_joined(container: av.container.InputContainer) -> bool:
 
 
 def _file(container: av.container.InputContainer) -> tuple[Path, int, int]:
-    """Path, size and modification time of an open file."""
-    path = Path(container.name)
-    status = path.stat()
+    status = (path := Path(container.name)).stat()
     return path, status.st_size, status.st_mtime_ns
 
 

@@ -28,20 +28,16 @@ PICTURE_FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "AVIF")
 """Readable formats of picture files, by Pillow's names; its other decoders are switched off."""
 
 # Larger pictures are shrunk first, this many rows of the result at a time.
-_PLAIN_PIXELS = 1 << 23
-_BAND = 64
+_PLAIN_PIXELS, _BAND = 1 << 23, 64
 
 
 def frame_at(path: Path, time: float, width: int) -> NDArray[np.uint8]:
-    """The frame on screen at ``time``, by presentation time stamps; the last one when ``time`` is later.
+    """The frame on screen at ``time``, (height, width, 3) uint8 RGB; the last one when ``time`` is later.
 
     Args:
         path: a video file.
         time: seconds from the video's zero, >= 0.
-        width: pixels of the result; the height follows from the displayed aspect ratio.
-
-    Returns:
-        (height, width, 3) uint8 RGB.
+        width: pixels; the height follows from the displayed aspect ratio.
 
     Raises:
         UnreadableMedia: no such file, no media file, no picture that decodes.
@@ -60,15 +56,12 @@ def frame_at(path: Path, time: float, width: int) -> NDArray[np.uint8]:
 
 
 def read_picture(path: Path, size: FrameSize) -> NDArray[np.uint8]:
-    """A picture file as an encoder sees it, turned by its EXIF; of a video the first frame.
+    """A picture file as an encoder sees it, (height, width, 3) uint8 RGB, turned by its EXIF.
 
     Args:
-        path: a file of :data:`PICTURE_FORMATS`, or a video. A picture of more than 8 million pixels is shrunk
-            by an integer factor first.
+        path: a file of :data:`PICTURE_FORMATS`, or a video, whose first frame it is. A picture of more than 8
+            million pixels is shrunk by an integer factor first.
         size: target size, with the scaler of video frames.
-
-    Returns:
-        (height, width, 3) uint8 RGB.
 
     Raises:
         UnreadableMedia: no such file, no regular one, no picture that decodes, or one of too many pixels.
@@ -93,19 +86,15 @@ def read_picture(path: Path, size: FrameSize) -> NDArray[np.uint8]:
 
 
 def _upright(image: Image.Image, path: Path) -> Image.Image:
-    """A picture as RGB, turned by its EXIF, with at most some :data:`_PLAIN_PIXELS` pixels.
-
-    Only the shrunk picture is converted and turned: each step is a copy of four bytes per pixel.
-    """
+    """A picture as RGB, turned by its EXIF, with at most some :data:`_PLAIN_PIXELS` pixels. Only the shrunk
+    one is converted and turned: each step is a copy of four bytes per pixel."""
     factor = _factor(image)
     if factor > 1:
         image.draft("RGB", (image.width // factor, image.height // factor))  # has an effect on JPEG only
         factor = _factor(image)
     if image.width * image.height > MAX_PIXELS:
-        raise UnreadableMedia(
-            path,
-            f"{image.width} x {image.height} pixels, at most {MAX_PIXELS:,} are decoded; make it smaller",
-        )
+        most = f"at most {MAX_PIXELS:,} are decoded; make it smaller"
+        raise UnreadableMedia(path, f"{image.width} x {image.height} pixels, {most}")
     if factor == 1:
         return ImageOps.exif_transpose(image).convert("RGB")
     width, height = image.size
@@ -118,29 +107,17 @@ def _upright(image: Image.Image, path: Path) -> Image.Image:
 
 
 def _factor(image: Image.Image) -> int:
-    """Factor by which the sides of a picture are shrunk first."""
     return math.ceil(math.sqrt(image.width * image.height / _PLAIN_PIXELS))
 
 
 def pictures_from(
     path: Path, first: Fraction, step: Fraction, count: int
 ) -> Generator[tuple[Source, Picture], None, None]:
-    """Pictures on screen at ``count`` times from ``first`` on, ``step`` seconds apart, decoding from there.
+    """Pictures on screen at ``count`` times from ``first`` seconds on, ``step`` seconds apart, decoding from
+    there.
 
-    After the end of the video this is its last picture.
-
-    Args:
-        path: a video file.
-        first: seconds from the video's zero, >= 0.
-        step: seconds, above 0.
-        count: number of times.
-
-    Yields:
-        the open source and the picture, which is the same object as long as it stays on screen.
-
-    Raises:
-        UnreadableMedia: no such file, no media file, no picture that decodes there.
-        NoVideoStream: sound or text only.
+    After the end of the video this is its last picture. With each comes the open source; a picture is the
+    same object as long as it stays on screen. Errors as of :func:`frame_at`.
     """
     done, attempt = 0, 0
     while done < count:
@@ -167,7 +144,7 @@ def _ways(source: Source) -> list[tuple[float, bool]]:
 
 def _read(source: Source, grid: Grid, run_up: float, pruned: bool) -> Iterator[Picture]:
     """Pictures at the moments of a grid, as long as they are certainly exact."""
-    if source.seek(grid.time(0), run_up):
+    if source.seek(float(grid.first), run_up):
         pictures = needed_pictures(source, grid) if pruned else every_picture(source, grid, 0)
         with suppress(CannotPrune):
             for _, picture in pictures:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import os
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,21 +23,15 @@ from moviola.media.probe import TEXT_SUBTITLES
 from moviola.types import Cue
 
 __all__ = [
-    "SUBTITLE_SUFFIXES",
-    "Subtitles",
-    "embedded_subtitles",
-    "read_subtitles",
-    "sidecars",
-    "write_subtitles",
-]
+    "SUBTITLE_SUFFIXES", "Subtitles", "embedded_subtitles", "read_subtitles", "sidecars", "write_subtitles",
+]  # fmt: skip
 
 SUBTITLE_SUFFIXES = (".srt", ".vtt", ".ass")
 """Suffixes of subtitle files, in lower case with the dot."""
 
 # Two days of talk with styles and positions take a tenth of it; larger files are something else.
 _MAX_BYTES = 64 << 20
-# Between the stem and the suffix: a language, or a kind of subtitles (`film.en.srt`,
-# `film.pt-BR.forced.srt`).
+# Between the stem and the suffix: a language, or a kind of subtitles (`film.pt-BR.forced.srt`).
 _TAGS = re.compile(r"(\.[A-Za-z]{2,8}([-_][A-Za-z0-9]{2,8})*){1,2}")
 # Commands of SubStation Alpha; those that begin or end a drawing (`\p1`, `\p0`), and that reset the style.
 _COMMANDS = re.compile(r"\{[^}]*\}")
@@ -59,15 +52,10 @@ class Subtitles:
 
 def sidecars(path: Path, names: Sequence[str] | None = None) -> tuple[Path, ...]:
     """Subtitle files beside a video: the same stem, perhaps with a language (``film.en.srt``), sorted.
-
-    Args:
-        path: a video file.
-        names: all names in its folder, sorted, where they are known; else the folder is read.
-    """
+    ``names`` are all names in its folder, sorted, where they are known; else the folder is read."""
     path = Path(path)
     if names is None:
-        with os.scandir(path.parent) as entries:
-            names = sorted(entry.name for entry in entries)
+        names = sorted(other.name for other in path.parent.iterdir())
     first = bisect_left(names, path.stem)
     alike = list(takewhile(lambda name: name.startswith(path.stem), islice(names, first, None)))
     found = [Path(name) for name in alike if name.lower().endswith(SUBTITLE_SUFFIXES)]
@@ -83,17 +71,17 @@ def sidecars(path: Path, names: Sequence[str] | None = None) -> tuple[Path, ...]
 
 
 def read_subtitles(path: Path) -> Subtitles:
-    """Read a subtitle file: SubRip, WebVTT or Advanced SubStation Alpha, by its suffix.
+    """Read a subtitle file: SubRip, WebVTT or Advanced SubStation Alpha, by its suffix; without tags.
 
-    Encodings: UTF-8 with or without byte order mark, UTF-16 with one, else Windows-1252, else Latin-1. Tags
-    are stripped. Each cue is parsed alone, so that a damaged one does not affect others.
+    Encodings: UTF-8 with or without byte order mark, UTF-16 with one, else Windows-1252, else Latin-1. Each
+    cue is parsed alone, so that a damaged one does not affect others.
 
     Raises:
         UnreadableMedia: no such file, no regular file, another suffix, more than 64 MiB, or no readable cue.
     """
     path = Path(path)
-    parse = _PARSERS.get(path.suffix.lower())
-    if parse is None:
+    kind = path.suffix.lower()
+    if kind not in SUBTITLE_SUFFIXES:
         raise UnreadableMedia(path, f"unknown subtitle format; give one of {', '.join(SUBTITLE_SUFFIXES)}")
     size = regular_file(path).st_size
     if size > _MAX_BYTES:
@@ -104,18 +92,15 @@ def read_subtitles(path: Path) -> Subtitles:
         raise UnreadableMedia(path, f"cannot be read ({error.strerror})") from error
     for end in ("\r\r\n", "\r\n", "\r"):  # the first of a program that converted them twice
         text = text.replace(end, "\n")
-    subtitles = _sorted_cues(parse(text))
+    subtitles = _sorted_cues(_ass(text) if kind == ".ass" else _blocks(text, kind[1:]))
     if not subtitles.cues:
         raise UnreadableMedia(path, f"no subtitle in it can be read ({subtitles.skipped} damaged)")
     return subtitles
 
 
 def write_subtitles(path: Path, cues: Iterable[Cue]) -> None:
-    """Write cues as a subtitle file: SubRip, WebVTT or Advanced SubStation Alpha, by its suffix.
-
-    Args:
-        path: the file; it appears complete or not at all.
-        cues: in any order; times are rounded to the format's precision.
+    """Write cues, in any order, as a subtitle file that appears complete or not at all: SubRip, WebVTT or
+    Advanced SubStation Alpha, by its suffix; times are rounded to the format's precision.
 
     Raises:
         InvalidValue: another suffix, or a place that cannot be written.
@@ -132,18 +117,10 @@ def write_subtitles(path: Path, cues: Iterable[Cue]) -> None:
 
 
 def embedded_subtitles(path: Path, index: int | None = None) -> Subtitles:
-    """Text subtitles inside a video file, in the time of its pictures.
+    """Text subtitles inside a video file, in the time of its pictures; none if no such stream carries text.
 
-    Args:
-        path: a video file.
-        index: index of the container's stream, as in :class:`~moviola.media.SubtitleStream`; None for the
-            first text stream.
-
-    Returns:
-        no cues if there is no such stream, or it carries pictures of text.
-
-    Raises:
-        UnreadableMedia, NoVideoStream: see :func:`~moviola.media.probe`.
+    ``index`` is that of a :class:`~moviola.media.SubtitleStream`; None: the first of text. Errors as of
+    :func:`~moviola.media.probe`.
     """
     with open_container(path) as container:
         video = video_stream(container, path)
@@ -179,10 +156,9 @@ def _cues_of_packet(packet: Packet[SubtitleStream], zero: float) -> Iterator[Cue
         yield None
         return
     for subtitle in shown:
-        if isinstance(subtitle, AssSubtitle):
-            event = pysubs2.SSAEvent(text=subtitle.dialogue.decode("utf-8", errors="replace"))
-            if text := _shown_text(event.text):
-                yield Cue(max(0.0, start), end, text) if end > max(0.0, start) else None
+        said = subtitle.dialogue.decode(errors="replace") if isinstance(subtitle, AssSubtitle) else ""
+        if text := _shown_text(said):
+            yield Cue(max(0.0, start), end, text) if end > max(0.0, start) else None
 
 
 def _sorted_cues(found: Iterable[Cue | None]) -> Subtitles:
@@ -201,10 +177,7 @@ def _decode_text(data: bytes) -> str:
 
 
 def _blocks(text: str, kind: str) -> Iterator[Cue | None]:
-    """Cues of SubRip and WebVTT: times, and the lines below them up to an empty one or to other times.
-
-    Other paragraphs are notes and styles.
-    """
+    """Cues of SubRip and WebVTT: times, and the lines below up to an empty one or to other times."""
     header = "WEBVTT\n\n" if kind == "vtt" else "1\n"
     for block in re.split(r"\n[ \t]*\n", text):
         lines = block.strip("\n").split("\n")
@@ -242,9 +215,8 @@ def _shown_text(text: str) -> str:
     pysubs2's own properties take time quadratic in the commands, or in braces that are opened alone.
     """
     closed, brace, rest = text.rpartition("}")
-    commands = _COMMANDS.findall(closed + brace)
     drawing = False
-    for block in commands:
+    for block in _COMMANDS.findall(closed + brace):
         for number, style in _DRAWING.findall(block):
             # A reset to a named style changes nothing: there are no styles here.
             drawing = int(number) > 0 if number else drawing and bool(style)
@@ -258,10 +230,3 @@ def _clean_text(text: str) -> str:
     """Text without entities, time tags and needless white space, its lines kept."""
     lines = html.unescape(_INLINE_TIME.sub("", text)).splitlines()
     return "\n".join(stripped for line in lines if (stripped := " ".join(line.split())))
-
-
-_PARSERS = {
-    ".srt": lambda text: _blocks(text, "srt"),
-    ".vtt": lambda text: _blocks(text, "vtt"),
-    ".ass": _ass,
-}

@@ -28,8 +28,7 @@ from numpy.typing import NDArray
 __all__ = ["DEEP_RGB", "Tone", "ToneMapper"]
 
 DEEP_RGB = "gbrp16le"
-"""Pixel format for the table: G'B'R' as coded, in planes of 16 bits, for which ``lut3d`` is five times as
-fast as for others."""
+"""Planes of 16 bits, G'B'R' as coded, for which ``lut3d`` is five times as fast as for others."""
 
 _WHITE = 203.0
 """Luminance of diffuse white in cd/m²."""
@@ -52,12 +51,7 @@ _STANDARD = {ColorTrc.BT709, ColorTrc.SMPTE170M, ColorTrc.BT2020_10, ColorTrc.BT
 
 @dataclass(frozen=True, slots=True)
 class Tone:
-    """Transfer and peak of a picture's values.
-
-    Attributes:
-        transfer: ``"pq"``, ``"hlg"``, or ``"sdr"`` of wide gamut.
-        peak: luminance of the brightest pixel in cd/m².
-    """
+    """Transfer of a picture's values (sdr: of wide gamut), and luminance of the brightest pixel in cd/m²."""
 
     transfer: Literal["pq", "hlg", "sdr"]
     peak: float = _USUAL_PEAK
@@ -73,8 +67,7 @@ class Tone:
         tone = cls._said(frame.color_trc, frame.color_primaries)
         if tone is None or tone.transfer != "pq":
             return tone
-        lowest, highest = _PEAKS
-        return cls("pq", min(highest, max(lowest, _peak(frame))))
+        return cls("pq", float(np.clip(_peak(frame), *_PEAKS)))
 
     @classmethod
     def _said(cls, transfer: int, primaries: int) -> Self | None:
@@ -159,7 +152,6 @@ def _pq_light(coded: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _pq_coded(light: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Values of PQ of luminance in cd/m²."""
     power = (light / 10_000).clip(0) ** _M1
     return np.asarray(((_C1 + _C2 * power) / (1 + _C3 * power)) ** _M2)
 

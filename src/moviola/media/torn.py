@@ -1,13 +1,13 @@
 """Whether the structure of a file is whole, where no header says how long it should be.
 
-GIF, fragmented MP4 and Matroska are chains of blocks. libav passes over what breaks such a chain, so that a
-file that lost its middle is shorter, or stands still for a while, and nothing says so.
+GIF, fragmented MP4 and Matroska are chains of blocks; libav says nothing where such a chain is broken.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from io import FileIO
 from pathlib import Path
 
 __all__ = ["is_torn"]
@@ -28,42 +28,30 @@ _APPENDED = 4096
 def is_torn(path: Path, format_name: str, *, deeply: bool) -> bool:
     """Whether parts of a file are missing, as far as its structure shows.
 
-    Args:
-        path: a file that can be read.
-        format_name: of libav; others than GIF, MP4 and Matroska are never torn.
-        deeply: also compare the numbers of fragments, and look at each block of Matroska's clusters.
-
-    Raises:
-        OSError: the file cannot be read any more.
+    Only GIF, MP4 and Matroska, by libav's ``format_name``, are ever torn. ``deeply`` also compares the
+    numbers of fragments, and looks at each block of Matroska's clusters. Raises OSError: the file cannot be
+    read any more.
     """
-    check = _CHECKS.get(format_name)
-    if check is None:
+    if (check := _CHECKS.get(format_name)) is None:
         return False
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
-    try:
-        return check(_Bytes(descriptor), deeply)
-    finally:
-        os.close(descriptor)
+    with path.open("rb", buffering=0) as file:
+        return check(_Bytes(file), deeply)
 
 
 class _Bytes:
-    """Bytes of a file, read block by block: a mapped one would end the process when its drive goes away.
-
-    Bytes past the end are 0.
-    """
+    """Bytes of a file, 0 past its end; mapped, it would end the process when its drive goes away."""
 
     _BLOCK = 1 << 16
 
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
-        self._size = os.fstat(descriptor).st_size
+    def __init__(self, file: FileIO) -> None:
+        self._file = file
+        self._size = os.fstat(file.fileno()).st_size
         self._start, self._block = 0, b""
 
     def __len__(self) -> int:
         return self._size
 
     def __getitem__(self, place: int) -> int:
-        """The byte at a place."""
         within = place - self._start
         if not 0 <= within < len(self._block):
             self._start, within = place, 0
@@ -71,11 +59,9 @@ class _Bytes:
         return self._block[within] if self._block else 0
 
     def number(self, place: int, width: int) -> int:
-        """A number of some bytes, the highest first."""
         return int.from_bytes(bytes(self[place + k] for k in range(width)), "big")
 
     def holds(self, sought: bytes, place: int) -> bool:
-        """Whether some bytes come at a place or after it."""
         kept = b""
         while read := self._read(place, self._BLOCK):
             if sought in kept + read:
@@ -84,8 +70,8 @@ class _Bytes:
         return False
 
     def _read(self, place: int, count: int) -> bytes:
-        os.lseek(self._descriptor, place, os.SEEK_SET)
-        return os.read(self._descriptor, count)
+        self._file.seek(place)
+        return self._file.read(count) or b""
 
 
 def _gif(data: _Bytes, _: bool) -> bool:

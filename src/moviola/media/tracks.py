@@ -13,8 +13,7 @@ from av.stream import Disposition
 from moviola.errors import InvalidValue, MediaError
 
 __all__ = [
-    "SoundTrack", "chosen_track", "language_of", "require_track_choice", "sound_tracks",
-    "track_among",
+    "SoundTrack", "chosen_track", "language_of", "require_track_choice", "sound_tracks", "track_among",
 ]  # fmt: skip
 
 # Commentary, descriptions for the blind and the like, which are not meant by "the sound".
@@ -34,9 +33,7 @@ class SoundTrack:
     Attributes:
         number: from 1 on, in the order of the file.
         language: ISO 639 code, of two letters where there is one, else three; empty if the file has none.
-        title: its title in the file.
-        codec: such as ``aac``.
-        channels: number of channels.
+        title, codec, channels: as in the file.
         default: whether players choose it by default.
     """
 
@@ -72,7 +69,7 @@ def sound_tracks(container: InputContainer) -> tuple[SoundTrack, ...]:
 def chosen_track(
     container: InputContainer, path: Path, choice: int | str | None = None
 ) -> AudioStream | None:
-    """The chosen sound track; None where a file has no sound.
+    """The chosen sound track of an open file; None where it has no sound.
 
     Args:
         container: the open file.
@@ -82,7 +79,7 @@ def chosen_track(
 
     Raises:
         InvalidValue: a choice that is neither a number nor a language.
-        MediaError: no such track in the file; the message lists the existing ones.
+        MediaError: no such track; the message lists the existing ones.
     """
     usable = _usable(container)
     if choice is None or not usable:
@@ -105,11 +102,7 @@ def track_among(tracks: Sequence[SoundTrack], path: Path, choice: int | str) -> 
 
 
 def require_track_choice(choice: int | str) -> int | str:
-    """A choice as a number, or as a language of ISO 639.
-
-    Raises:
-        InvalidValue: neither of them.
-    """
+    """A choice as a number, or as a language of ISO 639. Raises InvalidValue: neither of them."""
     if str(choice).isascii() and str(choice).isdigit() and int(choice) > 0:
         return int(choice)
     if isinstance(choice, str) and (language := language_of(choice)):
@@ -118,11 +111,8 @@ def require_track_choice(choice: int | str) -> int | str:
 
 
 def language_of(tag: str) -> str:
-    """The language of a tag of BCP 47 or ISO 639: ``de`` of ``ger``, ``deu`` or ``de-AT``.
-
-    Returns:
-        two letters where the language has such, else three; empty for none, or an invalid tag.
-    """
+    """The language of a tag of BCP 47 or ISO 639, ``de`` of ``ger``, ``deu`` or ``de-AT``: two letters where
+    it has such, else three; empty for none, or an invalid tag."""
     from langcodes import Language
 
     try:

@@ -1,17 +1,15 @@
 """Transitions between shots, from the pictures of a stretch: cuts, dissolves, fades.
 
-Arithmetic on tiny pictures, (n, 18, 32, 3) uint8 RGB of the whole frame, with the seconds at which they come
-on screen. Distances are means over the values of a picture on the scale 0–255. The numbers below were set on
-films cut from real clips, see ``benchmarks/footage/shots.py``.
+Arithmetic on tiny pictures, (n, 18, 32, 3) uint8 RGB of the whole frame, and the seconds (n,) at which they
+come on screen. Distances are means over a picture's values, 0–255. The numbers below were set on films cut
+from real clips (``benchmarks/footage/shots.py``).
 
-A *cut* is one step between neighbouring pictures that stands out from the steps around it (as in the adaptive
-detector of PySceneDetect): fast pans and action have many large steps, a flash comes back to where it was.
+A *cut* is a step between neighbouring pictures that stands out from those around it (as in the adaptive
+detector of PySceneDetect): pans and action have many large steps, a flash comes back to where it was.
 
-A *dissolve* goes in a straight line: with A before it and B after it, every picture between is
-``(1 - a) A + a B`` with a rising evenly from 0 to 1. What moves does not: halfway through a pan or behind a
-passing car there is something else than both pictures over each other. With squared distances alone, the
-distance of X from that line's point is ``(1 - a)|X - A|² + a|X - B|² - a (1 - a)|A - B|²`` (Stewart).
-A *fade* is a straight line to black or white and one back.
+A *dissolve* from A to B goes in a straight line, unlike what moves: every picture is ``(1-a)A + aB`` with a
+rising evenly from 0 to 1. The squared distance of X from there is ``(1-a)|X-A|² + a|X-B|² - a(1-a)|A-B|²``
+(Stewart). A *fade* is a straight line to black or white and one back.
 """
 
 from __future__ import annotations
@@ -24,14 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
-    "LONGEST_DISSOLVE",
-    "Slope",
-    "Transition",
-    "TransitionKind",
-    "joined_fades",
-    "transitions",
+    "LONGEST_DISSOLVE", "Slope", "Transition", "TransitionKind", "joined_fades", "transitions",
     "transitions_of_some",
-]
+]  # fmt: skip
 
 TransitionKind = Literal["cut", "dissolve", "fade"]
 
@@ -40,12 +33,11 @@ LONGEST_DISSOLVE = 2.2
 
 # Of a cut: least step, and least factor above the second largest step within _AROUND seconds, in fine and in
 # coarse pictures; coarse ones are blind to what moves, and see a change of light and colour.
-_FINE_STEP, _FINE_FACTOR = 14.0, 2.5
-_COARSE_STEP, _COARSE_FACTOR = 7.0, 3.0
+_FINE, _COARSE_CUT = (14.0, 2.5), (7.0, 3.0)
 _COARSE = (3, 4)
 _AROUND = 0.5
-# A picture shifted by this many rows and columns, to less than half of the step, is a jerk of the camera; in
-# films of few pictures per second every pan is made of them.
+# A picture shifted by this many rows and columns, to less than half of the step, is a jerk of the camera, or
+# part of a pan in few pictures per second.
 _MOVED = (3, 5)
 # A picture that returns within this many seconds to less than half the step was only lit up.
 _FLASH = 0.4
@@ -66,10 +58,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """A transition from one shot to the next.
+    """A cut, a dissolve, or a fade to black or white and back.
 
     Attributes:
-        kind: a cut, a dissolve, or a fade to black or white and back.
+        kind: which of them.
         start, end: seconds; pictures between show something of both shots. Equal for a cut: the time at which
             the first picture of the new shot comes on screen.
     """
@@ -95,12 +87,8 @@ class Slope:
 
 
 def transitions(times: Floats, pictures: Pictures) -> list[Transition | Slope]:
-    """Cuts, and straight lines between pictures, of one stretch of a video, in order of time.
-
-    Args:
-        times: (n,) float64 rising seconds at which the pictures come on screen.
-        pictures: (n, 18, 32, 3) uint8 RGB.
-    """
+    """Cuts, and straight lines between pictures (n, 18, 32, 3) uint8 RGB of one stretch of a video, in order
+    of time; they come on screen at ``times``, (n,) float64 rising seconds."""
     cut = cuts(times, pictures)
     return _marks(times, pictures, cut, _lines(times, pictures, cut))
 
@@ -115,28 +103,21 @@ def transitions_of_some(
     much smaller that another one stands out.
 
     Args:
-        times: (n,) float64 rising seconds at which the pictures come on screen.
-        pictures: (n, 18, 32, 3) uint8 RGB.
+        times, pictures: as of :func:`transitions`.
         missing: (n - 1,) number of pictures missing between each and the next.
     """
-    if not missing.any():
-        return transitions(times, pictures)
     cut = cuts(times, pictures)
     lines = _lines(times, pictures, cut)
-    hints = _lines(times, pictures, cut, shortest=_SHORTEST_HINT, doubt=_DOUBT)
-    if _may_hide_cuts(times, pictures, missing) or not all(_meets_any(hint, lines) for hint in hints):
-        return None
+    if missing.any():
+        hints = _lines(times, pictures, cut, shortest=_SHORTEST_HINT, doubt=_DOUBT)
+        if _may_hide_cuts(times, pictures, missing) or not all(_meets_any(hint, lines) for hint in hints):
+            return None
     return _marks(times, pictures, cut, lines)
-
-
-def _meets_any(stretch: tuple[int, int], others: Iterable[tuple[int, int]]) -> bool:
-    return any(stretch[0] < last and first < stretch[1] for first, last in others)
 
 
 def _marks(
     times: Floats, pictures: Pictures, places: Sequence[int], lines: Sequence[tuple[int, int]]
 ) -> list[Transition | Slope]:
-    """Cuts at some places and slopes along some lines, in order of time."""
     seconds = times.tolist()
     marks: list[Transition | Slope] = [
         *(Transition("cut", seconds[place], seconds[place]) for place in places),
@@ -145,51 +126,48 @@ def _marks(
     return sorted(marks, key=lambda mark: mark.start)
 
 
+def _meets_any(stretch: tuple[int, int], others: Iterable[tuple[int, int]]) -> bool:
+    return any(stretch[0] < last and first < stretch[1] for first, last in others)
+
+
 def joined_fades(marks: Iterable[Transition | Slope]) -> list[Transition]:
-    """Transitions between shots: slopes into and out of a blank picture are one fade, the others dissolves.
+    """Transitions between shots, of all marks of a video in order: slopes into and out of a blank picture are
+    one fade, the others dissolves.
 
     A slope from black at the beginning, or to black at the end, leads to no other shot; nor does one beside a
     cut to or from black, which is the transition there.
-
-    Args:
-        marks: of a whole video, in order of time.
     """
     joined: list[Transition] = []
     out: Slope | None = None
     for mark in marks:
         if isinstance(mark, Transition):
             joined.append(mark)
-            out = None
-        elif mark.from_blank and not mark.to_blank:
-            if out is not None:
-                joined.append(Transition("fade", out.start, mark.end))
-            out = None
-        elif mark.to_blank:
-            out = mark
-        else:
+        elif not (mark.from_blank or mark.to_blank):
             joined.append(Transition("dissolve", mark.start, mark.end))
-            out = None
+        elif out is not None and not mark.to_blank:
+            joined.append(Transition("fade", out.start, mark.end))
+        out = mark if isinstance(mark, Slope) and mark.to_blank else None
     return joined
-
-
-# ---- cuts ------------------------------------------------------------------------------------------------
 
 
 def cuts(times: Floats, pictures: Pictures) -> list[int]:
     """Places (> 0) of the pictures that begin a new shot after a cut."""
-    flat = pictures.reshape(len(pictures), -1).astype(np.float32)
-    steps = _steps(flat)
-    coarse = _steps(_coarse(pictures))
+    flat = _flat(pictures)
+    steps, coarse = _steps(flat), _steps(_coarse(pictures))
     standing = [
         step + 1
-        for step in np.flatnonzero((steps >= _FINE_STEP) | (coarse >= _COARSE_STEP)).tolist()
+        for step in np.flatnonzero((steps >= _FINE[0]) | (coarse >= _COARSE_CUT[0])).tolist()
         if (
-            _stands_out(times, steps, steps, step, least=_FINE_STEP, factor=_FINE_FACTOR)
-            or _stands_out(times, coarse, coarse, step, least=_COARSE_STEP, factor=_COARSE_FACTOR)
+            _stands_out(times, steps, steps, step, _FINE)
+            or _stands_out(times, coarse, coarse, step, _COARSE_CUT)
         )
         and not _only_moved(pictures[step], pictures[step + 1], steps[step] / 2)
     ]
     return _without_flashes(times, flat, steps, standing)
+
+
+def _flat(pictures: Pictures) -> NDArray[np.float32]:
+    return pictures.reshape(len(pictures), -1).astype(np.float32)
 
 
 def _steps(flat: NDArray[np.float32]) -> Floats:
@@ -208,28 +186,23 @@ def _coarse(pictures: Pictures) -> NDArray[np.float32]:
 
 
 def _may_hide_cuts(times: Floats, pictures: Pictures, missing: NDArray[np.int64]) -> bool:
-    """Whether all pictures may show another cut than the given ones.
-
-    What goes on evenly makes several pictures' step out of as many small ones.
-    """
-    for steps, least, factor in (
-        (_steps(pictures.reshape(len(pictures), -1).astype(np.float32)), _FINE_STEP, _FINE_FACTOR),
-        (_steps(_coarse(pictures)), _COARSE_STEP, _COARSE_FACTOR),
-    ):
+    """Whether all pictures may show another cut than the given ones: what goes on evenly makes several
+    pictures' step out of as many small ones."""
+    for values, (least, factor) in ((_flat(pictures), _FINE), (_coarse(pictures), _COARSE_CUT)):
+        steps = _steps(values)
         smallest = steps / (missing + 1)
         for step in np.flatnonzero(steps >= least / _DOUBT).tolist():
             enough = least / _DOUBT if missing[step] else least
-            if _stands_out(times, steps, smallest, step, least=enough, factor=factor) and (
-                missing[step] or not _stands_out(times, steps, steps, step, least=least, factor=factor)
+            if _stands_out(times, steps, smallest, step, (enough, factor)) and (
+                missing[step] or not _stands_out(times, steps, steps, step, (least, factor))
             ):
                 return True
     return False
 
 
-def _stands_out(
-    times: Floats, steps: Floats, others: Floats, step: int, *, least: float, factor: float
-) -> bool:
+def _stands_out(times: Floats, steps: Floats, others: Floats, step: int, limits: tuple[float, float]) -> bool:
     """Whether a step is large, and larger than the others around it; one other cut may be near."""
+    least, factor = limits
     if steps[step] < least:
         return False
     at = times[step + 1]
@@ -274,9 +247,6 @@ def _without_flashes(
     return left
 
 
-# ---- dissolves -------------------------------------------------------------------------------------------
-
-
 def _lines(
     times: Floats,
     pictures: Pictures,
@@ -287,41 +257,34 @@ def _lines(
 ) -> list[tuple[int, int]]:
     """Stretches in which pictures go in a straight line from one to another, with no cut inside.
 
-    Of overlapping stretches the one that goes farthest and straightest is returned.
-
-    Returns:
-        first and last picture of each, at least ``shortest`` steps apart, in order.
+    First and last picture of each, at least ``shortest`` steps apart, in order; of overlapping stretches the
+    one that goes farthest and straightest.
     """
     count = len(pictures)
-    flat = pictures.reshape(count, -1).astype(np.float32)
     usual = float(np.median(np.diff(times))) if count > 1 else 1.0
     most = min(round(LONGEST_DISSOLVE / max(usual, 1e-3)) + 1, count - 1)
     if most < shortest:
         return []
-    squared = _squared_distances(flat)
-    cuts_before = np.zeros(count, dtype=np.int64)
-    cuts_before[list(cut_places)] = 1
-    cuts_before = np.cumsum(cuts_before)
+    squared = _squared_distances(_flat(pictures))
+    cuts_before = np.cumsum(np.isin(np.arange(count), cut_places))
     lengths = np.unique(np.geomspace(shortest, most, 16).round().astype(np.int64))
     candidates: list[tuple[float, int, int]] = []
     for length in lengths.tolist():
-        first = np.arange(count - length)
         far, bent = _straightness(times, squared, length)
         usable = (far >= _FAR / doubt) & (bent <= _BENT * doubt)
-        usable &= cuts_before[first + length] == cuts_before[first]
+        usable &= cuts_before[length:] == cuts_before[:-length]
         for place in np.flatnonzero(usable).tolist():
             merit = float(far[place] * (1 - 3 * bent[place]))
             candidates.append((-merit, place, place + length))
     chosen: list[tuple[int, int]] = []
-    for _, first_place, last in sorted(candidates):
-        line = first_place, last
-        if not _meets_any(line, chosen) and _another_scene(pictures[first_place], pictures[last]):
-            chosen.append(line)
+    for _, first, last in sorted(candidates):
+        if not _meets_any((first, last), chosen) and _another_scene(pictures[first], pictures[last]):
+            chosen.append((first, last))
     return sorted(chosen)
 
 
 def _squared_distances(flat: NDArray[np.float32]) -> Floats:
-    """(n, n) mean squared differences between pictures."""
+    """(n, n) mean squares."""
     products = (flat @ flat.T).astype(np.float64)
     own = np.diag(products)
     squared: Floats = np.maximum(own[:, None] + own[None, :] - 2 * products, 0) / flat.shape[1]
@@ -329,10 +292,8 @@ def _squared_distances(flat: NDArray[np.float32]) -> Floats:
 
 
 def _straightness(times: Floats, squared: Floats, length: int) -> tuple[Floats, Floats]:
-    """Of each stretch of ``length`` steps: the distance of its ends, and how far it strays from the line.
-
-    Both (n - length,): root mean squares, the second as a share of the first.
-    """
+    """Of each stretch of ``length`` steps the distance of its ends, and how far it strays from the line as a
+    share of that, both (n - length,) root mean squares."""
     first = np.arange(len(times) - length)[:, None]
     last = first + length
     between = first + np.arange(1, length)
@@ -345,10 +306,8 @@ def _straightness(times: Floats, squared: Floats, length: int) -> tuple[Floats, 
 
 
 def _another_scene(before: Pictures, after: Pictures) -> bool:
-    """Whether two pictures show different things: not one thing in another light, or from a bit further.
-
-    Much of the picture has to change, rather than a part of it by much. Any picture differs from a blank one.
-    """
+    """Whether two pictures show different things: not one thing in another light, or from a bit further. Much
+    of the picture has to change, rather than a part by much. Any picture differs from a blank one."""
     if _blank(before) or _blank(after):
         return True
     first, last = before.astype(np.float32), after.astype(np.float32)

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import av.container
 import numpy as np
-from av.audio.frame import AudioFrame
 from av.subtitles.subtitle import SubtitleSet
 from av.video.frame import VideoFrame
 from av.video.reformatter import VideoReformatter
@@ -17,7 +16,8 @@ from numpy.typing import NDArray
 
 from moviola.errors import InvalidValue
 from moviola.files.writing import draft_of
-from moviola.media.container import new_mp4
+from moviola.media.container import add_h264, new_mp4
+from moviola.media.sound import encoded_sound
 from moviola.types import Cue
 
 __all__ = ["write_video"]
@@ -55,16 +55,16 @@ def write_video(
     Args:
         path: the file; it appears complete or not at all.
         frames: (h, w, 3) uint8 RGB, all of one size with even sides, at least one.
-        rate: frames per second.
+        rate: frames per second, above 0 and at most 1000.
         crf: quality of x264, 0 (lossless) to 51; smaller is better and bigger.
         keyframe_every: seconds between two key frames, at most.
         subtitles: cues for a text track (mov_text); one that overlaps the next ends when that begins.
-        sound: samples (n,) in [-1, 1], mono, from the first frame on; None for a silent film.
-        sound_rate: samples per second.
+        sound: samples (n,) in [-1, 1], mono, from the first frame on, ``sound_rate`` per second; None:
+            silent.
 
     Raises:
-        InvalidValue: no frames, odd sides, frames of several sizes, a rate out of range, or a place that
-            cannot be written.
+        InvalidValue: no frames, odd sides, several sizes, a rate out of range, or a place that cannot be
+            written.
     """
     if not 0 < rate <= 1000:
         raise InvalidValue(f"rate {rate}: give frames per second, above 0 and at most 1000")
@@ -75,19 +75,22 @@ def write_video(
     height, width = first.shape[:2]
     if height % 2 or width % 2:
         raise InvalidValue(f"{path}: frames of {width}x{height}; both sides must be even for H.264 4:2:0")
-    exact = Fraction(rate).limit_denominator(1001)
+    # Simple fractions, such as 30000/1001; of a slow film the seconds of a picture.
+    exact = Fraction(max(rate, 1 / rate)).limit_denominator(1001) ** (1 if rate >= 1 else -1)
     with draft_of(path) as draft, new_mp4(draft, fflags="+bitexact") as container:
-        stream = container.add_stream("libx264", rate=exact)
-        stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
+        # x264's macroblock tree reads uninitialised memory, so that its choices differ from run to run.
+        options = {"crf": str(crf), "x264-params": "mbtree=0"}
+        stream = add_h264(container, exact, (width, height), **options)
         stream.codec_context.gop_size = max(1, round(keyframe_every * rate))
         stream.codec_context.thread_count = 1
-        # x264's macroblock tree reads uninitialised memory, so that its choices differ from run to run.
-        options = {"crf": str(crf), "preset": "veryfast", "x264-params": "mbtree=0"}
-        stream.codec_context.options = options
         if subtitles:
             _write_cues(container, subtitles)
         if sound is not None:
-            _write_sound(container, sound, sound_rate)
+            track = container.add_stream("aac", rate=sound_rate, layout="mono")
+            starts = range(0, len(sound), sound_rate)
+            pieces = (sound[start : start + sound_rate, None].astype(np.float32) for start in starts)
+            for packet in encoded_sound(track, pieces):
+                container.mux(packet)
         reformatter = VideoReformatter()
         for number, image in enumerate(chain([first], remaining)):
             if image.shape != first.shape or image.dtype != np.uint8:
@@ -102,30 +105,16 @@ def write_video(
 
 
 def _write_cues(container: av.container.OutputContainer, cues: Sequence[Cue]) -> None:
-    """A text track of times in milliseconds."""
     track = container.add_stream("mov_text")
     track.codec_context.subtitle_header = _STYLE
     ordered = sorted(cues, key=lambda cue: (cue.start, cue.end))
     starts = [round(cue.start * 1000) for cue in ordered]
-    for number, cue in enumerate(ordered):
+    for number, (cue, start) in enumerate(zip(ordered, starts, strict=True)):
         end = min([round(cue.end * 1000), *starts[number + 1 : number + 2]])
-        if end <= starts[number]:
+        if end <= start:
             continue
-        text = cue.text.replace("\n", "\\N")
-        subtitle = SubtitleSet.create(
-            f"{number},0,Default,,0,0,0,,{text}".encode(), 0, end - starts[number], starts[number]
-        )
+        text = f"{number},0,Default,,0,0,0,,{cue.text}".replace("\n", "\\N")
+        subtitle = SubtitleSet.create(text.encode(), 0, end - start, start)
         packet = track.codec_context.encode_subtitle(subtitle)
         packet.stream, packet.time_base = track, Fraction(1, 1000)
         container.mux(packet)
-
-
-def _write_sound(container: av.container.OutputContainer, samples: NDArray[np.float32], rate: int) -> None:
-    """A track of AAC."""
-    track = container.add_stream("aac", rate=rate, layout="mono")
-    for first in range(0, len(samples), rate):
-        piece = np.ascontiguousarray(samples[first : first + rate], dtype=np.float32)
-        frame = AudioFrame.from_ndarray(piece[np.newaxis], format="fltp", layout="mono")
-        frame.sample_rate, frame.pts, frame.time_base = rate, first, Fraction(1, rate)
-        container.mux(track.encode(frame))
-    container.mux(track.encode(None))

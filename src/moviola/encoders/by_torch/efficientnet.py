@@ -8,54 +8,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from moviola.encoders.efficientnet import BLOCKS, Block
+from moviola.encoders.efficientnet import BLOCKS
 from moviola.encoders.weights import Weights
 
 __all__ = ["EfficientNetLite"]
-
-
-class SameConv(nn.Conv2d):
-    """A convolution whose output has ceil(side / stride) pixels a side, TensorFlow's "same".
-
-    Args:
-        weights: hold the weights under ``name``.
-    """
-
-    def __init__(self, weights: Weights, name: str, stride: int = 1, *, depthwise: bool = False) -> None:
-        weight = torch.tensor(weights.array(f"{name}.weight"))
-        outputs, inputs, kernel, _ = weight.shape
-        groups = outputs if depthwise else 1
-        super().__init__(inputs * groups, outputs, kernel, stride, groups=groups)
-        self.weight = nn.Parameter(weight)
-        self.bias = nn.Parameter(torch.tensor(weights.array(f"{name}.bias")))
-
-    def forward(self, x: Tensor) -> Tensor:
-        """(b, inputs, h, w) to (b, outputs, ceil(h / stride), ceil(w / stride))."""
-        missing = [self._missing(side, dim) for dim, side in enumerate(x.shape[-2:])]
-        (top, bottom), (left, right) = ((total // 2, total - total // 2) for total in missing)
-        return super().forward(F.pad(x, (left, right, top, bottom)))
-
-    def _missing(self, side: int, dim: int) -> int:
-        """Pixels of padding on a side."""
-        kernel, stride = self.kernel_size[dim], self.stride[dim]
-        return max((math.ceil(side / stride) - 1) * stride + kernel - side, 0)
-
-
-class Bottleneck(nn.Module):
-    """A block with its weights."""
-
-    def __init__(self, weights: Weights, at: str, block: Block) -> None:
-        super().__init__()
-        self.expand = SameConv(weights, f"{at}.expand") if block.expands else None
-        self.depthwise = SameConv(weights, f"{at}.depthwise", block.stride, depthwise=True)
-        self.project = SameConv(weights, f"{at}.project")
-        self.residual = block.residual
-
-    def forward(self, x: Tensor) -> Tensor:
-        """(b, inputs, h, w) to (b, outputs, ceil(h / stride), ceil(w / stride))."""
-        inner = x if self.expand is None else F.relu6(self.expand(x))
-        projected: Tensor = self.project(F.relu6(self.depthwise(inner)))
-        return x + projected if self.residual else projected
 
 
 class EfficientNetLite(nn.Module):
@@ -63,28 +19,31 @@ class EfficientNetLite(nn.Module):
 
     def __init__(self, weights: Weights) -> None:
         super().__init__()
-        self.stem = SameConv(weights, "stem", 2)
-        blocks = [Bottleneck(weights, f"blocks.{number}", block) for number, block in enumerate(BLOCKS)]
-        self.blocks = nn.Sequential(*blocks)
-        self.head = SameConv(weights, "head")
-        classes, channels = weights.shape("classes.weight")
-        self.fc = nn.Linear(channels, classes)
-        self.fc.weight = nn.Parameter(torch.tensor(weights.array("classes.weight")))
-        self.fc.bias = nn.Parameter(torch.tensor(weights.array("classes.bias")))
+        # torch takes no dots in names.
+        given = {name.replace(".", "/"): torch.tensor(weights.array(name)) for name in weights.names}
+        self.weights = nn.ParameterDict(given)
 
-    def pooled(self, pixels: Tensor) -> Tensor:
-        """The layer before the classes, pooled over the picture.
+    def forward(self, pixels: Tensor) -> tuple[Tensor, Tensor]:
+        """The layer before the classes, pooled over the picture, (b, 1280), 0 to 6, and logits (b, 1000).
 
         Args:
-            pixels: (b, 3, h, w), ``(value - 127) / 128`` of RGB values 0–255.
-
-        Returns:
-            (b, 1280), 0 to 6.
+            pixels: (b, 3, h, w), ``(value - 127) / 128`` of RGB values 0–255, in any precision.
         """
-        x = self.blocks(F.relu6(self.stem(pixels)))
-        return F.relu6(self.head(x)).mean((2, 3))
+        x = F.relu6(self._filtered("stem", pixels.to(self.weights["classes/weight"].dtype), 2))
+        for number, block in enumerate(BLOCKS):
+            at = f"blocks/{number}"
+            inner = F.relu6(self._filtered(f"{at}/expand", x)) if block.expands else x
+            inner = F.relu6(self._filtered(f"{at}/depthwise", inner, block.stride))
+            projected = self._filtered(f"{at}/project", inner)
+            x = x + projected if block.residual else projected
+        pooled = F.relu6(self._filtered("head", x)).mean((2, 3))
+        return pooled, F.linear(pooled, self.weights["classes/weight"], self.weights["classes/bias"])
 
-    def forward(self, pixels: Tensor) -> Tensor:
-        """Logits of the classes, (b, 1000); ``pixels`` as in :meth:`pooled`."""
-        logits: Tensor = self.fc(self.pooled(pixels))
-        return logits
+    def _filtered(self, name: str, x: Tensor, stride: int = 1) -> Tensor:
+        """A convolution to ceil(side / stride) pixels a side, TensorFlow's "same"."""
+        weight, bias = self.weights[f"{name}/weight"], self.weights[f"{name}/bias"]
+        padding = []
+        for side in x.shape[:1:-1]:  # as torch counts, from the last axis on
+            missing = max((math.ceil(side / stride) - 1) * stride + weight.shape[-1] - side, 0)
+            padding += [missing // 2, missing - missing // 2]
+        return F.conv2d(F.pad(x, padding), weight, bias, stride, groups=x.shape[1] // weight.shape[1])

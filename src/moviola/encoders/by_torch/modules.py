@@ -1,8 +1,10 @@
-"""The networks as torch modules with NumPy's inputs."""
+"""The networks as torch modules with NumPy's inputs; checkpoints of transformers, opened by transformers."""
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,16 +12,17 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-__all__ = ["ClassifiedFrames", "ClipFrames", "run"]
+from moviola.errors import DataError, MissingDependency
+
+__all__ = ["PRECISIONS", "ClassifiedFrames", "ClipFrames", "load_pretrained", "run"]
+
+PRECISIONS = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
+"""Types of numbers by the names of :class:`moviola.encoders.device_choice.DeviceChoice`."""
 
 
 class ClipFrames(nn.Module):
-    """Features (n, d) of frames (n, h, w, 3) uint8.
-
-    Args:
-        model: a CLIP or SigLIP of transformers.
-        scale, shift: (3,) float32, which normalise a pixel's channels.
-    """
+    """Features (n, d) of frames (n, h, w, 3) uint8 by a CLIP or SigLIP of transformers; ``scale`` and
+    ``shift``, (3,) float32, normalise a pixel's channels."""
 
     def __init__(self, model: Any, scale: NDArray[np.float32], shift: NDArray[np.float32]) -> None:
         super().__init__()
@@ -47,8 +50,8 @@ class ClassifiedFrames(nn.Module):
     def forward(self, images: Tensor) -> tuple[Tensor, Tensor]:
         """Frames to both, the probabilities (n, 1000)."""
         pixels = (images.permute(0, 3, 1, 2).float() - 127) / 128
-        pooled = self.network.pooled(pixels.to(self.network.fc.weight.dtype))
-        return pooled, torch.softmax(self.network.fc(pooled).float() / self.temperature, 1)
+        pooled, logits = self.network(pixels)
+        return pooled, torch.softmax(logits.float() / self.temperature, 1)
 
 
 def run(module: Callable[..., Any], device: str, *inputs: NDArray[Any]) -> tuple[NDArray[np.float32], ...]:
@@ -57,3 +60,34 @@ def run(module: Callable[..., Any], device: str, *inputs: NDArray[Any]) -> tuple
         given = module(*(torch.from_numpy(np.ascontiguousarray(array)).to(device) for array in inputs))
         outputs = given if isinstance(given, tuple) else (given,)
         return tuple(output.float().cpu().numpy() for output in outputs)
+
+
+def load_pretrained(module: str, name: str, folder: Path, device: str, precision: str) -> Any:
+    """A transformers model in inference mode, of a class ``name`` in a ``module``; pickles are read as
+    weights only.
+
+    Raises:
+        MissingDependency: it needs another package.
+        DataError: the weights or settings are damaged, or a pickle that holds more than weights.
+    """
+    try:
+        from transformers.utils import logging
+    except ImportError as error:
+        raise MissingDependency(f"{folder}: needs transformers; pip install 'moviola[train]'") from error
+    bars = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        loader = getattr(importlib.import_module(module), name).from_pretrained
+        model = loader(folder, dtype=PRECISIONS[precision], local_files_only=True)
+    except ImportError as error:
+        raise MissingDependency(f"{folder}: loading it needs another package: {error}") from error
+    except Exception as error:  # transformers and its readers raise nearly anything
+        reason = " ".join(str(error).split())
+        raise DataError(
+            f"{folder}: cannot be loaded ({type(error).__name__}: {reason:.300}); take a checkpoint with "
+            "safetensors, or fetch it again"
+        ) from error
+    finally:
+        if bars:
+            logging.enable_progress_bar()
+    return model.to(device).eval()

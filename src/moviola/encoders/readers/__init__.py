@@ -1,8 +1,7 @@
-"""Readers of text in pictures and of speech.
+"""Readers of text in pictures and of speech: :class:`TextReader`, :class:`SpeechReader`.
 
-Their contracts are :class:`TextReader` and :class:`SpeechReader`. As with encoders, a reader is named,
-libraries record its name and revision, and nothing is downloaded unless requested. The speech readers need
-the extra ``speech``.
+As with encoders, a reader is named, libraries record its name and revision, and nothing is downloaded unless
+requested. The speech readers need the extra ``speech``.
 """
 
 from __future__ import annotations
@@ -17,15 +16,6 @@ from moviola.encoders.readers.loading import (
 from moviola.encoders.readers.voice import voiced
 
 __all__ = [
-    "OFFLINE_SPEECH",
-    "OFFLINE_TEXT",
-    "RATE",
-    "SpeechReader",
-    "TextLine",
-    "TextReader",
-    "Utterance",
-    "Voiced",
-    "load_speech_reader",
-    "load_text_reader",
-    "voiced",
-]
+    "OFFLINE_SPEECH", "OFFLINE_TEXT", "RATE", "SpeechReader", "TextLine", "TextReader", "Utterance", "Voiced",
+    "load_speech_reader", "load_text_reader", "voiced",
+]  # fmt: skip

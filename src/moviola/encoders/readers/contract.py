@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from moviola.encoders.contract import Named
 from moviola.types import Box, Word
 
 __all__ = ["RATE", "SpeechReader", "TextLine", "TextReader", "Utterance", "Voiced"]
@@ -26,30 +27,16 @@ class TextLine:
     confidence: float
 
 
-class TextReader(Protocol):
+class TextReader(Named, Protocol):
     """Finds and reads text in pictures."""
-
-    @property
-    def id(self) -> str:
-        """Name that libraries record."""
-
-    @property
-    def revision(self) -> str:
-        """Changes whenever the weights or settings change."""
 
     @property
     def longest_side(self) -> int:
         """Longest side, in pixels, of the pictures that it reads best."""
 
     def read(self, image: NDArray[np.uint8]) -> Sequence[TextLine]:
-        """Lines of text in a picture, from top to bottom; unsure ones are left out.
-
-        Args:
-            image: (height, width, 3) uint8 RGB.
-
-        Raises:
-            InvalidValue: another shape or dtype.
-        """
+        """Lines of text in a picture (height, width, 3) uint8 RGB, from top to bottom; unsure ones are left
+        out. Raises InvalidValue: another shape or dtype."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +49,9 @@ class Voiced:
 
 @dataclass(frozen=True, slots=True)
 class Utterance:
-    """A recognised utterance.
+    """A recognised utterance, in seconds of the sound, ``end > start``.
 
     Attributes:
-        start, end: seconds in the time of the sound, ``end > start``.
-        text: the words.
         words: times of single words; empty if the reader does not know them.
         confidence: of the reader, in [0, 1].
         language: recognised language (ISO 639-1).
@@ -80,20 +65,9 @@ class Utterance:
     language: str
 
 
-class SpeechReader(Protocol):
+class SpeechReader(Named, Protocol):
     """Recognises speech."""
 
-    @property
-    def id(self) -> str:
-        """Name that libraries record."""
-
-    @property
-    def revision(self) -> str:
-        """Changes whenever the weights or settings change."""
-
     def read(self, speech: Iterable[Voiced]) -> Iterator[Utterance]:
-        """Utterances of one video, in order of time.
-
-        Args:
-            speech: stretches of speech, see :func:`moviola.encoders.readers.voiced`.
-        """
+        """Utterances of a video, in order of time, of its :func:`moviola.encoders.readers.voiced`
+        stretches."""

@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable
 from functools import cache
 
 from moviola.encoders.readers.contract import SpeechReader, TextReader
 from moviola.errors import InvalidValue, MissingDependency
 from moviola.plugins import plugin, plugins
 
-__all__ = [
-    "OFFLINE_SPEECH",
-    "OFFLINE_TEXT",
-    "PACKAGES",
-    "load_speech_reader",
-    "load_text_reader",
-]
+__all__ = ["OFFLINE_SPEECH", "OFFLINE_TEXT", "PACKAGES", "load_speech_reader", "load_text_reader"]
 
 OFFLINE_TEXT = "rapidocr"
 """Packaged reader of text."""
@@ -29,17 +22,12 @@ PACKAGES = ("faster_whisper", "pocketsphinx")
 
 
 def load_text_reader(name: str = OFFLINE_TEXT) -> TextReader:
-    """Open a reader of text in pictures.
-
-    Raises:
-        InvalidValue: no such reader.
-        BrokenPlugin: it comes of a plug-in, which fails.
-    """
-    if name in _TEXT:
-        return _TEXT[name]()
+    """Open a reader of text. Raises InvalidValue: no such reader; BrokenPlugin: that of a plug-in fails."""
+    if name == OFFLINE_TEXT:
+        return _rapidocr()
     added = plugin("moviola.readers", name)
     if added is None:
-        known = [*_TEXT, *(one.point.name for one in plugins("moviola.readers"))]
+        known = [OFFLINE_TEXT, *(one.point.name for one in plugins("moviola.readers"))]
         raise InvalidValue(f"text reader {name!r}: there is {', '.join(known)}")
     reader: TextReader = added.make(None)
     return reader
@@ -49,24 +37,32 @@ def load_speech_reader(name: str, *, device: str = "auto", language: str | None 
     """Open a reader of speech.
 
     Args:
-        name: ``"pocketsphinx"``, which is offline and English alone; or a Whisper model for CTranslate2: a
+        name: ``"pocketsphinx"``, offline, English alone, on the CPU; a Whisper model for CTranslate2: a
             folder, or a hub id that was pulled before, such as ``"Systran/faster-whisper-small"``; or a
             plug-in's.
-        device: ``"auto"`` (cuda, cpu), or one of them; pocketsphinx runs on the CPU alone.
+        device: ``"auto"`` (cuda, cpu), or one of them.
         language: spoken language (ISO 639-1); None: detected, by models that know several.
 
     Raises:
         MissingDependency: the extra ``speech`` is not installed.
         MissingModel: the model is not on this machine; the message says how to get it.
-        InvalidValue: the folder holds another kind of model, or the reader does not know the language.
+        InvalidValue: a model of another kind, or the reader does not know the language.
         BrokenPlugin: the reader comes of a plug-in, which fails.
     """
-    if name not in _SPEECH and (added := plugin("moviola.readers", name)):
+    if name != OFFLINE_SPEECH and (added := plugin("moviola.readers", name)):
         reader: SpeechReader = added.make(language)
         return reader
     if any(importlib.util.find_spec(module) is None for module in PACKAGES):
         raise MissingDependency("speech needs further packages; pip install 'moviola[speech]'")
-    return _SPEECH[name](language) if name in _SPEECH else _whisper(name, device, language)
+    if name != OFFLINE_SPEECH:
+        from moviola.encoders.readers.whisper import WhisperReader
+
+        return WhisperReader(name, device, language)
+    from moviola.encoders.readers.sphinx import SphinxReader
+
+    if language not in (None, "en"):
+        raise InvalidValue(f"pocketsphinx knows English only, not {language!r}; use a Whisper model")
+    return SphinxReader()
 
 
 @cache
@@ -75,21 +71,3 @@ def _rapidocr() -> TextReader:
     from moviola.encoders.readers.rapid import RapidOcrReader
 
     return RapidOcrReader()
-
-
-def _pocketsphinx(language: str | None) -> SpeechReader:
-    from moviola.encoders.readers.sphinx import SphinxReader
-
-    if language not in (None, "en"):
-        raise InvalidValue(f"pocketsphinx knows English only, not {language!r}; use a Whisper model")
-    return SphinxReader()
-
-
-def _whisper(name: str, device: str, language: str | None) -> SpeechReader:
-    from moviola.encoders.readers.whisper import WhisperReader
-
-    return WhisperReader(name, device, language)
-
-
-_TEXT: dict[str, Callable[[], TextReader]] = {OFFLINE_TEXT: _rapidocr}
-_SPEECH: dict[str, Callable[[str | None], SpeechReader]] = {OFFLINE_SPEECH: _pocketsphinx}

@@ -1,9 +1,9 @@
 """Text in pictures by RapidOCR: packaged PP-OCR networks, run by OpenVINO.
 
-``rapidocr`` 3.10 carries PP-OCRv6, its predecessor ``rapidocr-onnxruntime`` 1.4 PP-OCRv4; both work offline.
-On the same stills the successor found three times as many lines, kept the spaces between words, and was surer
-of what is right: what is misread has at most .8 (``benchmarks/readers/README.md``). It asks for OpenCV
-without windows, which needs no system libraries.
+``rapidocr`` 3.10 carries PP-OCRv6, which found three times as many lines as PP-OCRv4 of
+``rapidocr-onnxruntime``, kept the spaces between words, and was surer of what is right: what is misread has
+at most .8 (``benchmarks/readers/README.md``). It asks for OpenCV without windows, which needs no system
+libraries.
 """
 
 from __future__ import annotations
@@ -33,20 +33,13 @@ _SIGNS = 2
 
 
 class RapidOcrReader:
-    """Reads text with the package ``rapidocr``; upright lines in the scripts that PP-OCRv6 knows.
-
-    Attributes:
-        id: ``"rapidocr"``.
-        revision: version of the package, which includes the weights.
-        longest_side: pixels.
-    """
+    """Reads text with the package ``rapidocr``; upright lines in the scripts that PP-OCRv6 knows."""
 
     id = "rapidocr"
     longest_side = _READS_AT
 
     @property
     def revision(self) -> str:
-        """Version of the package."""
         return metadata.version("rapidocr")
 
     @cached_property
@@ -64,18 +57,14 @@ class RapidOcrReader:
                 "Global.text_score": _SURE,
                 "Det.limit_type": "max",
                 "Det.limit_side_len": _FINDS_AT,
-                "Det.engine_type": EngineType.OPENVINO,
-                "Cls.engine_type": EngineType.OPENVINO,
-                "Rec.engine_type": EngineType.OPENVINO,
+                **dict.fromkeys(
+                    (f"{part}.engine_type" for part in ("Det", "Cls", "Rec")), EngineType.OPENVINO
+                ),
             }
         )
 
     def read(self, image: NDArray[np.uint8]) -> list[TextLine]:
-        """Lines of text in a picture (height, width, 3) uint8 RGB, from top to bottom.
-
-        Raises:
-            InvalidValue: another shape or dtype.
-        """
+        """As of :class:`~moviola.encoders.readers.TextReader`."""
         if image.ndim != 3 or image.shape[2] != 3 or image.dtype != np.uint8:
             raise InvalidValue(f"image {image.shape} {image.dtype}: give (height, width, 3) uint8")
         if not has_strokes(image):
@@ -95,15 +84,12 @@ class RapidOcrReader:
 class _Settings:
     """Replaces RapidOCR's settings of the runtime."""
 
-    def __init__(self, _: Any) -> None:
-        pass
+    def __init__(self, _: Any) -> None: ...
 
     def get_config(self) -> dict[str, Any]:
-        """Runtime options by the runtime's names."""
         return settings("fp32", reading_threads())
 
 
 def _box(corners: NDArray[np.floating[Any]]) -> Box:
-    """The upright box around four corners (4, 2), inside the picture."""
     low, high = np.clip(corners.min(0), 0, 1), np.clip(corners.max(0), 0, 1)
     return Box(*(round(float(side), 4) for side in (*low, *high)))

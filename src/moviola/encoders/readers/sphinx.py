@@ -33,18 +33,12 @@ _VARIANT = re.compile(r"\(\d+\)$")
 
 
 class SphinxReader:
-    """Reads English with the package ``pocketsphinx``.
-
-    Attributes:
-        id: ``"pocketsphinx"``.
-        revision: version of the package, which includes the model.
-    """
+    """Reads English with the package ``pocketsphinx``, which includes the model."""
 
     id = "pocketsphinx"
 
     @property
     def revision(self) -> str:
-        """Version of the package."""
         return metadata.version("pocketsphinx")
 
     @cached_property
@@ -58,8 +52,7 @@ class SphinxReader:
         # The decoder adapts to a voice and its noise; a video must not depend on the previous one.
         self._decoder.reinit_feat()
         for stretch in speech:
-            words = list(self._words(stretch))
-            for group in _grouped(words):
+            for group in _grouped(self._words(stretch)):
                 confidence = float(np.mean([sure for _, sure in group]))
                 said = tuple(word for word, _ in group)
                 text = " ".join(word.text for word in said)
@@ -86,7 +79,7 @@ def _with_noise(samples: NDArray[np.float32]) -> NDArray[np.int16]:
     return (np.clip(samples + noise, -1, 1) * 32767).astype(np.int16)
 
 
-def _grouped(words: list[tuple[Word, float]]) -> Iterator[list[tuple[Word, float]]]:
+def _grouped(words: Iterable[tuple[Word, float]]) -> Iterator[list[tuple[Word, float]]]:
     """Words without long pauses between them."""
     group: list[tuple[Word, float]] = []
     for word, sure in words:

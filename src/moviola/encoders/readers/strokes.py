@@ -1,7 +1,7 @@
 """A fast test whether a picture can contain words, before a network reads it.
 
 Letters are strokes, brighter or darker than their surroundings, several in a row. So are leaves and tiles:
-the test passes whatever might be text, and stops pictures that surely have none.
+the test only stops pictures that surely have none.
 """
 
 from __future__ import annotations
@@ -20,11 +20,7 @@ _SMALLEST = 64
 
 
 def has_strokes(image: NDArray[np.uint8]) -> bool:
-    """Whether there are strokes as close to each other as in a line of letters somewhere.
-
-    Args:
-        image: (height, width, 3) uint8 RGB.
-    """
+    """Whether strokes in a picture (height, width, 3) uint8 RGB are as close as in a line of letters."""
     import cv2
 
     if min(image.shape[:2]) < _TALL:
@@ -40,12 +36,8 @@ def has_strokes(image: NDArray[np.uint8]) -> bool:
 
 
 def _close(grey: NDArray[np.uint8], way: int) -> float:
-    """Maximum number of strokes per row in a window over a picture (height, width) of greys.
-
-    Args:
-        grey: the picture.
-        way: morphological hat that separates strokes from ground; for bright or for dark ones.
-    """
+    """Maximum number of strokes per row in a window over a picture (height, width) of greys; the
+    morphological hat separates bright or dark strokes from the ground."""
     import cv2
 
     stroke = cv2.morphologyEx(grey, way, np.ones((1, _NARROW), np.uint8)) > _CONTRAST

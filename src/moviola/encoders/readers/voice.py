@@ -29,17 +29,15 @@ _SILENT = 2.0**-15
 def voiced(sound: Iterable[NDArray[np.float32]]) -> Iterator[Voiced]:
     """Stretches of speech, in order of time, of at most :data:`LONGEST` seconds.
 
-    Args:
-        sound: pieces (n,) float32 in [-1, 1] at RATE samples a second, without gaps, the first at second 0.
-            Only one piece, and unfinished speech of the one before, are in memory at a time.
+    ``sound`` comes in pieces (n,) float32 in [-1, 1] at RATE samples a second, without gaps, the first at
+    second 0. Only one piece, and unfinished speech of the one before, are in memory at a time.
     """
     waiting = np.zeros(0, np.float32)
     begin = 0  # number of the first unprocessed sample
     for piece in sound:
         waiting = np.concatenate([waiting, piece])
         done = 0
-        spans = _spans(waiting)
-        for start, end in spans:
+        for start, end in _spans(waiting):
             if end > len(waiting) - _NEAR * RATE and len(waiting) - start < LONGEST * RATE:
                 done = start
                 break

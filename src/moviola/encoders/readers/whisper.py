@@ -28,19 +28,8 @@ _REPETITIVE = 2.4
 class WhisperReader:
     """Reads speech in the languages of its model, with the time of each word.
 
-    Args:
-        name: a folder with a model for CTranslate2, or a hub id that was pulled or cached before.
-        device: ``"auto"`` (cuda, cpu), or one of them.
-        language: spoken language (ISO 639-1); None: detected.
-
-    Attributes:
-        id: the hub id, or the folder's absolute path.
-        revision: the hub's commit, or a fingerprint of the folder.
-
-    Raises:
-        MissingModel: not on this machine; the message says how to get it.
-        InvalidValue: a model of another kind, no such device, or a language that the model does not know.
-        DataError: the model is damaged (with a language at once, else when it first reads).
+    Arguments are those of :func:`moviola.encoders.readers.load_speech_reader`, and so are errors. DataError:
+    the model is damaged (with a language at once, else when it first reads).
     """
 
     def __init__(self, name: str, device: str, language: str | None = None) -> None:
