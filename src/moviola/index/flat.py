@@ -43,7 +43,6 @@ class FlatIndex(Index):
         return np.asarray(self._faiss.reconstruct_batch(ids), dtype=np.float32)
 
     def write(self, path: Path) -> None:
-        """Write a faiss file; see :meth:`moviola.index.Index.write`."""
         write_faiss(self._faiss, path)
 
     @classmethod

@@ -12,8 +12,9 @@ import logging
 import platform
 import secrets
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn, Self
 
@@ -24,7 +25,7 @@ from moviola.errors import IndexServerError, InvalidValue, MissingDependency, Se
 from moviola.files.file_rows import Rows
 from moviola.index.contract import Ids, IndexStats
 from moviola.index.flat import FlatIndex
-from moviola.index.ivf import IVFIndex
+from moviola.index.ivf import IVFIndex, parts_of_codes
 from moviola.index.milvus_address import TOKEN_VARIABLE, MilvusAddress
 from moviola.index.trained import TrainedIndex
 
@@ -141,14 +142,8 @@ class MilvusIndex(TrainedIndex):
         found = []
         with self._explained():
             if self._exists():
-                pages = self._loaded(
-                    lambda client: client.query_iterator(
-                        self._collection,
-                        batch_size=_DEEPEST,
-                        output_fields=["id"],
-                        consistency_level="Strong",
-                        timeout=self.ADDRESS.timeout,
-                    )
+                pages = self._asked(
+                    "query_iterator", batch_size=_DEEPEST, output_fields=["id"], consistency_level="Strong"
                 )
                 while page := pages.next():
                     found.append(np.array([row["id"] for row in page], np.int64))
@@ -177,8 +172,7 @@ class MilvusIndex(TrainedIndex):
                 {"id": number, "block": number >> _BLOCK_BITS, "vector": vector}
                 for number, vector in zip(ids.tolist(), vectors, strict=True)
             ]
-            # Upsert: rows of an interrupted write, or sent twice by the client, would be duplicated by an
-            # insert.
+            # An insert would duplicate rows of an interrupted write, or that the client sends twice.
             client.upsert(self._collection, rows, timeout=timeout)
         self._main = np.union1d(np.setdiff1d(self._main, self._gone), recent)
         self._gone, self._recent = self._gone[:0], FlatIndex(self.dim)
@@ -201,15 +195,11 @@ class MilvusIndex(TrainedIndex):
         index = MilvusClient.prepare_index_params()
         kind, params = self._index_type()
         index.add_index("vector", index_type=kind, metric_type="IP", params=params)
+        # The owner at once: later alterations do not survive a restart of the server.
         self._client().create_collection(
-            self._collection,
-            schema=schema,
-            index_params=index,
-            properties={
-                _OWNER: self._owner
-            },  # at once: later alterations do not survive a restart of the server
+            self._collection, schema=schema, index_params=index, properties={_OWNER: self._owner},
             timeout=self.ADDRESS.timeout,
-        )
+        )  # fmt: skip
 
     def _index_type(self) -> tuple[str, dict[str, int]]:
         """Milvus' name of the type, with its parameters."""
@@ -218,8 +208,7 @@ class MilvusIndex(TrainedIndex):
             return "FLAT", {}
         if self.ADDRESS.kind == "ivf":
             return "IVF_FLAT", lists
-        parts = next(parts for parts in (16, 8, 4, 2, 1) if self.dim % parts == 0)
-        return "IVF_PQ", {**lists, "m": parts, "nbits": 8}
+        return "IVF_PQ", {**lists, "m": parts_of_codes(self.dim), "nbits": 8}
 
     def _exists(self) -> bool:
         return bool(self._collection) and bool(
@@ -228,14 +217,7 @@ class MilvusIndex(TrainedIndex):
 
     def _count(self) -> int:
         """Number of vectors in the collection; returns when all writes are searchable."""
-        (row,) = self._loaded(
-            lambda client: client.query(
-                self._collection,
-                output_fields=["count(*)"],
-                consistency_level="Strong",
-                timeout=self.ADDRESS.timeout,
-            )
-        )
+        (row,) = self._asked("query", output_fields=["count(*)"], consistency_level="Strong")
         return int(row["count(*)"])
 
     @property
@@ -327,17 +309,10 @@ class MilvusIndex(TrainedIndex):
     ) -> Sequence[Any]:
         probes = self.ADDRESS.lists if everywhere else self.parameters.get("probes", 1)
         params = {"params": {"nprobe": min(probes, self.ADDRESS.lists)}} if self.LADDERS else {}
-        answers: Sequence[Any] = self._loaded(
-            lambda client: client.search(
-                self._collection,
-                data=list(queries),
-                filter=condition,
-                limit=limit,
-                search_params=params,
-                consistency_level="Bounded",
-                timeout=self.ADDRESS.timeout,
-            )
-        )
+        answers: Sequence[Any] = self._asked(
+            "search", data=list(queries), filter=condition, limit=limit, search_params=params,
+            consistency_level="Bounded",
+        )  # fmt: skip
         return answers
 
     # -- connection --------------------------------------------------------------------------------------
@@ -352,23 +327,23 @@ class MilvusIndex(TrainedIndex):
                 ) from error
             # The client logs every failure with a traceback before it raises it; our errors are enough.
             logging.getLogger("pymilvus").setLevel(logging.CRITICAL + 1)
-            self._connected = MilvusClient(
-                self.ADDRESS.uri, token=self.ADDRESS.credential, timeout=self.ADDRESS.timeout
-            )
+            place = self.ADDRESS
+            self._connected = MilvusClient(place.uri, token=place.credential, timeout=place.timeout)
         return self._connected
 
-    def _loaded(self, ask: Callable[[Any], Any]) -> Any:
+    def _asked(self, method: str, **values: Any) -> Any:
         """The server's answer, once the collection is in memory: after a start that takes a while."""
         from pymilvus import MilvusException
 
-        client = self._client()
+        client, timeout = self._client(), self.ADDRESS.timeout
+        ask = partial(getattr(client, method), self._collection, timeout=timeout, **values)
         try:
-            return ask(client)
+            return ask()
         except MilvusException as error:
             if error.code not in _NOT_LOADED:
                 raise
-            client.load_collection(self._collection, timeout=self.ADDRESS.timeout)
-            return ask(client)
+            client.load_collection(self._collection, timeout=timeout)
+            return ask()
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
