@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.files.file_rows import Rows
-from moviola.index.contract import Ids
+from moviola.index.contract import Ids, parts_of
 from moviola.index.products import all_products
 
 __all__ = ["Candidates", "CodedLists", "Nearest", "learnt_lists"]
@@ -48,7 +48,7 @@ def learnt_lists(vectors: Rows) -> dict[str, tuple[NDArray[Any], str]]:
     import faiss
 
     lists = 1 << max(0, round(np.log2(len(vectors) / _VECTORS_OF_LIST)))
-    blocks = [slice(begin, begin + _ROWS_AT_ONCE) for begin in range(0, len(vectors), _ROWS_AT_ONCE)]
+    blocks = parts_of(len(vectors), _ROWS_AT_ONCE)
     mean = sum(vectors[block].sum(axis=0, dtype=np.float64) for block in blocks) / len(vectors)
     mean = np.asarray(mean, np.float32)
     size = min(max(lists * _SAMPLE_OF_LIST, _SAMPLE_OF_CODES), _LARGEST_SAMPLE)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from moviola.errors import InvalidValue
 from moviola.files.file_rows import Rows
 
-__all__ = ["ROWS_AT_ONCE", "Ids", "Index", "IndexStats", "best_first"]
+__all__ = ["ROWS_AT_ONCE", "Ids", "Index", "IndexStats", "best_first", "parts_of"]
 
 Ids = NDArray[np.int64]
 
@@ -116,8 +116,7 @@ class Index(ABC):
         self.origin = ""
 
     def _add_all(self, ids: Ids, vectors: Rows) -> None:
-        for begin in range(0, len(ids), ROWS_AT_ONCE):
-            part = slice(begin, begin + ROWS_AT_ONCE)
+        for part in parts_of(len(ids), ROWS_AT_ONCE):
             self._add(ids[part], np.ascontiguousarray(vectors[part], np.float32))
 
     def remove(self, ids: Ids) -> int:
@@ -190,8 +189,8 @@ class Index(ABC):
             raise InvalidValue(
                 f"{len(vectors)} vectors, ids of shape {ids.shape}: give each an id of its own"
             )
-        for begin in range(0, len(ids), ROWS_AT_ONCE):
-            self._checked(vectors[begin : begin + ROWS_AT_ONCE])
+        for part in parts_of(len(ids), ROWS_AT_ONCE):
+            self._checked(vectors[part])
         return ids
 
     @abstractmethod
@@ -251,6 +250,11 @@ class Index(ABC):
     def _search(
         self, queries: NDArray[np.float32], depth: int, allowed: Ids | None
     ) -> tuple[NDArray[np.float32], Ids]: ...
+
+
+def parts_of(count: int, most: int) -> list[slice]:
+    """Slices of at most ``most`` rows, one after the other."""
+    return [slice(begin, begin + most) for begin in range(0, count, most)]
 
 
 def best_first(

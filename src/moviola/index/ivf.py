@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from moviola.errors import SegmentIndexError
 from moviola.files.file_rows import Rows
-from moviola.index.contract import Ids, IndexStats
+from moviola.index.contract import Ids, IndexStats, parts_of
 from moviola.index.flat import FlatIndex, read_faiss, write_faiss
 from moviola.index.trained import TrainedIndex
 
@@ -88,8 +88,7 @@ class IVFIndex(TrainedIndex):
         main.cp.seed, main.cp.min_points_per_centroid = 0, 1
         # All vectors, as in the paper; the lists hold them anyway.
         main.train(np.asarray(vectors[:], np.float32))
-        for begin in range(0, len(ids), _ROWS_AT_ONCE):
-            part = slice(begin, begin + _ROWS_AT_ONCE)
+        for part in parts_of(len(ids), _ROWS_AT_ONCE):
             main.add_with_ids(np.asarray(vectors[part], np.float32), ids[part])
         self._faiss = main
 

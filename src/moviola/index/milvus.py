@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from moviola.errors import IndexServerError, InvalidValue, MissingDependency, SegmentIndexError
 from moviola.files.file_rows import Rows
-from moviola.index.contract import Ids, IndexStats
+from moviola.index.contract import Ids, IndexStats, parts_of
 from moviola.index.flat import FlatIndex
 from moviola.index.ivf import IVFIndex, parts_of_codes
 from moviola.index.milvus_address import TOKEN_VARIABLE, MilvusAddress
@@ -142,7 +142,7 @@ class MilvusIndex(TrainedIndex):
         found = []
         with self._explained():
             if self._exists():
-                pages = self._asked(
+                pages = self._answer(
                     "query_iterator", batch_size=_DEEPEST, output_fields=["id"], consistency_level="Strong"
                 )
                 while page := pages.next():
@@ -163,10 +163,11 @@ class MilvusIndex(TrainedIndex):
         client, timeout = self._client(), self.ADDRESS.timeout
         if not self._exists():
             self._create()
-        for ids in _parts(self._gone, _IDS_AT_ONCE):
-            client.delete(self._collection, ids=ids.tolist(), timeout=timeout)
+        for part in parts_of(len(self._gone), _IDS_AT_ONCE):
+            client.delete(self._collection, ids=self._gone[part].tolist(), timeout=timeout)
         recent = np.sort(self._recent.ids())
-        for ids in _parts(recent, max(1, _BYTES_AT_ONCE // (4 * self.dim))):
+        for part in parts_of(len(recent), max(1, _BYTES_AT_ONCE // (4 * self.dim))):
+            ids = recent[part]
             vectors = self._recent.vectors_of(ids)
             rows = [
                 {"id": number, "block": number >> _BLOCK_BITS, "vector": vector}
@@ -217,7 +218,7 @@ class MilvusIndex(TrainedIndex):
 
     def _count(self) -> int:
         """Number of vectors in the collection; returns when all writes are searchable."""
-        (row,) = self._asked("query", output_fields=["count(*)"], consistency_level="Strong")
+        (row,) = self._answer("query", output_fields=["count(*)"], consistency_level="Strong")
         return int(row["count(*)"])
 
     @property
@@ -267,7 +268,7 @@ class MilvusIndex(TrainedIndex):
         scores = np.empty((len(queries), depth), np.float32)
         ids = np.empty((len(queries), depth), np.int64)
         with self._explained():
-            for rows in _parts(np.arange(len(queries)), _QUERIES_AT_ONCE):
+            for rows in parts_of(len(queries), _QUERIES_AT_ONCE):
                 scores[rows], ids[rows] = self._nearest(queries[rows], depth, condition)
         return scores, ids
 
@@ -309,7 +310,7 @@ class MilvusIndex(TrainedIndex):
     ) -> Sequence[Any]:
         probes = self.ADDRESS.lists if everywhere else self.parameters.get("probes", 1)
         params = {"params": {"nprobe": min(probes, self.ADDRESS.lists)}} if self.LADDERS else {}
-        answers: Sequence[Any] = self._asked(
+        answers: Sequence[Any] = self._answer(
             "search", data=list(queries), filter=condition, limit=limit, search_params=params,
             consistency_level="Bounded",
         )  # fmt: skip
@@ -331,7 +332,7 @@ class MilvusIndex(TrainedIndex):
             self._connected = MilvusClient(place.uri, token=place.credential, timeout=place.timeout)
         return self._connected
 
-    def _asked(self, method: str, **values: Any) -> Any:
+    def _answer(self, method: str, **values: Any) -> Any:
         """The server's answer, once the collection is in memory: after a start that takes a while."""
         from pymilvus import MilvusException
 
@@ -375,8 +376,3 @@ def _filter(wanted: Ids, present: Ids) -> str:
     single = wanted[~np.isin(wanted >> _BLOCK_BITS, whole)]
     terms = (("block", whole), ("id", single))
     return " or ".join(f"{name} in [{','.join(map(str, ids.tolist()))}]" for name, ids in terms if len(ids))
-
-
-def _parts(values: Ids, size: int) -> Iterator[Ids]:
-    for begin in range(0, len(values), size):
-        yield values[begin : begin + size]

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from moviola.files.array_file import MAGIC, map_arrays, write_arrays
 from moviola.files.file_rows import Rows, rows_in_file
 from moviola.index.coded_lists import Candidates, CodedLists, Nearest, learnt_lists
-from moviola.index.contract import Ids, IndexStats
+from moviola.index.contract import Ids, IndexStats, parts_of
 from moviola.index.flat import FlatIndex
 from moviola.index.half_rows import HalfRows
 from moviola.index.trained import TrainedIndex
@@ -106,8 +106,8 @@ class RerankedIndex(TrainedIndex):
         kept, recent = np.flatnonzero(~np.isin(main.ids, self._gone)), self._recent.ids()
         ids = np.concatenate([main.ids[kept], recent])
         order = np.argsort(ids)
-        for begin in range(0, len(ids), _ROWS_AT_ONCE):
-            part = order[begin : begin + _ROWS_AT_ONCE]
+        for block in parts_of(len(ids), _ROWS_AT_ONCE):
+            part = order[block]
             vectors, stored = np.empty((len(part), self.dim), np.float16), part < len(kept)
             vectors[stored] = main.rows[kept[part[stored]]]
             vectors[~stored] = self._recent.vectors_of(ids[part[~stored]])
@@ -232,10 +232,9 @@ _NOTHING = _sort_keys(np.array([-np.inf], np.float32), np.array([0]))[0]
 """The sort key of no row, which comes last."""
 
 
-def _parts(queries: int, width: int) -> Iterator[slice]:
-    """Queries in parts for which a matrix of ``columns`` columns takes no more than some ten megabytes."""
-    step = max(1, _CELLS_AT_ONCE // width)
-    return (slice(begin, begin + step) for begin in range(0, queries, step))
+def _parts(queries: int, width: int) -> list[slice]:
+    """Queries in parts for which a matrix of ``width`` columns takes no more than some ten megabytes."""
+    return parts_of(queries, max(1, _CELLS_AT_ONCE // width))
 
 
 @dataclass

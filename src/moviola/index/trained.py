@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.files.file_rows import Rows
-from moviola.index.contract import Ids, Index, IndexStats, best_first
+from moviola.index.contract import Ids, Index, IndexStats, best_first, parts_of
 from moviola.index.flat import FlatIndex
 
 __all__ = ["TrainedIndex"]
@@ -82,11 +82,9 @@ class TrainedIndex(Index):
         if not len(self._recent):
             return self._search_main(queries, depth, allowed)
         # In parts, so that scores of later additions are equal to the bit in a batch of any size.
-        parts = [
-            self._recent.search(queries[begin : begin + _SUMMED_ALONE], depth, allowed=allowed)
-            for begin in range(0, len(queries), _SUMMED_ALONE)
-        ]
-        scores, ids = (np.concatenate(column) for column in zip(*parts, strict=True))
+        parts = parts_of(len(queries), _SUMMED_ALONE)
+        found = [self._recent.search(queries[part], depth, allowed=allowed) for part in parts]
+        scores, ids = (np.concatenate(column) for column in zip(*found, strict=True))
         only = None if allowed is None else allowed[~self._recent.has(allowed)]
         findable = self._main_count() - len(self._gone) if only is None else len(only)
         if findable:

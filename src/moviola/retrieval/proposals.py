@@ -170,11 +170,11 @@ def propose(
     new = apart_from_last.copy()
     new[1:] |= np.diff(position[order]) > gap + 1
     first = np.flatnonzero(new)
+    if not len(first):
+        return Proposals.of_columns([], [], [], [], [], queries=queries)
     if adaptive_gap:
         first = _joined(first, apart_from_last, position[order], adaptive_gap)
     last = np.append(first[1:], len(order)) - 1
-    if not len(first):
-        return Proposals.of_columns([], [], [], [], [], queries=queries)
     best = np.minimum.reduceat(rank[order], first)
     run_query = query[order][first]
     start, end = segment_spans(
@@ -192,12 +192,12 @@ def _joined(first: Integers, apart: NDArray[np.bool_], position: Integers, adapt
     """Places (m,) where runs begin once those that are near for their lengths are joined.
 
     Args:
-        first: (n,), where runs of adjacent segments begin.
+        first: (n,), n >= 1, where runs of adjacent segments begin.
         apart: (hits,) bool, whether a hit is of another query or video than the one before.
         position: (hits,), of the segments, rising within a video.
     """
     opens, closes = position[first], position[np.append(first[1:], len(position)) - 1]
-    begins = [0] if len(first) else []
+    begins = [0]
     for run in range(1, len(first)):
         both = (closes[run - 1] - opens[begins[-1]] + 1) + (closes[run] - opens[run] + 1)
         if apart[first[run]] or opens[run] - closes[run - 1] - 1 > adaptive_gap * both:

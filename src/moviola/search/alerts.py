@@ -52,19 +52,16 @@ class AlertOptions:
     webhook: str = ""
 
     def __post_init__(self) -> None:
-        if self.webhook and not _is_address(self.webhook):
+        try:
+            place = urlsplit(self.webhook)
+            wrong = place.scheme not in ("http", "https") or not place.hostname or place.port == 0
+        except ValueError:  # brackets that are not closed, a port that is no number
+            wrong = True
+        if self.webhook and wrong:
             raise InvalidValue(f"webhook {self.webhook!r}: give an address such as https://example.org/found")
 
     def __bool__(self) -> bool:
         return bool(self.command or self.webhook)
-
-
-def _is_address(text: str) -> bool:
-    try:
-        address = urlsplit(text)
-        return address.scheme in ("http", "https") and bool(address.hostname) and address.port != 0
-    except ValueError:  # brackets that are not closed, a port that is no number
-        return False
 
 
 class Alerts:

@@ -81,14 +81,8 @@ class UntrainedRefiner:
 
     __slots__ = ()
 
-    needs_tokens = False
-    """The query's vector is enough."""
-    in_encoder_space = True
-    """Scores are cosines."""
-    calibration = None
-    """No training, so no measurement."""
-    suppress_above = 1.0
-    """Every refined proposal stays."""
+    needs_tokens, in_encoder_space = False, True
+    calibration, suppress_above = None, 1.0
 
     def evidence(self, score: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
         """The cosines themselves, (n,)."""
