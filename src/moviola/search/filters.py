@@ -10,17 +10,16 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
 from itertools import chain
-from numbers import Real
 from pathlib import Path
 from typing import Self
 
 from moviola.errors import InvalidValue, NotFound
 from moviola.files.names import composed
 from moviola.library import Catalogue, VideoRow, taken_of
-from moviola.search.times import parse_range, parse_seconds
+from moviola.search.times import is_number, parse_range, parse_seconds
 from moviola.types import Capture, Span
 
-__all__ = ["Bounds", "Filter", "Near", "Position", "is_number", "require_kind"]
+__all__ = ["Bounds", "Filter", "Near", "Position", "require_kind"]
 
 _PART = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?")
 _EARTH = 6_371_008.8
@@ -347,11 +346,6 @@ def require_kind(name: str, value: object, kind: type) -> None:
     """Raise :class:`InvalidValue` for a value of another type, which names the argument."""
     if not isinstance(value, kind):
         raise InvalidValue(f"{name} {value!r:.200}: give a {kind.__name__}; `Filter.parse` reads texts")
-
-
-def is_number(value: object, least: float, most: float = math.inf) -> bool:
-    """Whether a value is a number within some bounds, both included."""
-    return isinstance(value, Real) and least <= float(value) <= most
 
 
 def _require_order(name: str, low: float | datetime | None, high: float | datetime | None) -> None:

@@ -181,6 +181,8 @@ class Library(Indexer):
                 "added": lambda video: video.row,
                 "date": lambda video: taken_of(video, captures.get(video.row, Capture())).instant,
             }
+            if order not in keys:
+                raise InvalidValue(f"order {order!r}: choose name, {', '.join(keys)}")
             orders[order] = sorted(orders["name"], key=keys[order])
         return orders[order]
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from moviola.errors import InvalidValue
-from moviola.search.filters import Filter, is_number, require_kind
+from moviola.search.filters import Filter, require_kind
+from moviola.search.times import is_number
 from moviola.types import CUE_KINDS, CueKind, several
 
 __all__ = ["KINDS", "By", "SearchOptions"]

@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from moviola.errors import InvalidValue
-from moviola.search.times import parse_seconds
+from moviola.search.times import is_number, parse_seconds
 from moviola.types import Moment, Span, several
 
 __all__ = [
@@ -115,8 +115,10 @@ class LikeMoment(SearchQuery):
     time: float
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.time) and self.time >= 0):
-            raise InvalidValue(f"like {self.video_id}@{self.time}: give seconds from the start, 0 or more")
+        if not (is_number(self.time, 0) and self.time < math.inf):
+            raise InvalidValue(
+                f"like {self.video_id}@{self.time!r:.200}: give seconds from the start, 0 or more"
+            )
 
     @classmethod
     def parse(cls, text: str) -> LikeMoment:
@@ -171,11 +173,13 @@ class WeightedSum(SearchQuery):
         """
         total: dict[Term, float] = {}
         for term, weight in terms:
-            if not (math.isfinite(weight) and weight > 0):
+            if not (is_number(weight, 0) and 0 < weight < math.inf):
                 raise InvalidValue(
-                    f"weight {weight} of {str(term)!r}: must be above 0; `without` excludes something"
+                    f"weight {weight!r:.200} of {str(term)!r}: must be above 0; `without` excludes something"
                 )
             total[term] = total.get(term, 0.0) + weight
+        if not total:
+            raise InvalidValue("a sum of nothing: give a text, a moment of a video, or a picture")
         return cls(tuple(sorted(total.items(), key=lambda item: _order(item[0]))))
 
     def __str__(self) -> str:
@@ -289,8 +293,8 @@ class Steps(SearchQuery):
 
     def __post_init__(self) -> None:
         for gap in self.gaps:
-            if not gap >= 0:
-                raise InvalidValue(f"gap {gap}: give seconds, 0 or more")
+            if not is_number(gap, 0):
+                raise InvalidValue(f"gap {gap!r:.200}: give seconds, 0 or more")
 
     def __str__(self) -> str:
         later = zip(self.gaps, self.steps[1:], strict=True)

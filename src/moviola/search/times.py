@@ -1,15 +1,16 @@
-"""Times as people write them: seconds, clock times, and ranges."""
+"""Times as people write them: seconds, clock times, and ranges; and what is a number."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Callable
+from numbers import Real
 from typing import TypeVar
 
 from moviola.errors import InvalidValue
 
-__all__ = ["parse_range", "parse_seconds"]
+__all__ = ["is_number", "parse_range", "parse_seconds"]
 
 _CLOCK = re.compile(r"(?:(?:(\d+):)?([0-5]?\d):)?(\d+(?:\.\d*)?|\.\d+)\s*s?")
 Bound = TypeVar("Bound")
@@ -54,3 +55,8 @@ def parse_range(
     if not dots or not (low.strip() or high.strip()):
         raise InvalidValue(f"{what} {text!r}: write LOW..HIGH; either may be left out, as in 10..")
     return parse(low, what) if low.strip() else None, parse(high, what) if high.strip() else None
+
+
+def is_number(value: object, least: float, most: float = math.inf) -> bool:
+    """Whether a value is a number within some bounds, both included."""
+    return isinstance(value, Real) and least <= float(value) <= most
