@@ -103,7 +103,7 @@ class Index(ABC):
         self._sorted, self.added = None, np.union1d(self.added, ids)
 
     def build(self, ids: Ids, vectors: Rows) -> None:
-        """Replace all vectors, and learn from the new ones; ids and errors as in :meth:`add`.
+        """Replace all vectors, and learn from the new ones; each id once, errors as in :meth:`add`.
 
         Args:
             vectors: (n, dim) float32 or float16, L2-normalised: an array, or rows in a file, of which a type

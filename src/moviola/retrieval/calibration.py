@@ -32,16 +32,8 @@ from numpy.typing import NDArray
 from moviola.errors import DataError, InvalidValue
 
 __all__ = [
-    "KEY",
-    "STRONG",
-    "Calibration",
-    "Chance",
-    "Scale",
-    "logarithm",
-    "mean_log_odds",
-    "sigmoid",
-    "words_of",
-]
+    "KEY", "STRONG", "Calibration", "Chance", "Scale", "logarithm", "mean_log_odds", "sigmoid", "words_of",
+]  # fmt: skip
 
 STRONG = 0.25
 """A moment with at least this score is strong: at worst one chance in four of being right."""
