@@ -42,8 +42,7 @@ def learnt_lists(vectors: Rows) -> dict[str, tuple[NDArray[Any], str]]:
     at most, in single precision, and the codes.
 
     Returns:
-        the arrays that :class:`CodedLists` takes, with the data types to store them in, and ``list_of``, the
-        list of each vector.
+        the arrays of :class:`CodedLists` with the data types to store them in, and ``list_of`` each vector.
     """
     import faiss
 
@@ -202,11 +201,9 @@ class Candidates:
 class CodedLists:
     """Lists of codes in a file; vectors are numbered from 0.
 
-    Args:
-        learnt: ``axes`` (dim, kept) float32, on which vectors are coded, ``centroids`` (lists, kept) float32,
-            the middles, ``codebook``, what the codes stand for, and ``table``, where in ``codes`` each list
-            lies (:func:`_packed_lists`).
-        path, offset: where ``codes`` begin.
+    They are ``learnt``: ``axes`` (dim, kept) float32, on which vectors are coded, ``centroids`` (lists, kept)
+    float32, the middles, ``codebook``, what the codes stand for, and ``table``, where in ``codes``, which
+    begin at ``offset`` of ``path``, each list lies (:func:`_packed_lists`).
     """
 
     def __init__(self, learnt: Mapping[str, NDArray[Any]], path: Path, offset: int) -> None:

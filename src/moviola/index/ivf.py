@@ -24,10 +24,7 @@ _ROWS_AT_ONCE = 1 << 16
 
 
 class IVFIndex(TrainedIndex):
-    """Whole vectors in 8,192 lists, of which 128 are looked at: the paper's IVF.
-
-    ``parameters["probes"]`` is how many.
-    """
+    """Whole vectors in 8,192 lists, ``parameters["probes"]`` (128) of which are read: the paper's IVF."""
 
     LADDERS: ClassVar = {"probes": (16, 32, 64, 128, 256, 512, 1024, 2048)}
 

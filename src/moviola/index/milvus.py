@@ -71,11 +71,7 @@ class MilvusIndex(TrainedIndex):
 
     @classmethod
     def at(cls, address: str) -> type[Self]:
-        """The type whose vectors are at an address.
-
-        Raises:
-            InvalidValue: no address of a Milvus server.
-        """
+        """The type whose vectors are at an address; errors as of :meth:`MilvusAddress.of`."""
         place = MilvusAddress.of(address)
         ladders = {} if place.kind == "flat" else IVFIndex.LADDERS
         members = {"__module__": cls.__module__, "ADDRESS": place, "LADDERS": ladders}

@@ -243,7 +243,7 @@ class _Look:
 
     Attributes:
         numbers: (g,), which queries.
-        probes: number of probed lists.
+        probes: number of lists.
         candidates: (g, n), the best by their codes.
         count: number of these to compare, at most n.
         keys: (g, m), sort keys of the first m candidates, compared before.

@@ -1,9 +1,9 @@
 """What scores mean: the probability that a moment is right.
 
 A refiner's matching score has a scale of its own, comparable within one query. Its *evidence* is the part
-that is linear in the log odds: a cosine, Reel's score itself (a logit), and, for SPR's refiners, whose score
-is a product of probabilities and an exponential, the logarithm. A scale turns evidence into a score in [0,
-1]; all scales rise, so that the order stays:
+that is linear in the log odds: a cosine, Reel's score itself (a logit), and the logarithm of the score of
+SPR's refiners, a product of probabilities and an exponential. A rising scale turns evidence into a score in
+[0, 1]:
 
 - :class:`Calibration`: the probability of being right, of a trained refiner as measured on val
   (:mod:`moviola.training.fit_calibration`), without training by the encoder's own background

@@ -39,7 +39,7 @@ class AlertOptions:
     """Options of reports.
 
     Attributes:
-        searches: names of saved searches; all that are saved, by default.
+        searches: names of saved searches; none for all.
         command: program and arguments, run once for each finding, without a shell; empty for none.
         webhook: an address, http or https; empty for none.
 

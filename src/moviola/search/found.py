@@ -19,8 +19,8 @@ class Found:
     Attributes:
         row: row number of its video in the catalogue.
         score: in [0, 1].
-        source: evidence that found it: ``"visual"``, the kind of a cue, ``"named"`` for a video that
-            is known by its name alone, or ``"both"`` for several.
+        source: evidence that found it: ``"visual"``, the kind of a cue, ``"named"`` for a video that is known
+            by its name alone, or ``"both"`` for several.
         snippet: matching speech or text, if any.
         match: the matching score behind ``score``, which decides where ``score`` saturates.
         steps: of a sequence, in order.

@@ -26,9 +26,8 @@ MOST = 1 - 1e-12
 def fused(shown: Sequence[Found], said: Sequence[Found]) -> list[Found]:
     """Add the evidence of speech to overlapping moments; the stronger evidence keeps its span.
 
-    Evidence of both for the same moment combines as 1 - (1 - shown) (1 - said). Moments of ``shown``, by
-    pictures or cues of other kinds, are not joined with each other, nor are those of ``said``, by cues of one
-    kind or text.
+    Evidence of both for the same moment combines as 1 - (1 - shown) (1 - said). Moments of pictures, or of
+    cues of other kinds, are not joined with each other, nor are those ``said``, of one kind or one text.
     """
     moments = list(shown)
     by_row: dict[int, list[int]] = defaultdict(list)

@@ -306,10 +306,7 @@ class Library(Indexer):
         progress: Callable[[int], None] | None = None,
         **changes: Any,
     ) -> list[SearchResult]:
-        """:meth:`search` for many queries: one answer per query, in their order.
-
-        ``progress`` is called with the number of finished queries.
-        """
+        """:meth:`search` for many queries, in their order; ``progress`` gets the number of finished ones."""
         chosen = replace(options or SearchOptions(), **changes)
         return self._searcher.search_many(queries, chosen, progress)
 
@@ -340,8 +337,7 @@ class Library(Indexer):
 
         Returns:
             (n,) float64 seconds, the middles of the times between two encoded frames, and (n,) float64 scores
-            in [0, 1]. :mod:`moviola.search.relevance_curve` defines them and compares them with scores of
-            moments.
+            in [0, 1], as :mod:`moviola.search.relevance_curve` defines them.
 
         Raises:
             InvalidValue, NotFound, MediaError, MissingModel: as of :meth:`search`.

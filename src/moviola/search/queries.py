@@ -104,8 +104,7 @@ class LikeMoment(SearchQuery):
     """Similar to the frame at a time of a video of the library, which is itself among the answers.
 
     Attributes:
-        video_id: a searchable video.
-        time: seconds from its start, >= 0.
+        time: seconds from the start of the video, >= 0.
 
     Raises:
         InvalidValue: the time is negative or no finite number.

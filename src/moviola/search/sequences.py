@@ -23,11 +23,9 @@ _SAME_CHAIN = 0.5
 
 
 def chains(steps: Sequence[Sequence[Found]], gaps: Sequence[float]) -> list[Found]:
-    """The best chain for each moment of the last step; of chains that overlap much the best.
+    """The best chain for each candidate of the last step; of chains that overlap much the best.
 
-    Args:
-        steps: candidates of each step.
-        gaps: for each step but the first, most seconds from the end of the one before to its start.
+    ``gaps`` are, for each step but the first, most seconds from the end of the one before to its start.
     """
     chained = [replace(first, steps=(first,)) for first in steps[0]]
     for gap, later in zip(gaps, steps[1:], strict=True):
