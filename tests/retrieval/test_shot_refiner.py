@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -14,7 +15,8 @@ from numpy.typing import NDArray
 from moviola.features import QueryFeatures, VideoFeatures
 from moviola.retrieval import CurveRefiner, Proposals, ShotRefiner
 from moviola.retrieval.proposals import cut_at_shots
-from moviola.retrieval.refiners.trained import moved_to_cuts
+from moviola.retrieval.refiners.reel import ReelRefiner
+from moviola.retrieval.refiners.trained import Cuts, Decoded
 
 QUERY = QueryFeatures.of(["q"], ["query"], [np.array([1.0, 0.0], np.float32)])
 
@@ -164,12 +166,12 @@ def test_of_no_proposals_and_of_one(count: int) -> None:
 def test_a_moment_begins_and_ends_at_the_nearest_cut() -> None:
     features = videos([0.1] * 20, [0.1] * 20, starts={0: [0, 2.4, 3.3, 3.6, 9.5, 11.45]})
     video = np.array([0, 0, 0, 0, 1])
-    found = moved_to_cuts(features, video, np.array([2.0, 3, 4, 0, 2]), np.array([11.0, 4, 9, 20, 11]))
+    found = Cuts(features, video).moved(np.array([2.0, 3, 4, 0, 2]), np.array([11.0, 4, 9, 20, 11]))
     starts, ends = (column.tolist() for column in found)
     assert starts == [2.4, 3.3, 3.6, 0, 2]
     assert ends == [11.45, 3.6, 9, 20, 11]  # 9.5 belongs to the even clip, 10
     short = replace(videos([0.1] * 20, starts={0: [0, 19.2]}), durations=np.array([19.4]))
-    found = moved_to_cuts(short, np.array([0]), np.array([19.0]), np.array([19.4]))
+    found = Cuts(short, np.array([0])).moved(np.array([19.0]), np.array([19.4]))
     assert [column.tolist() for column in found] == [[19.2], [19.4]]
 
 
@@ -187,10 +189,48 @@ def test_moving_to_cuts_against_brute_force(
     )  # fmt: skip
     start = clip_seconds * np.array([first for first, _ in moments], np.float64)
     end = np.minimum(start + clip_seconds * np.array([more for _, more in moments]), 60 * clip_seconds)
-    found = moved_to_cuts(features, np.zeros(len(moments), np.int64), start, end)
+    found = Cuts(features, np.zeros(len(moments), np.int64)).moved(start, end)
     for before, after in zip((start, end), found, strict=True):
         for boundary, time in zip(before, after, strict=True):
             near = [clip_seconds * cut for cut in cuts if round(cut) == round(boundary / clip_seconds)]
             near = near if 0 < boundary < 60 * clip_seconds else []
             assert abs(time - boundary) == min((abs(cut - boundary) for cut in near), default=0)
     assert (found[0] < found[1]).all()
+
+
+class Parts:
+    """Parts of a Reel that reads cuts: the best span of a window is all of it."""
+
+    settings = {"max_tokens": 4, "subtitle_size": 0, "cuts": True}  # noqa: RUF012 - not changed
+
+    def encode_clips(self, visual: NDArray[np.float32], subtitles: object) -> NDArray[np.float32]:
+        return np.ones((len(visual), 3, 2), np.float32)
+
+    def encode_query(self, tokens: NDArray[np.float32]) -> NDArray[np.float32]:
+        return np.ones((3, 2), np.float32)
+
+    def best_spans(
+        self, similarity: NDArray[np.float32], mask: NDArray[np.float32], cuts: NDArray[np.float32] | None
+    ) -> Decoded:
+        assert cuts is not None
+        self.cuts = cuts
+        last = mask.sum(axis=1).astype(np.int64) - 1
+        return similarity.sum(axis=(1, 2)), np.zeros_like(last), last
+
+
+def test_cuts_are_looked_up_once_for_a_model_and_for_its_times() -> None:
+    looked_up: list[list[int]] = []
+    features = videos([0.1] * 20, [0.1] * 30, starts={0: [0, 6.4], 1: [0, 11.6]})
+    shots = features.shots
+    assert shots is not None
+
+    def counted(keys: Sequence[int]) -> list[NDArray[np.float64]]:
+        looked_up.append(list(keys))
+        return list(shots(keys))
+
+    parts = Parts()
+    refiner = ReelRefiner(parts, "r", context=2.0)
+    found = refiner.refine(QUERY, 0, replace(features, shots=counted), proposals((0, 8, 12), (1, 13, 28)))
+    assert looked_up == [[0, 1]]
+    assert found.start.tolist() == [6.4, 11.0] and found.end.tolist() == [14, 30]
+    assert np.argwhere(parts.cuts).tolist() == [[0, 0], [1, 1]]

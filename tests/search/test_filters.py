@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from moviola.errors import InvalidValue, NotFound
 from moviola.library import VideoRow
-from moviola.search import Filter, Library, Position
+from moviola.search import Filter, Library, Position, SearchOptions
 from moviola.search.times import parse_range, parse_seconds
 from moviola.types import Span
 
@@ -125,6 +127,49 @@ def test_values_out_of_range_are_refused() -> None:
     ):  # fmt: skip
         with pytest.raises(InvalidValue):
             Filter(**wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"folder": 3}, {"folder": b"beach"}, {"camera": 3}, {"tag": ["beach"]}, {"near": (52.5, 13.4)},
+        {"modified": ("2024-05-01", None)}, {"taken": datetime(2024, 5, 1)}, {"video_length": ("10", None)},
+        {"moment_length": 10}, {"where": (0.5, None)},
+    ],
+)  # fmt: skip
+def test_values_of_another_type_are_refused(wrong: dict[str, object]) -> None:
+    """The message names the argument and the value."""
+    ((name, value),) = wrong.items()
+    inner = next((one for one in value if one is not None), value) if isinstance(value, tuple) else value
+    with pytest.raises(InvalidValue, match=re.escape(name)) as refused:
+        Filter(**wrong)  # type: ignore[arg-type]
+    assert repr(value) in str(refused.value) or repr(inner) in str(refused.value)
+
+
+def test_a_folder_may_be_a_path(tmp_path: Path) -> None:
+    videos = {row: video(row, str(tmp_path.resolve() / place)) for row, place in enumerate(("a/1", "b/2"))}
+    assert Filter(folder=tmp_path / "a") == Filter(folder=str(tmp_path / "a"))
+    assert Filter(folder=tmp_path / "a").rows(videos) == {0}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"top_k": "3"}, {"top_k": None}, {"top_k": 0}, {"top_k": math.nan}, {"per_video": "1"},
+        {"per_video": 0}, {"min_score": "0.5"}, {"min_score": None}, {"min_score": 1.5}, {"by": ["visual"]},
+        {"filter": "beach"}, {"filter": None}, {"videos": "beach"},
+    ],
+)  # fmt: skip
+def test_options_that_cannot_be_are_refused(wrong: dict[str, object]) -> None:
+    ((name, value),) = wrong.items()
+    with pytest.raises(InvalidValue, match=name) as refused:
+        SearchOptions(**wrong)  # type: ignore[arg-type]
+    assert repr(value) in str(refused.value)
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    assert SearchOptions(top_k=np.int64(3), min_score=np.float32(0.5)).top_k == 3
+    assert Filter(video_length=(np.float64(1), None)).video_length[0] == 1
 
 
 @given(st.integers(0, 9), st.integers(0, 59), st.integers(0, 59))

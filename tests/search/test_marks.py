@@ -178,7 +178,7 @@ def test_each_clip_of_a_curve_is_compared_by_itself(library: Library, rate: int)
     video = replace(library.catalogue.video("film0"), duration=99.4 / rate)
 
     def likeness(found: list[Found]) -> tuple[object, object]:
-        compared.extend(gatherer._clips_of(one)[0] for one in found)
+        compared.extend(clips[1:] for _, clips in gatherer._clips_of(found))
         return np.empty((0, 1)), np.empty(0)
 
     gatherer.likeness = likeness  # type: ignore[method-assign, assignment]

@@ -139,11 +139,16 @@ def test_moments_written_otherwise_are_refused(text: str) -> None:
         (lambda: Text("  "), "text of a query is empty"),
         (lambda: LikeMoment("v", -1), "v@-1"),
         (lambda: LikeMoment("v", math.nan), "v@nan"),
+        (lambda: LikeMoment("v", math.inf), "v@inf"),
+        (lambda: LikeMoment("v", "12"), "v@'12': give seconds"),  # type: ignore[arg-type]
+        (lambda: WeightedSum.of([]), "sum of nothing"),
+        (lambda: WeightedSum.of([(Text("a"), "2")]), "weight '2'"),
         (lambda: 0 * Text("a"), "weight 0"),
         (lambda: -1 * Text("a"), "`without` excludes"),
         (lambda: math.inf * Text("a"), "weight inf"),
         (lambda: Text("a").then("b", gap=-1), "gap -1"),
         (lambda: Text("a").then("b", gap=math.nan), "gap nan"),
+        (lambda: Text("a").then("b", gap="9"), "gap '9'"),  # type: ignore[arg-type]
         (lambda: Text("a").then("b") + "c", "a term of a sum"),
         (lambda: Text("a").without("b") * 2, "a term of a sum"),
         (lambda: Text("a").without(Text("b").then("c")), "what is excluded"),

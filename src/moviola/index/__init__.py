@@ -25,14 +25,13 @@ __all__ = [
     "tune",
 ]  # fmt: skip
 
-BACKENDS: dict[str, type[Index]] = {
-    "flat": FlatIndex, "ivf": IVFIndex, "ivfpq": IVFPQIndex, "reranked": RerankedIndex,
-}  # fmt: skip
+BACKENDS: dict[str, type[Index]]
+BACKENDS = {"flat": FlatIndex, "ivf": IVFIndex, "ivfpq": IVFPQIndex, "reranked": RerankedIndex}
 """The backends by name. A new backend is done when ``tests/index/test_conformance.py`` passes for it."""
 
 
 def backends_of(setting: str) -> dict[str, type[Index]]:
-    """:data:`BACKENDS`, and, if a setting is an address, the type for it.
+    """:data:`BACKENDS`, and the type for a setting that is an address or the name of a plug-in.
 
     Raises:
         InvalidValue: an address of no server.

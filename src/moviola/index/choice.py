@@ -1,9 +1,8 @@
 """Choice of the index type by the number of vectors.
 
-Up to some ten thousand vectors exact search is as fast as any other and needs no learning. From 50,000 on (55
-hours of film) codes are ten times as fast and take a tenth of the memory, with 99 % of the same answers;
-``benchmarks/index.md`` has the figures. A shrinking library changes back later than it came, so that one
-about the border is not rebuilt each time.
+Up to some ten thousand vectors exact search is as fast as any other. From 50,000 on (55 hours of film) codes
+are ten times as fast and take a tenth of the memory, with 99 % of the same answers; ``benchmarks/index.md``
+has the figures. A library changes back later than it came, so that one about the border is not rebuilt often.
 """
 
 from __future__ import annotations

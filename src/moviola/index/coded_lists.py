@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.files.file_rows import Rows
-from moviola.index.contract import Ids
+from moviola.index.contract import Ids, parts_of
 from moviola.index.products import all_products
 
 __all__ = ["Candidates", "CodedLists", "Nearest", "learnt_lists"]
@@ -42,39 +42,31 @@ def learnt_lists(vectors: Rows) -> dict[str, tuple[NDArray[Any], str]]:
     at most, in single precision, and the codes.
 
     Returns:
-        the arrays that :class:`CodedLists` takes, with the data types to store them in, and ``list_of``, the
-        list of each vector.
+        the arrays of :class:`CodedLists` with the data types to store them in, and ``list_of`` each vector.
     """
     import faiss
 
     lists = 1 << max(0, round(np.log2(len(vectors) / _VECTORS_OF_LIST)))
-    mean = _mean(vectors)
+    blocks = parts_of(len(vectors), _ROWS_AT_ONCE)
+    mean = sum(vectors[block].sum(axis=0, dtype=np.float64) for block in blocks) / len(vectors)
+    mean = np.asarray(mean, np.float32)
     size = min(max(lists * _SAMPLE_OF_LIST, _SAMPLE_OF_CODES), _LARGEST_SAMPLE)
     chosen = np.sort(np.random.default_rng(0).permutation(len(vectors))[:size])
     sample = np.asarray(vectors[chosen], np.float32)
     sample -= mean
     axes = _axes(sample)
     sample = np.asarray(sample @ axes, np.float32)
-    means: Any = faiss.Kmeans(
-        axes.shape[1], lists, niter=_ROUNDS, seed=0,
-        min_points_per_centroid=1, max_points_per_centroid=_SAMPLE_OF_LIST,
-    )  # fmt: skip
+    bounds = {"min_points_per_centroid": 1, "max_points_per_centroid": _SAMPLE_OF_LIST}
+    means: Any = faiss.Kmeans(axes.shape[1], lists, niter=_ROUNDS, seed=0, **bounds)
     means.train(sample)
     index = _index(means.centroids)
     left = sample[:: -(-len(sample) // _SAMPLE_OF_CODES)]
     left = left - means.centroids[index.quantizer.search(left, 1)[1][:, 0]]
     index.pq.cp.niter, index.pq.cp.min_points_per_centroid = _ROUNDS, 1
     index.pq.train(left)
-    for begin in range(0, len(vectors), _ROWS_AT_ONCE):
-        index.add((vectors[begin : begin + _ROWS_AT_ONCE].astype(np.float32) - mean) @ axes)
+    for block in blocks:
+        index.add((vectors[block].astype(np.float32) - mean) @ axes)
     return {"axes": (axes, "<f4"), **_arrays(index, means.centroids)}
-
-
-def _mean(vectors: Rows) -> NDArray[np.float32]:
-    total = np.zeros(vectors.shape[1])
-    for begin in range(0, len(vectors), _ROWS_AT_ONCE):
-        total += vectors[begin : begin + _ROWS_AT_ONCE].sum(axis=0, dtype=np.float64)
-    return (total / len(vectors)).astype(np.float32)
 
 
 def _axes(sample: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -86,8 +78,7 @@ def _axes(sample: NDArray[np.float32]) -> NDArray[np.float32]:
     share = np.cumsum(variances[::-1]) / max(float(variances.sum()), np.finfo(np.float32).tiny)
     kept = int(np.searchsorted(share, _KEPT_VARIANCE)) + 1
     kept = min(-(-kept // _AXES_AT_ONCE) * _AXES_AT_ONCE, len(variances))
-    order = np.arange(kept)
-    order[::2], order[1::2] = np.arange(kept)[: -(-kept // 2)], np.arange(kept)[::-1][: kept // 2]
+    order = np.stack([np.arange(kept), np.arange(kept)[::-1]], axis=1).ravel()[:kept]
     return np.ascontiguousarray(axes[:, ::-1][:, order])
 
 
@@ -110,11 +101,9 @@ def _arrays(index: Any, centroids: NDArray[np.float32]) -> dict[str, tuple[NDArr
 
 
 def _packed_lists(index: Any) -> tuple[NDArray[np.uint8], NDArray[np.uint64]]:
-    """The lists of a faiss fast-scan index one after the other.
+    """The bytes of the lists of a faiss fast-scan index, one after the other, with a table (lists, 3).
 
-    Returns:
-        their bytes, and a table (lists, 3) of the size of each in vectors, the room it has (whole blocks) and
-        where it begins.
+    It has the size of each in vectors, the room it has (whole blocks) and where it begins.
     """
     import faiss
 
@@ -182,17 +171,12 @@ class Nearest:
 
     def part(self, begin: int, end: int) -> Nearest:
         """Those that are probed from one turn to another."""
-        part = slice(begin, end)
-        return Nearest(
-            self.queries,
-            np.ascontiguousarray(self.lists[:, part]),
-            np.ascontiguousarray(self.scores[:, part]),
-        )
+        lists = np.ascontiguousarray(self.lists[:, begin:end])
+        return Nearest(self.queries, lists, np.ascontiguousarray(self.scores[:, begin:end]))
 
     def turns(self) -> Ids:
         """(q, lists) int64, turn in which each list, by its number, is probed; of all lists."""
-        turns: Ids = np.argsort(self.lists, axis=1)
-        return turns
+        return np.argsort(self.lists, axis=1)
 
 
 @dataclass(frozen=True)
@@ -217,11 +201,9 @@ class Candidates:
 class CodedLists:
     """Lists of codes in a file; vectors are numbered from 0.
 
-    Args:
-        learnt: ``axes`` (dim, kept) float32, on which vectors are coded, ``centroids`` (lists, kept) float32,
-            the middles, ``codebook``, what the codes stand for, and ``table``, where in ``codes`` each list
-            lies (:func:`_packed_lists`).
-        path, offset: where ``codes`` begin.
+    They are ``learnt``: ``axes`` (dim, kept) float32, on which vectors are coded, ``centroids`` (lists, kept)
+    float32, the middles, ``codebook``, what the codes stand for, and ``table``, where in ``codes``, which
+    begin at ``offset`` of ``path``, each list lies (:func:`_packed_lists`).
     """
 
     def __init__(self, learnt: Mapping[str, NDArray[Any]], path: Path, offset: int) -> None:
@@ -248,15 +230,9 @@ class CodedLists:
         return Nearest(turned, order, np.take_along_axis(scores, order, axis=1))
 
     def search(self, nearest: Nearest, count: int, allowed: NDArray[np.bool_] | None) -> Candidates:
-        """The best vectors of some lists by the scores of their codes.
+        """The best ``count`` vectors of the lists that each query probes, by the scores of their codes.
 
-        Args:
-            nearest: queries, with the lists that each probes.
-            count: number of vectors.
-            allowed: (n,) bool, the vectors to search; None: all.
-
-        Returns:
-            (q, count), independent of the other queries of the batch.
+        ``allowed``, (n,) bool, are the vectors to search; None: all. No answer depends on the batch.
         """
         import faiss
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from moviola.errors import InvalidValue
 from moviola.files.file_rows import Rows
 
-__all__ = ["ROWS_AT_ONCE", "Ids", "Index", "IndexStats"]
+__all__ = ["ROWS_AT_ONCE", "Ids", "Index", "IndexStats", "best_first", "parts_of"]
 
 Ids = NDArray[np.int64]
 
@@ -103,15 +103,11 @@ class Index(ABC):
         self._sorted, self.added = None, np.union1d(self.added, ids)
 
     def build(self, ids: Ids, vectors: Rows) -> None:
-        """Replace all vectors, and learn from the new ones.
+        """Replace all vectors, and learn from the new ones; each id once, errors as in :meth:`add`.
 
         Args:
-            ids: (n,) int64, >= 0, each once.
             vectors: (n, dim) float32 or float16, L2-normalised: an array, or rows in a file, of which a type
                 keeps at most its own storage, a sample and a block in memory. Ids must rise for that.
-
-        Raises:
-            InvalidValue: as in :meth:`add`; nothing is changed then.
         """
         ids = self._checked_all(ids, vectors)
         self.remove(self.ids())
@@ -120,8 +116,7 @@ class Index(ABC):
         self.origin = ""
 
     def _add_all(self, ids: Ids, vectors: Rows) -> None:
-        for begin in range(0, len(ids), ROWS_AT_ONCE):
-            part = slice(begin, begin + ROWS_AT_ONCE)
+        for part in parts_of(len(ids), ROWS_AT_ONCE):
             self._add(ids[part], np.ascontiguousarray(vectors[part], np.float32))
 
     def remove(self, ids: Ids) -> int:
@@ -140,9 +135,7 @@ class Index(ABC):
         known = self.sorted_ids()
         if not len(known):
             return np.zeros(len(ids), np.bool_)
-        place = np.minimum(np.searchsorted(known, ids), len(known) - 1)
-        present: NDArray[np.bool_] = known[place] == ids
-        return present
+        return np.asarray(known[np.minimum(np.searchsorted(known, ids), len(known) - 1)] == ids)
 
     def sorted_ids(self) -> Ids:
         """All ids, (n,) int64, rising; not to be written to."""
@@ -174,11 +167,8 @@ class Index(ABC):
             allowed = allowed[self.has(allowed)]
         depth = min(k, len(self) if allowed is None else len(allowed))
         if depth == 0 or len(queries) == 0:
-            shape = (len(queries), 0)
-            return np.empty(shape, np.float32), np.empty(shape, np.int64)
-        scores, ids = self._search(queries, depth, allowed)
-        order = np.lexsort((ids, -scores), axis=1)
-        return np.take_along_axis(scores, order, axis=1), np.take_along_axis(ids, order, axis=1)
+            return np.empty((len(queries), 0), np.float32), np.empty((len(queries), 0), np.int64)
+        return best_first(*self._search(queries, depth, allowed))
 
     def _checked(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         vectors = np.ascontiguousarray(vectors, dtype=np.float32)
@@ -199,8 +189,8 @@ class Index(ABC):
             raise InvalidValue(
                 f"{len(vectors)} vectors, ids of shape {ids.shape}: give each an id of its own"
             )
-        for begin in range(0, len(ids), ROWS_AT_ONCE):
-            self._checked(vectors[begin : begin + ROWS_AT_ONCE])
+        for part in parts_of(len(ids), ROWS_AT_ONCE):
+            self._checked(vectors[part])
         return ids
 
     @abstractmethod
@@ -219,10 +209,7 @@ class Index(ABC):
         return None
 
     def take_over(self) -> bool:
-        """Prepare for a comparison with the library: refresh the state of an index on a server.
-
-        Returns:
-            whether it differs from what was published. False for indexes in files.
+        """Refresh the state of an index on a server; returns whether it differs from what was published.
 
         Raises:
             IndexServerError: the server does not answer.
@@ -263,3 +250,16 @@ class Index(ABC):
     def _search(
         self, queries: NDArray[np.float32], depth: int, allowed: Ids | None
     ) -> tuple[NDArray[np.float32], Ids]: ...
+
+
+def parts_of(count: int, most: int) -> list[slice]:
+    """Slices of at most ``most`` rows, one after the other."""
+    return [slice(begin, begin + most) for begin in range(0, count, most)]
+
+
+def best_first(
+    scores: NDArray[np.float32], ids: Ids, depth: int | None = None
+) -> tuple[NDArray[np.float32], Ids]:
+    """The best ``depth``, or all, of each row of scores and ids (q, n), the smaller id first among equals."""
+    order = np.lexsort((ids, -scores), axis=1)[:, :depth]
+    return np.take_along_axis(scores, order, axis=1), np.take_along_axis(ids, order, axis=1)

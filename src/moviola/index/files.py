@@ -69,20 +69,10 @@ class _File:
                 if intact and (thorough or self.size is None or size <= _CHECKED_BYTES):
                     intact = hashlib.file_digest(file, "sha256").hexdigest() == self.sha256
         except OSError as error:
-            raise SegmentIndexError(
-                f"{self.path}: cannot be read ({error.strerror}); rebuild the index"
-            ) from error
+            reason = error.strerror
+            raise SegmentIndexError(f"{self.path}: cannot be read ({reason}); rebuild the index") from error
         if not intact:
             raise SegmentIndexError(f"{self.path}: the content does not match its SHA-256; rebuild the index")
-
-
-@dataclass(frozen=True)
-class _Manifest:
-    backend: type[Index]
-    main: _File
-    delta: _File | None
-    parameters: dict[str, int]
-    tag: str
 
 
 def save_index(index: Index, folder: Path, name: str, *, backend: str, tag: str) -> None:
@@ -141,8 +131,7 @@ def _written_main(index: Index, folder: Path, name: str) -> _File:
 
 
 def _written_delta(index: Index, folder: Path, name: str) -> _File:
-    written = folder / f"{name}-new.delta"
-    vectors = index.vectors_of(index.added)
+    written, vectors = folder / f"{name}-new.delta", index.vectors_of(index.added)
     assert vectors is not None
     with atomic_write(written, "wb") as file:
         np.savez(file, added=index.added, vectors=vectors, removed=index.removed)
@@ -188,30 +177,26 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 def _loaded(path: Path, name: str, backends: dict[str, type[Index]], thorough: bool) -> tuple[Index, str]:
-    manifest = _manifest(path, backends)
-    manifest.main.require_intact(thorough)
-    index = manifest.backend.read(manifest.main.path)
-    index.parameters |= {
-        key: manifest.parameters[key] for key in index.parameters & manifest.parameters.keys()
-    }
-    index.origin, index.added, index.removed = manifest.main.path.name, index.added[:0], index.removed[:0]
+    backend, main, delta, parameters, tag = _manifest(path, backends)
+    main.require_intact(thorough)
+    index = backend.read(main.path)
+    index.parameters |= {key: parameters[key] for key in index.parameters & parameters.keys()}
+    index.origin, index.added, index.removed = main.path.name, index.added[:0], index.removed[:0]
     index.home = home_of(path.parent, name)
-    if manifest.delta is not None:
-        manifest.delta.require_intact(thorough=True)
-        _replay(index, manifest.delta.path)
+    if delta is not None:
+        delta.require_intact(thorough=True)
+        with np.load(delta.path) as changes:
+            index.remove(changes["removed"])
+            index.add(changes["added"], changes["vectors"])
     if thorough:
         index.take_stock()
-    return index, manifest.tag
+    return index, tag
 
 
-def _replay(index: Index, path: Path) -> None:
-    with np.load(path) as delta:
-        index.remove(delta["removed"])
-        index.add(delta["added"], delta["vectors"])
-
-
-def _manifest(path: Path, backends: dict[str, type[Index]]) -> _Manifest:
-    """The content of a manifest."""
+def _manifest(
+    path: Path, backends: dict[str, type[Index]]
+) -> tuple[type[Index], _File, _File | None, dict[str, int], str]:
+    """Type, main file, delta, parameters and tag in a manifest."""
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
         if values.get("format", 1) != _FORMAT:
@@ -221,13 +206,9 @@ def _manifest(path: Path, backends: dict[str, type[Index]]) -> _Manifest:
         if values.keys() - _KEYS or ("format" in values and digest != _digest(values)):
             raise ValueError("it does not match its digest")
         delta, parameters = values.get("delta"), values.get("parameters") or {}
-        return _Manifest(
-            backends[values["backend"]],
-            _named(path, values, "faiss"),
-            _named(path, delta, "delta") if delta else None,
-            {str(key): int(value) for key, value in parameters.items()},
-            str(values["tag"]),
-        )
+        files = _named(path, values, "faiss"), _named(path, delta, "delta") if delta else None
+        depths = {str(key): int(value) for key, value in parameters.items()}
+        return backends[values["backend"]], *files, depths, str(values["tag"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise SegmentIndexError(f"{path}: damaged manifest ({error!r}); rebuild the index") from error
 

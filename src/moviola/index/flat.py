@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.errors import SegmentIndexError
-from moviola.index.contract import Ids, Index
+from moviola.index.contract import Ids, Index, parts_of
 from moviola.threads import one_faiss_thread
 
 __all__ = ["FlatIndex", "read_faiss", "write_faiss"]
@@ -43,7 +43,6 @@ class FlatIndex(Index):
         return np.asarray(self._faiss.reconstruct_batch(ids), dtype=np.float32)
 
     def write(self, path: Path) -> None:
-        """Write a faiss file; see :meth:`moviola.index.Index.write`."""
         write_faiss(self._faiss, path)
 
     @classmethod
@@ -77,9 +76,8 @@ class FlatIndex(Index):
         mapped, self._mapped = self._faiss, False
         rows, ids = faiss.downcast_index(mapped.index), self.ids()
         self._faiss = faiss.IndexIDMap2(faiss.IndexFlatIP(self.dim))
-        for begin in range(0, len(ids), _COPIED_ROWS):
-            own = ids[begin : begin + _COPIED_ROWS]
-            self._faiss.add_with_ids(rows.reconstruct_n(begin, len(own)), own)
+        for part in parts_of(len(ids), _COPIED_ROWS):
+            self._faiss.add_with_ids(rows.reconstruct_n(part.start, len(ids[part])), ids[part])
 
     def _search(
         self, queries: NDArray[np.float32], depth: int, allowed: Ids | None

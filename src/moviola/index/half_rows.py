@@ -21,13 +21,7 @@ _SCALE = np.float32(2.0**112)
 
 
 class HalfRows(FileRows):
-    """Rows (n, dim) float16 of a file.
-
-    Args:
-        path: the file.
-        offset: where in it the first row begins, in bytes.
-        shape: n and dim.
-    """
+    """Rows (n, dim) float16 of a file, which begin at ``offset`` bytes."""
 
     def __init__(self, path: Path, offset: int, shape: tuple[int, int]) -> None:
         file = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
@@ -36,15 +30,10 @@ class HalfRows(FileRows):
     def scores(
         self, rows: NDArray[np.int64], numbers: NDArray[np.int64], queries: NDArray[np.float32]
     ) -> NDArray[np.float32]:
-        """Inner products (p,) float32 of rows with queries, pair by pair.
+        """Inner products (p,) float32 of rows (p,), in any order, with queries (q, dim) by numbers (p,).
 
         Rows are read once for all queries, in the order of the file, some hundred at a time. Equal rows get
         equal products, at any place and in any batch.
-
-        Args:
-            rows: (p,), in any order.
-            numbers: (p,), the query that each is compared with.
-            queries: (q, dim) float32.
         """
         order = np.argsort(rows)
         sorted_rows, sorted_numbers = rows[order], numbers[order]

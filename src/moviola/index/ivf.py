@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -10,11 +11,11 @@ from numpy.typing import NDArray
 
 from moviola.errors import SegmentIndexError
 from moviola.files.file_rows import Rows
-from moviola.index.contract import Ids, IndexStats
+from moviola.index.contract import Ids, IndexStats, parts_of
 from moviola.index.flat import FlatIndex, read_faiss, write_faiss
 from moviola.index.trained import TrainedIndex
 
-__all__ = ["IVFIndex", "IVFPQIndex"]
+__all__ = ["IVFIndex", "IVFPQIndex", "parts_of_codes"]
 
 _LISTS, _PROBES = 8192, 128
 # faiss wants this many vectors per list; with fewer than 8,192 lists need, there are fewer lists.
@@ -23,10 +24,7 @@ _ROWS_AT_ONCE = 1 << 16
 
 
 class IVFIndex(TrainedIndex):
-    """Whole vectors in 8,192 lists, of which 128 are looked at: the paper's IVF.
-
-    ``parameters["probes"]`` is how many.
-    """
+    """Whole vectors in 8,192 lists, ``parameters["probes"]`` (128) of which are read: the paper's IVF."""
 
     LADDERS: ClassVar = {"probes": (16, 32, 64, 128, 256, 512, 1024, 2048)}
 
@@ -37,8 +35,8 @@ class IVFIndex(TrainedIndex):
 
     def stats(self) -> IndexStats:
         """Size, and the bytes that a search reads."""
-        lists, code = (self._faiss.nlist, self._faiss.code_size) if self._faiss is not None else (0, 0)
-        return self._stats(lists, code)
+        main = self._faiss
+        return self._stats(0, 0) if main is None else self._stats(main.nlist, main.code_size)
 
     def write(self, path: Path) -> None:
         """Add and remove pending vectors in the lists, and write a faiss file."""
@@ -77,22 +75,17 @@ class IVFIndex(TrainedIndex):
         if self._faiss is None:
             return np.empty(0, np.int64)
         lists = self._faiss.invlists
-        own = [
-            faiss.rev_swig_ptr(lists.get_ids(number), lists.list_size(number))
-            for number in range(lists.nlist)
-            if lists.list_size(number)
-        ]
-        return np.concatenate(own) if own else np.empty(0, np.int64)
+        sizes = ((number, lists.list_size(number)) for number in range(lists.nlist))
+        own = [faiss.rev_swig_ptr(lists.get_ids(number), size) for number, size in sizes if size]
+        return np.concatenate([np.empty(0, np.int64), *own])
 
     def _train(self, ids: Ids, vectors: Rows) -> None:
         lists = min(_LISTS, len(vectors) // _VECTORS_OF_LIST)
         main = self._empty(lists)
-        main.cp.seed = 0
-        main.cp.min_points_per_centroid = 1
+        main.cp.seed, main.cp.min_points_per_centroid = 0, 1
         # All vectors, as in the paper; the lists hold them anyway.
         main.train(np.asarray(vectors[:], np.float32))
-        for begin in range(0, len(ids), _ROWS_AT_ONCE):
-            part = slice(begin, begin + _ROWS_AT_ONCE)
+        for part in parts_of(len(ids), _ROWS_AT_ONCE):
             main.add_with_ids(np.asarray(vectors[part], np.float32), ids[part])
         self._faiss = main
 
@@ -135,13 +128,15 @@ class IVFPQIndex(IVFIndex):
     def _empty(self, lists: int) -> Any:
         import faiss
 
-        # All codes stand for the same number of dimensions; 16 need a dimension that they divide.
-        parts = next(parts for parts in (16, 8, 4, 2, 1) if self.dim % parts == 0)
-        main = faiss.IndexIVFPQ(
-            faiss.IndexFlatIP(self.dim), self.dim, lists, parts, 8, faiss.METRIC_INNER_PRODUCT
-        )
+        middles, parts = faiss.IndexFlatIP(self.dim), parts_of_codes(self.dim)
+        main = faiss.IndexIVFPQ(middles, self.dim, lists, parts, 8, faiss.METRIC_INNER_PRODUCT)
         main.pq.cp.seed, main.pq.cp.min_points_per_centroid = 0, 1
         return main
+
+
+def parts_of_codes(dim: int) -> int:
+    """Codes of a vector, at most 16: all stand for the same number of dimensions."""
+    return math.gcd(dim, 16)
 
 
 def _in_memory(main: Any) -> Any:
@@ -151,8 +146,7 @@ def _in_memory(main: Any) -> Any:
     mapped = main.invlists
     lists: Any = faiss.ArrayInvertedLists(mapped.nlist, mapped.code_size)
     for number in range(mapped.nlist):
-        size = mapped.list_size(number)
-        if size:
+        if size := mapped.list_size(number):
             lists.add_entries(number, size, mapped.get_ids(number), mapped.get_codes(number))
     main.replace_invlists(lists, True)
     lists.this.disown()

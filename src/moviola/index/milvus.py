@@ -12,8 +12,9 @@ import logging
 import platform
 import secrets
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn, Self
 
@@ -22,9 +23,9 @@ from numpy.typing import NDArray
 
 from moviola.errors import IndexServerError, InvalidValue, MissingDependency, SegmentIndexError
 from moviola.files.file_rows import Rows
-from moviola.index.contract import Ids, IndexStats
+from moviola.index.contract import Ids, IndexStats, parts_of
 from moviola.index.flat import FlatIndex
-from moviola.index.ivf import IVFIndex
+from moviola.index.ivf import IVFIndex, parts_of_codes
 from moviola.index.milvus_address import TOKEN_VARIABLE, MilvusAddress
 from moviola.index.trained import TrainedIndex
 
@@ -70,11 +71,7 @@ class MilvusIndex(TrainedIndex):
 
     @classmethod
     def at(cls, address: str) -> type[Self]:
-        """The type whose vectors are at an address.
-
-        Raises:
-            InvalidValue: no address of a Milvus server.
-        """
+        """The type whose vectors are at an address; errors as of :meth:`MilvusAddress.of`."""
         place = MilvusAddress.of(address)
         ladders = {} if place.kind == "flat" else IVFIndex.LADDERS
         members = {"__module__": cls.__module__, "ADDRESS": place, "LADDERS": ladders}
@@ -141,14 +138,8 @@ class MilvusIndex(TrainedIndex):
         found = []
         with self._explained():
             if self._exists():
-                pages = self._loaded(
-                    lambda client: client.query_iterator(
-                        self._collection,
-                        batch_size=_DEEPEST,
-                        output_fields=["id"],
-                        consistency_level="Strong",
-                        timeout=self.ADDRESS.timeout,
-                    )
+                pages = self._answer(
+                    "query_iterator", batch_size=_DEEPEST, output_fields=["id"], consistency_level="Strong"
                 )
                 while page := pages.next():
                     found.append(np.array([row["id"] for row in page], np.int64))
@@ -168,17 +159,17 @@ class MilvusIndex(TrainedIndex):
         client, timeout = self._client(), self.ADDRESS.timeout
         if not self._exists():
             self._create()
-        for ids in _parts(self._gone, _IDS_AT_ONCE):
-            client.delete(self._collection, ids=ids.tolist(), timeout=timeout)
+        for part in parts_of(len(self._gone), _IDS_AT_ONCE):
+            client.delete(self._collection, ids=self._gone[part].tolist(), timeout=timeout)
         recent = np.sort(self._recent.ids())
-        for ids in _parts(recent, max(1, _BYTES_AT_ONCE // (4 * self.dim))):
+        for part in parts_of(len(recent), max(1, _BYTES_AT_ONCE // (4 * self.dim))):
+            ids = recent[part]
             vectors = self._recent.vectors_of(ids)
             rows = [
                 {"id": number, "block": number >> _BLOCK_BITS, "vector": vector}
                 for number, vector in zip(ids.tolist(), vectors, strict=True)
             ]
-            # Upsert: rows of an interrupted write, or sent twice by the client, would be duplicated by an
-            # insert.
+            # An insert would duplicate rows of an interrupted write, or that the client sends twice.
             client.upsert(self._collection, rows, timeout=timeout)
         self._main = np.union1d(np.setdiff1d(self._main, self._gone), recent)
         self._gone, self._recent = self._gone[:0], FlatIndex(self.dim)
@@ -201,15 +192,11 @@ class MilvusIndex(TrainedIndex):
         index = MilvusClient.prepare_index_params()
         kind, params = self._index_type()
         index.add_index("vector", index_type=kind, metric_type="IP", params=params)
+        # The owner at once: later alterations do not survive a restart of the server.
         self._client().create_collection(
-            self._collection,
-            schema=schema,
-            index_params=index,
-            properties={
-                _OWNER: self._owner
-            },  # at once: later alterations do not survive a restart of the server
+            self._collection, schema=schema, index_params=index, properties={_OWNER: self._owner},
             timeout=self.ADDRESS.timeout,
-        )
+        )  # fmt: skip
 
     def _index_type(self) -> tuple[str, dict[str, int]]:
         """Milvus' name of the type, with its parameters."""
@@ -218,8 +205,7 @@ class MilvusIndex(TrainedIndex):
             return "FLAT", {}
         if self.ADDRESS.kind == "ivf":
             return "IVF_FLAT", lists
-        parts = next(parts for parts in (16, 8, 4, 2, 1) if self.dim % parts == 0)
-        return "IVF_PQ", {**lists, "m": parts, "nbits": 8}
+        return "IVF_PQ", {**lists, "m": parts_of_codes(self.dim), "nbits": 8}
 
     def _exists(self) -> bool:
         return bool(self._collection) and bool(
@@ -228,14 +214,7 @@ class MilvusIndex(TrainedIndex):
 
     def _count(self) -> int:
         """Number of vectors in the collection; returns when all writes are searchable."""
-        (row,) = self._loaded(
-            lambda client: client.query(
-                self._collection,
-                output_fields=["count(*)"],
-                consistency_level="Strong",
-                timeout=self.ADDRESS.timeout,
-            )
-        )
+        (row,) = self._answer("query", output_fields=["count(*)"], consistency_level="Strong")
         return int(row["count(*)"])
 
     @property
@@ -285,7 +264,7 @@ class MilvusIndex(TrainedIndex):
         scores = np.empty((len(queries), depth), np.float32)
         ids = np.empty((len(queries), depth), np.int64)
         with self._explained():
-            for rows in _parts(np.arange(len(queries)), _QUERIES_AT_ONCE):
+            for rows in parts_of(len(queries), _QUERIES_AT_ONCE):
                 scores[rows], ids[rows] = self._nearest(queries[rows], depth, condition)
         return scores, ids
 
@@ -327,17 +306,10 @@ class MilvusIndex(TrainedIndex):
     ) -> Sequence[Any]:
         probes = self.ADDRESS.lists if everywhere else self.parameters.get("probes", 1)
         params = {"params": {"nprobe": min(probes, self.ADDRESS.lists)}} if self.LADDERS else {}
-        answers: Sequence[Any] = self._loaded(
-            lambda client: client.search(
-                self._collection,
-                data=list(queries),
-                filter=condition,
-                limit=limit,
-                search_params=params,
-                consistency_level="Bounded",
-                timeout=self.ADDRESS.timeout,
-            )
-        )
+        answers: Sequence[Any] = self._answer(
+            "search", data=list(queries), filter=condition, limit=limit, search_params=params,
+            consistency_level="Bounded",
+        )  # fmt: skip
         return answers
 
     # -- connection --------------------------------------------------------------------------------------
@@ -352,23 +324,23 @@ class MilvusIndex(TrainedIndex):
                 ) from error
             # The client logs every failure with a traceback before it raises it; our errors are enough.
             logging.getLogger("pymilvus").setLevel(logging.CRITICAL + 1)
-            self._connected = MilvusClient(
-                self.ADDRESS.uri, token=self.ADDRESS.credential, timeout=self.ADDRESS.timeout
-            )
+            place = self.ADDRESS
+            self._connected = MilvusClient(place.uri, token=place.credential, timeout=place.timeout)
         return self._connected
 
-    def _loaded(self, ask: Callable[[Any], Any]) -> Any:
+    def _answer(self, method: str, **values: Any) -> Any:
         """The server's answer, once the collection is in memory: after a start that takes a while."""
         from pymilvus import MilvusException
 
-        client = self._client()
+        client, timeout = self._client(), self.ADDRESS.timeout
+        ask = partial(getattr(client, method), self._collection, timeout=timeout, **values)
         try:
-            return ask(client)
+            return ask()
         except MilvusException as error:
             if error.code not in _NOT_LOADED:
                 raise
-            client.load_collection(self._collection, timeout=self.ADDRESS.timeout)
-            return ask(client)
+            client.load_collection(self._collection, timeout=timeout)
+            return ask()
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -400,8 +372,3 @@ def _filter(wanted: Ids, present: Ids) -> str:
     single = wanted[~np.isin(wanted >> _BLOCK_BITS, whole)]
     terms = (("block", whole), ("id", single))
     return " or ".join(f"{name} in [{','.join(map(str, ids.tolist()))}]" for name, ids in terms if len(ids))
-
-
-def _parts(values: Ids, size: int) -> Iterator[Ids]:
-    for begin in range(0, len(values), size):
-        yield values[begin : begin + size]

@@ -32,7 +32,7 @@ class MilvusAddress:
         kind: search type of the server: ``flat`` exact, ``ivf`` and ``ivfpq`` as the types of those names.
         lists: number of lists per server segment, of ``ivf`` and ``ivfpq``.
         timeout: seconds to wait for the server.
-        token: token of the address; never printed.
+        token: never printed.
     """
 
     scheme: str
@@ -46,11 +46,7 @@ class MilvusAddress:
 
     @classmethod
     def of(cls, text: str) -> Self:
-        """Read an address.
-
-        Raises:
-            InvalidValue: not an address; the message contains no secret.
-        """
+        """Read an address; raises :class:`InvalidValue`, without a secret in its message, for other text."""
         try:
             parts = urlsplit(text)
             host, port = parts.hostname, parts.port or _PORT
@@ -66,9 +62,8 @@ class MilvusAddress:
             raise _refused(text, f"a collection's name is letters, digits and _; write {_FORM}")
         unknown = options.keys() - {"index", "lists", "timeout", "token"}
         if unknown or parts.fragment:
-            raise _refused(
-                text, f"unknown option {min(unknown, default='#')!r}; there are index, lists, timeout"
-            )
+            option = min(unknown, default="#")
+            raise _refused(text, f"unknown option {option!r}; there are index, lists, timeout")
         kind = options.get("index", "flat")
         if kind not in _KINDS:
             raise _refused(text, f"index={kind} is unknown; choose {', '.join(_KINDS)}")

@@ -18,12 +18,7 @@ def paired_products(
     right: NDArray[np.float32],
     right_rows: NDArray[np.int64],
 ) -> NDArray[np.float32]:
-    """Inner products (p,) float32 of some rows of one matrix (n, dim) with some of another (m, dim).
-
-    Args:
-        left, right: the matrices, their numbers without gaps.
-        left_rows, right_rows: (p,) int64, which row of each.
-    """
+    """Inner products (p,) float32 of rows (p,) int64 of two matrices (n, dim) and (m, dim) without gaps."""
     # faiss's annotations do not name this function.
     from faiss import pairwise_indexed_inner_product, swig_ptr  # type: ignore[attr-defined]
 
@@ -35,7 +30,5 @@ def paired_products(
 
 def all_products(left: NDArray[np.float32], right: NDArray[np.float32]) -> NDArray[np.float32]:
     """Inner products (n, m) float32 of each row of one matrix (n, dim) with each of another (m, dim)."""
-    rows = np.repeat(np.arange(len(left)), len(right))
-    return paired_products(left, rows, right, np.tile(np.arange(len(right)), len(left))).reshape(
-        len(left), len(right)
-    )
+    rows, columns = np.indices((len(left), len(right))).reshape(2, -1)
+    return paired_products(left, rows, right, columns).reshape(len(left), len(right))

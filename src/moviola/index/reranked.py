@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from moviola.files.array_file import MAGIC, map_arrays, write_arrays
 from moviola.files.file_rows import Rows, rows_in_file
 from moviola.index.coded_lists import Candidates, CodedLists, Nearest, learnt_lists
-from moviola.index.contract import Ids, IndexStats
+from moviola.index.contract import Ids, IndexStats, parts_of
 from moviola.index.flat import FlatIndex
 from moviola.index.half_rows import HalfRows
 from moviola.index.trained import TrainedIndex
@@ -106,8 +106,8 @@ class RerankedIndex(TrainedIndex):
         kept, recent = np.flatnonzero(~np.isin(main.ids, self._gone)), self._recent.ids()
         ids = np.concatenate([main.ids[kept], recent])
         order = np.argsort(ids)
-        for begin in range(0, len(ids), _ROWS_AT_ONCE):
-            part = order[begin : begin + _ROWS_AT_ONCE]
+        for block in parts_of(len(ids), _ROWS_AT_ONCE):
+            part = order[block]
             vectors, stored = np.empty((len(part), self.dim), np.float16), part < len(kept)
             vectors[stored] = main.rows[kept[part[stored]]]
             vectors[~stored] = self._recent.vectors_of(ids[part[~stored]])
@@ -141,33 +141,20 @@ class RerankedIndex(TrainedIndex):
     ) -> tuple[NDArray[np.float32], Ids]:
         main = self._main
         assert main is not None
-        rows = self._rows(main, only)
-        count = len(main.ids) if rows is None else len(rows)
-        with one_faiss_thread(len(queries) < _FEW_QUERIES):
-            if count <= max(0 if rows is None else _COMPARED, 2 * depth):
-                everything = np.arange(len(main.ids)) if rows is None else rows
-                best = main.best(everything, queries, depth)
-            else:
-                best = self._looked_up(main, queries, depth, rows)
-        return best.scores, main.ids[best.rows]
-
-    def _rows(self, main: _Main, only: Ids | None) -> Ids | None:
-        """Allowed rows, rising; None: all."""
+        rows = None  # all
         if only is not None:
-            return np.searchsorted(main.ids, only)
-        if not len(self._gone):
-            return None
-        return np.flatnonzero(~np.isin(main.ids, self._gone))
-
-    def _looked_up(self, main: _Main, queries: NDArray[np.float32], depth: int, rows: Ids | None) -> _Best:
-        """The best of each query by codes, then by vectors; as deep as necessary."""
-        allowed = None
-        if rows is not None:
-            allowed = np.zeros(len(main.ids), np.bool_)
-            allowed[rows] = True
-        probes = min(self.parameters["probes"], len(main.lists))
-        count = max(self.parameters["candidates"] * depth, _LEAST_CANDIDATES)
-        return _Lookup(main, queries, depth, allowed).best(probes, count)
+            rows = np.searchsorted(main.ids, only)
+        elif len(self._gone):
+            rows = np.flatnonzero(~np.isin(main.ids, self._gone))
+        count, few = (len(main.ids), 0) if rows is None else (len(rows), _COMPARED)
+        with one_faiss_thread(len(queries) < _FEW_QUERIES):
+            if count <= max(few, 2 * depth):
+                best = main.best(rows, queries, depth)
+            else:
+                probes = min(self.parameters["probes"], len(main.lists))
+                candidates = max(self.parameters["candidates"] * depth, _LEAST_CANDIDATES)
+                best = _Lookup(main, queries, depth, rows).best(probes, candidates)
+        return best.scores, main.ids[best.rows]
 
 
 @dataclass(frozen=True)
@@ -184,7 +171,7 @@ class _Best:
 
     @classmethod
     def of(cls, keys: Ids) -> _Best:
-        """Answers from sort keys (q, k), rising."""
+        """From sort keys (q, k), rising."""
         scores = ~(keys >> _ROW_BITS).astype(np.int32)
         scores ^= (scores >> 31) & _MAGNITUDE
         return cls(scores.view(np.float32), keys & _ROW)
@@ -201,8 +188,7 @@ def _sort_keys(scores: NDArray[np.float32], rows: Ids) -> Ids:
     """
     bits = (scores + np.float32(0)).view(np.int32)
     bits ^= (bits >> 31) & _MAGNITUDE
-    keys: Ids = (~bits).astype(np.int64) << _ROW_BITS | rows
-    return keys
+    return (~bits).astype(np.int64) << _ROW_BITS | rows
 
 
 @dataclass(eq=False)
@@ -210,7 +196,6 @@ class _Main:
     """The learnt part, mapped.
 
     Attributes:
-        path: the file.
         ids: (n,) int64, rising; a row is a place in it.
         list_of: (n,) uint32, the list of each row.
         lists: the rows by their codes.
@@ -225,25 +210,17 @@ class _Main:
 
     @classmethod
     def of(cls, path: Path) -> _Main:
-        """Map a file.
-
-        Raises:
-            SegmentIndexError: it is damaged.
-        """
+        """Map a file; raises :class:`SegmentIndexError` where it is damaged."""
         arrays = map_arrays(path, _ARRAYS)
         learnt = {name: arrays[name].values for name in ("axes", "centroids", "codebook", "table")}
-        codes, vectors = arrays["codes"], arrays["vectors"]
-        count, dim = vectors.values.shape
-        return cls(
-            path,
-            arrays["ids"].values,
-            arrays["list_of"].values,
-            CodedLists(learnt, path, codes.offset),
-            HalfRows(path, vectors.offset, (count, dim)),
-        )
+        lists = CodedLists(learnt, path, arrays["codes"].offset)
+        count, dim = arrays["vectors"].values.shape
+        rows = HalfRows(path, arrays["vectors"].offset, (count, dim))
+        return cls(path, arrays["ids"].values, arrays["list_of"].values, lists, rows)
 
-    def best(self, rows: Ids, queries: NDArray[np.float32], depth: int) -> _Best:
-        """The best of some rows, which rise; of equal ones those with the smaller id."""
+    def best(self, rows: Ids | None, queries: NDArray[np.float32], depth: int) -> _Best:
+        """The best of some rows, which rise, or of all; of equal ones those with the smaller id."""
+        rows = np.arange(len(self.ids)) if rows is None else rows
         kept = _Best.empty(len(queries), depth)
         for part in _parts(len(queries), len(rows)):
             keys = _sort_keys(self.rows.all_scores(rows, queries[part]), rows)
@@ -255,10 +232,9 @@ _NOTHING = _sort_keys(np.array([-np.inf], np.float32), np.array([0]))[0]
 """The sort key of no row, which comes last."""
 
 
-def _parts(queries: int, width: int) -> Iterator[slice]:
-    """Queries in parts for which a matrix of ``columns`` columns takes no more than some ten megabytes."""
-    step = max(1, _CELLS_AT_ONCE // width)
-    return (slice(begin, begin + step) for begin in range(0, queries, step))
+def _parts(queries: int, width: int) -> list[slice]:
+    """Queries in parts for which a matrix of ``width`` columns takes no more than some ten megabytes."""
+    return parts_of(queries, max(1, _CELLS_AT_ONCE // width))
 
 
 @dataclass
@@ -267,7 +243,7 @@ class _Look:
 
     Attributes:
         numbers: (g,), which queries.
-        probes: number of probed lists.
+        probes: number of lists.
         candidates: (g, n), the best by their codes.
         count: number of these to compare, at most n.
         keys: (g, m), sort keys of the first m candidates, compared before.
@@ -286,13 +262,8 @@ class _Look:
 
     def of(self, chosen: NDArray[np.bool_]) -> _Look:
         """Some of the queries, (g,) bool."""
-        places = np.flatnonzero(chosen)
-        return replace(
-            self,
-            numbers=self.numbers[places],
-            candidates=self.candidates.of(places),
-            keys=self.keys[places],
-        )
+        at = np.flatnonzero(chosen)
+        return replace(self, numbers=self.numbers[at], candidates=self.candidates.of(at), keys=self.keys[at])
 
 
 @dataclass(frozen=True)
@@ -305,7 +276,16 @@ class _Lookup:
     main: _Main
     queries: NDArray[np.float32]
     depth: int
-    allowed: NDArray[np.bool_] | None
+    rows: Ids | None
+    """To be searched, rising; None: all."""
+
+    @cached_property
+    def _allowed(self) -> NDArray[np.bool_] | None:
+        if self.rows is None:
+            return None
+        allowed = np.zeros(len(self.main.ids), np.bool_)
+        allowed[self.rows] = True
+        return allowed
 
     @cached_property
     def _nearest(self) -> Nearest:
@@ -340,7 +320,7 @@ class _Lookup:
         # faiss omits the lowest scores of all.
         short = look.numbers[few & ~deeper & ~wider]
         if len(short):
-            best.fill(short, self.main.best(self._everything(), self.queries[short], self.depth))
+            best.fill(short, self.main.best(self.rows, self.queries[short], self.depth))
         looks: list[_Look] = []
         if deeper.any():
             looks += self._deeper(replace(look, keys=keys).of(deeper))
@@ -360,8 +340,7 @@ class _Lookup:
 
     def _late(self, late: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Whether too many answers come from the second half of what was examined (g, n)."""
-        too_many: NDArray[np.bool_] = np.count_nonzero(late, axis=1) * _LATE > self.depth
-        return too_many
+        return np.asarray(np.count_nonzero(late, axis=1) * _LATE > self.depth)
 
     def _deeper(self, look: _Look) -> Iterator[_Look]:
         """Twice as many candidates from the same lists."""
@@ -379,8 +358,4 @@ class _Lookup:
         return _Look.fresh(look.numbers, probes, look.candidates.merged(more), look.count)
 
     def _search(self, numbers: Ids, begin: int, end: int, count: int) -> Candidates:
-        return self.main.lists.search(self._nearest.of(numbers).part(begin, end), count, self.allowed)
-
-    def _everything(self) -> Ids:
-        count = len(self.main.ids)
-        return np.arange(count) if self.allowed is None else np.flatnonzero(self.allowed)
+        return self.main.lists.search(self._nearest.of(numbers).part(begin, end), count, self._allowed)

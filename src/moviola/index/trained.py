@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.files.file_rows import Rows
-from moviola.index.contract import Ids, Index, IndexStats
+from moviola.index.contract import Ids, Index, IndexStats, best_first, parts_of
 from moviola.index.flat import FlatIndex
 
 __all__ = ["TrainedIndex"]
@@ -43,8 +43,7 @@ class TrainedIndex(Index):
     def ids(self) -> Ids:
         """All ids, (n,) int64: of the main part, then later ones."""
         main = self._main_ids()
-        if len(self._gone):
-            main = main[~np.isin(main, self._gone)]
+        main = main[~np.isin(main, self._gone)] if len(self._gone) else main
         return np.concatenate([main, self._recent.ids()])
 
     def build(self, ids: Ids, vectors: Rows) -> None:
@@ -62,10 +61,8 @@ class TrainedIndex(Index):
             self._add_all(ids, vectors)
 
     def _stats(self, lists: int, scanned_bytes: int, ranked_bytes: int = 0) -> IndexStats:
-        added, removed = len(self._recent), len(self._gone)
-        return IndexStats(
-            len(self), added, removed, lists, scanned_bytes, ranked_bytes, dict(self.parameters)
-        )
+        counts = len(self), len(self._recent), len(self._gone), lists
+        return IndexStats(*counts, scanned_bytes, ranked_bytes, dict(self.parameters))
 
     def vectors_of(self, ids: Ids) -> NDArray[np.float32]:
         """Vectors (n, dim) float32 added after the main part was made, as given."""
@@ -84,24 +81,16 @@ class TrainedIndex(Index):
     ) -> tuple[NDArray[np.float32], Ids]:
         if not len(self._recent):
             return self._search_main(queries, depth, allowed)
-        scores, ids = self._search_recent(queries, depth, allowed)
+        # In parts, so that scores of later additions are equal to the bit in a batch of any size.
+        parts = parts_of(len(queries), _SUMMED_ALONE)
+        found = [self._recent.search(queries[part], depth, allowed=allowed) for part in parts]
+        scores, ids = (np.concatenate(column) for column in zip(*found, strict=True))
         only = None if allowed is None else allowed[~self._recent.has(allowed)]
         findable = self._main_count() - len(self._gone) if only is None else len(only)
         if findable:
             more = self._search_main(queries, min(depth, findable), only)
             scores, ids = np.concatenate([scores, more[0]], axis=1), np.concatenate([ids, more[1]], axis=1)
-        best = np.lexsort((ids, -scores), axis=1)[:, :depth]
-        return np.take_along_axis(scores, best, axis=1), np.take_along_axis(ids, best, axis=1)
-
-    def _search_recent(
-        self, queries: NDArray[np.float32], depth: int, allowed: Ids | None
-    ) -> tuple[NDArray[np.float32], Ids]:
-        """Scores of later additions, equal to the bit in a batch of any size."""
-        parts = [
-            self._recent.search(queries[begin : begin + _SUMMED_ALONE], depth, allowed=allowed)
-            for begin in range(0, len(queries), _SUMMED_ALONE)
-        ]
-        return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+        return best_first(scores, ids, depth)
 
     @abstractmethod
     def _main_count(self) -> int:

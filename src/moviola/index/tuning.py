@@ -27,7 +27,6 @@ class Trial:
     """One setting and its results.
 
     Attributes:
-        parameters: of the index, by name.
         recall: share of the :data:`DEPTH` exact answers that were found, by kind of query.
         seconds: median of single queries.
     """
@@ -57,9 +56,7 @@ class Exact:
 
 
 def tune(index: Index, queries: Mapping[str, tuple[NDArray[np.float32], Ids]]) -> list[Trial]:
-    """Try the settings of an index, and keep the fastest that finds 99 %.
-
-    If none does, the one that finds most is kept.
+    """Try the settings of an index, and keep the fastest that finds 99 %, or else the one that finds most.
 
     Args:
         index: of any type; one without settings is left unchanged.
@@ -73,14 +70,14 @@ def tune(index: Index, queries: Mapping[str, tuple[NDArray[np.float32], Ids]]) -
     for values in product(*index.LADDERS.values()):
         index.parameters = dict(zip(names, values, strict=True))
         trials.append(_tried(index, queries))
-    good = [trial for trial in trials if min(trial.recall.values()) >= _RECALL]
-    best = min(good, key=lambda trial: trial.seconds) if good else max(trials, key=_least)
+
+    def least(trial: Trial) -> float:
+        return min(trial.recall.values())
+
+    good = [trial for trial in trials if least(trial) >= _RECALL]
+    best = min(good, key=lambda trial: trial.seconds) if good else max(trials, key=least)
     index.parameters = dict(best.parameters)
     return trials
-
-
-def _least(trial: Trial) -> float:
-    return min(trial.recall.values())
 
 
 def _tried(index: Index, queries: Mapping[str, tuple[NDArray[np.float32], Ids]]) -> Trial:

@@ -1,7 +1,7 @@
 """Meaning of an encoder's cosines, independent of the library.
 
-Even a library without any match has a nearest frame. So a match is judged against a background that does not
-come from the library. It belongs to the encoder (see :class:`moviola.encoders.Match`) and has two parts:
+Even a library without any match has a nearest frame. So a match is judged against a background that belongs
+to the encoder (see :class:`moviola.encoders.Match`) and has two parts:
 
 - *texts about everything* (``unrelated_queries.txt``): their mean vector is subtracted from a query's, so
   that a frame that is close to every text (a hub) gains nothing by it;
@@ -62,31 +62,21 @@ class Background:
         return normalised(normalised(vectors) - self.centre)
 
     def calibration(self, vector: Floats) -> Calibration:
-        """From the cosines of a centred query to probabilities of a match.
-
-        Args:
-            vector: (d,) float32, the encoder's vector of the query.
-        """
-        unit = normalised(vector[None])[0]
-        rest = unit - self.centre
+        """From cosines of a query, centred, to probabilities of a match, by its (d,) float32 vector."""
+        rest = normalised(vector[None])[0] - self.centre
         if self.references is None:
             # The product with the difference, which is the centred query times its length.
             length = max(float(np.linalg.norm(rest)), _LEAST)
             return Calibration(self.slope * length, -self.slope * self.line)
         cosines = self.references @ normalised(rest[None])[0]
-        deviation = max(float(cosines.std()), _LEAST)
-        steepness = self.slope / deviation
+        steepness = self.slope / max(float(cosines.std()), _LEAST)
         return Calibration(steepness, -steepness * float(cosines.mean()) - self.slope * self.line)
 
     def of_phrases(self, vectors: Floats, weights: Sequence[float]) -> tuple[Floats, Calibration]:
-        """A text by its phrases: log odds that are the mean of those of the phrases.
+        """A text by its phrases: the ``mean_log_odds`` of :mod:`moviola.retrieval.calibration`.
 
         Args:
             vectors: (n, d) float32, the encoder's vectors of the phrases.
             weights: of the n phrases, >= 0, with the sum 1.
-
-        Returns:
-            the vector (d,) float32 whose cosines rank as the mean log odds do, of length 1, and the
-            calibration of these cosines.
         """
         return mean_log_odds(self.centred(vectors), list(map(self.calibration, vectors)), weights)

@@ -30,9 +30,9 @@ def widened(
     length: int, visual: Tensor, mask: Tensor, subtitles: Tensor | None
 ) -> tuple[Tensor, Tensor, Tensor | None]:
     """A batch (N, L, d) padded with zeros to ``length`` clips; for models to which padding matters."""
-    more = length - mask.shape[1]
-    wider = None if subtitles is None else F.pad(subtitles, (0, 0, 0, more))
-    return F.pad(visual, (0, 0, 0, more)), F.pad(mask, (0, more)), wider
+    more = (0, length - mask.shape[1])
+    wider = None if subtitles is None else F.pad(subtitles, (0, 0, *more))
+    return F.pad(visual, (0, 0, *more)), F.pad(mask, more), wider
 
 
 def token_batch(queries: QueryFeatures, rows: Integers) -> tuple[Tensor, Tensor]:
@@ -43,10 +43,8 @@ def token_batch(queries: QueryFeatures, rows: Integers) -> tuple[Tensor, Tensor]
 def video_batch(features: VideoFeatures, rows: Integers) -> tuple[Tensor, Tensor, Tensor | None]:
     """Whole videos by place: visual (B, L, d), mask (B, L) and subtitles (B, L, d), None without them."""
     visual, mask = padded([features.read(row) for row in rows.tolist()])
-    if features.subtitles is None:
-        return visual, mask, None
-    subtitles = [array for row in rows.tolist() if (array := features.read_subtitles(row)) is not None]
-    return visual, mask, padded(subtitles)[0]
+    said = [array for row in rows.tolist() if (array := features.read_subtitles(row)) is not None]
+    return visual, mask, padded(said)[0] if said else None
 
 
 def cut_batch(features: VideoFeatures, rows: Integers) -> Tensor:

@@ -1,13 +1,12 @@
 """What scores mean: the probability that a moment is right.
 
 A refiner's matching score has a scale of its own, comparable within one query. Its *evidence* is the part
-that is linear in the log odds: a cosine, Reel's score itself (a logit), and, for SPR's refiners, whose score
-is a product of probabilities and an exponential, the logarithm. A scale turns evidence into a score in [0,
-1]; all scales rise, so that the order stays:
+that is linear in the log odds: a cosine, Reel's score itself (a logit), and the logarithm of the score of
+SPR's refiners, a product of probabilities and an exponential. A rising scale turns evidence into a score in
+[0, 1]:
 
-- :class:`Calibration`, of a trained refiner: the probability of being right, as measured on val when the
-  model was trained (the fit is in :mod:`moviola.training.fit_calibration`);
-- :class:`Calibration`, without training: the probability of a match, from the encoder's own background
+- :class:`Calibration`: the probability of being right, of a trained refiner as measured on val
+  (:mod:`moviola.training.fit_calibration`), without training by the encoder's own background
   (:mod:`moviola.retrieval.background`);
 - :class:`Chance`, of a trained refiner or stage 1 without a calibration: the evidence is compared with that
   of random pieces of the library. With z its standard score among them, and sqrt(2 ln n) the expected best of
@@ -32,7 +31,9 @@ from numpy.typing import NDArray
 
 from moviola.errors import DataError, InvalidValue
 
-__all__ = ["KEY", "STRONG", "Calibration", "Chance", "Scale", "logarithm", "mean_log_odds", "words_of"]
+__all__ = [
+    "KEY", "STRONG", "Calibration", "Chance", "Scale", "logarithm", "mean_log_odds", "sigmoid", "words_of",
+]  # fmt: skip
 
 STRONG = 0.25
 """A moment with at least this score is strong: at worst one chance in four of being right."""
@@ -73,8 +74,7 @@ class Calibration:
         slope: above 0, per unit of evidence.
         intercept: log odds at an evidence of 0.
         words: words of the training queries, in lower case, where these are a closed language (the measured
-            queries have no other words). A model cannot know any other word; each lowers the log odds by 4.
-            Empty where the language is open.
+            queries have no other words); each other word lowers the log odds by 4. Empty where it is open.
     """
 
     slope: float
@@ -95,15 +95,11 @@ class Calibration:
 
     def scores(self, evidence: Floats) -> Floats:
         """Probabilities (n,) in (0, 1)."""
-        return _sigmoid(self.slope * np.asarray(evidence, dtype=np.float64) + self.intercept)
+        return sigmoid(self.slope * np.asarray(evidence, dtype=np.float64) + self.intercept)
 
     @classmethod
     def of(cls, extra: Mapping[str, Any], folder: Path) -> Calibration | None:
-        """The calibration in a model's folder; None if it has none.
-
-        Args:
-            extra: see :class:`moviola.models.description.Description`.
-            folder: for messages.
+        """The calibration in what the description of a model's folder has as ``extra``; None without.
 
         Raises:
             DataError: it is malformed.
@@ -126,23 +122,20 @@ class Calibration:
 def mean_log_odds(
     vectors: NDArray[np.float32], scales: Sequence[Calibration], weights: Sequence[float]
 ) -> tuple[NDArray[np.float32], Calibration]:
-    """One vector, and the calibration of its cosines, for the weighted mean of the log odds of several.
+    """One vector (d,), and the calibration of its cosines, for the weighted mean of the log odds of several.
 
     Log odds are linear in a cosine, so their mean is too: of the cosine with the sum of the vectors, each by
     its weight and slope.
 
     Args:
-        vectors: (n, d) float32, of length 1.
+        vectors: (n, d) float32, of length 1, as the result.
         scales: the calibration of the cosines with each.
         weights: of each, >= 0, with the sum 1.
-
-    Returns:
-        (d,) float32, of length 1, and its calibration.
     """
-    steepness = [weight * scale.slope for weight, scale in zip(weights, scales, strict=True)]
-    total = np.asarray(steepness, dtype=np.float32) @ vectors
+    pairs = list(zip(weights, scales, strict=True))
+    total = np.array([weight * scale.slope for weight, scale in pairs], np.float32) @ vectors
     length = max(float(np.linalg.norm(total)), 1e-12)
-    intercept = sum(weight * scale.intercept for weight, scale in zip(weights, scales, strict=True))
+    intercept = sum(weight * scale.intercept for weight, scale in pairs)
     return total / np.float32(length), Calibration(length, intercept)
 
 
@@ -175,8 +168,9 @@ class Chance:
     def scores(self, evidence: Floats) -> Floats:
         """Scores (n,) in (0, 1)."""
         above = self.standing(evidence) - math.sqrt(2 * math.log(max(self.count, 2)))
-        return _sigmoid(2 * np.clip(above, -300.0, 300.0))
+        return sigmoid(2 * np.clip(above, -300.0, 300.0))
 
 
-def _sigmoid(logits: Floats) -> Floats:
+def sigmoid(logits: Floats) -> Floats:
+    """Probabilities of log odds."""
     return 1 / (1 + np.exp(-np.clip(logits, -700.0, 700.0)))

@@ -23,17 +23,13 @@ from moviola.errors import DataError
 from moviola.features import QueryFeatures
 from moviola.models.description import read_description
 from moviola.models.graphs import convert_part, has_graphs, read_graph
-from moviola.retrieval.refiners.reel import ReelRefiner
+from moviola.retrieval.encoded_windows import padded_rows
 from moviola.retrieval.refiners.trained import Decoded
-from moviola.retrieval.refiners.windowed import WindowRefiner
 from moviola.retrieval.segments import normalised, whole_segments
 from moviola.retrieval.stage1 import TrainedVectors
 from moviola.threads import ONE, compute_threads
 
-__all__ = [
-    "CompiledModel", "CompiledReel", "CompiledStage1", "CompiledWindows", "Graphs", "compiled_reel",
-    "compiled_windows",
-]  # fmt: skip
+__all__ = ["CompiledModel", "CompiledReel", "CompiledStage1", "CompiledWindows", "Graphs"]
 
 Floats = NDArray[np.float32]
 
@@ -71,13 +67,7 @@ class Graphs:
 
 @dataclass(frozen=True)
 class CompiledModel(ABC):
-    """A model's folder, with the graphs of its parts.
-
-    Attributes:
-        folder: written by :func:`moviola.models.pretrained.save_pretrained`.
-        revision: changes with the model's weights and settings.
-        graphs: folders of the graphs.
-    """
+    """A model's folder, with the graphs of its parts; its revision changes with weights and settings."""
 
     folder: Path
     revision: str
@@ -85,15 +75,16 @@ class CompiledModel(ABC):
 
     @abstractmethod
     def make(self) -> None:
-        """Make the missing graphs."""
+        """Make the missing graphs, by running all parts once."""
 
     @cached_property
-    def _config(self) -> dict[str, Any]:
+    def settings(self) -> Mapping[str, Any]:
+        """The model's."""
         return read_description(self.folder).config
 
     def _number(self, name: str) -> int:
         try:
-            return int(self._config[name])
+            return int(self.settings[name])
         except (KeyError, TypeError, ValueError) as error:
             raise DataError(
                 f"{self.folder / 'config.json'}: {name} is missing or no number; save the model again"
@@ -125,63 +116,33 @@ class CompiledStage1(TrainedVectors, CompiledModel):
     """A trained segment retriever (SPR, section 3.1.2), a :class:`moviola.retrieval.stage1.Stage1`."""
 
     def segments(self, clips: Floats, segment_clips: int) -> Floats:
-        """(ceil(n / T), d) float32, L2-normalised, of the n >= 1 clips (n, d) of a video."""
         whole = whole_segments(clips, segment_clips)
         part = self._part("segments", ONE if len(whole) <= _FEW else compute_threads())
         parts = [part(whole[begin : begin + _BATCH])[0] for begin in range(0, len(whole), _BATCH)]
         return normalised(np.concatenate(parts))
 
     def queries(self, queries: QueryFeatures) -> Floats:
-        """(Q, d) float32, L2-normalised."""
         return normalised(self._part("queries")(queries.vectors)[0])
 
     def make(self) -> None:
-        """Make the missing graphs."""
         size = self._number("hidden_size")
         self.segments(np.eye(_SOME, size, dtype=np.float32), 1)
         self._part("queries")(np.eye(_SOME, size, dtype=np.float32))
-
-
-def compiled_reel(folder: Path, revision: str, graphs: Graphs, **options: Any) -> ReelRefiner:
-    """A refiner that runs a model's graphs; for the rest see :class:`ReelRefiner`."""
-    return ReelRefiner(CompiledReel(folder, revision, graphs), revision, **options)
 
 
 @dataclass(frozen=True)
 class CompiledReel(CompiledModel):
     """Reel's parts, :class:`moviola.retrieval.refiners.reel.ReelParts`."""
 
-    @property
-    def max_tokens(self) -> int:
-        """Maximum tokens of a query."""
-        return self._number("max_tokens")
-
-    @property
-    def reads_subtitles(self) -> bool:
-        """Whether it has a stream of subtitles."""
-        return bool(self._number("subtitle_size"))
-
-    @property
-    def reads_cuts(self) -> bool:
-        """Whether scores depend on where videos are cut; models of earlier versions say nothing of it."""
-        return bool(self._config.get("cuts", False))
-
     def encode_clips(self, visual: Floats, subtitles: Floats | None) -> Floats:
-        """(L, 3, h) of a video's clips."""
-        streams = [visual[None]] if subtitles is None else [visual[None], subtitles[None]]
-        encoded: Floats = self._part("clips")(*streams)[0][0]
-        return encoded
+        streams = [each[None] for each in (visual, subtitles) if each is not None]
+        return cast("Floats", self._part("clips")(*streams)[0][0])
 
     def encode_query(self, tokens: Floats) -> Floats:
-        """(3, h) of a query's tokens, which are padded to as many as Reel takes."""
-        padded = np.zeros((1, self.max_tokens, tokens.shape[1]), np.float32)
-        padded[0, : len(tokens)] = tokens
-        mask = np.arange(self.max_tokens)[None] < len(tokens)
-        encoded: Floats = self._part("query")(padded, mask.astype(np.float32))[0][0]
-        return encoded
+        inputs = padded_rows([tokens], self._number("max_tokens"))  # the graph takes that many
+        return cast("Floats", self._part("query")(*inputs)[0][0])
 
     def best_spans(self, similarity: Floats, mask: Floats, cuts: Floats | None) -> Decoded:
-        """Logits, first and last clip of the best span of each window."""
         count, length = mask.shape
         around = ((0, -count % _WINDOWS), (0, -length % _CLIPS))
         inputs = [np.pad(similarity, (around[0], (0, 0), around[1])), np.pad(mask, around)]
@@ -191,42 +152,30 @@ class CompiledReel(CompiledModel):
         return score[:count], first[:count], last[:count]
 
     def make(self) -> None:
-        """Make the missing graphs."""
         draw = np.random.default_rng(0)
-        names = ("visual_size", "subtitle_size") if self.reads_subtitles else ("visual_size",)
-        sizes = [self._number(name) for name in names]
-        streams = [draw.normal(size=(_SOME, size)).astype(np.float32) for size in sizes]
-        clips = self.encode_clips(streams[0], streams[1] if self.reads_subtitles else None)
+        seen, said = (
+            draw.normal(size=(_SOME, self._number(name))).astype(np.float32)
+            for name in ("visual_size", "subtitle_size")
+        )
+        clips = self.encode_clips(seen, said if said.size else None)
         tokens = draw.normal(size=(_SOME, self._number("query_size"))).astype(np.float32)
         dots = np.einsum("rh,nrh->rn", self.encode_query(tokens), clips)[None]
-        cuts = np.zeros((1, _SOME), np.float32) if self.reads_cuts else None
+        cuts = np.zeros((1, _SOME), np.float32) if self.settings.get("cuts") else None
         self.best_spans(dots, np.ones((1, _SOME), np.float32), cuts)
-
-
-def compiled_windows(folder: Path, revision: str, graphs: Graphs, **options: Any) -> WindowRefiner:
-    """One of SPR's refiners that runs a model's graphs; for the rest see :class:`WindowRefiner`."""
-    return WindowRefiner(CompiledWindows(folder, revision, graphs), revision, **options)
 
 
 @dataclass(frozen=True)
 class CompiledWindows(CompiledModel):
     """The parts of one of SPR's refiners, :class:`moviola.retrieval.refiners.windowed.WindowParts`."""
 
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        """The model's."""
-        return self._config
-
     def encode(self, visual: Floats, mask: Floats, subtitles: Floats | None) -> Floats:
-        """Encodings of N windows, (N, L, ...)."""
         streams = (visual, mask) if subtitles is None else (visual, mask, subtitles)
         return cast("Floats", self._part("windows")(*streams)[0])
 
     def best_spans(self, query: Floats, kept: Floats, mask: Floats) -> Decoded:
-        """Scores, first and last clip of the best span of each window for a query (n, d)."""
         count, length = mask.shape
         # Where padding leaks into the model, it is as long as it has to be.
-        clips = 0 if self._config.get("reference_padding") else -length % _CLIPS
+        clips = 0 if self.settings.get("reference_padding") else -length % _CLIPS
         around = ((0, -count % _WINDOWS), (0, clips))
         wider = np.pad(kept, (*around, *((0, 0),) * (kept.ndim - 2)))
         score, first, last = self._part("answers")(
@@ -235,8 +184,7 @@ class CompiledWindows(CompiledModel):
         return score[:count], first[:count], last[:count]
 
     def make(self) -> None:
-        """Make the missing graphs."""
-        draw, config = np.random.default_rng(0), self._config
+        draw, config = np.random.default_rng(0), self.settings
         reads_tokens = "query_size" in config
         size = self._number("visual_size" if reads_tokens else "hidden_size")
         heard = self._number("subtitle_size") if reads_tokens else 0

@@ -22,6 +22,7 @@ from moviola.models.clip_windows import LABELS, pool_clips
 from moviola.models.xml import with_endpoints
 from moviola.retrieval.batches import padded, token_batch, widened
 from moviola.retrieval.pipeline import Moments
+from moviola.retrieval.proposals import offsets_of
 from moviola.retrieval.video_scores import VideoScores, score_blocks
 
 __all__ = [
@@ -41,8 +42,6 @@ class PooledVideos:
     """Videos for a model with at most ``max_clips`` clips; longer ones are pooled.
 
     Attributes:
-        features: the videos.
-        max_clips: most clips.
         endpoints: append the start and end of each clip in its video, as XML wants it.
         fixed: pad every video to ``max_clips``: a model for which padding matters as in its release gives the
             release's numbers at that length alone.
@@ -61,16 +60,14 @@ class PooledVideos:
     @cached_property
     def stretch(self) -> NDArray[np.float64]:
         """(V,) number of stored clips per clip of the model; 1 without pooling."""
-        stretch: NDArray[np.float64] = self.features.counts / self.counts
-        return stretch
+        return np.asarray(self.features.counts / self.counts, np.float64)
 
     def batch(self, rows: Integers) -> tuple[Tensor, Tensor, Tensor | None]:
         """Some videos by place: visual (B, L, d), mask (B, L) and subtitles (B, L, d), None without them."""
         visual, mask = padded([self._fit(self.features.read(row)) for row in rows.tolist()])
-        subtitles = None
-        if self.features.subtitles is not None:
-            said = (self.features.read_subtitles(row) for row in rows.tolist())
-            subtitles, _ = padded([self._fit(array) for array in said if array is not None])
+        said = (self.features.read_subtitles(row) for row in rows.tolist())
+        heard = [self._fit(array) for array in said if array is not None]
+        subtitles = padded(heard)[0] if heard else None
         if self.fixed:
             visual, mask, subtitles = widened(self.max_clips, visual, mask, subtitles)
         if self.endpoints:
@@ -106,8 +103,8 @@ def encoded_corpus(model: nn.Module, videos: PooledVideos, *, batch: int = 64) -
         context = encoder.encode_context(visual.to(device), mask.to(device), moved)
         parts.append((torch.from_numpy(rows).to(device), context))
     names = [field.name for field in fields(parts[0][1])]
-    columns = {name: [(rows, getattr(context, name)) for rows, context in parts] for name in names}
-    return type(parts[0][1])(**{name: _joined(name, column) for name, column in columns.items()})
+    columns = ([(rows, getattr(context, name)) for rows, context in parts] for name in names)
+    return type(parts[0][1])(**{name: _joined(name, own) for name, own in zip(names, columns, strict=True)})
 
 
 def _joined(name: str, parts: list[tuple[Tensor, Any]]) -> Any:
@@ -139,31 +136,25 @@ def rank_corpus(
     *,
     chunk: int = 64,
 ) -> Moments:
-    """Answers of a model in evaluation mode to all queries, cut at the videos' durations.
+    """Answers of a model in evaluation mode, at most :data:`ANSWERS` per query, cut at the videos' durations.
 
     Args:
         model: ranks all videos.
-        videos: in its form.
-        queries: in its form.
+        videos, queries: in its form.
         rank: by default the model's own ``rank``; scores are given as it has them.
         chunk: queries at a time.
-
-    Returns:
-        At most :data:`ANSWERS` moments per query.
     """
     device = next(model.parameters()).device
-    ranking = rank or (lambda some, *given: cast("Any", model).rank(*given))
     columns: list[tuple[NDArray[Any], ...]] = []
     with torch.inference_mode():
         context = encoded_corpus(model, videos)
         for first in range(0, len(queries), chunk):
             some = slice(first, min(first + chunk, len(queries)))
             tokens, mask = token_batch(queries, np.arange(some.start, some.stop))
-            ranked = ranking(some, tokens.to(device), mask.to(device), context)
-            video, start, end, score = (
-                column[:, :ANSWERS].cpu().numpy()
-                for column in (ranked.video, ranked.start, ranked.end, ranked.score)
-            )
+            given = tokens.to(device), mask.to(device), context
+            ranked = rank(some, *given) if rank else cast("Any", model).rank(*given)
+            found = (ranked.video, ranked.start, ranked.end, ranked.score)
+            video, start, end, score = (column[:, :ANSWERS].cpu().numpy() for column in found)
             query = np.broadcast_to(np.arange(some.start, some.stop)[:, None], video.shape)
             stretch, durations = videos.stretch[video], videos.features.durations[video]
             start = start.astype(np.float64) * stretch
@@ -171,9 +162,8 @@ def rank_corpus(
             there = (video >= 0) & (end > start)
             columns.append(tuple(column[there] for column in (query, video, start, end, score)))
     query, video, start, end, score = (np.concatenate(column) for column in zip(*columns, strict=True))
-    counts = np.bincount(query, minlength=len(queries))
     match = score.astype(np.float64)
-    return Moments(np.concatenate([[0], np.cumsum(counts)]), video, start, end, match, match)
+    return Moments(offsets_of(query, len(queries)), video, start, end, match, match)
 
 
 def rank_videos(model: nn.Module, videos: PooledVideos, queries: QueryFeatures) -> Moments:
@@ -189,20 +179,12 @@ def rank_videos(model: nn.Module, videos: PooledVideos, queries: QueryFeatures) 
 def best_videos(
     scores: VideoScores, features: VideoFeatures, queries: int, *, keep: int = ANSWERS
 ) -> Moments:
-    """The best ``keep`` videos of each query, whole, by a score of each.
-
-    Args:
-        scores: of all queries and videos.
-        features: the videos.
-        queries: number of queries.
-        keep: maximum videos per query.
-    """
-    best: list[tuple[Integers, NDArray[np.float32]]] = []
+    """The best videos, at most ``keep``, of each of ``queries`` queries, whole, by a score of each."""
+    best: list[tuple[NDArray[Any], NDArray[Any]]] = []
     for _, table in score_blocks(scores, queries, len(features)):
         order = np.argsort(-table, axis=1, kind="stable")[:, :keep]
-        best.append((order, np.take_along_axis(table, order, axis=1)))
-    video = np.concatenate([order for order, _ in best]).ravel()
-    match = np.concatenate([score for _, score in best]).ravel().astype(np.float64)
+        best.append((order, np.take_along_axis(table, order, axis=1).astype(np.float64)))
+    video, match = (np.concatenate(column).ravel() for column in zip(*best, strict=True))
     offsets = np.arange(queries + 1) * min(keep, len(features))
     return Moments(offsets, video, np.zeros(len(video)), features.durations[video], match, match)
 
@@ -210,10 +192,8 @@ def best_videos(
 def whole_videos(moments: Moments, durations: NDArray[np.float64]) -> Moments:
     """Whole videos in place of moments, each once per query, in the order of its best moment."""
     query = moments.query
-    _, first = np.unique(query * len(durations) + moments.video, return_index=True)
-    rows = np.sort(first)
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(query[rows], minlength=len(moments.offsets) - 1))])
-    video = moments.video[rows]
+    rows = np.sort(np.unique(query * len(durations) + moments.video, return_index=True)[1])
+    offsets, video = offsets_of(query[rows], len(moments)), moments.video[rows]
     return Moments(
         offsets, video, np.zeros(len(rows)), durations[video], moments.match[rows], moments.score[rows]
     )

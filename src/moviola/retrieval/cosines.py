@@ -45,14 +45,11 @@ class Cosines:
     def of_segments(
         self, vectors: NDArray[np.float32], video: Integers, position: Integers
     ) -> NDArray[np.float32]:
-        """Cosines of vectors with some segments, as the index has them.
+        """Cosines (m, ...) float32 of vectors with some segments, as the index has them.
 
         Args:
             vectors: (m, d) float32, L2-normalised, among the segments of the index.
             video, position: places of videos and positions in them, of one shape (...); all in the index.
-
-        Returns:
-            (m, ...) float32.
         """
         ids, place = np.unique(segment_ids(self.features.keys[video], position), return_inverse=True)
         cosines = np.empty((len(vectors), len(ids)), np.float32)
@@ -89,16 +86,13 @@ class Cosines:
         start: NDArray[np.float64],
         end: NDArray[np.float64],
     ) -> NDArray[np.float64]:
-        """How far the best segment of each of some moments stands above chance, in standard deviations.
+        """Standard deviations (n,) by which the best segment of each of some moments stands above chance.
 
         Args:
             vector: (d,) float32, a query among the segments of the index.
             video: (n,) places of videos.
             start, end: (n,) seconds. Segments count whose middle lies between; in a moment that holds no
                 middle of a segment, the segment at its own middle.
-
-        Returns:
-            (n,) float64.
         """
         seconds = self.segment_clips * self.features.clip_seconds
         last = segment_counts(self.features, self.segment_clips)[video] - 1
@@ -117,8 +111,7 @@ class Cosines:
 
     @cached_property
     def _sampled_ids(self) -> Integers:
-        ids = np.sort(self.index.ids())
-        return np.random.default_rng(0).permutation(ids)[:_PIECES]
+        return np.random.default_rng(0).permutation(self.index.sorted_ids())[:_PIECES]
 
     @cached_property
     def _mean_segments(self) -> NDArray[np.float32]:

@@ -33,9 +33,8 @@ def context_windows(
 
     Args:
         features: the videos.
-        video: (N,) places of videos.
-        start, end: (N,) seconds.
-        context: in seconds, >= 0.
+        video, start, end: (N,) places of videos, and seconds in them.
+        context: >= 0.
         max_clips: maximum clips of a model; a longer window is pooled.
     """
     return clip_windows(
@@ -48,11 +47,9 @@ def context_windows(
 
 
 def padded_rows(arrays: Sequence[Floats], length: int = 0) -> tuple[Floats, Floats]:
-    """Arrays (n_i, ...) as one (N, L, ...) padded with zeros, and its mask (N, L).
+    """Arrays (n_i, ...), at least one, as one (N, L, ...) padded with zeros, and its mask (N, L).
 
-    Args:
-        arrays: at least one.
-        length: L; 0: of the longest.
+    L is ``length``, or for 0 that of the longest.
     """
     longest = length or max(map(len, arrays))
     out = np.zeros((len(arrays), longest, *arrays[0].shape[1:]), np.float32)
@@ -68,25 +65,14 @@ def read_windows(
 ) -> tuple[Floats, Floats, Floats | None]:
     """Features of N windows as a model sees them: visual (N, L, d), mask (N, L) and subtitles (N, L, d).
 
-    Args:
-        features: the videos.
-        video: (N,) places of videos.
-        windows: in these videos.
-        length: L; 0: of the longest.
+    ``video`` (N,) are places of videos, L as of :func:`padded_rows`.
     """
-    places = list(zip(video.tolist(), windows.first.tolist(), windows.stop.tolist(), strict=True))
-    seen = windows.clips.tolist()
-    visual, mask = padded_rows(
-        [pool_clips(features.read(*place), n) for place, n in zip(places, seen, strict=True)], length
-    )
-    if features.subtitles is None:
-        return visual, mask, None
-    subtitles = [
-        pool_clips(array, n)
-        for place, n in zip(places, seen, strict=True)
-        if (array := features.read_subtitles(*place)) is not None
-    ]
-    return visual, mask, padded_rows(subtitles, length)[0]
+    bounds = (video, windows.first, windows.stop, windows.clips)
+    places = list(zip(*(column.tolist() for column in bounds), strict=True))
+    seen = [pool_clips(features.read(*place), clips) for *place, clips in places]
+    heard = [(features.read_subtitles(*place), clips) for *place, clips in places]
+    said = [pool_clips(rows, clips) for rows, clips in heard if rows is not None]
+    return *padded_rows(seen, length), padded_rows(said, length)[0] if said else None
 
 
 Encode = Callable[[Floats, Floats, Floats | None], Floats]
@@ -116,8 +102,8 @@ class EncodedWindows:
     Attributes:
         encode: see :data:`Encode`.
         batch: windows per batch, of similar length.
-        fixed: pad each window to this many clips and keep the padding, for a model with reference padding; 0:
-            pad to the longest of the batch.
+        fixed: clips to which windows are padded, and kept so, for a model with reference padding; 0: the
+            longest of the batch.
         most: maximum numbers kept.
     """
 
@@ -139,7 +125,7 @@ class EncodedWindows:
         )
         encoded = {key: known[key] for key in keys if key in known}
         missing = {key: place for place, key in enumerate(keys) if key not in encoded}
-        places = np.array(list(missing.values()), dtype=np.int64)
+        places = np.array([*missing.values()], np.int64)
         places = places[np.argsort(windows.clips[places], kind="stable")]
         for begin in range(0, len(places), self.batch):
             chunk = places[begin : begin + self.batch]

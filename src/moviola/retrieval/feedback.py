@@ -30,6 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.errors import InvalidValue
+from moviola.retrieval.calibration import sigmoid
 from moviola.retrieval.segments import normalised
 
 __all__ = ["Marks"]
@@ -50,8 +51,7 @@ class Marks:
     """Marked pieces, right and wrong; made by :meth:`of`.
 
     Attributes:
-        right: (r, d) float32, L2-normalised, none twice, in the order of their bytes.
-        wrong: (w, d) float32 likewise.
+        right, wrong: (r, d) and (w, d) float32, L2-normalised, none twice, in the order of their bytes.
     """
 
     right: NDArray[np.float32]
@@ -62,9 +62,8 @@ class Marks:
         """From the features of marked pieces.
 
         Args:
-            right: (r, d), r >= 0, one row per piece (or several, if it shows several things), features that
-                compare pictures with each other; of any length, rows of zeros included.
-            wrong: (w, d), w >= 0, likewise.
+            right, wrong: (r, d) and (w, d), r, w >= 0, one row per piece (several, if it shows several
+                things), features that compare pictures with each other; of any length, also zeros.
 
         Raises:
             InvalidValue: not two arrays of rows of one length, or a number is not finite.
@@ -81,9 +80,6 @@ class Marks:
 
         Right marks, chosen one by one so that each adds most to the similarity of all right marks to the
         nearest chosen one. A dozen marks of two shots give two vectors, then variants of them.
-
-        Args:
-            most: number of vectors, >= 1.
 
         Returns:
             (k, d) float32, L2-normalised, k = min(most, r); none without right marks.
@@ -104,13 +100,10 @@ class Marks:
         return self.right[chosen]
 
     def evidence(self, vectors: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
-        """Change of the log odds of some pieces by the marks.
+        """Change of the log odds of some pieces by the marks, (n,) float64, finite; 0 without marks.
 
         Args:
             vectors: (n, d), features of the pieces of the kind of the marks', of any length.
-
-        Returns:
-            (n,) float64, finite; 0 without marks.
 
         Raises:
             InvalidValue: another width than the marks', or a number is not finite.
@@ -123,8 +116,7 @@ class Marks:
         right, wrong = _alike(pieces, self.right), _alike(pieces, self.wrong)
         apart = 1 - right.max(axis=1, initial=0.0)
         against = _WRONG * apart * np.log1p(wrong.sum(axis=1) / _ELSEWHERE)
-        added: NDArray[np.float64] = _WEIGHT * (np.log1p(right.sum(axis=1) / _ELSEWHERE) - against)
-        return added
+        return np.asarray(_WEIGHT * (np.log1p(right.sum(axis=1) / _ELSEWHERE) - against))
 
     def scores(
         self, vectors: NDArray[np.floating[Any]], scores: NDArray[np.floating[Any]] | None = None
@@ -145,14 +137,14 @@ class Marks:
         """
         added = self.evidence(vectors)
         if scores is None:
-            return _of_log_odds(_UNASKED + added)
+            return sigmoid(_UNASKED + added)
         given = np.asarray(scores, dtype=np.float64)
         if given.shape != added.shape or not ((given >= 0) & (given <= 1)).all():
             raise InvalidValue(
                 f"scores of shape {given.shape} for {len(added)} pieces: give one in [0, 1] a piece"
             )
         inside = np.clip(given, _LEAST, 1 - _LEAST)
-        moved = _of_log_odds(np.log(inside) - np.log1p(-inside) + added)
+        moved = sigmoid(np.log(inside) - np.log1p(-inside) + added)
         # Rounding must not reverse the effect of marks.
         bound = np.where(added > 0, np.maximum(moved, given), np.minimum(moved, given))
         return np.where(added == 0, given, bound)
@@ -175,7 +167,3 @@ def _alike(pieces: NDArray[np.float32], marked: NDArray[np.float32]) -> NDArray[
     """(n, m) float64 in (0, 1], similarity of (n, d) pieces to (m, d) marked ones."""
     cosines = np.minimum((pieces @ marked.T).astype(np.float64), 1.0)
     return np.exp((cosines - 1) / _WIDTH)
-
-
-def _of_log_odds(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    return 1 / (1 + np.exp(-np.clip(values, -700.0, 700.0)))

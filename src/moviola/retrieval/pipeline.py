@@ -40,7 +40,6 @@ class Moments(ByQuery):
     """Answers to Q queries as columns, by query, best first.
 
     Attributes:
-        offsets: (Q + 1,) int64; those of query q are rows ``offsets[q]`` to ``offsets[q + 1]``.
         video: (N,) int64, places of videos.
         start, end: (N,) float64 seconds.
         match: (N,) float64, the matching score of its evidence, comparable within one query.
@@ -78,8 +77,7 @@ class Retrieval:
     """The three stages over some videos.
 
     Attributes:
-        features: the videos.
-        index: their segments by id (:func:`moviola.retrieval.segments.pack_ids` of the videos' numbers), made
+        index: the segments by id (:func:`moviola.retrieval.segments.pack_ids` of the videos' numbers), made
             by ``stage1``.
         stage1: embeds queries.
         refiner: makes moments of proposals; None leaves them coarse.
@@ -120,7 +118,6 @@ class Retrieval:
         """The best segments of each query (SPR, section 3.1.3).
 
         Args:
-            queries: the queries.
             within: parts of videos to search; None: everything.
             segments: replaces :attr:`segments`.
         """
@@ -140,9 +137,7 @@ class Retrieval:
         return self.merged(self.hits(queries, within=within, segments=segments))
 
     def merged(self, hits: Hits) -> Proposals:
-        """Hits as proposals (:func:`moviola.retrieval.proposals.propose`), cut at shots if the refiner wants
-        it.
-        """
+        """Hits as proposals (:func:`moviola.retrieval.propose`), cut at shots if the refiner wants it."""
         with stage("proposals"):
             proposals = propose(hits, self.features, self.segment_clips, apart=merged_apart(hits.searched))
             longest = None if self.refiner is None else self.refiner.longest_shot
@@ -150,9 +145,8 @@ class Retrieval:
 
     def vectors(self, queries: QueryFeatures) -> NDArray[np.float32]:
         """(Q, d) float32, the queries in the space of the index's segments."""
-        known = queries.segment_vectors
-        if known is not None:
-            return known
+        if queries.segment_vectors is not None:
+            return queries.segment_vectors
         return self.stage1.queries(queries if self.stage1.trained else self.cosines.in_space(queries))
 
     def _ids_of(self, within: Scope) -> Integers:
@@ -178,7 +172,6 @@ class Retrieval:
         """Answers to queries.
 
         Args:
-            queries: the queries.
             proposals: of these queries; None: those of the first two stages.
             within, segments: see :meth:`hits`.
             scored: set :attr:`Moments.score`; False leaves the matching scores there, which saves windows
@@ -188,9 +181,7 @@ class Retrieval:
                 wants that; False keeps all, for a caller that folds them later.
             progress: called with the number of finished queries.
         """
-        own = proposals
-        if own is None:
-            own = self.proposals(queries, within=within, segments=segments)
+        own = self.proposals(queries, within=within, segments=segments) if proposals is None else proposals
         parts = []
         for query in range(len(queries)):
             with stage("refinement"):
@@ -201,11 +192,9 @@ class Retrieval:
                 parts.append(self._calibrated(own.of(query), refined, known, distinct))
             if progress:
                 progress(query + 1)
-        offsets = np.concatenate([[0], np.cumsum([len(part[0]) for part in parts])]).astype(np.int64)
-        if not parts:
-            nothing = np.empty(0)
-            return Moments(offsets, np.empty(0, np.int64), nothing, nothing, nothing, nothing)
-        return Moments(offsets, *(np.concatenate(column) for column in zip(*parts, strict=True)))
+        offsets = np.cumsum([0, *(len(part[0]) for part in parts)], dtype=np.int64)
+        nothing = (np.empty(0, np.int64), *[np.empty(0)] * 4)
+        return Moments(offsets, *map(np.concatenate, zip(nothing, *parts, strict=True)))
 
     def _calibrated(
         self, proposals: Proposals, refined: Refined, scale: Scale | None, distinct: bool
@@ -213,18 +202,14 @@ class Retrieval:
         """Video, start, end, match and score of one query's moments, best first."""
         match = np.asarray(refined.score, dtype=np.float64)
         video, start, end = proposals.video, refined.start, refined.end
-        keep = np.arange(len(match))
-        if distinct and self._suppress_above < 1:
-            keep = np.flatnonzero(fold(start, end, match, self._suppress_above, video=video) == keep)
+        keep, above = np.arange(len(match)), 1.0 if self.refiner is None else self.refiner.suppress_above
+        if distinct and above < 1:
+            keep = np.flatnonzero(fold(start, end, match, above, video=video) == keep)
         keep = keep[np.lexsort((start[keep], video[keep], -match[keep]))]
         score = match
         if scale is not None:
             score = scale.scores(match if self.refiner is None else self.refiner.evidence(match))
         return tuple(column[keep] for column in (video, start, end, match, score))
-
-    @property
-    def _suppress_above(self) -> float:
-        return 1.0 if self.refiner is None else self.refiner.suppress_above
 
     def _refined(self, query: QueryFeatures, proposals: Proposals) -> Refined:
         """The best span of each proposal of one query."""
@@ -234,20 +219,12 @@ class Retrieval:
         if not refiner.in_encoder_space:
             return refiner.refine(query, 0, self.features, proposals)
         centred = self.cosines.in_space(query)
-        return refiner.refine(centred, 0, self.features, self._in_encoder_space(query, centred, proposals))
-
-    def _in_encoder_space(
-        self, query: QueryFeatures, centred: QueryFeatures, proposals: Proposals
-    ) -> Proposals:
-        """Cosines of proposals converted to the encoder's space, for a refiner that adds cosines to them.
-
-        Cosines of a trained stage 1 are in a space of its own.
-        """
-        if not self.stage1.trained or not len(proposals.video):
-            return proposals
-        among = self.cosines.segment_chance(self.vectors(query)[0])
-        alike = self.cosines.encoder_chance(centred.vectors[0]).evidence(among.standing(proposals.score))
-        return replace(proposals, score=alike.astype(np.float32))
+        if self.stage1.trained:
+            # Its cosines have a space of its own; the refiner adds cosines of the encoder's to them.
+            among = self.cosines.segment_chance(self.vectors(query)[0])
+            alike = self.cosines.encoder_chance(centred.vectors[0]).evidence(among.standing(proposals.score))
+            proposals = replace(proposals, score=alike.astype(np.float32))
+        return refiner.refine(centred, 0, self.features, proposals)
 
     # -- scores --------------------------------------------------------------------------------------------
 
@@ -272,8 +249,8 @@ class Retrieval:
         keep = generator.permutation(len(own))[:_BACKGROUND_WINDOWS]
         video, position = videos[own[keep]], position[keep]
         start, end = segment_spans(self.features, video, position, position, self.segment_clips)
-        zeros = np.zeros(len(keep))
-        return Proposals.of_columns(zeros.astype(np.int64), video, start, end, zeros, queries=1)
+        query = np.zeros(len(keep), np.int64)
+        return Proposals.of_columns(query, video, start, end, np.zeros(len(keep)), queries=1)
 
 
 def _all_segments(features: VideoFeatures, segment_clips: int, videos: Integers) -> tuple[Integers, Integers]:

@@ -14,7 +14,7 @@ from moviola.features import Integers, VideoFeatures
 from moviola.retrieval.segments import segment_spans
 from moviola.temporal import places_in_groups
 
-__all__ = ["ByQuery", "Hits", "Proposals", "cut_at_shots", "merged_apart", "propose"]
+__all__ = ["ByQuery", "Hits", "Proposals", "cut_at_shots", "merged_apart", "offsets_of", "propose"]
 
 # Among few segments 200 are a large share, and merging them all makes long proposals: only the best hits, one
 # in a hundred segments, merge with each other; the rest merge among themselves. From 20,000 segments on that
@@ -38,6 +38,16 @@ class Hits:
     position: Integers
     score: NDArray[np.float32]
     searched: int
+
+    def of(self, query: int) -> Hits:
+        """The hits of one query."""
+        own = slice(query, query + 1)
+        return Hits(self.video[own], self.position[own], self.score[own], self.searched)
+
+
+def offsets_of(query: Integers, queries: int) -> Integers:
+    """Where the rows of each of some queries begin, and the last ends, (Q + 1,), of rising queries (N,)."""
+    return np.concatenate([[0], np.cumsum(np.bincount(query, minlength=queries))]).astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -69,7 +79,6 @@ class Proposals(ByQuery):
     """Coarse moments of Q queries as columns, by query, best first.
 
     Attributes:
-        offsets: see :class:`ByQuery`.
         video: (N,) int64, places of videos.
         start, end: (N,) float64 seconds.
         score: (N,) float32, the similarity of the best hit.
@@ -85,9 +94,9 @@ class Proposals(ByQuery):
     def of(self, query: int) -> Proposals:
         """The proposals of one query."""
         rows = self.rows(query)
-        count = rows.stop - rows.start
         columns = (self.video, self.start, self.end, self.score, self.rank)
-        return Proposals(np.array([0, count]), *(column[rows] for column in columns))  # type: ignore[arg-type]
+        offsets = np.array([0, rows.stop - rows.start])
+        return Proposals(offsets, *(column[rows] for column in columns))  # type: ignore[arg-type]
 
     @classmethod
     def of_columns(
@@ -103,17 +112,12 @@ class Proposals(ByQuery):
         """From rows in order of rank within each query; ranks are counted from 1."""
         query_row = np.asarray(query, dtype=np.int64)
         order = np.argsort(query_row, kind="stable")
-        counts = np.bincount(query_row, minlength=queries)
-        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        rank = np.arange(len(query_row)) - np.repeat(offsets[:-1], counts) + 1
+        offsets = offsets_of(query_row, queries)
+        rank = np.arange(len(query_row)) - np.repeat(offsets[:-1], np.diff(offsets)) + 1
         return cls(
-            offsets,
-            np.asarray(video, dtype=np.int64)[order],
-            np.asarray(start, dtype=np.float64)[order],
-            np.asarray(end, dtype=np.float64)[order],
-            np.asarray(score, dtype=np.float32)[order],
-            rank,
-        )
+            offsets, np.asarray(video, np.int64)[order], np.asarray(start, np.float64)[order],
+            np.asarray(end, np.float64)[order], np.asarray(score, np.float32)[order], rank,
+        )  # fmt: skip
 
 
 def merged_apart(segments: int) -> int:
@@ -135,7 +139,6 @@ def propose(
 
     Args:
         hits: a segment occurs at most once for a query.
-        features: the videos.
         segment_clips: T, clips of a segment.
         gap: runs with at most this many missing segments between them are joined; 0, the paper's choice,
             joins adjacent segments only.
@@ -167,40 +170,37 @@ def propose(
     new = apart_from_last.copy()
     new[1:] |= np.diff(position[order]) > gap + 1
     first = np.flatnonzero(new)
+    if not len(first):
+        return Proposals.of_columns([], [], [], [], [], queries=queries)
     if adaptive_gap:
         first = _joined(first, apart_from_last, position[order], adaptive_gap)
     last = np.append(first[1:], len(order)) - 1
-    if not len(first):
-        return Proposals.of_columns([], [], [], [], [], queries=queries)
     best = np.minimum.reduceat(rank[order], first)
     run_query = query[order][first]
     start, end = segment_spans(
         features, video[order][first], position[order][first], position[order][last], segment_clips
     )
     at = np.lexsort((best, run_query))
-    places = np.zeros((queries, depth + 1), dtype=np.float32)
-    places[query, rank] = hits.score.reshape(-1)[there]
-    counts = np.bincount(run_query, minlength=queries)
-    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     run_query, best = run_query[at], best[at]
-    return Proposals(offsets, video[order][first][at], start[at], end[at], places[run_query, best], best)
+    return Proposals(
+        offsets_of(run_query, queries), video[order][first][at], start[at], end[at],
+        hits.score[run_query, best - 1], best,
+    )  # fmt: skip
 
 
 def _joined(first: Integers, apart: NDArray[np.bool_], position: Integers, adaptive_gap: float) -> Integers:
     """Places (m,) where runs begin once those that are near for their lengths are joined.
 
     Args:
-        first: (n,), where runs of adjacent segments begin.
+        first: (n,), n >= 1, where runs of adjacent segments begin.
         apart: (hits,) bool, whether a hit is of another query or video than the one before.
         position: (hits,), of the segments, rising within a video.
     """
-    last = np.append(first[1:], len(position)) - 1
-    begins = [0] if len(first) else []
+    opens, closes = position[first], position[np.append(first[1:], len(position)) - 1]
+    begins = [0]
     for run in range(1, len(first)):
-        left_start, left_end = position[first[begins[-1]]], position[last[run - 1]]
-        start, end = position[first[run]], position[last[run]]
-        both = (left_end - left_start + 1) + (end - start + 1)
-        if apart[first[run]] or start - left_end - 1 > adaptive_gap * both:
+        both = (closes[run - 1] - opens[begins[-1]] + 1) + (closes[run] - opens[run] + 1)
+        if apart[first[run]] or opens[run] - closes[run - 1] - 1 > adaptive_gap * both:
             begins.append(run)
     return first[begins]
 

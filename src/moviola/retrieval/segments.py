@@ -35,8 +35,7 @@ def pack_ids(key: int, count: int) -> Integers:
 
 def segment_ids(keys: Integers | np.int64, positions: Integers) -> Integers:
     """Ids (n,) int64 of segments by the numbers of their videos and their positions there."""
-    ids: Integers = (keys << _POSITION_BITS) + positions
-    return ids
+    return (keys << _POSITION_BITS) + positions
 
 
 def unpack_ids(ids: Integers) -> tuple[Integers, Integers]:
@@ -46,8 +45,7 @@ def unpack_ids(ids: Integers) -> tuple[Integers, Integers]:
 
 def segment_counts(features: VideoFeatures, segment_clips: int) -> Integers:
     """(V,) int64, segments of each video; the last one of a video may hold fewer clips."""
-    counts: Integers = -(-features.counts // segment_clips)
-    return counts
+    return -(-features.counts // segment_clips)
 
 
 def segment_spans(
@@ -55,11 +53,7 @@ def segment_spans(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Start and end in seconds of stretches of segments, cut to their videos.
 
-    Args:
-        features: the videos.
-        video: (n,) places of videos.
-        first, last: (n,) positions of the first and the last segment, inclusive.
-        segment_clips: T, clips of a segment.
+    Stretches run from the ``first`` to the ``last`` position (n,), inclusive, of videos by place (n,).
     """
     seconds = segment_clips * features.clip_seconds
     return features.clip_spans(video, first * seconds, (last + 1) * seconds)
@@ -68,27 +62,15 @@ def segment_spans(
 def mean_pooled(clips: NDArray[np.floating[Any]], segment_clips: int) -> NDArray[np.float32]:
     """Segment embeddings without training: the mean of the segment's normalised clips, normalised.
 
-    The paper's CLIP_mp (SPR, appendix B.2, Table 7).
-
-    Args:
-        clips: (n, d), n >= 1, features in order.
-        segment_clips: T; the last segment may hold fewer.
-
-    Returns:
-        (ceil(n / T), d) float32, L2-normalised.
+    The paper's CLIP_mp (SPR, appendix B.2, Table 7): of clips (n, d), n >= 1, in order, (ceil(n / T), d)
+    float32, with T ``segment_clips``; the last segment may hold fewer.
     """
-    unit = normalised(clips)
-    starts = np.arange(0, len(unit), segment_clips)
-    return normalised(np.add.reduceat(unit, starts, axis=0))
+    return normalised(np.add.reduceat(normalised(clips), np.arange(0, len(clips), segment_clips), axis=0))
 
 
 def whole_segments(clips: NDArray[np.float32], segment_clips: int) -> NDArray[np.float32]:
-    """Clips (n, d), n >= 1, as segments (ceil(n / T), T, d); a short last one repeats its last clip.
-
-    As SPR does it.
-    """
-    missing = -len(clips) % segment_clips
-    filled = np.concatenate([clips, np.repeat(clips[-1:], missing, axis=0)])
+    """Clips (n, d), n >= 1, as segments (ceil(n / T), T, d); a short last one repeats its last clip (SPR)."""
+    filled = np.pad(clips, ((0, -len(clips) % segment_clips), (0, 0)), mode="edge")
     return filled.reshape(-1, segment_clips, clips.shape[1])
 
 
@@ -101,5 +83,4 @@ def normalised(rows: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
         values = values.copy()
         values[empty, 0] = 1.0
         norms[empty] = 1.0
-    unit: NDArray[np.float32] = values / norms
-    return unit
+    return np.asarray(values / norms)

@@ -65,16 +65,13 @@ class MeanPooling:
 
 
 class TrainedVectors:
-    """Common properties of every trained stage 1.
-
-    Attributes:
-        revision: changes with the model's weights and settings.
-    """
+    """Common properties of every trained stage 1."""
 
     trained = True
     """Vectors are in the model's own space."""
 
     revision: str
+    """Changes with the model's weights and settings."""
 
     @property
     def recipe(self) -> str:
@@ -84,18 +81,12 @@ class TrainedVectors:
 
 @dataclass(frozen=True)
 class TrainedStage1(TrainedVectors):
-    """A trained segment retriever (SPR, section 3.1.2).
-
-    Attributes:
-        model: in evaluation mode.
-        revision: changes with the model's weights and settings.
-    """
+    """A trained segment retriever (SPR, section 3.1.2), in evaluation mode."""
 
     model: SegmentRetriever
     revision: str
 
     def segments(self, clips: NDArray[np.float32], segment_clips: int) -> NDArray[np.float32]:
-        """(ceil(n / T), d) float32, L2-normalised, of the n >= 1 clips (n, d) of a video."""
         import torch
 
         device = self.model.pt_clip_logit_scale.device
@@ -108,7 +99,6 @@ class TrainedStage1(TrainedVectors):
         return normalised(torch.cat(parts).numpy())
 
     def queries(self, queries: QueryFeatures) -> NDArray[np.float32]:
-        """(Q, d) float32, L2-normalised."""
         import torch
 
         with torch.inference_mode():
@@ -137,7 +127,6 @@ def segment_index(
 
     Args:
         stage1: makes the vectors.
-        features: the videos.
         segment_clips: T, clips of a segment.
         backend: a name in :data:`moviola.index.BACKENDS`, or of a plug-in.
     """
@@ -150,7 +139,6 @@ def segment_index(
 
 
 def _embedded(stage1: Stage1, features: VideoFeatures, segment_clips: int) -> list[NDArray[np.float32]]:
-    """The segments of each video."""
     return [stage1.segments(features.read(video), segment_clips) for video in range(len(features))]
 
 
@@ -159,8 +147,7 @@ class EmbeddedSegments:
     """All segments of some videos, embedded, to rank whole videos by their best segment.
 
     Attributes:
-        stage1: made the vectors.
-        features: the videos.
+        stage1: makes the vectors.
         segment_clips: T, clips of a segment.
         cells: number of cosines held at once.
     """
@@ -203,7 +190,6 @@ def video_scores(
     videos = EmbeddedSegments(stage1, features, segment_clips)
 
     def scores(some: slice) -> NDArray[np.float32]:
-        scores: NDArray[np.float32] = np.exp(videos.best(queries.select(np.arange(some.start, some.stop))))
-        return scores
+        return np.exp(videos.best(queries.select(np.arange(some.start, some.stop))))
 
     return scores

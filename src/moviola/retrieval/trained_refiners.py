@@ -13,8 +13,10 @@ from moviola.errors import DataError, InvalidValue
 from moviola.models.description import Description, read_description
 from moviola.plugins import plugin
 from moviola.retrieval.calibration import Calibration
-from moviola.retrieval.compiled_models import Graphs, compiled_reel, compiled_windows
+from moviola.retrieval.compiled_models import CompiledModel, CompiledReel, CompiledWindows, Graphs
 from moviola.retrieval.refiners.contract import CONTEXT, Refiner
+from moviola.retrieval.refiners.reel import ReelRefiner
+from moviola.retrieval.refiners.windowed import WindowRefiner
 
 __all__ = [
     "COMPILED", "REFINERS", "is_refiner", "load_compiled_refiner", "load_refiner", "proposal_weight_of",
@@ -28,12 +30,12 @@ REFINERS: dict[str, tuple[str, str]] = {
 }
 """Module and function of what runs a trained refiner by torch, which is imported with it."""
 
-COMPILED: dict[str, Callable[..., Refiner]] = {
-    "reel": compiled_reel,
-    "spr-clip": compiled_windows,
-    "reloclnet": compiled_windows,
+COMPILED: dict[str, tuple[Callable[..., Refiner], type[CompiledModel]]] = {
+    "reel": (ReelRefiner, CompiledReel),
+    "spr-clip": (WindowRefiner, CompiledWindows),
+    "reloclnet": (WindowRefiner, CompiledWindows),
 }
-"""What runs one on the CPU from compiled graphs, without torch."""
+"""Refiner, and the parts that it runs on the CPU from compiled graphs, without torch."""
 
 
 def is_refiner(architecture: str) -> bool:
@@ -46,7 +48,7 @@ def refiner_of(architecture: str, model: Any, revision: str, **options: Any) -> 
 
     Args:
         architecture: a key of :data:`REFINERS`.
-        model: of that architecture, in evaluation mode.
+        model: in evaluation mode.
         revision: changes with its weights.
         options: ``context``, ``calibration``, ``suppress_above``, ``proposal_weight``; see
             :class:`moviola.retrieval.refiners.trained.TrainedRefiner`.
@@ -88,15 +90,12 @@ def load_refiner(folder: Path, revision: str, device: str = "cpu", **options: An
 
 
 def load_compiled_refiner(folder: Path, revision: str, graphs: Graphs) -> Refiner | None:
-    """The same from compiled graphs, made where they are lacking; None where its kind is not compiled.
-
-    Args:
-        folder, revision: as of :func:`load_refiner`; errors likewise.
-        graphs: where they are.
-    """
+    """The same from compiled graphs, made where they are lacking; None where its kind is not compiled."""
     about, said = _described(folder)
-    made = COMPILED.get(about.architecture)
-    return None if made is None else made(folder, revision, graphs, **said)
+    if about.architecture not in COMPILED:
+        return None
+    refiner, parts = COMPILED[about.architecture]
+    return refiner(parts(folder, revision, graphs), revision, **said)
 
 
 def _described(folder: Path) -> tuple[Description, dict[str, Any]]:
@@ -114,14 +113,9 @@ def _described(folder: Path) -> tuple[Description, dict[str, Any]]:
 
 
 def proposal_weight_of(extra: Mapping[str, Any], folder: Path) -> float:
-    """The weight of a proposal's score that val chose for the model in a folder; 0 where its facts have none.
+    """The weight of a proposal's score (``TrainedRefiner.proposal_weight``) that val chose for a model.
 
-    Args:
-        extra: see :class:`moviola.models.description.Description`.
-        folder: for messages.
-
-    Returns:
-        See :class:`moviola.retrieval.refiners.trained.TrainedRefiner`.
+    It is 0 without an entry in ``extra`` of the description of its folder.
 
     Raises:
         DataError: it is malformed.

@@ -19,13 +19,9 @@ So no table of all queries and all videos is held: on TVR-Ranking it would be 5 
 def score_blocks(
     scores: VideoScores, queries: int, videos: int, *, most: int = 256, cells: int = 1 << 22
 ) -> Iterator[tuple[slice, NDArray[np.float32]]]:
-    """The queries block by block, each with its scores (n, V) float32.
+    """The queries block by block, at most ``most``, each with its scores (n, V) float32.
 
-    Args:
-        scores: computes them.
-        queries, videos: their numbers.
-        most: queries per block.
-        cells: scores per block, which bounds the memory; one query is always scored whole.
+    A block has at most ``cells`` scores, which bounds the memory; one query is always scored whole.
     """
     step = max(1, min(most, cells // max(1, videos)))
     for first in range(0, queries, step):

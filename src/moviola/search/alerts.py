@@ -1,10 +1,10 @@
 """Saved searches that say so when something new answers them: by a command, or by a webhook.
 
-A finding is a video that was not in the library before and holds strong moments of a saved search. It is a
-JSON object: ``{"search", "video_id", "path", "moments": [{"start", "end", "score"}, …]}``. A command gets it
-on standard input, a webhook as the body of a POST. What each has had is remembered in ``kept.sqlite`` by the
-video's content, so that it gets a finding once, also after a restart and when the file moves. What cannot be
-delivered is logged, and that receiver is tried again with the next check.
+A finding is a new video with strong moments of a saved search, as a JSON object: ``{"search", "video_id",
+"path", "moments": [{"start", "end", "score"}, …]}``. A command gets it on standard input, a webhook as the
+body of a POST. What each has had is remembered in ``kept.sqlite`` by the video's content, so that it gets a
+finding once, also after a restart and when the file moves. What cannot be delivered is logged, and that
+receiver is tried again with the next check.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import logging
 import subprocess
-from collections.abc import Callable
+from collections import defaultdict
 from dataclasses import dataclass
 from http.client import HTTPException
 from threading import Event
@@ -39,7 +39,7 @@ class AlertOptions:
     """Options of reports.
 
     Attributes:
-        searches: names of saved searches; all that are saved, by default.
+        searches: names of saved searches; none for all.
         command: program and arguments, run once for each finding, without a shell; empty for none.
         webhook: an address, http or https; empty for none.
 
@@ -52,30 +52,22 @@ class AlertOptions:
     webhook: str = ""
 
     def __post_init__(self) -> None:
-        if self.webhook and not _is_address(self.webhook):
+        try:
+            place = urlsplit(self.webhook)
+            wrong = place.scheme not in ("http", "https") or not place.hostname or place.port == 0
+        except ValueError:  # brackets that are not closed, a port that is no number
+            wrong = True
+        if self.webhook and wrong:
             raise InvalidValue(f"webhook {self.webhook!r}: give an address such as https://example.org/found")
 
     def __bool__(self) -> bool:
         return bool(self.command or self.webhook)
 
 
-def _is_address(text: str) -> bool:
-    try:
-        address = urlsplit(text)
-        return address.scheme in ("http", "https") and bool(address.hostname) and address.port != 0
-    except ValueError:  # brackets that are not closed, a port that is no number
-        return False
-
-
 class Alerts:
-    """Reports what is new in a library.
+    """Reports what is new in a library; for a search that is met for the first time, nothing.
 
-    A search that is met for the first time reports nothing that is there already.
-
-    Args:
-        library: to be searched.
-        options: recipients, and which searches.
-        stop: ends waiting between two tries.
+    ``stop`` ends waiting between two tries.
     """
 
     def __init__(self, library: Library, options: AlertOptions, stop: Event | None = None) -> None:
@@ -105,16 +97,14 @@ class Alerts:
         except MoviolaError as error:
             log.warning("search %s: %s", name, error)
             return 0
+        by_video: dict[str, list[dict[str, float]]] = defaultdict(list)
+        for one in found:
+            by_video[one.video_id].append({"start": one.start, "end": one.end, "score": one.score})
         delivered, failed = 0, newest
-        for video_id in dict.fromkeys(moment.video_id for moment in found):
+        for video_id, moments in by_video.items():
             video = new[video_id]
             if kept.was_reported(name, video.hash):
                 continue
-            moments = [
-                {"start": one.start, "end": one.end, "score": one.score}
-                for one in found
-                if one.video_id == video_id
-            ]
             finding = {"search": name, "video_id": video_id, "path": video.path, "moments": moments}
             if self._deliver(finding, video.hash):
                 kept.set_reported(name, video.hash)
@@ -127,15 +117,12 @@ class Alerts:
     def _deliver(self, finding: dict[str, Any], content: str) -> bool:
         """Give a finding to each receiver that has not had it; returns whether all have it now."""
         kept, name, body = self._library.kept, finding["search"], json.dumps(finding).encode()
-        receivers: dict[str, Callable[[bytes], None]] = {}
-        if self._options.command:
-            receivers["command"] = self._run
-        if self._options.webhook:
-            receivers["webhook"] = self._post
         complete = True
-        for receiver, give in receivers.items():
+        for receiver, address, give in (
+            ("command", self._options.command, self._run), ("webhook", self._options.webhook, self._post),
+        ):  # fmt: skip
             # Noted before: a process that is killed in between repeats nothing.
-            if not kept.remember_alert(name, content, receiver):
+            if not address or not kept.remember_alert(name, content, receiver):
                 continue
             try:
                 give(body)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,19 +27,7 @@ from moviola.search.evidence import EvidenceGatherer, Rows
 from moviola.search.found import Found
 from moviola.search.fusion import fused, with_odds_times
 from moviola.search.name_evidence import KNOWN_BY_NAME, with_names
-from moviola.search.queries import (
-    LikeMoment,
-    LikePicture,
-    Marked,
-    MarkedMoment,
-    SearchQuery,
-    Simple,
-    Steps,
-    Text,
-    WeightedSum,
-    Without,
-    parts_of,
-)  # fmt: skip
+from moviola.search.queries import Marked, MarkedMoment, Plain, SearchQuery, Simple, Steps, Without, parts_of
 from moviola.search.sequences import chains
 from moviola.timing import stage
 from moviola.types import Reason, Span
@@ -50,13 +38,9 @@ __all__ = ["candidates"]
 def candidates(
     gatherer: EvidenceGatherer, query: SearchQuery, rows: Rows, segments: int = SEGMENTS
 ) -> list[Found]:
-    """Candidate moments for a query, in no order.
+    """Candidate moments for a query, in no order, of ``segments`` segments for each part.
 
-    Args:
-        gatherer: prepared with the query (:meth:`moviola.search.evidence.EvidenceGatherer.prepare`).
-        query: the query.
-        rows: videos to search.
-        segments: number of segments to retrieve for each part.
+    The gatherer is prepared with the query (:meth:`moviola.search.evidence.EvidenceGatherer.prepare`).
     """
     if isinstance(query, Without):
         return _without(gatherer, query, candidates(gatherer, query.query, rows, segments))
@@ -64,22 +48,17 @@ def candidates(
         return _steps(gatherer, query, rows, segments)
     if isinstance(query, Marked):
         return _marked(gatherer, query, rows, segments)
-    assert isinstance(query, Text | LikeMoment | LikePicture | WeightedSum)
-    return _by_all_evidence(gatherer, query, rows, segments)
-
-
-def _by_all_evidence(gatherer: EvidenceGatherer, thing: Simple, rows: Rows, segments: int) -> list[Found]:
-    """Candidates of all evidence, within the filter."""
-    evidence = gatherer.of(thing, rows, segments)
+    assert isinstance(query, Plain)
+    seen, said = gatherer.seen(query, rows, segments), gatherer.there(gatherer.said(query, rows))
+    shares = gatherer.shares(query, rows)
     with stage("fusion"):
-        moments = fused(evidence.seen, evidence.said)
+        moments = fused(seen, said)
     # Videos whose names match and that have no moment yet get one.
-    known = {row for row, share in evidence.shares.items() if share >= KNOWN_BY_NAME}
-    missing = frozenset(known - {one.row for one in moments})
-    if missing:
-        moments = [*moments, *gatherer.known_by_name(thing, missing)]
+    known = {row for row, share in shares.items() if share >= KNOWN_BY_NAME}
+    if missing := frozenset(known - {one.row for one in moments}):
+        moments += gatherer.known_by_name(query, missing)
     with stage("fusion"):
-        return gatherer.there(with_names(moments, evidence.shares))
+        return gatherer.there(with_names(moments, shares))
 
 
 def _steps(gatherer: EvidenceGatherer, query: Steps, rows: Rows, segments: int) -> list[Found]:
@@ -113,8 +92,14 @@ def _marked(gatherer: EvidenceGatherer, query: Marked, rows: Rows, segments: int
     if isinstance(query.query, Simple | None):
         alike = [*gatherer.alike(marks, rows, segments), *_right(gatherer, query, rows)]
         if query.query is not None:
-            alike = _with_text(gatherer, query.query, alike)
-        moments = [*moments, *alike]
+            # Moments similar to right marks have the scores of the query's text before marks change them.
+            (thing,) = parts_of(query.query)
+            scores = gatherer.text_scores(thing, alike).tolist()
+            alike = [
+                replace(one, score=score, why=(Reason("seen", score),))
+                for one, score in zip(alike, scores, strict=True)
+            ]
+        moments += alike
     with stage("calibration"):
         return _rescored(gatherer, marks, moments, has_text=query.query is not None)
 
@@ -139,27 +124,17 @@ def _right(gatherer: EvidenceGatherer, query: Marked, rows: Rows) -> list[Found]
     )
 
 
-def _with_text(gatherer: EvidenceGatherer, query: SearchQuery, alike: Sequence[Found]) -> list[Found]:
-    """Moments similar to right marks, with their scores for the text of the query."""
-    (thing,) = parts_of(query)
-    scores = gatherer.text_scores(thing, alike).tolist()
-    return [
-        replace(one, score=score, why=(Reason("seen", score),))
-        for one, score in zip(alike, scores, strict=True)
-    ]
-
-
 def _rescored(
     gatherer: EvidenceGatherer, marks: Marks, found: Sequence[Found], *, has_text: bool
 ) -> list[Found]:
     """Moments rescored by marks; those without frames stay as they are."""
     vectors, shown = gatherer.likeness(found)
     before = np.array([found[place].score for place in shown.tolist()])
-    scores = marks.scores(vectors, before if has_text else None)
-    by_itself = marks.scores(vectors)
+    own = marks.scores(vectors)
+    scores = marks.scores(vectors, before) if has_text else own
     rescored = list(found)
-    for place, score, own in zip(shown.tolist(), scores.tolist(), by_itself.tolist(), strict=True):
-        why = (Reason("like", own),) if not has_text else (*found[place].why, Reason("like", own))
+    for place, score, alike in zip(shown.tolist(), scores.tolist(), own.tolist(), strict=True):
+        why = (*(found[place].why if has_text else ()), Reason("like", alike))
         rescored[place] = replace(found[place], score=score, why=why)
     return rescored
 
@@ -169,13 +144,11 @@ def _rescored(
 
 def _without(gatherer: EvidenceGatherer, query: Without, found: list[Found]) -> list[Found]:
     """Candidates with scores lowered by all exclusions of a query."""
-    return reduce(lambda left, one: _discounted(gatherer, left, one), query.excluded, found)
+    return reduce(partial(_discounted, gatherer), query.excluded, found) if found else []
 
 
 def _discounted(gatherer: EvidenceGatherer, found: Sequence[Found], excluded: Simple) -> list[Found]:
     """Candidates with scores lowered by an exclusion."""
-    if not found:
-        return []
     if isinstance(excluded, Marked):
         return _without_marked(gatherer, found, excluded)
     factors = np.ones(len(found))

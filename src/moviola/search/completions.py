@@ -14,10 +14,10 @@ __all__ = ["Completions", "complete", "video_names"]
 
 @dataclass(frozen=True, slots=True)
 class Completions:
-    """Names that go on as a text begins.
+    """Names that go on as a text begins, best first.
 
     Attributes:
-        videos: id and seconds of videos, best first.
+        videos: id and seconds.
         tags: with the number of searchable videos that bear them; without those that none bears.
     """
 
@@ -40,13 +40,12 @@ def video_names(store: LibraryStore) -> list[VideoName]:
 def complete(
     names: Collection[VideoName], tagged: Mapping[str, Iterable[str]], text: str, most: int
 ) -> Completions:
-    """Videos and tags in whose name a word begins with a text, those first that begin with it.
+    """Videos and tags, at most ``most`` each, in whose name a word begins with a text, best at its start.
 
     Args:
         names: of the searchable videos.
         tagged: ids of videos by tag, also of removed ones.
         text: what was typed; neither case nor the form of accents counts.
-        most: number of videos, and of tags.
     """
     wanted = folded(text.strip())
     if not wanted:

@@ -58,11 +58,9 @@ class CueSearch:
 
         Args:
             view: of the library.
-            text: the query.
-            vector: (d,) its unit sentence vector; None: cues are compared by their words alone.
+            text, vector: the query, and (d,) its unit sentence vector; None: words alone are compared.
             rows: row numbers of the videos to search; None for all.
-            kinds: kinds of cues to search.
-            meant: those of them that are also compared by meaning.
+            kinds, meant: kinds of cues to search, and those of them that are also compared by meaning.
         """
         words_by_stem = {stem: word for word in re.findall(r"\w+", text.lower()) for stem in stems_of(word)}
         evidence: dict[tuple[int, int], float] = defaultdict(float)
@@ -76,20 +74,17 @@ class CueSearch:
             if not cues:
                 continue  # the video was removed this moment
             scored = [(cues[number], evidence[row, number]) for _, number in places]
-            for kind in by_kind:
+            for kind, moments in by_kind.items():
                 same = [match for match in scored if match[0].kind == kind]
-                by_kind[kind] += _joined(row, same, view.videos[row], words_by_stem)
+                moments += _joined(row, same, view.videos[row], words_by_stem)
         return reduce(fused, by_kind.values(), [])
 
     def _by_words(self, text: str, rows: frozenset[int] | None, kinds: Collection[CueKind]) -> Evidence:
-        """Share of the query's weight (idf) that a cue covers; 1 is the BM25 of an average cue with all
-        words.
-        """
+        """Share of the query's weight (idf) in a cue; 1 is the BM25 of an average cue with all words."""
         catalogue = self._store.catalogue
         words = list(dict.fromkeys(re.findall(r"\w+", text.lower())))
         total, weight = sum(catalogue.cue_counts().values()), 0.0
-        for word in words:
-            holding = catalogue.cues_with(word)
+        for holding in map(catalogue.cues_with, words):
             others = max(total - holding, 0)  # cues may come in between two counts
             weight += max(math.log((others + 0.5) / (holding + 0.5)), 1e-6)
         for match in catalogue.match_cues(words, _CUES, rows, kinds):
@@ -102,22 +97,17 @@ class CueSearch:
         rows: frozenset[int] | None,
         kinds: Collection[CueKind],
     ) -> Evidence:
-        if vector is None or view.cues is None or len(view.cues) == 0 or not kinds:
+        if vector is None or not view.cues or not kinds:
             return
-        allowed = self._allowed(view, view.cues.sorted_ids(), rows, frozenset(kinds))
-        scores, pieces = view.cues.search(vector[None], _CUES, allowed=allowed)
-        found, numbers = unpack_ids(pieces[0])
-        columns = (found.tolist(), numbers.tolist(), _MEANING.scores(scores[0]).tolist())
-        yield from (((row, number), score) for row, number, score in zip(*columns, strict=True))
-
-    def _allowed(
-        self, view: View, ids: NDArray[np.int64], rows: frozenset[int] | None, kinds: frozenset[CueKind]
-    ) -> NDArray[np.int64] | None:
-        """Those of all ids of the index that are to be searched; None for all."""
-        allowed = ids if kinds == set(CUE_KINDS) else self._of_kinds(view, ids, kinds)
+        # Those of all ids of the index that are to be searched.
+        ids = view.cues.sorted_ids()
+        allowed = ids if set(kinds) == set(CUE_KINDS) else self._of_kinds(view, ids, frozenset(kinds))
         if rows is not None:
             allowed = allowed[np.isin(unpack_ids(allowed)[0], list(rows))]
-        return None if len(allowed) == len(ids) else allowed
+        only = None if len(allowed) == len(ids) else allowed
+        scores, pieces = view.cues.search(vector[None], _CUES, allowed=only)
+        places = np.transpose(unpack_ids(pieces[0])).tolist()
+        yield from zip(map(tuple, places), _MEANING.scores(scores[0]).tolist(), strict=True)
 
     def _of_kinds(self, view: View, ids: NDArray[np.int64], kinds: frozenset[CueKind]) -> NDArray[np.int64]:
         """Those of the ids that are cues of some kinds; read once per state of the library."""
@@ -136,14 +126,7 @@ class CueSearch:
 def _joined(
     row: int, matches: Sequence[tuple[Cue, float]], video: VideoRow, words_by_stem: Mapping[str, str]
 ) -> list[Found]:
-    """Matching cues of one kind in one video as moments; short pauses do not divide them.
-
-    Args:
-        row: of the video.
-        matches: cues with scores.
-        video: the video.
-        words_by_stem: words of the query by their stems.
-    """
+    """Cues of one kind in one video, with scores, as moments; short pauses do not divide them."""
     groups: list[list[tuple[Cue, float]]] = []
     for cue, score in sorted(matches, key=lambda match: match[0].start):
         if cue.start >= video.duration:
@@ -155,10 +138,9 @@ def _joined(
     joined = []
     for group in groups:
         span = Span(group[0][0].start, min(max(cue.end for cue, _ in group), video.duration))
-        best = max(group, key=lambda match: match[1])
-        cue = best[0]
+        cue, score = max(group, key=lambda match: match[1])
         stems = {stem for one, _ in group for stem in stems_of(one.text)}
         words = tuple(sorted(word for stem, word in words_by_stem.items() if stem in stems))
-        why = Reason("written" if cue.kind == "text" else "said", best[1], words)
-        joined.append(Found(row, span, best[1], cue.kind, cue.text, snippet_kind=cue.kind, why=(why,)))
+        why = Reason("written" if cue.kind == "text" else "said", score, words)
+        joined.append(Found(row, span, score, cue.kind, cue.text, snippet_kind=cue.kind, why=(why,)))
     return joined

@@ -4,10 +4,9 @@
   text, by words and by meaning (in text by words alone where pictures are searched too), and in the names of
   videos (:mod:`moviola.search.name_evidence`).
 - A *moment* or *picture* is a clip: among the segments of the index it has the vector of a segment that shows
-  nothing else. It has no tokens for a trained refiner to read, so the refiner without training takes its
-  place. Pictures are compared by features of their own where the library has them (``picture_dim``), without
-  a trained stage 1; its rows then hold both kinds of features side by side, with zeros for the kind that a
-  term lacks.
+  nothing else. It has no tokens to read, so the refiner without training takes the place of a trained one.
+  Pictures are compared by features of their own where the library has them (``picture_dim``), without a
+  trained stage 1; rows then hold both kinds of features side by side, with zeros for what a term lacks.
 - A *sum* has the log odds sum_i w_i l_i / sum_i w_i, with l_i those of a term, which are linear in its
   cosine: so it is one vector, refined like a picture. Among the segments of the index, terms are weighted by
   the deviation of their cosines with the library. Speech counts for each text by its share of the weight.
@@ -19,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
@@ -27,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.encoders import FrameTextEncoder
-from moviola.errors import InvalidValue, LibraryError, MoviolaError
+from moviola.errors import InvalidValue, LibraryError
 from moviola.features import QueryFeatures
 from moviola.library import LibraryStore, View, read_concept
 from moviola.retrieval import SEGMENTS, Background, Calibration, Hits, Marks, Moments, Retrieval, Scope
@@ -55,7 +54,7 @@ from moviola.search.queries import (
 from moviola.timing import stage
 from moviola.types import CueKind, Reason, ReasonKind, Span
 
-__all__ = ["Evidence", "EvidenceGatherer", "Rows"]
+__all__ = ["EvidenceGatherer", "Rows"]
 
 # Number of right marks to search with, and segments of each: 25 ms of processor time at the paper's size;
 # four marks with 200 each take twice that.
@@ -66,28 +65,11 @@ Rows = frozenset[int] | None
 """Row numbers of the videos to search; None for all."""
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """Evidence for one part of a query in one scope.
-
-    Attributes:
-        seen: moments by pictures, best first.
-        said: moments by speech or text, each term weighted by its share, in no order.
-        shares: how well the names of videos match, in (0, 1], by row number.
-    """
-
-    seen: Sequence[Found]
-    said: Sequence[Found]
-    shares: Mapping[int, float]
-
-
 @dataclass
 class EvidenceGatherer:
     """Gathers evidence in one state of a library, for one search.
 
     Attributes:
-        store: the library.
-        view: its state.
         texts: the stages for texts; None: pictures are not searched.
         vectors: the stages for parts without tokens; None likewise.
         cues: search in speech and text.
@@ -121,18 +103,19 @@ class EvidenceGatherer:
         """
         things = [thing for query in queries for thing in parts_of(query)]
         terms = [term for thing in things for term, _ in _terms(thing)]
-        texts = list(dict.fromkeys(term for term in terms if isinstance(term, Text)))
-        if self.texts is None and (alike := [t for t in things if not _texts_only(t)]):
+        texts = dict.fromkeys(term for term in terms if isinstance(term, Text))
+        if self.texts is None and (alike := next((t for t in things if _kind(t) == "like"), None)):
             raise LibraryError(
-                f"{self.store.folder}: {str(alike[0])!r} needs a search by pictures, in a "
-                "library that was built with a visual encoder"
+                f"{self.store.folder}: {str(alike)!r} needs a search by pictures, in a library that was "
+                "built with a visual encoder"
             )
         with stage("text"):
-            self._encode([text for text in texts if text not in self._features])
+            if new := [text for text in texts if text not in self._features]:
+                self._encode(new)
 
     def _encode(self, texts: Sequence[Text]) -> None:
         words = [text.text for text in texts]
-        if texts and self.texts is not None:
+        if self.texts is not None:
             encoder, refiner = self.store.encoders.visual, self.texts.refiner
             assert encoder is not None
             if self._background.by_phrases and self.texts.in_encoder_space:
@@ -143,8 +126,8 @@ class EvidenceGatherer:
                 for text, row in zip(texts, rows, strict=True):
                     self._features[text] = QueryFeatures.of([""], [text.text], [row])
         sentences = self.store.encoders.sentences
-        reads = self._reads_cues or (self.names is not None and self.names.has_meanings)
-        if texts and sentences is not None and reads:
+        reads_cues = bool(self.kinds and self.view.cues)
+        if sentences is not None and (reads_cues or (self.names is not None and self.names.has_meanings)):
             self._sentences |= dict(zip(words, normalised(sentences.encode_text(words)), strict=True))
 
     def _read_phrases(self, encoder: FrameTextEncoder, texts: Sequence[Text]) -> None:
@@ -160,22 +143,7 @@ class EvidenceGatherer:
             features = QueryFeatures.of([""], [text.text], [vector])
             self._features[text] = features.among_segments(vector[None])
 
-    @property
-    def _reads_cues(self) -> bool:
-        return bool(self.kinds) and self.view.cues is not None and len(self.view.cues) > 0
-
     # -- evidence ------------------------------------------------------------------------------------------
-
-    def of(self, thing: Simple, rows: Rows, segments: int = SEGMENTS) -> Evidence:
-        """Evidence for a part; gathered once.
-
-        Args:
-            thing: the part; :meth:`prepare` has seen it.
-            rows: videos to search.
-            segments: number of segments to retrieve.
-        """
-        seen, said = self.seen(thing, rows, segments), self.there(self.said(thing, rows))
-        return Evidence(seen, said, self.shares(thing, rows))
 
     def forget(self) -> None:
         """Drop the moments that were gathered; what is encoded and the segments stay."""
@@ -185,45 +153,38 @@ class EvidenceGatherer:
     def search(self, things: Sequence[Simple], rows: Rows, segments: int = SEGMENTS) -> None:
         """Retrieve the segments of several parts in one scope, all texts in one batch."""
         new = [thing for thing in dict.fromkeys(things) if (thing, rows, segments) not in self._hits]
-        texts = [thing for thing in new if isinstance(thing, Text)]
-        others = [[thing] for thing in new if not isinstance(thing, Text)]
-        for group in ([texts] if texts else []) + others:
-            retrieval = self.stages(group[0])
+        texts: list[Simple] = [thing for thing in new if isinstance(thing, Text)]
+        others: list[list[Simple]] = [[thing] for thing in new if not isinstance(thing, Text)]
+        for group in (texts, *others):
+            retrieval = self.stages(group[0]) if group else None
             if retrieval is None or not len(retrieval.index):
                 continue
-            features = [self.features(thing) for thing in group]
-            hits = retrieval.hits(QueryFeatures.joined(features), within=self._scope(rows), segments=segments)
-            for place, thing in enumerate(group):
-                own = slice(place, place + 1)
-                self._hits[thing, rows, segments] = replace(
-                    hits, video=hits.video[own], position=hits.position[own], score=hits.score[own]
-                )
+            features = QueryFeatures.joined([self.features(thing) for thing in group])
+            hits = retrieval.hits(features, within=self._scope(rows), segments=segments)
+            self._hits |= {(thing, rows, segments): hits.of(place) for place, thing in enumerate(group)}
 
     def seen(self, thing: Simple, rows: Rows, segments: int = SEGMENTS) -> list[Found]:
         """Moments by pictures, best first; duplicates are still there."""
-        key = thing, rows, segments
+        key, retrieval = (thing, rows, segments), self.stages(thing)
         if key not in self._seen:
             self.search([thing], rows, segments)
-            self._seen[key] = []
-            if key in self._hits:
-                retrieval, features = self.stages(thing), self.features(thing)
-                assert retrieval is not None
-                # Coarse moments of a trained stage 1 have cosines of its space, not of the encoder's.
-                coarse = retrieval.stage1.trained and retrieval.refiner is None
-                moments = retrieval.moments(
-                    features, retrieval.merged(self._hits[key]), distinct=False,
-                    scale=None if coarse else self._scales.get(thing),
-                )  # fmt: skip
-                self._seen[key] = self._found(moments, _kind(thing))
+            if retrieval is None or key not in self._hits:
+                return []
+            # Coarse moments of a trained stage 1 have cosines of its space, not of the encoder's.
+            coarse = retrieval.stage1.trained and retrieval.refiner is None
+            moments = retrieval.moments(
+                self.features(thing), retrieval.merged(self._hits[key]), distinct=False,
+                scale=None if coarse else self._scales.get(thing),
+            )  # fmt: skip
+            self._seen[key] = self._found(moments, _kind(thing))
         return self._seen[key]
 
     def _found(self, moments: Moments, kind: ReasonKind, query: int = 0) -> list[Found]:
-        rows = moments.rows(query)
-        columns = (moments.video, moments.start, moments.end, moments.score, moments.match)
-        keys = self.view.features.keys.tolist()
+        own, keys = moments.rows(query), self.view.features.keys
+        columns = (keys[moments.video], moments.start, moments.end, moments.score, moments.match)
         return [
-            Found(keys[video], Span(start, end), score, "visual", match=match, why=(Reason(kind, score),))
-            for video, start, end, score, match in zip(*(c[rows].tolist() for c in columns), strict=True)
+            Found(row, Span(start, end), score, "visual", match=match, why=(Reason(kind, score),))
+            for row, start, end, score, match in zip(*(c[own].tolist() for c in columns), strict=True)
         ]
 
     def said(self, thing: Simple, rows: Rows) -> list[Found]:
@@ -243,9 +204,8 @@ class EvidenceGatherer:
         if (text, rows) not in self._said:
             # A title card with a similar meaning must not stand above the pictures themselves.
             meant = self.kinds if self.texts is None else [kind for kind in self.kinds if kind != "text"]
-            vector = self._sentences.get(text.text)
             self._said[text, rows] = self.cues.moments(
-                self.view, text.text, vector, rows=rows, kinds=self.kinds, meant=meant
+                self.view, text.text, self._sentences.get(text.text), rows=rows, kinds=self.kinds, meant=meant
             )
         return self._said[text, rows]
 
@@ -285,20 +245,19 @@ class EvidenceGatherer:
                 f"{self.store.folder}: {str(query)!r} has marks, which need a search by pictures, in a "
                 "library that was built with a visual encoder"
             )
-        right, wrong = (self._marked_rows(query, own) for own in (query.right, query.wrong))
+        right, wrong = (self._marked_rows(own) for own in (query.right, query.wrong))
         if query.concept:
             taught = read_concept(self.store.folder, self.view.settings, query.concept)
             right, wrong = np.concatenate([right, taught.right]), np.concatenate([wrong, taught.wrong])
         return Marks.of(right, wrong)
 
-    def _marked_rows(self, query: Marked, moments: Sequence[MarkedMoment]) -> Floats:
+    def _marked_rows(self, moments: Sequence[MarkedMoment]) -> Floats:
         found = []
         for one in moments:
             video = self.store.catalogue.video(one.video_id)
             if one.start >= video.duration:
-                raise InvalidValue(
-                    f"{one}: the video ends at {video.duration:g} s; mark a moment before that"
-                )
+                ends = f"the video ends at {video.duration:g} s"
+                raise InvalidValue(f"{one}: {ends}; mark a moment before that")
             found.append(Found(video.row, Span(one.start, one.end), 0.0, "visual"))
         rows, shown = self.likeness(found)
         if len(shown) < len(found):
@@ -313,56 +272,46 @@ class EvidenceGatherer:
             (n, d) float32, the mean of the unit features of likeness of their frames, and (n,) the places of
             these moments among ``found``; videos with subtitles alone have none.
         """
-        features, width = self.view.picture_features, self.view.settings.encoder_dim
-        begin = width if self.view.settings.picture_dim else 0
-        shown, rows = [], []
-        for place, (clips, video) in enumerate(map(self._clips_of, found)):
-            if video is not None:
-                own = normalised(features.read(video, *clips)[:, begin:])
-                rows.append(own.mean(axis=0))
-                shown.append(place)
-        dim = self.view.settings.picture_dim or width
+        features, shown, rows = self.view.picture_features, [], []
+        dim = self.view.settings.picture_dim or self.view.settings.encoder_dim
+        for place, clips in self._clips_of(found):
+            rows.append(normalised(features.read(*clips)[:, -dim:]).mean(axis=0))
+            shown.append(place)
         return np.array(rows, np.float32).reshape(-1, dim), np.array(shown, np.int64)
 
-    def _clips_of(self, found: Found) -> tuple[tuple[int, int], int | None]:
-        """First clip of a moment, the one after its last, and the place of its video; None without frames."""
+    def _clips_of(self, found: Iterable[Found]) -> Iterator[tuple[int, tuple[int, int, int]]]:
+        """Place of each moment with frames, with place of its video, first clip, and one after the last."""
         features = self.view.features
-        place = features.place_of(found.row)
-        if place is None:
-            return (0, 0), None
-        count = int(features.counts[place])
-        first = min(int(features.clips_at(found.span.start)), count - 1)
-        return (first, min(max(int(features.clips_from(found.span.end)), first + 1), count)), place
+        for place, one in enumerate(found):
+            if (video := features.place_of(one.row)) is not None:
+                count = int(features.counts[video])
+                first = min(int(features.clips_at(one.span.start)), count - 1)
+                stop = min(max(int(features.clips_from(one.span.end)), first + 1), count)
+                yield place, (video, first, stop)
 
     def alike(self, marks: Marks, rows: Rows, segments: int) -> list[Found]:
         """Moments similar to right marks, whatever the text of the query; their scores are set later."""
         retrieval, probes = self.vectors, marks.probes(_PROBES)
-        segments = min(segments, _PROBED)
         if retrieval is None or not len(retrieval.index) or not len(probes):
             return []
-        settings = self.view.settings
-        if settings.picture_dim:
-            probes = np.pad(probes, ((0, 0), (settings.encoder_dim, 0)))
+        if self.view.settings.picture_dim:
+            probes = np.pad(probes, ((0, 0), (self.view.settings.encoder_dim, 0)))
         among = np.concatenate([retrieval.stage1.segments(p[None], retrieval.segment_clips) for p in probes])
         names = [""] * len(probes)
         queries = QueryFeatures.of(names, names, list(probes)).among_segments(among)
-        hits = retrieval.hits(queries, within=self._scope(rows), segments=segments)
+        hits = retrieval.hits(queries, within=self._scope(rows), segments=min(segments, _PROBED))
         moments = retrieval.moments(queries, retrieval.merged(hits), scored=False, distinct=False)
         return self.there(one for query in range(len(probes)) for one in self._found(moments, "like", query))
 
     def text_scores(self, thing: Simple, found: Sequence[Found]) -> NDArray[np.float64]:
         """(n,) float64, how well a part matches the best two frames of each moment, in [0, 1]."""
-        retrieval = self.stages(thing)
-        scores = np.zeros(len(found))
-        if retrieval is None:
-            return scores
-        vector = retrieval.cosines.in_space(self.features(thing)).vectors[0]
-        best = np.full(len(found), -np.inf)
-        for place, (clips, video) in enumerate(map(self._clips_of, found)):
-            if video is not None:
-                own = np.sort(cosines(retrieval.features.read(video, *clips), vector))
-                best[place] = own[-2:].mean()
-        scores[np.isfinite(best)] = self.scale(thing).scores(best[np.isfinite(best)])
+        retrieval, scores, shown = self.stages(thing), np.zeros(len(found)), list[int]()
+        if retrieval is not None:
+            vector = retrieval.cosines.in_space(self.features(thing)).vectors[0]
+            for place, clips in self._clips_of(found):
+                scores[place] = np.sort(cosines(retrieval.features.read(*clips), vector))[-2:].mean()
+                shown.append(place)
+            scores[shown] = self.scale(thing).scores(scores[shown])
         return scores
 
     # -- where ---------------------------------------------------------------------------------------------
@@ -425,55 +374,41 @@ class EvidenceGatherer:
 
         With them the calibration of cosines with the first one.
         """
-        retrieval, background = self.vectors, self._background
-        assert retrieval is not None
+        retrieval, encoder = self.vectors, self.store.encoders.visual
+        assert retrieval is not None and encoder is not None
         # With features of likeness after those for texts, a cosine covers half of a row.
         side_by_side = math.sqrt(2) if self.view.settings.picture_dim else 1.0
         if isinstance(term, Text):
             features = self.features(term)
-            known = self._scales.get(term) or background.calibration(features.vectors[0])
+            known = self._scales.get(term) or self._background.calibration(features.vectors[0])
             centred = retrieval.cosines.in_space(features).vectors
             padded = np.pad(centred, ((0, 0), (0, self.view.settings.picture_dim)))
-            scale = Calibration(known.slope * side_by_side, known.intercept)
-            return padded[0], self._text_among_segments(term, padded), scale
-        clip = normalised(self._clip(term))
-        encoder = self.store.encoders.visual
-        assert encoder is not None
-        match = encoder.picture_match
+            among = retrieval.vectors(features) if retrieval.stage1.trained else padded
+            return padded[0], among[0], Calibration(known.slope * side_by_side, known.intercept)
+        clip, match = normalised(self._clip(term)), encoder.picture_match
         scale = Calibration(match.slope * side_by_side, -match.slope * match.line)
         return clip[0], retrieval.stage1.segments(clip, retrieval.segment_clips)[0], scale
-
-    def _text_among_segments(self, text: Text, padded: Floats) -> Floats:
-        retrieval = self.vectors
-        assert retrieval is not None
-        if retrieval.stage1.trained:
-            vectors = retrieval.vectors(self.features(text))
-            among: Floats = vectors[0]
-            return among
-        own: Floats = padded[0]
-        return own
 
     @property
     def _background(self) -> Background:
         assert self.texts is not None and self.texts.background is not None
         return self.texts.background
 
-    def _clip(self, term: LikeMoment | LikePicture) -> Floats:
-        """(1, d) float32, the features that compare one frame with others."""
-        clip = self._row(term)
+    def _clip(self, term: Term) -> Floats:
+        """(1, frame_dim) float32, features of one frame; zeros for those not of likeness."""
+        clip = self.store.encoders.picture(term.path) if isinstance(term, LikePicture) else self._frame(term)
         if self.view.settings.picture_dim:
             clip[:, : self.view.settings.encoder_dim] = 0
         return clip
 
-    def _row(self, term: LikeMoment | LikePicture) -> Floats:
-        """(1, frame_dim) float32, all features of one frame."""
-        if isinstance(term, LikePicture):
-            return self.store.encoders.picture(term.path)
-        features = self.view.picture_features
-        video = self.store.catalogue.video(term.video_id)
+    def _frame(self, term: Term) -> Floats:
+        assert isinstance(term, LikeMoment)
+        features, video = self.view.picture_features, self.store.catalogue.video(term.video_id)
         place = features.place_of(video.row)
-        if place is None or term.time >= video.duration:
-            raise _no_frame(term, video.duration, place is not None)
+        if place is None:
+            raise LibraryError(f"{term.video_id}: this library has no frames of it; index it again")
+        if term.time >= video.duration:
+            raise InvalidValue(f"{term}: the video ends at {video.duration:g} s; give a time before that")
         clip = min(int(features.clips_at(term.time)), int(features.counts[place]) - 1)
         return features.read(place, clip, clip + 1)
 
@@ -485,15 +420,5 @@ def _terms(thing: Simple) -> tuple[tuple[Term, float], ...]:
     return ((thing, 1.0),)
 
 
-def _texts_only(thing: Simple) -> bool:
-    return all(isinstance(term, Text) for term, _ in _terms(thing))
-
-
 def _kind(thing: Simple) -> ReasonKind:
     return "like" if any(not isinstance(term, Text) for term, _ in _terms(thing)) else "seen"
-
-
-def _no_frame(term: LikeMoment, duration: float, has_frames: bool) -> MoviolaError:
-    if not has_frames:
-        return LibraryError(f"{term.video_id}: this library has no frames of it; index it again")
-    return InvalidValue(f"{term}: the video ends at {duration:g} s; give a time before that")

@@ -16,9 +16,7 @@ __all__ = ["ExampleReader"]
 class ExampleReader:
     """Queries that a library answers strongly, found again when it has changed. Safe for threads.
 
-    Args:
-        store: the library.
-        search: answers many queries by pictures, a moment each.
+    ``search`` answers many queries by pictures, a moment each.
     """
 
     def __init__(self, store: LibraryStore, search: Callable[[Sequence[Query]], list[SearchResult]]) -> None:
@@ -47,10 +45,6 @@ class ExampleReader:
         answers = self._search([Query(str(number), thing) for number, thing in enumerate(things)])
         best = [(answer[0], thing) for answer, thing in zip(answers, things, strict=True) if answer]
         strong = sorted((one for one in best if one[0].strong), key=lambda one: -one[0].score)
-        shown: set[str] = set()
-        first: list[str] = []
-        others: list[str] = []
-        for moment, thing in strong:
-            (others if moment.video_id in shown else first).append(thing)
-            shown.add(moment.video_id)
-        return (*first, *others)
+        first: dict[str, str] = {}
+        others = [thing for moment, thing in strong if first.setdefault(moment.video_id, thing) != thing]
+        return (*first.values(), *others)

@@ -30,7 +30,6 @@ class FolderCount:
     """A folder of videos.
 
     Attributes:
-        path: of the folder.
         parent: path of the folder above it that is listed; empty at the top.
         videos: number in it and below.
     """
@@ -42,8 +41,7 @@ class FolderCount:
 
 @dataclass(frozen=True, slots=True)
 class PlaceCount:
-    """A place where videos were taken: degrees north and east, rounded to a thousandth, where there are
-    thousands of places to less."""
+    """Videos by place: degrees north and east, rounded to a thousandth, to less where there are thousands."""
 
     latitude: float
     longitude: float
@@ -55,7 +53,6 @@ class FacetCounts:
     """Numbers of videos by what filters choose by.
 
     Attributes:
-        videos: all of them.
         folders: by path. A folder that holds nothing but one folder is left out.
         days: by the local day on which they were taken, ``2024-05-01``, in order.
         lengths: in the classes of :data:`LENGTHS`.
@@ -106,24 +103,20 @@ def _count(store: LibraryStore, videos: Sequence[VideoRow]) -> FacetCounts:
         if capture.latitude is not None and capture.longitude is not None:
             points.append((capture.latitude, capture.longitude))
     del cameras[""]
+    for digits in _DIGITS:
+        places = Counter((round(north, digits), round(east, digits)) for north, east in points)
+        if len(places) <= _MOST_PLACES:
+            break
     return FacetCounts(
         videos=len(videos),
         folders=_folder_counts(folders.values()),
         days=dict(sorted(days.items())),
         lengths=tuple(lengths),
         cameras=_most_first(_without_case(cameras)),
-        places=_place_counts(points),
+        places=tuple(PlaceCount(*place, count) for place, count in places.most_common()),
         tags={},
         evidence=_evidence(store, videos),
     )
-
-
-def _place_counts(points: Sequence[tuple[float, float]]) -> tuple[PlaceCount, ...]:
-    for digits in _DIGITS:
-        places = Counter((round(north, digits), round(east, digits)) for north, east in points)
-        if len(places) <= _MOST_PLACES:
-            break
-    return tuple(PlaceCount(*place, count) for place, count in places.most_common())
 
 
 def _evidence(store: LibraryStore, videos: Sequence[VideoRow]) -> dict[By, int]:
@@ -132,9 +125,8 @@ def _evidence(store: LibraryStore, videos: Sequence[VideoRow]) -> dict[By, int]:
     pictured = sum(video.frames is not None for video in videos)
     counts: dict[By, int] = {"visual": pictured if store.settings.encoder else 0}
     counts |= {by: cues[kinds[0]] for by, kinds in KINDS.items() if len(kinds) == 1}
-    counts["named"] = names_in(
-        store, store.catalogue.generation, {one.row: one for one in videos}
-    ).distinguishable
+    names = names_in(store, store.catalogue.generation, {one.row: one for one in videos})
+    counts["named"] = names.distinguishable
     return {by: count for by, count in counts.items() if count}
 
 
@@ -162,6 +154,6 @@ def _folder_counts(places: Iterable[Iterable[PurePath]]) -> tuple[FolderCount, .
     listed = {folder for folder in counts if folder in own or children[folder] > 1}
     found = []
     for folder in sorted(listed):
-        parent = next((above for above in folder.parents if above in listed and above != folder), None)
-        found.append(FolderCount(str(folder), "" if parent is None else str(parent), counts[folder]))
+        above = (str(one) for one in folder.parents if one in listed and one != folder)
+        found.append(FolderCount(str(folder), next(above, ""), counts[folder]))
     return tuple(found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
@@ -16,10 +16,10 @@ from typing import Self
 from moviola.errors import InvalidValue, NotFound
 from moviola.files.names import composed
 from moviola.library import Catalogue, VideoRow, taken_of
-from moviola.search.times import parse_range, parse_seconds
+from moviola.search.times import is_number, parse_range, parse_seconds
 from moviola.types import Capture, Span
 
-__all__ = ["Bounds", "Filter", "Near", "Position"]
+__all__ = ["Bounds", "Filter", "Near", "Position", "require_kind"]
 
 _PART = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?")
 _EARTH = 6_371_008.8
@@ -32,7 +32,7 @@ Bounds = tuple[float | None, float | None]
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A position in a video: seconds, or a share of its length if ``share`` is set; from the end below 0."""
+    """A position in a video: seconds, or a share of its length; from the end if negative, ``-0`` included."""
 
     value: float
     share: bool = False
@@ -44,7 +44,7 @@ class Position:
 
     @property
     def from_end(self) -> bool:
-        """Whether it is counted from the end; ``-0`` is the end."""
+        """Whether it is counted from the end."""
         return math.copysign(1.0, self.value) < 0
 
     @classmethod
@@ -52,12 +52,12 @@ class Position:
         """``12.5``, ``1:30``, ``25%``; with ``-`` in front from the end. ``what`` names it in the message."""
         bare = text.strip().removeprefix("-")
         sign = -1 if bare != text.strip() else 1
-        if bare.endswith("%"):
-            share = parse_seconds(bare[:-1], what) / 100
-            if share > 1:
-                raise InvalidValue(f"{what} {text!r}: at most 100%")
-            return cls(sign * share, True)
-        return cls(sign * parse_seconds(bare, what))
+        if not bare.endswith("%"):
+            return cls(sign * parse_seconds(bare, what))
+        share = parse_seconds(bare[:-1], what) / 100
+        if share > 1:
+            raise InvalidValue(f"{what} {text!r}: at most 100%")
+        return cls(sign * share, True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,27 +104,27 @@ class Near:
 class Filter:
     """Conditions on an answer; all that are given must hold.
 
+    There may be several folders, cameras and tags, one a line: one of them is enough.
+
     Attributes:
         folder: only videos in this folder or below; with ``*``, ``?`` or ``[`` also a pattern for the whole
-            path of a file, such as ``*/holiday/*.mov``. Several, one a line: videos in any of them.
+            path of a file, such as ``*/holiday/*.mov``. A path becomes its text.
         modified: only videos whose files were last changed between these times; local times without a zone.
-        video_length: of the whole video, seconds.
-        moment_length: of the moment, seconds.
+        video_length, moment_length: seconds.
         taken: only videos taken between these times, see :mod:`moviola.library.disk.captures`; times without
             a zone are compared with local clock times.
         near: only videos taken within a distance of a point.
         camera: only videos of cameras whose make and model contain this, case ignored; with ``*``, ``?`` or
-            ``[`` a pattern for all of it; after ``=`` all of it as it stands. Several, one a line: any of
-            them.
-        tag: only videos that bear this tag, as a whole or on a moment. Several, one a line: any of them.
+            ``[`` a pattern for all of it; after ``=`` all of it as it stands.
+        tag: only videos that bear this tag, as a whole or on a moment.
         where: only moments whose middle is between these positions in the video, the second one excluded; in
             a sequence each step.
 
     Raises:
-        InvalidValue: bounds the wrong way round, negative or no numbers.
+        InvalidValue: bounds the wrong way round, negative or no numbers; a value of another type.
     """
 
-    folder: str | None = None
+    folder: str | os.PathLike[str] | None = None
     modified: tuple[datetime | None, datetime | None] = (None, None)
     video_length: Bounds = (None, None)
     moment_length: Bounds = (None, None)
@@ -135,12 +135,14 @@ class Filter:
     where: tuple[Position | None, Position | None] = (None, None)
 
     def __post_init__(self) -> None:
+        if isinstance(self.folder, os.PathLike):
+            object.__setattr__(self, "folder", os.fspath(self.folder))
+        self._require_kinds()
         for name in ("video_length", "moment_length"):
-            low, high = getattr(self, name)
-            for bound in (low, high):
-                if bound is not None and not bound >= 0:
-                    raise InvalidValue(f"{name} {bound}: give seconds, 0 or more")
-            _require_order(name, low, high)
+            for bound in getattr(self, name):
+                if bound is not None and not is_number(bound, 0):
+                    raise InvalidValue(f"{name} {bound!r:.200}: give seconds, 0 or more")
+            _require_order(name, *getattr(self, name))
         for name in ("modified", "taken"):
             first, last = getattr(self, name)
             try:
@@ -155,6 +157,17 @@ class Filter:
         low, high = self.where
         if low and high and (low.share, low.from_end) == (high.share, high.from_end):
             _require_order("where", low.value, high.value)  # others depend on the length of a video
+
+    def _require_kinds(self) -> None:
+        for name in ("modified", "taken", "where", "video_length", "moment_length"):
+            pair = getattr(self, name)
+            if not (isinstance(pair, Sequence) and len(pair) == 2):
+                raise InvalidValue(f"{name} {pair!r:.200}: give two bounds; None is no limit")
+        for name, kind in _KINDS.items():
+            value = getattr(self, name)
+            for one in value if isinstance(value, Sequence) and kind is not str else (value,):
+                if one is not None:
+                    require_kind(name, one, kind)
 
     @classmethod
     def parse(
@@ -173,32 +186,26 @@ class Filter:
         """From text: ranges are ``LOW..HIGH``, with one of them optional.
 
         Args:
-            folder: see above.
-            modified: ``2021..2023-05``, both included whole; ``2023-05`` alone; with times
+            folder, camera, tag: see above.
+            modified, taken: ``2021..2023-05``, both included whole; ``2023-05`` alone; with times
                 ``2024-05-01T18:30..``.
             video_length, moment_length: ``10..1:30``.
-            taken: as ``modified``.
             near: ``52.52,13.40,5km``: degrees north and east, and a distance; 1 km without one.
-            camera, tag: see above.
             where: ``0..10%``, ``-1:00..``.
 
         Raises:
             InvalidValue: another form.
         """
-
-        def lengths(text: str | None, what: str) -> Bounds:
-            return parse_range(text, what, parse_seconds) if text is not None else (None, None)
-
         return cls(
             folder=folder,
-            modified=_periods(modified, "modified") if modified is not None else (None, None),
-            video_length=lengths(video_length, "video length"),
-            moment_length=lengths(moment_length, "moment length"),
-            taken=_periods(taken, "taken") if taken is not None else (None, None),
-            near=Near.parse(near) if near is not None else None,
+            modified=_periods(modified, "modified"),
+            video_length=parse_range(video_length, "video length", parse_seconds),
+            moment_length=parse_range(moment_length, "moment length", parse_seconds),
+            taken=_periods(taken, "taken"),
+            near=None if near is None else Near.parse(near),
             camera=camera,
             tag=tag,
-            where=parse_range(where, "where", Position.parse) if where is not None else (None, None),
+            where=parse_range(where, "where", Position.parse),
         )
 
     @property
@@ -212,10 +219,9 @@ class Filter:
         catalogue: Catalogue | None = None,
         tagged: Mapping[str, Collection[str]] | None = None,
     ) -> set[int] | None:
-        """Row numbers of the videos to search; None for all.
+        """Row numbers of the videos to search, of those given by row number; None for all.
 
         Args:
-            videos: of the library, by row number.
             catalogue: holds further paths, and when and where videos were taken; None: these are unknown.
             tagged: ids of videos by tag; None: nothing is tagged.
 
@@ -258,18 +264,15 @@ class Filter:
     def _in_folder(self, videos: Mapping[int, VideoRow], catalogue: Catalogue | None) -> set[int]:
         if self.folder is None:
             return set(videos)
+        copies = catalogue.copies() if catalogue else ()
         paths = chain(
             ((row, video.path) for row, video in videos.items()),
-            (
-                (copy.video, copy.path)
-                for copy in (catalogue.copies() if catalogue else ())
-                if copy.video in videos
-            ),
+            ((copy.video, copy.path) for copy in copies if copy.video in videos),
         )
-        lines = _lines(self.folder)
+        lines = _lines(str(self.folder))
         patterns = [composed(line) for line in lines if _is_pattern(line)]
         # A folder's name may look like a pattern.
-        folders = tuple(_compared(str(self._resolved(line))).rstrip(os.sep) + os.sep for line in lines)
+        folders = tuple(_compared(str(_resolved(line))).rstrip(os.sep) + os.sep for line in lines)
         found = {
             row
             for row, path in paths
@@ -278,21 +281,10 @@ class Filter:
         }
         if not found:
             raise NotFound(
-                f"{self.folder:.200}: no video of this library is in this folder; "
+                f"{self.folder!s:.200}: no video of this library is in this folder; "
                 "`moviola list --json` shows the paths"
             )
         return found
-
-    @staticmethod
-    def _resolved(folder: str) -> Path:
-        """A folder without links. ``~`` is the user's own home; other users' homes are not resolved."""
-        path = Path(folder)
-        try:
-            return (path.expanduser() if path.parts[:1] == ("~",) else path).resolve()
-        except (OSError, RuntimeError, ValueError) as error:
-            raise NotFound(
-                f"{folder!r:.200}: its links cannot be followed ({error!s:.200}); name a folder of videos"
-            ) from error
 
     def stretch(self, duration: float) -> tuple[float, float]:
         """Start and end in seconds of the part of a video to search."""
@@ -301,14 +293,23 @@ class Filter:
 
     def is_there(self, span: Span, duration: float) -> bool:
         """Whether a moment is in the allowed part of a video."""
-        if self.where == (None, None):
-            return True
         start, end = self.stretch(duration)
-        return start <= (span.start + span.end) / 2 < end
+        return self.where == (None, None) or start <= (span.start + span.end) / 2 < end
 
     def fits(self, span: Span) -> bool:
         """Whether a moment has the allowed length."""
         return _within(span.duration, *self.moment_length)
+
+
+def _resolved(folder: str) -> Path:
+    """A folder without links. ``~`` is the user's own home; other users' homes are not resolved."""
+    path = Path(folder)
+    try:
+        return (path.expanduser() if path.parts[:1] == ("~",) else path).resolve()
+    except (OSError, RuntimeError, ValueError) as error:
+        raise NotFound(
+            f"{folder!r:.200}: its links cannot be followed ({error!s:.200}); name a folder of videos"
+        ) from error
 
 
 def _lines(text: str) -> list[str]:
@@ -335,14 +336,26 @@ def _within(value: float, low: float | None, high: float | None) -> bool:
     return (low is None or value >= low) and (high is None or value <= high)
 
 
+_KINDS: dict[str, type] = {
+    "folder": str, "near": Near, "camera": str, "tag": str, "modified": datetime, "taken": datetime,
+    "where": Position,
+}  # fmt: skip
+
+
+def require_kind(name: str, value: object, kind: type) -> None:
+    """Raise :class:`InvalidValue` for a value of another type, which names the argument."""
+    if not isinstance(value, kind):
+        raise InvalidValue(f"{name} {value!r:.200}: give a {kind.__name__}; `Filter.parse` reads texts")
+
+
 def _require_order(name: str, low: float | datetime | None, high: float | datetime | None) -> None:
     if low is not None and high is not None and low > high:  # type: ignore[operator]
         raise InvalidValue(f"{name} {low}..{high}: the first must not be above the second")
 
 
-def _periods(text: str, what: str) -> tuple[datetime | None, datetime | None]:
+def _periods(text: str | None, what: str) -> tuple[datetime | None, datetime | None]:
     """Times of ``FROM..TO``, or of one period; years, months and days count whole."""
-    if ".." not in text:
+    if text is not None and ".." not in text:
         text = f"{text}..{text}"
     since, until = parse_range(text, what, _period)
     return since and since[0], until and until[1]
@@ -351,11 +364,11 @@ def _periods(text: str, what: str) -> tuple[datetime | None, datetime | None]:
 def _period(text: str, what: str) -> tuple[datetime, datetime]:
     """The first and the last moment of a year, a month, a day, or a time."""
     match = _PART.fullmatch(text.strip())
-    if not match:
-        moment = _date(text, what)
-        return moment, moment
-    year, month, day = (int(part) if part else None for part in match.groups())
     try:
+        if not match:
+            moment = datetime.fromisoformat(text.strip())
+            return moment, moment
+        year, month, day = (int(part) if part else None for part in match.groups())
         first = datetime(year or 1, 1 if month is None else month, 1 if day is None else day)
         if day is not None:
             after = first + timedelta(days=1)
@@ -364,14 +377,8 @@ def _period(text: str, what: str) -> tuple[datetime, datetime]:
         else:
             after = first.replace(year=first.year + 1)
     except (ValueError, OverflowError) as error:
-        raise InvalidValue(f"{what} {text!r}: no such day; write 2021, 2023-05 or 2023-05-31") from error
+        remedy = "write it as 2024-05-31, or with a time as 2024-05-31T18:30"
+        if match:
+            remedy = "no such day; write 2021, 2023-05 or 2023-05-31"
+        raise InvalidValue(f"{what} {text!r}: {remedy}") from error
     return first, after - timedelta(microseconds=1)
-
-
-def _date(text: str, what: str) -> datetime:
-    try:
-        return datetime.fromisoformat(text.strip())
-    except ValueError as error:
-        raise InvalidValue(
-            f"{what} {text!r}: write it as 2024-05-31, or with a time as 2024-05-31T18:30"
-        ) from error

@@ -18,10 +18,9 @@ class Found:
 
     Attributes:
         row: row number of its video in the catalogue.
-        span: its time.
         score: in [0, 1].
-        source: evidence that found it: ``"visual"``, the kind of a cue, ``"named"`` for a video that
-            is known by its name alone, or ``"both"`` for several.
+        source: evidence that found it: ``"visual"``, the kind of a cue, ``"named"`` for a video that is known
+            by its name alone, or ``"both"`` for several.
         snippet: matching speech or text, if any.
         match: the matching score behind ``score``, which decides where ``score`` saturates.
         steps: of a sequence, in order.
@@ -61,8 +60,6 @@ class Found:
 
 class SearchResult(list[Moment]):
     """An answer: a list of moments, best first, with ranks from 1.
-
-    Strong moments come before weak ones, since scores fall.
 
     Attributes:
         timings: seconds of the stages of :data:`moviola.timing.STAGES` that ran, and ``"total"``; of all

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from moviola.library.near_copies import KnownCopies
 from moviola.retrieval import STRONG
@@ -16,33 +17,28 @@ from moviola.search.options import SearchOptions
 from moviola.temporal import fold
 from moviola.types import CopiedMoment, Moment, Span
 
-__all__ = ["folded", "fused", "ranked", "with_odds_times", "without_copies"]
+__all__ = ["MOST", "columns_of", "folded", "fused", "ranked", "with_odds_times", "without_copies"]
 
-# Upper limit of a score before its odds are computed.
-_MOST = 1 - 1e-12
+MOST = 1 - 1e-12
+"""Upper limit of a score before its odds are computed."""
 
 
 def fused(shown: Sequence[Found], said: Sequence[Found]) -> list[Found]:
     """Add the evidence of speech to overlapping moments; the stronger evidence keeps its span.
 
-    Evidence of both for the same moment combines as 1 - (1 - shown) (1 - said).
-
-    Args:
-        shown: moments by pictures, or by cues of other kinds; of one kind, these are not joined.
-        said: moments by cues of one kind, or of one text; of these, none are joined.
+    Evidence of both for the same moment combines as 1 - (1 - shown) (1 - said). Moments of pictures, or of
+    cues of other kinds, are not joined with each other, nor are those ``said``, of one kind or one text.
     """
     moments = list(shown)
     by_row: dict[int, list[int]] = defaultdict(list)
     for place, moment in enumerate(moments):
         by_row[moment.row].append(place)
     for spoken in said:
-        together = [
-            place for place in by_row[spoken.row] if moments[place].span.intersection(spoken.span) > 0
-        ]
-        if not together:
+        together = (at for at in by_row[spoken.row] if moments[at].span.intersection(spoken.span) > 0)
+        place = max(together, key=lambda at: moments[at].score, default=-1)
+        if place < 0:
             moments.append(spoken)
             continue
-        place = max(together, key=lambda place: moments[place].score)
         other = moments[place]
         stronger = other if other.score >= spoken.score else spoken
         quoted = stronger if stronger.snippet else spoken
@@ -60,29 +56,26 @@ def fused(shown: Sequence[Found], said: Sequence[Found]) -> list[Found]:
 
 def with_odds_times(found: Found, factor: float) -> Found:
     """A moment with its odds p / (1 - p) multiplied; rounding never reverses the direction."""
-    if factor >= 1:
-        score = found.score
-        return replace(found, score=max(score, score * factor / (1 - score + score * factor)))
-    score = min(found.score, _MOST)
-    return replace(found, score=min(score, score * factor / (1 - score + score * factor)))
+    score = found.score if factor >= 1 else min(found.score, MOST)
+    moved = score * factor / (1 - score + score * factor)
+    return replace(found, score=max(score, moved) if factor >= 1 else min(score, moved))
+
+
+def columns_of(
+    found: Sequence[Found],
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
+    """Start and end in seconds, falling numbers, and rows of the videos, of moments that are best first."""
+    spans = np.array([(one.span.start, one.span.end) for one in found], np.float64).reshape(-1, 2)
+    return *spans.T, -np.arange(len(found)), np.array([one.row for one in found], np.int64)
 
 
 def folded(found: Sequence[Found]) -> list[Found]:
-    """Folds duplicates: of moments of one video that overlap much, or contain one another, the best stays.
+    """Of moments, best first, that overlap much in one video or contain one another, the best, in order.
 
     It keeps the spans of the others. Duplicates come from several proposals, from cuts at the same shots, or
     from fusion with the same words, so this step comes last.
-
-    Args:
-        found: best first.
-
-    Returns:
-        best first.
     """
-    if not found:
-        return []
-    start, end = (np.array([getattr(one.span, side) for one in found], float) for side in ("start", "end"))
-    rows, order = np.array([one.row for one in found]), -np.arange(len(found))
+    start, end, order, rows = columns_of(found)
     stands = fold(start, end, order, SAME_MOMENT, video=rows).tolist()
     others: dict[int, list[Span]] = defaultdict(list)
     for place, best in enumerate(stands):
@@ -96,16 +89,7 @@ def folded(found: Sequence[Found]) -> list[Found]:
 
 
 def without_copies(found: Sequence[Found], video_ids: Mapping[int, str], known: KnownCopies) -> list[Found]:
-    """Fold moments that show the same in several videos into the best of them.
-
-    Args:
-        found: best first.
-        video_ids: by row number.
-        known: which videos are copies, and of what.
-
-    Returns:
-        best first.
-    """
+    """Moments, best first, of which those that show the same in several videos are folded into the best."""
     kept: list[Found] = []
     places: dict[int, list[int]] = defaultdict(list)
     for moment in found:
@@ -140,16 +124,12 @@ def ranked(
         found: moments in any order.
         video_ids: by row number.
         options: number and minimum score.
-        known: copies among the videos; None or nothing where there are none.
+        known: copies among the videos.
     """
-
-    def order(moment: Found) -> tuple[float, float, str, float]:
-        return -moment.score, -moment.match, video_ids[moment.row], moment.span.start
-
     least = options.min_score if options.weak else max(options.min_score, STRONG)
     answer: list[Moment] = []
     shown: dict[int, int] = defaultdict(int)
-    different = folded(sorted(found, key=order))
+    different = folded(sorted(found, key=lambda m: (-m.score, -m.match, video_ids[m.row], m.span.start)))
     for moment in without_copies(different, video_ids, known) if known else different:
         if moment.score < least or len(answer) == options.top_k:
             break

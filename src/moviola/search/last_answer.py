@@ -1,14 +1,14 @@
 """The last printed answer, kept so that its moments can be named by rank: `moviola open 2`.
 
-It lies in the library's cache as ``last-answer.json`` (:func:`moviola.files.caches.cache_of`), and may be
-deleted at any time. Where its videos lie is left to the library, since files are moved, and may swap names.
+It lies in the library's cache as ``last-answer.json`` (:func:`moviola.files.caches.cache_of`), without paths
+of videos, since files are moved, and may swap names. It may be deleted at any time.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,74 +27,45 @@ from moviola.search.queries import (
     Text,
     WeightedSum,
     Without,
-)  # fmt: skip
+)
 from moviola.types import Moment
 
 __all__ = ["KeptAnswer", "keep_answer", "kept_answer", "query_from_json", "query_to_json"]
 
 _FORMAT = 3
-
 _NAME = "last-answer.json"
 
 
 @dataclass(frozen=True)
 class KeptAnswer:
-    """The last printed answer.
-
-    Attributes:
-        query: its query.
-        options: the options that were given, by name.
-        moments: ranked.
-    """
+    """The last printed answer; ``options`` are those that were given, by name."""
 
     query: SearchQuery
     moments: list[Moment]
     options: dict[str, Any] = field(default_factory=dict)
 
     def moment(self, rank: int) -> Moment:
-        """The moment with a rank.
-
-        Raises:
-            NotFound: there is none.
-        """
-        for moment in self.moments:
-            if moment.rank == rank:
-                return moment
-        raise NotFound(
-            f"rank {rank}: the last answer has {counted(len(self.moments), 'moment')}; give one of "
-            "their ranks"
-        )
+        """The moment with a rank; raises :class:`NotFound` where there is none."""
+        if found := next((moment for moment in self.moments if moment.rank == rank), None):
+            return found
+        count = counted(len(self.moments), "moment")
+        raise NotFound(f"rank {rank}: the last answer has {count}; give one of their ranks")
 
 
 def keep_answer(library: Path, answer: KeptAnswer) -> Path:
-    """Store an answer, replacing the previous one.
-
-    Args:
-        library: its folder.
-        answer: the answer.
-
-    Returns:
-        path of the file.
+    """Store an answer of the library in a folder, replacing the previous one; returns the file's path.
 
     Raises:
         InvalidValue: it cannot be written.
     """
-    content = {
-        "format": _FORMAT,
-        "query": query_to_json(answer.query),
-        "options": answer.options,
-        "moments": [moment_row(moment) for moment in answer.moments],
-    }
-    place = cache_of(library) / _NAME
-    write_json(place, content)
+    place, moments = cache_of(library) / _NAME, [moment_row(moment) for moment in answer.moments]
+    query = query_to_json(answer.query)
+    write_json(place, {"format": _FORMAT, "query": query, "options": answer.options, "moments": moments})
     return place
 
 
 def kept_answer(library: Path) -> KeptAnswer:
-    """The last answer.
-
-    Args:
-        library: its folder.
+    """The last answer of the library in a folder.
 
     Raises:
         NotFound: there was no search yet.
@@ -147,10 +118,11 @@ def _read_steps(said: Any) -> Steps:
 
 def _marked(query: Marked) -> Any:
     inner = None if query.query is None else query_to_json(query.query)
-    right, wrong = (
-        [[one.video_id, one.start, one.end] for one in marked] for marked in (query.right, query.wrong)
-    )
-    return [inner, right, wrong, query.concept]
+    return [
+        inner,
+        *([list(astuple(one)) for one in own] for own in (query.right, query.wrong)),
+        query.concept,
+    ]
 
 
 def _read_marked(said: Any) -> Marked:

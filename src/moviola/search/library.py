@@ -57,19 +57,13 @@ Order = Literal["name", "date", "length", "added"]
 
 
 class _PerGeneration(Generic[Value]):
-    """A value of a library, made again when the library has changed. Safe for threads.
-
-    Args:
-        store: the library.
-        make: makes the value of the library.
-    """
+    """A value that ``make`` makes of a library, again when the library has changed. Safe for threads."""
 
     def __init__(self, store: LibraryStore, make: Callable[[LibraryStore], Value]) -> None:
         self._store, self._make, self._lock = store, make, Lock()
         self._known: tuple[int, Value] | None = None
 
     def get(self) -> Value:
-        """The value now."""
         with self._lock:
             # Read before the value: where the library changes meanwhile, it is made once more.
             generation = self._store.catalogue.generation
@@ -78,29 +72,12 @@ class _PerGeneration(Generic[Value]):
             return self._known[1]
 
 
-def _in_order(store: LibraryStore, videos: list[VideoRow], order: Order) -> list[VideoRow]:
-    """Videos of a library, which are given by id, in an order."""
-    if order == "length":
-        return sorted(videos, key=lambda video: video.duration)
-    if order == "added":
-        return sorted(videos, key=lambda video: video.row)
-    if order == "date":
-        captures = store.catalogue.captures()
-        return sorted(videos, key=lambda video: taken_of(video, captures.get(video.row, Capture())).instant)
-    return videos
-
-
 class Library(Indexer):
     """A library of videos, searched by text, pictures and examples.
 
-    What is done to its videos, models and index, the methods of :class:`moviola.library.Indexer` do:
-    ``index``, ``remove``, ``restore``, ``move``, ``use`` and others.
-
-    Args:
-        folder: the library; created by the first writer if an encoder is given and nothing is there.
-        options: see :class:`moviola.library.LibraryStore`: ``encoder``, ``sentence_encoder``,
-            ``segment_seconds``, ``frame_rate``, ``read_only``, ``device``, ``precision``,
-            ``resident``.
+    Methods of :class:`moviola.library.Indexer` change its videos, models and index: ``index``, ``remove``,
+    ``restore``, ``move``, ``use`` and others. Arguments are those of :class:`moviola.library.LibraryStore`:
+    the folder is created by the first writer if an encoder is given and nothing is there.
 
     Attributes:
         store: the library on disk.
@@ -198,7 +175,15 @@ class Library(Indexer):
         """All videos as catalogue rows, refused ones included, in an order; the list is not to be changed."""
         orders = self._orders.get()
         if order not in orders:
-            orders[order] = _in_order(self.store, orders["name"], order)
+            captures = self.catalogue.captures() if order == "date" else {}
+            keys: dict[Order, Callable[[VideoRow], Any]] = {
+                "length": lambda video: video.duration,
+                "added": lambda video: video.row,
+                "date": lambda video: taken_of(video, captures.get(video.row, Capture())).instant,
+            }
+            if order not in keys:
+                raise InvalidValue(f"order {order!r}: choose name, {', '.join(keys)}")
+            orders[order] = sorted(orders["name"], key=keys[order])
         return orders[order]
 
     def file_of(self, video_id: str) -> Path | None:
@@ -225,10 +210,8 @@ class Library(Indexer):
             NotFound: no such video.
         """
         there = {video_id: self.file_of(video_id) for video_id in video_ids}
-        away = {video_id for video_id, path in there.items() if path is None}
-        return {
-            video_id: str(path or self.catalogue.video(video_id).path) for video_id, path in there.items()
-        }, away
+        paths = {video: str(path or self.catalogue.video(video).path) for video, path in there.items()}
+        return paths, {video for video, path in there.items() if path is None}
 
     def facets(self) -> FacetCounts:
         """Numbers of videos by folder, day, length, camera, place, tag and evidence: what filters choose by.
@@ -238,7 +221,7 @@ class Library(Indexer):
         return with_tags(*self._facets.get(), self.kept.tagged())
 
     def examples(self, most: int = 5) -> tuple[str, ...]:
-        """Queries to try, at most ``most``: things that some moment shows strongly, the surest first.
+        """Queries to try: things that some moment shows strongly, the surest first.
 
         Found once per state of the library, in a second or two; none without a visual encoder.
         """
@@ -301,10 +284,10 @@ class Library(Indexer):
             changes: single fields of the options: ``search("a dog", top_k=5)``.
 
         Returns:
-            Moments with ranks from 1 and falling scores in [0, 1], without duplicates, strong ones before
-            weak ones, and the time of each stage. Of equal scores the one with the larger matching score
-            comes first, then the earlier video id and start. :mod:`moviola.search.answers` defines the scores
-            of composed queries, :mod:`moviola.retrieval.calibration` the meaning of scores.
+            Moments with ranks from 1 and falling scores in [0, 1], without duplicates, and the time of each
+            stage. Of equal scores the one with the larger matching score comes first, then the earlier video
+            id and start. :mod:`moviola.search.answers` defines the scores of composed queries,
+            :mod:`moviola.retrieval.calibration` the meaning of scores.
 
         Raises:
             InvalidValue: an empty text, a number outside its range, or a time after the end of a video.
@@ -323,10 +306,7 @@ class Library(Indexer):
         progress: Callable[[int], None] | None = None,
         **changes: Any,
     ) -> list[SearchResult]:
-        """:meth:`search` for many queries: one answer per query, in their order.
-
-        ``progress`` is called with the number of finished queries.
-        """
+        """:meth:`search` for many queries, in their order; ``progress`` gets the number of finished ones."""
         chosen = replace(options or SearchOptions(), **changes)
         return self._searcher.search_many(queries, chosen, progress)
 
@@ -357,8 +337,7 @@ class Library(Indexer):
 
         Returns:
             (n,) float64 seconds, the middles of the times between two encoded frames, and (n,) float64 scores
-            in [0, 1]. :mod:`moviola.search.relevance_curve` defines them and compares them with scores of
-            moments.
+            in [0, 1], as :mod:`moviola.search.relevance_curve` defines them.
 
         Raises:
             InvalidValue, NotFound, MediaError, MissingModel: as of :meth:`search`.

@@ -38,11 +38,7 @@ _MEANING = 0.25
 
 @dataclass(frozen=True)
 class NameSearch:
-    """Matches between texts and the names of a library's videos, in one state of the library.
-
-    Attributes:
-        names: the names.
-    """
+    """Matches between texts and the names of a library's videos, in one state of the library."""
 
     names: NameTable
 
@@ -59,47 +55,30 @@ class NameSearch:
     def shares(self, text: str, vector: NDArray[np.float32] | None) -> dict[int, float]:
         """How well names match a text, in (0, 1], by row number; other names do not match.
 
-        Args:
-            text: the text.
-            vector: (d,) its unit sentence vector; None where meanings are not compared.
+        ``vector`` (d,) is its unit sentence vector; None where meanings are not compared.
         """
-        of_words = self._of_words(text)
-        of_meaning = self._of_meaning(vector) if vector is not None else {}
-        both = of_words.keys() & of_meaning.keys()
-        return of_words | of_meaning | {row: max(of_words[row], of_meaning[row]) for row in both}
-
-    def _of_meaning(self, vector: NDArray[np.float32]) -> dict[int, float]:
-        names = self.names
-        if not self.has_meanings:
-            return {}
-        meant = ((names.vectors @ vector - _MEANING) / (1 - _MEANING))[names.meanings]
-        alike = np.flatnonzero(meant > 0)
-        return dict(zip(names.rows[alike].tolist(), meant[alike].tolist(), strict=True))
-
-    def _of_words(self, text: str) -> dict[int, float]:
-        names = self.names
+        names, shares = self.names, defaultdict[int, float](float)
         weights = {stem: names.weight(stem) for stem in sorted(stems_of(text))}
         total = sum(weights.values())
-        shares: dict[int, float] = defaultdict(float)
         for stem, weight in weights.items():
             for row in names.videos_with(stem).tolist() if weight > 0 else ():
                 shares[row] += weight / total
+        if vector is not None and self.has_meanings:
+            meant = ((names.vectors @ vector - _MEANING) / (1 - _MEANING))[names.meanings]
+            alike = np.flatnonzero(meant > 0)
+            for row, share in zip(names.rows[alike].tolist(), meant[alike].tolist(), strict=True):
+                shares[row] = max(shares[row], share)
         return dict(shares)
 
 
 def with_names(found: Sequence[Found], shares: Mapping[int, float]) -> list[Found]:
-    """Moments with the evidence of their videos' names added.
-
-    Args:
-        found: moments in any order.
-        shares: how well names match the query, in [0, 1], by row number.
-    """
-    return [
-        one if (share := min(1.0, shares.get(one.row, 0.0))) == 0 else _with_name(one, share) for one in found
-    ]
-
-
-def _with_name(found: Found, share: float) -> Found:
-    named = with_odds_times(found, math.exp(_LOG_ODDS * share))
-    named = replace(named, score=1 - (1 - named.score) * (1 - _BY_ITSELF * share**2))
-    return replace(named, why=(*found.why, Reason("named", share)))
+    """Moments with the evidence of their videos' names added; ``shares`` of matches by row number."""
+    added = []
+    for one in found:
+        if share := min(1.0, shares.get(one.row, 0.0)):
+            score = with_odds_times(one, math.exp(_LOG_ODDS * share)).score
+            score = 1 - (1 - score) * (1 - _BY_ITSELF * share**2)
+            added.append(replace(one, score=score, why=(*one.why, Reason("named", share))))
+        else:
+            added.append(one)
+    return added

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from moviola.errors import InvalidValue
-from moviola.search.filters import Filter
+from moviola.search.filters import Filter, require_kind
+from moviola.search.times import is_number
 from moviola.types import CUE_KINDS, CueKind, several
 
 __all__ = ["KINDS", "By", "SearchOptions"]
@@ -25,9 +26,6 @@ KINDS: dict[By, tuple[CueKind, ...]] = {
     "named": (),
 }
 """Kinds of cues that belong to each kind of evidence."""
-
-
-_EVERYTHING = Filter()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,24 +46,26 @@ class SearchOptions:
         weak: False omits weak moments, see :data:`moviola.retrieval.STRONG`.
 
     Raises:
-        InvalidValue: a number outside its range, unknown evidence, or one text as ``videos``.
+        InvalidValue: a number outside its range or none, unknown evidence, or one text as ``videos``.
     """
 
     top_k: int = 10
     per_video: int | None = None
     videos: Collection[str] | None = None
-    filter: Filter = _EVERYTHING
+    filter: Filter = Filter()  # noqa: RUF009 - immutable
     min_score: float = 0.0
     by: By = "all"
     refine: bool = True
     weak: bool = True
 
     def __post_init__(self) -> None:
-        if self.top_k < 1 or (self.per_video is not None and self.per_video < 1):
-            raise InvalidValue(f"top_k={self.top_k}, per_video={self.per_video}: ask for at least one moment")
-        if not 0 <= self.min_score <= 1:
-            raise InvalidValue(f"min_score={self.min_score}: scores lie in [0, 1]")
-        if self.by not in KINDS:
+        if not (is_number(self.top_k, 1) and (self.per_video is None or is_number(self.per_video, 1))):
+            given = f"top_k={self.top_k!r:.200}, per_video={self.per_video!r:.200}"
+            raise InvalidValue(f"{given}: give numbers; ask for at least one moment")
+        if not is_number(self.min_score, 0, 1):
+            raise InvalidValue(f"min_score={self.min_score!r:.200}: give a number; scores lie in [0, 1]")
+        require_kind("filter", self.filter, Filter)
+        if self.by not in [*KINDS]:
             raise InvalidValue(f"by={self.by!r}: choose {', '.join(KINDS)}")
         if self.videos is not None:
             object.__setattr__(self, "videos", frozenset(several("videos", self.videos)))

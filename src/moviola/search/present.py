@@ -16,10 +16,6 @@ def still_there(
 ) -> tuple[SearchResult, dict[str, VideoRow], set[str]]:
     """The moments of an answer whose videos still exist, and these videos.
 
-    Args:
-        found: an answer.
-        catalogue: of the same library.
-
     Returns:
         the answer without moments of removed videos, ranked without gaps; the videos by id, each with an
         existing path if there is one; and the ids of those that are away.

@@ -13,12 +13,11 @@ Three kinds of values, one inside the other:
 - :class:`Steps` of such parts (``then``);
 - either of them :class:`Without` other parts (``without``).
 
-Marks on an answer make a :class:`Marked` query of it. They can be saved in a library as a concept; ``@name``
-in a text refers to it: ``"@our-logo on a shelf"``, beside words, and with ``then`` and ``without`` like any
-part.
+Marks on an answer make a :class:`Marked` query of it. Saved in a library they are a concept; ``@name`` in a
+text refers to it: ``"@our-logo on a shelf"``, beside words, and with ``then`` and ``without`` like any part.
 
 Queries are immutable, and equal if they have the same parts: the order of terms and exclusions does not
-matter. :mod:`moviola.search.searcher` answers them.
+matter.
 """
 
 from __future__ import annotations
@@ -26,17 +25,18 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from moviola.errors import InvalidValue
-from moviola.search.times import parse_seconds
+from moviola.search.times import is_number, parse_seconds
 from moviola.types import Moment, Span, several
 
 __all__ = [
-    "GAP", "LikeMoment", "LikePicture", "Marked", "MarkedMoment", "SearchQuery", "Simple", "Steps", "Term",
-    "Text", "WeightedSum", "Without", "as_query", "compose", "parts_of",
+    "GAP", "LikeMoment", "LikePicture", "Marked", "MarkedMoment", "Plain", "SearchQuery", "Simple", "Steps",
+    "Term", "Text", "WeightedSum", "Without", "as_query", "compose", "parts_of",
 ]  # fmt: skip
 
 _CONCEPT = re.compile(r"@[^\W_][\w-]*")
@@ -62,10 +62,9 @@ class SearchQuery:
     __rmul__ = __mul__
 
     def then(self, later: SearchQuery | str, *, gap: float = GAP) -> Steps:
-        """This, followed in the same video by that, which begins at most ``gap`` seconds after this has
-        ended.
+        """This, then that in the same video, at most ``gap`` seconds later; ``math.inf`` is no limit.
 
-        ``math.inf`` is no limit. ``a.then(b).then(c)`` equals ``a.then(b.then(c))``.
+        ``a.then(b).then(c)`` equals ``a.then(b.then(c))``.
         """
         own, others = _steps(as_query(self)), _steps(as_query(later))
         return Steps((*own.steps, *others.steps), (*own.gaps, gap, *others.gaps))
@@ -77,12 +76,8 @@ class SearchQuery:
         return Without.of(self, excluded)
 
 
-class _Term(SearchQuery):
-    """One part that is no sum."""
-
-
 @dataclass(frozen=True, slots=True)
-class Text(_Term):
+class Text(SearchQuery):
     """Words for what is seen or said, in Unicode's normal form C.
 
     Raises:
@@ -105,12 +100,11 @@ class Text(_Term):
 
 
 @dataclass(frozen=True, slots=True)
-class LikeMoment(_Term):
+class LikeMoment(SearchQuery):
     """Similar to the frame at a time of a video of the library, which is itself among the answers.
 
     Attributes:
-        video_id: a searchable video.
-        time: seconds from its start, >= 0.
+        time: seconds from the start of the video, >= 0.
 
     Raises:
         InvalidValue: the time is negative or no finite number.
@@ -120,8 +114,10 @@ class LikeMoment(_Term):
     time: float
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.time) and self.time >= 0):
-            raise InvalidValue(f"like {self.video_id}@{self.time}: give seconds from the start, 0 or more")
+        if not (is_number(self.time, 0) and self.time < math.inf):
+            raise InvalidValue(
+                f"like {self.video_id}@{self.time!r:.200}: give seconds from the start, 0 or more"
+            )
 
     @classmethod
     def parse(cls, text: str) -> LikeMoment:
@@ -140,7 +136,7 @@ class LikeMoment(_Term):
 
 
 @dataclass(frozen=True, slots=True)
-class LikePicture(_Term):
+class LikePicture(SearchQuery):
     """Similar to the picture in a file; of a video, to its first frame."""
 
     path: Path
@@ -157,10 +153,9 @@ Term = Text | LikeMoment | LikePicture
 
 @dataclass(frozen=True, slots=True)
 class WeightedSum(SearchQuery):
-    """Moments that match all terms, each by its weight.
+    """Moments that match all terms, each by its weight, whatever its kind (:mod:`moviola.search.evidence`).
 
-    Only the ratios of weights matter, and two terms of equal weight count alike, whatever their kinds: see
-    :mod:`moviola.search.evidence`.
+    Only the ratios of weights matter.
 
     Attributes:
         terms: with weights above 0, without duplicates, in a canonical order.
@@ -169,19 +164,21 @@ class WeightedSum(SearchQuery):
     terms: tuple[tuple[Term, float], ...]
 
     @classmethod
-    def of(cls, terms: object) -> WeightedSum:
+    def of(cls, terms: Iterable[tuple[Any, float]]) -> WeightedSum:
         """From terms in any order; weights of equal terms are added.
 
         Raises:
             InvalidValue: no term, or a weight that is not above 0.
         """
         total: dict[Term, float] = {}
-        for term, weight in terms:  # type: ignore[attr-defined]
-            if not (math.isfinite(weight) and weight > 0):
+        for term, weight in terms:
+            if not (is_number(weight, 0) and 0 < weight < math.inf):
                 raise InvalidValue(
-                    f"weight {weight} of {str(term)!r}: must be above 0; `without` excludes something"
+                    f"weight {weight!r:.200} of {str(term)!r}: must be above 0; `without` excludes something"
                 )
             total[term] = total.get(term, 0.0) + weight
+        if not total:
+            raise InvalidValue("a sum of nothing: give a text, a moment of a video, or a picture")
         return cls(tuple(sorted(total.items(), key=lambda item: _order(item[0]))))
 
     def __str__(self) -> str:
@@ -257,8 +254,8 @@ class Marked(SearchQuery):
             query = query.query
         if not (right or wrong or concept):
             raise InvalidValue("no marks: give moments that are right or wrong")
-        values = {"query": query, "right": tuple(sorted(right)), "wrong": tuple(sorted(wrong))}
-        for name, value in {**values, "concept": concept}.items():
+        values = (query, tuple(sorted(right)), tuple(sorted(wrong)), concept)
+        for name, value in zip(("query", "right", "wrong", "concept"), values, strict=True):
             object.__setattr__(self, name, value)
 
     @classmethod
@@ -272,7 +269,9 @@ class Marked(SearchQuery):
         return f"{text} ({', '.join(marks)})".strip() if marks else text
 
 
-Simple = Text | LikeMoment | LikePicture | WeightedSum | Marked
+Plain = Text | LikeMoment | LikePicture | WeightedSum
+"""One part without marks."""
+Simple = Plain | Marked
 """One part; of a :class:`Marked` query the query must be one, too, or None."""
 
 
@@ -293,14 +292,12 @@ class Steps(SearchQuery):
 
     def __post_init__(self) -> None:
         for gap in self.gaps:
-            if not gap >= 0:
-                raise InvalidValue(f"gap {gap}: give seconds, 0 or more")
+            if not is_number(gap, 0):
+                raise InvalidValue(f"gap {gap!r:.200}: give seconds, 0 or more")
 
     def __str__(self) -> str:
-        later = (
-            f", within {gap:g} s then {step}" for gap, step in zip(self.gaps, self.steps[1:], strict=True)
-        )
-        return f"{self.steps[0]}{''.join(later)}"
+        later = zip(self.gaps, self.steps[1:], strict=True)
+        return str(self.steps[0]) + "".join(f", within {gap:g} s then {step}" for gap, step in later)
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,7 +305,6 @@ class Without(SearchQuery):
     """A query with exclusions.
 
     Attributes:
-        query: the query itself.
         excluded: each of these counts against a moment; without duplicates, in a canonical order.
     """
 
@@ -323,8 +319,7 @@ class Without(SearchQuery):
             InvalidValue: a sequence cannot be excluded, nor a query with exclusions of its own.
         """
         simple = {_simple(one, "what is excluded") for one in excluded}
-        wanted = as_query(query)
-        return cls(wanted, tuple(sorted(simple, key=_order)))  # type: ignore[arg-type]
+        return cls(as_query(query), tuple(sorted(simple, key=_order)))  # type: ignore[arg-type]
 
     def __str__(self) -> str:
         return "; not ".join(map(str, (self.query, *self.excluded)))
@@ -347,24 +342,20 @@ def as_query(query: SearchQuery | str) -> SearchQuery:
 
 def _read(text: str) -> SearchQuery:
     """A text, in which ``@name`` refers to a concept."""
-    parts = text.split()
-    names = [bare for part in parts if _is_concept(bare := _bare(part))]
-    if not names:
-        return Text(text)
+    names, words = [], []
+    for word in text.split():
+        # Punctuation around a name is none of it; letters may bear marks, as vowels of many scripts are.
+        bare = word.strip("".join(c for c in word if c != "@" and unicodedata.category(c).startswith("P")))
+        letters = "".join(c for c in bare if unicodedata.category(c) not in ("Mn", "Mc"))
+        if _CONCEPT.fullmatch(letters):
+            names.append(unicodedata.normalize("NFC", bare[1:].lower()))
+        else:
+            words.append(word)
     if len(names) > 1:
         raise InvalidValue(f"{text!r}: name one concept at a time; join others with `then`")
-    words = " ".join(part for part in parts if _bare(part) not in names)
-    return Marked(Text(words) if words else None, concept=unicodedata.normalize("NFC", names[0][1:].lower()))
-
-
-def _bare(word: str) -> str:
-    """A word without the punctuation around it, the @ of a concept excepted."""
-    return word.strip("".join(c for c in word if c != "@" and unicodedata.category(c).startswith("P")))
-
-
-def _is_concept(word: str) -> bool:
-    """Whether a word is ``@name``; letters may bear marks, as vowels of many scripts are."""
-    return bool(_CONCEPT.fullmatch("".join(c for c in word if unicodedata.category(c) not in ("Mn", "Mc"))))
+    if not names:
+        return Text(text)
+    return Marked(Text(" ".join(words)) if words else None, concept=names[0])
 
 
 def compose(
@@ -382,8 +373,7 @@ def compose(
         text: words, or None if moments or pictures are the whole query.
         alike: moments and pictures added to the words, with weight 1 each.
         weight: of the words.
-        then: later steps, in order.
-        gap: most seconds between two steps.
+        then, gap: later steps, and most seconds between two.
         excluded: exclusions.
 
     Raises:
@@ -391,15 +381,10 @@ def compose(
     """
     if text is None and not alike:
         raise InvalidValue("empty query: give a text, a moment of a video, or a picture")
-    words = None if text is None else as_query(text)
-    if isinstance(words, Marked) and alike:
+    words = [] if text is None else [(as_query(text), weight)]
+    if alike and words and isinstance(words[0][0], Marked):
         raise InvalidValue(f"{text!r}: a concept goes with words only; search for pictures separately")
-    query: SearchQuery
-    if words is not None and not alike:
-        query = words
-    else:
-        said = [] if words is None else [(words, weight)]
-        query = WeightedSum.of([*said, *((one, 1.0) for one in alike)])
+    query = WeightedSum.of([*words, *((one, 1.0) for one in alike)]) if alike else words[0][0]
     for later in several("then", then):
         query = query.then(later, gap=gap)
     others = several("excluded", excluded)
@@ -419,7 +404,7 @@ def parts_of(query: SearchQuery) -> tuple[Simple, ...]:
         return tuple(thing for step in query.steps for thing in parts_of(step))
     if isinstance(query, Marked):
         return () if query.query is None else parts_of(query.query)
-    assert isinstance(query, Text | LikeMoment | LikePicture | WeightedSum)
+    assert isinstance(query, Plain)
     return (query,)
 
 
@@ -427,7 +412,7 @@ def _simple(query: SearchQuery | str, role: str) -> Simple:
     checked = as_query(query)
     if isinstance(checked, Marked) and isinstance(checked.query, Simple | None):
         return checked
-    if not isinstance(checked, Text | LikeMoment | LikePicture | WeightedSum):
+    if not isinstance(checked, Plain):
         raise InvalidValue(f"{str(checked)!r}: {role} must be a text, a moment, a picture or a sum of them")
     return checked
 
@@ -438,7 +423,7 @@ def _terms(query: SearchQuery | str) -> tuple[tuple[Term, float], ...]:
     checked = _simple(query, "a term of a sum")
     if isinstance(checked, Marked):
         raise InvalidValue(f"{str(checked)!r}: marks apply to the whole sum; mark its answer")
-    assert not isinstance(checked, WeightedSum)
+    assert isinstance(checked, Term)
     return ((checked, 1.0),)
 
 

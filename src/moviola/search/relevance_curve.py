@@ -1,15 +1,16 @@
 """Score curve of one video: how well each part of it matches a query.
 
-Parts are clips, the time between two encoded frames. A clip's pictures are scored by their cosine with the
-query, smoothed as in the refiner without training (:class:`moviola.retrieval.refiners.curve.CurveRefiner`),
-on the scale of the encoder's background (:mod:`moviola.retrieval.background`), as in a search without a
-trained refiner. A trained refiner scores whole moments only; the curve then shows where, not how surely.
-Speech during a clip adds to it as in a search (:mod:`moviola.search.fusion`).
+Parts are clips, the time between two encoded frames. Pictures are scored by their cosine with the query,
+smoothed as by :class:`moviola.retrieval.CurveRefiner`, on the scale of the encoder's background
+(:mod:`moviola.retrieval.background`), as in a search without a trained refiner. A trained one scores whole
+moments only; the curve then shows where, not how surely. Speech adds to it as in a search
+(:mod:`moviola.search.fusion`).
 """
 
 from __future__ import annotations
 
 import math
+from functools import reduce
 from itertools import pairwise
 
 import numpy as np
@@ -19,45 +20,30 @@ from moviola.library import VideoRow
 from moviola.retrieval.refiners.curve import cosines, query_vector, smoothed
 from moviola.search.evidence import EvidenceGatherer
 from moviola.search.found import Found
-from moviola.search.queries import (
-    LikeMoment,
-    LikePicture,
-    Marked,
-    SearchQuery,
-    Simple,
-    Steps,
-    Text,
-    WeightedSum,
-    Without,
-)
+from moviola.search.fusion import MOST
+from moviola.search.queries import Marked, Plain, SearchQuery, Simple, Steps, Without
 from moviola.types import Span
 
 __all__ = ["score_curve"]
 
 Floats = NDArray[np.float64]
 
-# Upper limit of a score before its odds are computed.
-_MOST = 1 - 1e-12
-
 
 def score_curve(gatherer: EvidenceGatherer, query: SearchQuery, video: VideoRow) -> tuple[Floats, Floats]:
     """Score curve of a query in a video.
 
     Args:
-        gatherer: of the library's present state, prepared with the query.
-        query: the query. In a sequence, each clip has the score of the step that it matches best; an
+        gatherer: prepared with the query.
+        query: in a sequence, each clip has the score of the step that it matches best; an
             exclusion divides the odds of a clip as it divides those of a moment
             (:mod:`moviola.search.answers`).
-        video: of the library.
 
     Returns:
         (n,) float64 seconds, the middle of each clip, and (n,) float64 scores in [0, 1].
     """
-    seconds = gatherer.view.features.clip_seconds
-    place = gatherer.view.features.place_of(video.row)
-    count = (
-        math.ceil(video.duration / seconds) if place is None else int(gatherer.view.features.counts[place])
-    )
+    features = gatherer.view.features
+    seconds, place = features.clip_seconds, features.place_of(video.row)
+    count = math.ceil(video.duration / seconds) if place is None else int(features.counts[place])
     starts = np.arange(count) * seconds
     times = (starts + np.maximum(np.minimum(starts + seconds, video.duration), starts)) / 2
     return times, _Curve(gatherer, video, times, seconds).scores(query)
@@ -73,22 +59,20 @@ class _Curve:
     def scores(self, query: SearchQuery) -> Floats:
         """(n,) in [0, 1]."""
         if isinstance(query, Steps):
-            scores: Floats = np.maximum.reduce([self.scores(step) for step in query.steps])
-            return scores
+            return reduce(np.maximum, map(self.scores, query.steps))
         if isinstance(query, Without):
-            score = np.minimum(self.scores(query.query), _MOST)
+            score = np.minimum(self.scores(query.query), MOST)
             for one in query.excluded:
                 odds = score / (1 - score) * self._factor(one)
                 score = odds / (1 + odds)
             return score
         if isinstance(query, Marked):
             return self._marked(query)
-        assert isinstance(query, Text | LikeMoment | LikePicture | WeightedSum)
-        said, seen = self._said(query), self._seen(query)
-        return said if seen is None else 1 - (1 - seen) * (1 - said)
+        assert isinstance(query, Plain)
+        said, cosines = self._said(query), self._cosines(query)
+        return said if cosines is None else 1 - (1 - self._gatherer.scale(query).scores(cosines)) * (1 - said)
 
     def _marked(self, query: Marked) -> Floats:
-        """(n,) in [0, 1]: the scores of each clip, changed by marks."""
         before = None if query.query is None else self.scores(query.query)
         bounds = (np.arange(len(self._times) + 1) * self._seconds).tolist()
         clips = [Found(self._video.row, Span(*own), 0.0, "visual") for own in pairwise(bounds)]
@@ -104,13 +88,7 @@ class _Curve:
         if retrieval is None or place is None:
             return None
         vector = query_vector(retrieval.cosines.in_space(self._gatherer.features(query)), 0)
-        curve = smoothed(cosines(retrieval.features.visual.read(place), vector))
-        return np.asarray(curve, np.float64)
-
-    def _seen(self, query: Simple) -> Floats | None:
-        """(n,) in [0, 1]; None where pictures are not searched."""
-        cosines = self._cosines(query)
-        return None if cosines is None else self._gatherer.scale(query).scores(cosines)
+        return smoothed(cosines(retrieval.features.visual.read(place), vector)).astype(np.float64)
 
     def _said(self, query: Simple) -> Floats:
         """(n,) in [0, 1]: the best match of speech or text during each clip."""

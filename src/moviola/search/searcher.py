@@ -17,7 +17,7 @@ from moviola.retrieval import SEGMENTS, Background, MeanPooling, Refiner, Retrie
 from moviola.search.answers import candidates
 from moviola.search.cues import CueSearch
 from moviola.search.evidence import EvidenceGatherer, Rows
-from moviola.search.found import Found, SearchResult
+from moviola.search.found import SearchResult
 from moviola.search.fusion import folded, ranked
 from moviola.search.name_evidence import NameSearch
 from moviola.search.options import KINDS, By, SearchOptions
@@ -43,18 +43,12 @@ _DEEPEST = 64 * SEGMENTS
 
 
 class Searcher:
-    """Answers queries on a library; safe for threads.
-
-    Args:
-        store: the library.
-
-    Attributes:
-        refiner: replaces the library's own stage 3; None: keeps that.
-    """
+    """Answers queries on a library; safe for threads."""
 
     def __init__(self, store: LibraryStore) -> None:
         self._store = store
         self.refiner: Refiner | None = None
+        """Replaces the library's own stage 3; None: keeps that."""
         self._viewer, self._cues = Viewer(store), CueSearch(store)
         self._lock = RLock()
         self._retrievals: dict[bool, tuple[View, Refiner | None, Retrieval, Retrieval]] = {}
@@ -114,29 +108,20 @@ class Searcher:
     def _answer(
         self, gatherer: EvidenceGatherer, query: SearchQuery, rows: Rows, options: SearchOptions
     ) -> SearchResult:
-        found = self._found(gatherer, query, rows, options)
+        """The best that pass the filter; more segments are retrieved where too few are left."""
+        segments, most = SEGMENTS, 0
+        if options.filter.of_moments and gatherer.texts is not None:
+            most = min(_DEEPEST, len(gatherer.texts.index))
+        while True:
+            found = candidates(gatherer, query, rows, segments)
+            found = [one for one in found if options.filter.fits(one.span)]
+            if segments >= most or len(folded(sorted(found, key=lambda one: -one.score))) >= options.top_k:
+                break
+            segments *= 4
         with stage("fusion"):
-            videos = gatherer.view.videos
-            names = {row: videos[row].video_id for row in {one.row for one in found}}
+            names = {one.row: gatherer.view.videos[one.row].video_id for one in found}
             moments = ranked(found, names, options, self._copies())
             return SearchResult(moments, confident=any(one.strong for one in found))
-
-    def _found(
-        self, gatherer: EvidenceGatherer, query: SearchQuery, rows: Rows, options: SearchOptions
-    ) -> list[Found]:
-        """Candidates that pass the filter; more segments are retrieved where too few are left."""
-
-        def passing(segments: int) -> list[Found]:
-            found = candidates(gatherer, query, rows, segments)
-            return [one for one in found if options.filter.fits(one.span)]
-
-        segments, retrieval = SEGMENTS, gatherer.texts
-        kept = passing(segments)
-        most = min(_DEEPEST, len(retrieval.index)) if retrieval is not None else 0
-        while options.filter.of_moments and segments < most and len(_distinct(kept)) < options.top_k:
-            segments *= 4
-            kept = passing(segments)
-        return kept
 
     def _rows(self, view: View, options: SearchOptions) -> Rows:
         tagged: dict[str, frozenset[str]] | None = None
@@ -146,11 +131,10 @@ class Searcher:
             with closing(Kept(self._store.folder)) as kept:
                 tagged = kept.tagged()
         rows = options.filter.rows(view.videos, self._store.catalogue, tagged)
-        chosen = None if rows is None else frozenset(rows)
-        if options.videos is None:
-            return chosen
-        named = frozenset(self._store.catalogue.video(video).row for video in options.videos)
-        return named if chosen is None else chosen & named
+        if options.videos is not None:
+            named = {self._store.catalogue.video(video).row for video in options.videos}
+            rows = named if rows is None else rows & named
+        return None if rows is None else frozenset(rows)
 
     def _copies(self) -> KnownCopies:
         """Known copies among the videos."""
@@ -188,8 +172,7 @@ class Searcher:
         store = self._store
         with self._lock:
             refiner = (self.refiner or view.models.refiner) if refine else None
-            known = self._retrievals.get(refine)
-            if known is not None and known[0] is view and known[1] is refiner:
+            if (known := self._retrievals.get(refine)) and known[0] is view and known[1] is refiner:
                 return known[2:]
             if view.segments is None:
                 raise LibraryError(f"{store.folder}: built without a visual encoder; search it by subtitles")
@@ -215,10 +198,6 @@ class Searcher:
             if self._names is None or self._names[0] is not view:
                 self._names = view, NameSearch.of(self._store, view)
             return self._names[1]
-
-
-def _distinct(found: Sequence[Found]) -> list[Found]:
-    return folded(sorted(found, key=lambda one: -one.score))
 
 
 def _checked(query: Query | SearchQuery) -> SearchQuery:

@@ -1,26 +1,23 @@
-"""Times as people write them: seconds, clock times, and ranges."""
+"""Times as people write them: seconds, clock times, and ranges; and what is a number."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Callable
+from numbers import Real
 from typing import TypeVar
 
 from moviola.errors import InvalidValue
 
-__all__ = ["parse_range", "parse_seconds"]
+__all__ = ["is_number", "parse_range", "parse_seconds"]
 
 _CLOCK = re.compile(r"(?:(?:(\d+):)?([0-5]?\d):)?(\d+(?:\.\d*)?|\.\d+)\s*s?")
 Bound = TypeVar("Bound")
 
 
 def parse_seconds(text: str, what: str) -> float:
-    """Seconds of ``12.5``, ``12.5s``, ``1:02.5`` or ``1:02:03``.
-
-    Args:
-        text: the input.
-        what: its name in the message.
+    """Seconds of ``12.5``, ``12.5s``, ``1:02.5`` or ``1:02:03``; ``what`` names the text in messages.
 
     Raises:
         InvalidValue: another form.
@@ -37,14 +34,14 @@ def parse_seconds(text: str, what: str) -> float:
 
 
 def parse_range(
-    text: str, what: str, parse: Callable[[str, str], Bound]
+    text: str | None, what: str, parse: Callable[[str, str], Bound]
 ) -> tuple[Bound | None, Bound | None]:
-    """The bounds of ``LOW..HIGH``; either may be left out (None).
+    """The bounds of ``LOW..HIGH``; either may be left out (None), and both by None as text.
 
     Args:
         text: the input.
-        what: its name in the message.
-        parse: reads one bound; its second argument names it in messages.
+        what: its name in messages.
+        parse: reads one bound; its second argument is ``what``.
 
     Raises:
         InvalidValue: no ``..``, both bounds left out, or a bound that ``parse`` refuses.
@@ -52,10 +49,14 @@ def parse_range(
     >>> parse_range("10..1:00", "length", parse_seconds)
     (10.0, 60.0)
     """
+    if text is None:
+        return None, None
     low, dots, high = text.partition("..")
     if not dots or not (low.strip() or high.strip()):
         raise InvalidValue(f"{what} {text!r}: write LOW..HIGH; either may be left out, as in 10..")
-    return (
-        parse(low, what) if low.strip() else None,
-        parse(high, what) if high.strip() else None,
-    )
+    return parse(low, what) if low.strip() else None, parse(high, what) if high.strip() else None
+
+
+def is_number(value: object, least: float, most: float = math.inf) -> bool:
+    """Whether a value is a number within some bounds, both included."""
+    return isinstance(value, Real) and least <= float(value) <= most

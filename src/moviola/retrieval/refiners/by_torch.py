@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -31,6 +31,11 @@ class _TorchParts:
     network: Any
 
     @cached_property
+    def settings(self) -> Mapping[str, Any]:
+        """The model's."""
+        return asdict(self.network.config)
+
+    @cached_property
     def _parts(self) -> dict[str, Part]:
         return parts_of(self.network)
 
@@ -52,36 +57,16 @@ def reel_refiner(model: Reel, revision: str, **options: Any) -> ReelRefiner:
 class TorchReel(_TorchParts):
     """A model as :class:`moviola.retrieval.refiners.reel.ReelParts`."""
 
-    @property
-    def max_tokens(self) -> int:
-        """Maximum tokens of a query."""
-        return int(self.network.config.max_tokens)
-
-    @property
-    def reads_subtitles(self) -> bool:
-        """Whether it has a stream of subtitles."""
-        return bool(self.network.config.subtitle_size)
-
-    @property
-    def reads_cuts(self) -> bool:
-        """Whether scores depend on where videos are cut."""
-        return bool(self.network.config.cuts)
-
     def encode_clips(self, visual: Floats, subtitles: Floats | None) -> Floats:
-        """(L, 3, h) of a video's clips."""
         given = None if subtitles is None else subtitles[None]
-        encoded: Floats = self._run("clips", visual[None], given)[0][0]
-        return encoded
+        return cast("Floats", self._run("clips", visual[None], given)[0][0])
 
     def encode_query(self, tokens: Floats) -> Floats:
-        """(3, h) of a query's tokens."""
-        encoded: Floats = self._run("query", tokens[None], np.ones((1, len(tokens)), np.float32))[0][0]
-        return encoded
+        seen = np.ones((1, len(tokens)), np.float32)
+        return cast("Floats", self._run("query", tokens[None], seen)[0][0])
 
     def best_spans(self, similarity: Floats, mask: Floats, cuts: Floats | None) -> Decoded:
-        """Logits, first and last clip of the best span of each window."""
-        score, first, last = self._run("spans", similarity, mask, cuts)
-        return score, first, last
+        return cast("Decoded", self._run("spans", similarity, mask, cuts))
 
 
 def window_refiner(model: SprClip | ReLoCLNet, revision: str, **options: Any) -> WindowRefiner:
@@ -92,18 +77,9 @@ def window_refiner(model: SprClip | ReLoCLNet, revision: str, **options: Any) ->
 class TorchWindows(_TorchParts):
     """A model as :class:`moviola.retrieval.refiners.windowed.WindowParts`."""
 
-    @cached_property
-    def settings(self) -> Mapping[str, Any]:
-        """The model's."""
-        return asdict(self.network.config)
-
     def encode(self, visual: Floats, mask: Floats, subtitles: Floats | None) -> Floats:
-        """Encodings of N windows, (N, L, ...)."""
-        encoded: Floats = self._run("windows", visual, mask, subtitles)[0]
-        return encoded
+        return cast("Floats", self._run("windows", visual, mask, subtitles)[0])
 
     def best_spans(self, query: Floats, kept: Floats, mask: Floats) -> Decoded:
-        """Scores, first and last clip of the best span of each window for a query (n, d)."""
         seen = np.ones((1, len(query)), np.float32)
-        score, first, last = self._run("answers", query[None], seen, kept, mask)
-        return score, first, last
+        return cast("Decoded", self._run("answers", query[None], seen, kept, mask))

@@ -48,9 +48,7 @@ class Refiner(Protocol):
 
     @property
     def longest_shot(self) -> float | None:
-        """Seconds of the longest shot proposed as a whole, see
-        :func:`moviola.retrieval.proposals.cut_at_shots`; None leaves proposals as they are.
-        """
+        """Seconds of the longest shot proposed as a whole (``cut_at_shots``); None leaves proposals uncut."""
 
     @property
     def calibration(self) -> Calibration | None:
@@ -58,9 +56,7 @@ class Refiner(Protocol):
 
     @property
     def suppress_above(self) -> float:
-        """IoU above which the worse of two refined moments of a video is dropped, as is one that contains the
-        other; 1 keeps all.
-        """
+        """IoU above which the worse of two moments is dropped, as where one contains the other; 1: none."""
 
     def evidence(self, score: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
         """Evidence of matching scores (n,): rising, and linear in the log odds (see calibration)."""
@@ -71,16 +67,12 @@ class Refiner(Protocol):
     def refine(
         self, queries: QueryFeatures, query: int, features: VideoFeatures, proposals: Proposals
     ) -> Refined:
-        """Refine the N proposals of one query.
+        """A span and a score for each of the N proposals of one query alone, in their order.
 
         Args:
-            queries: with the query.
-            query: its place among them.
+            queries, query: with the query, and its place among them.
             features: the videos that proposals refer to by place.
-            proposals: of this query alone.
-
-        Returns:
-            a span and a score per proposal, in their order.
+            proposals: of this query.
         """
 
 
@@ -89,14 +81,8 @@ class UntrainedRefiner:
 
     __slots__ = ()
 
-    needs_tokens = False
-    """The query's vector is enough."""
-    in_encoder_space = True
-    """Scores are cosines."""
-    calibration = None
-    """No training, so no measurement."""
-    suppress_above = 1.0
-    """Every refined proposal stays."""
+    needs_tokens, in_encoder_space = False, True
+    calibration, suppress_above = None, 1.0
 
     def evidence(self, score: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
         """The cosines themselves, (n,)."""

@@ -53,7 +53,7 @@ class CurveRefiner(UntrainedRefiner):
     def refine(
         self, queries: QueryFeatures, query: int, features: VideoFeatures, proposals: Proposals
     ) -> Refined:
-        """The best span of each proposal; see :meth:`moviola.retrieval.refiners.contract.Refiner.refine`."""
+        """The best span of each proposal; see :meth:`moviola.retrieval.Refiner.refine`."""
         nowhere = np.zeros(len(proposals.video))
         return self.refine_inside((nowhere, nowhere + np.inf), queries, query, features, proposals)
 
@@ -62,17 +62,16 @@ class CurveRefiner(UntrainedRefiner):
     ) -> Refined:
         """The same for moments inside ``bounds``: start and end in seconds, (N,) each."""
         opens, closes = bounds
-        begin, stop = _clips_between(
-            features,
-            proposals.video,
-            np.maximum(proposals.start - self.context, opens),
-            np.minimum(proposals.end + self.context, closes),
-        )
+        # The first clip that the window reaches into, and the one after the last; at least one.
+        behind = features.clips_from(np.minimum(proposals.end + self.context, closes))
+        stop = np.minimum(features.counts[proposals.video], behind)
+        begin = np.maximum(features.clips_at(np.maximum(proposals.start - self.context, opens)), 0)
+        begin = np.minimum(begin, stop - 1)
         curves = _smoothed_curves(query_vector(queries, query), features, proposals.video, begin, stop)
-        seconds = features.clip_seconds
-        behind = features.clips_from(proposals.end) - begin
-        inside = _inside(proposals.start / seconds - begin, behind, stop - begin)
-        first, last = self._best_runs(curves, stop - begin, inside)
+        seconds, counts = features.clip_seconds, stop - begin
+        own_first = np.clip(np.rint(proposals.start / seconds - begin), 0, counts - 1).astype(np.int64)
+        own_stop = np.clip(features.clips_from(proposals.end) - begin, own_first + 1, counts)
+        first, last = self._best_runs(curves, counts, (own_first, own_stop))
         own = _means(curves, first, last)
         start, end = features.clip_spans(
             proposals.video,
@@ -86,9 +85,7 @@ class CurveRefiner(UntrainedRefiner):
     ) -> tuple[Integers, Integers]:
         """First and last clip (N,), inclusive, of the run with the largest sum above each threshold.
 
-        Args:
-            curves: (N, L), of which ``counts`` (N,) clips are there.
-            inside: first clip of each proposal, and the clip behind it, (N,).
+        Of curves (N, L) ``counts`` (N,) clips are there; ``inside`` are first clips and those behind, (N,).
         """
         clip = np.arange(curves.shape[1])
         low = _quantiles(curves, counts, self.floor).astype(np.float64)
@@ -108,21 +105,6 @@ class CurveRefiner(UntrainedRefiner):
         return np.where(still, inside[0], first), np.where(still, inside[1] - 1, last)
 
 
-def _clips_between(
-    features: VideoFeatures, video: Integers, start: NDArray[np.float64], end: NDArray[np.float64]
-) -> tuple[Integers, Integers]:
-    """The first clip (N,) that a time reaches into, and the one after the last; at least one each."""
-    stop = np.minimum(features.counts[video], features.clips_from(end))
-    begin = np.maximum(features.clips_at(start), 0)
-    return np.minimum(begin, stop - 1), stop
-
-
-def _inside(start: NDArray[np.float64], behind: Integers, counts: Integers) -> tuple[Integers, Integers]:
-    """The first clip of proposals among ``counts`` (N,), and the one behind; bounds are counted in clips."""
-    first = np.clip(np.rint(start), 0, counts - 1).astype(np.int64)
-    return first, np.clip(behind, first + 1, counts)
-
-
 def _smoothed_curves(
     vector: NDArray[np.float32], features: VideoFeatures, video: Integers, begin: Integers, stop: Integers
 ) -> NDArray[np.float32]:
@@ -130,9 +112,7 @@ def _smoothed_curves(
     counts = stop - begin
     place = np.minimum(np.arange(int(counts.max())), counts[:, None] - 1)
     where = np.broadcast_to(video[:, None], place.shape)
-    curves: NDArray[np.float32] = clip_cosines(
-        vector, features, where.ravel(), (begin[:, None] + place).ravel()
-    )
+    curves = clip_cosines(vector, features, where.ravel(), (begin[:, None] + place).ravel())
     return smoothed(curves.reshape(place.shape))
 
 
@@ -146,16 +126,14 @@ def _quantiles(curves: NDArray[np.float32], counts: Integers, share: float) -> N
     low, high = rising[rows, below], rising[rows, np.minimum(below + 1, counts - 1)]
     part = at - below.astype(np.float32)
     step = high - low
-    quantiles: NDArray[np.float32] = np.where(part < 0.5, low + step * part, high - step * (1 - part))
-    return quantiles
+    return np.asarray(np.where(part < 0.5, low + step * part, high - step * (1 - part)))
 
 
 def _means(curves: NDArray[np.float32], first: Integers, last: Integers) -> NDArray[np.float64]:
     """Mean (N,) of clips ``first`` to ``last``, inclusive, of each curve (N, L)."""
     clip = np.arange(curves.shape[1])
     run = (clip >= first[:, None]) & (clip <= last[:, None])
-    means: NDArray[np.float64] = np.where(run, curves, 0).sum(axis=1, dtype=np.float64) / (last - first + 1)
-    return means
+    return np.asarray(np.where(run, curves, 0).sum(axis=1, dtype=np.float64) / (last - first + 1))
 
 
 def clip_cosines(
@@ -164,26 +142,22 @@ def clip_cosines(
     """(n,) float32, cosines of clips of videos by place, (n,) each, with a vector (d,) of length 1."""
     parts, place = clips_by_video(video, clip)
     rows = np.concatenate([features.visual.read(one)[clips] for one, clips in parts])
-    values: NDArray[np.float32] = cosines(rows, vector)[place]
-    return values
+    return cosines(rows, vector)[place]
 
 
 def query_vector(queries: QueryFeatures, query: int) -> NDArray[np.float32]:
     """A query's vector (d,), L2-normalised."""
-    vector: NDArray[np.float32] = normalised(queries.vectors[query : query + 1])[0]
-    return vector
+    return np.asarray(normalised(queries.vectors[query : query + 1])[0])
 
 
 def cosines(clips: NDArray[np.floating[Any]], vector: NDArray[np.float32]) -> NDArray[np.float32]:
     """(n,) float32 of clips (n, d) with a vector (d,) of length 1; 0 for a clip of zeros."""
     rows = np.asarray(clips, dtype=np.float32)
     lengths = np.linalg.norm(rows, axis=1)
-    cosines: NDArray[np.float32] = rows @ vector / np.maximum(lengths, np.finfo(np.float32).tiny)
-    return cosines
+    return np.asarray(rows @ vector / np.maximum(lengths, np.finfo(np.float32).tiny))
 
 
 def smoothed(curve: NDArray[np.float32]) -> NDArray[np.float32]:
     """A binomial filter of width 3 over curves (..., L); the ends stand for what lies beyond them."""
     around = np.pad(curve, [(0, 0)] * (curve.ndim - 1) + [(1, 1)], mode="edge")
-    smooth: NDArray[np.float32] = 0.25 * around[..., :-2] + 0.5 * around[..., 1:-1] + 0.25 * around[..., 2:]
-    return smooth
+    return np.asarray(0.25 * around[..., :-2] + 0.5 * around[..., 1:-1] + 0.25 * around[..., 2:])

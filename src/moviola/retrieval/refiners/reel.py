@@ -6,6 +6,7 @@ graphs, which need no torch (:mod:`moviola.retrieval.compiled_models`).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from moviola.features import QueryFeatures, VideoFeatures, clips_by_video
 from moviola.index.half_rows import widened
 from moviola.models.clip_windows import ClipWindows
-from moviola.retrieval.refiners.trained import Decoded, TrainedRefiner
+from moviola.retrieval.refiners.trained import Cuts, Decoded, TrainedRefiner
 
 __all__ = ["ReelParts", "ReelRefiner"]
 
@@ -26,16 +27,8 @@ class ReelParts(Protocol):
     """The parts of a Reel; h is its hidden size."""
 
     @property
-    def max_tokens(self) -> int:
-        """Maximum tokens of a query."""
-
-    @property
-    def reads_subtitles(self) -> bool:
-        """Whether it has a stream of subtitles."""
-
-    @property
-    def reads_cuts(self) -> bool:
-        """Whether scores depend on where videos are cut."""
+    def settings(self) -> Mapping[str, Any]:
+        """Those of :class:`moviola.models.reel.ReelConfig`; of earlier versions without ``cuts``."""
 
     def encode_clips(self, visual: Floats, subtitles: Floats | None) -> Floats:
         """(L, 3, h) of a video's clips (L, d) and of speech during them (L, d')."""
@@ -65,7 +58,7 @@ class ReelRefiner(TrainedRefiner[ReelParts]):
     @property
     def max_tokens(self) -> int:
         """Maximum tokens of a query that the model reads."""
-        return self.model.max_tokens
+        return int(self.model.settings["max_tokens"])
 
     def evidence(self, score: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
         """The scores (n,) themselves, which are logits."""
@@ -77,16 +70,13 @@ class ReelRefiner(TrainedRefiner[ReelParts]):
 
     def _encoding(self, features: VideoFeatures, video: int) -> NDArray[np.float16]:
         """(n, 3, h), one row per clip."""
-        return features.cache.get(
-            self.revision,
-            int(features.keys[video]),
-            int(features.counts[video]),
-            lambda: self._encoded(features, video),
-        )
 
-    def _encoded(self, features: VideoFeatures, video: int) -> NDArray[np.float16]:
-        subtitles = features.read_subtitles(video) if self.model.reads_subtitles else None
-        return self.model.encode_clips(features.read(video), subtitles).astype(np.float16)
+        def encoded() -> NDArray[np.float16]:
+            subtitles = features.read_subtitles(video) if self.model.settings["subtitle_size"] else None
+            return self.model.encode_clips(features.read(video), subtitles).astype(np.float16)
+
+        count = int(features.counts[video])
+        return features.cache.get(self.revision, int(features.keys[video]), count, encoded)
 
     def decode(
         self,
@@ -97,44 +87,22 @@ class ReelRefiner(TrainedRefiner[ReelParts]):
         windows: ClipWindows,
     ) -> Decoded:
         """Logits (N,), first and last clip (N,) of the best span of each window."""
+        return self._decoded(queries, query, Cuts(features, video), windows)
+
+    def _decoded(self, queries: QueryFeatures, query: int, cuts: Cuts, windows: ClipWindows) -> Decoded:
         longest = int((windows.stop - windows.first).max())
         clip = windows.first[:, None] + np.arange(longest)
         there = clip < windows.stop[:, None]
-        dots, place = self._dots(
-            self.model.encode_query(queries.tokens(query)),
-            features,
-            np.broadcast_to(video[:, None], clip.shape)[there],
-            clip[there],
-        )
+        # The query's dot products with clips, each computed once for all windows.
+        parts, place = clips_by_video(np.broadcast_to(cuts.video[:, None], clip.shape)[there], clip[there])
+        encodings = [self._encoding(cuts.features, one)[clips] for one, clips in parts]
+        encoded = self.model.encode_query(queries.tokens(query))
+        dots = np.einsum("rh,nrh->nr", encoded, widened(np.concatenate(encodings)))
         similarity = np.zeros((*clip.shape, dots.shape[1]), np.float32)
         similarity[there] = dots[place]
+        at_cut = None
+        if self.model.settings.get("cuts"):
+            at_cut = (~np.isnan(cuts.at(clip.T).T) & there).astype(np.float32)
         return self.model.best_spans(
-            np.ascontiguousarray(similarity.transpose(0, 2, 1)),
-            there.astype(np.float32),
-            _cuts(features, video, clip, there) if self.model.reads_cuts else None,
+            np.ascontiguousarray(similarity.transpose(0, 2, 1)), there.astype(np.float32), at_cut
         )
-
-    def _dots(
-        self, query: Floats, features: VideoFeatures, video: NDArray[np.int64], clip: NDArray[np.int64]
-    ) -> tuple[Floats, NDArray[np.int64]]:
-        """The query's dot products (m, 3) with clips, each computed once for all windows.
-
-        Also the place (n,) among them of each of n clips ``clip`` of the videos ``video``.
-        """
-        parts, place = clips_by_video(video, clip)
-        encodings = [self._encoding(features, one)[clips] for one, clips in parts]
-        return np.einsum("rh,nrh->nr", query, widened(np.concatenate(encodings))), place
-
-
-def _cuts(
-    features: VideoFeatures,
-    video: NDArray[np.int64],
-    clip: NDArray[np.int64],
-    there: NDArray[np.bool_],
-) -> Floats:
-    """(N, L): 1 for the clips of videos (N,) that begin at a cut, where a clip is ``there``."""
-    videos, own = np.unique(video, return_inverse=True)
-    offsets, times = features.cuts_of(videos)
-    cuts = np.zeros(clip.shape, np.float32)
-    cuts[there] = ~np.isnan(times[(offsets[own, None] + clip)[there]])
-    return cuts

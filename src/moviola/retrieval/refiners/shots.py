@@ -37,9 +37,7 @@ class ShotRefiner(UntrainedRefiner):
     def refine(
         self, queries: QueryFeatures, query: int, features: VideoFeatures, proposals: Proposals
     ) -> Refined:
-        """The shot or the best span of each proposal, see
-        :meth:`moviola.retrieval.refiners.contract.Refiner.refine`.
-        """
+        """The shot or the best span of each proposal; see :meth:`moviola.retrieval.Refiner.refine`."""
         opens, closes, whole = self._bounds(features, proposals)
         start, end, score = opens.copy(), closes.copy(), np.empty(len(opens))
         if whole.any():
@@ -95,5 +93,4 @@ class ShotRefiner(UntrainedRefiner):
         rising = similar[np.lexsort((similar, shot))]
         best = np.arange(len(shot)) >= (begin + np.maximum(counts - self.best, 0))[shot]
         totals = np.bincount(shot[best], rising[best], minlength=len(video))
-        means: NDArray[np.float64] = totals / np.minimum(counts, self.best)
-        return means
+        return np.asarray(totals / np.minimum(counts, self.best))

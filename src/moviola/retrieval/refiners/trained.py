@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -16,7 +17,7 @@ from moviola.retrieval.encoded_windows import context_windows
 from moviola.retrieval.proposals import Proposals
 from moviola.retrieval.refiners.contract import CONTEXT, SAME_MOMENT, Refined
 
-__all__ = ["Decoded", "TrainedRefiner", "moved_to_cuts"]
+__all__ = ["Cuts", "Decoded", "TrainedRefiner"]
 
 Model = TypeVar("Model")
 
@@ -32,8 +33,7 @@ class TrainedRefiner(ABC, Generic[Model]):
         model: ready to run.
         revision: changes with the model's weights and settings; key of caches.
         context: seconds on both sides of a proposal.
-        calibration: see :class:`moviola.retrieval.refiners.contract.Refiner`.
-        suppress_above: likewise.
+        calibration, suppress_above: see :class:`moviola.retrieval.Refiner`.
         proposal_weight: of a proposal's own score, a cosine, which is added to its moment's; >= 0. SPR's
             refiners have 0.
     """
@@ -52,8 +52,13 @@ class TrainedRefiner(ABC, Generic[Model]):
 
     @property
     def needs_tokens(self) -> bool:
-        """Whether the model reads the query's tokens: True, except for models of whole sentences."""
+        """Whether the model reads the query's tokens, not one vector."""
         return True
+
+    @property
+    def max_tokens(self) -> int:
+        """Maximum tokens of a query that the model reads."""
+        return MAX_TOKENS
 
     @property
     @abstractmethod
@@ -81,66 +86,61 @@ class TrainedRefiner(ABC, Generic[Model]):
         video: NDArray[np.int64],
         windows: ClipWindows,
     ) -> Decoded:
-        """The best span of each of N windows for one query.
+        """The best span of each of N windows, of videos by place (N,), for one query by its place."""
 
-        Args:
-            queries: with the query.
-            query: its place among them.
-            features: the videos.
-            video: (N,) places of videos.
-            windows: in these videos.
-        """
+    def _decoded(self, queries: QueryFeatures, query: int, cuts: Cuts, windows: ClipWindows) -> Decoded:
+        """:meth:`decode`, for a model that reads cuts: they are looked up once for it and for the times."""
+        return self.decode(queries, query, cuts.features, cuts.video, windows)
 
     def refine(
         self, queries: QueryFeatures, query: int, features: VideoFeatures, proposals: Proposals
     ) -> Refined:
-        """The best span of each proposal; see :meth:`moviola.retrieval.refiners.contract.Refiner.refine`."""
-        if not len(proposals.video):
-            nothing = np.empty(0)
-            return Refined(nothing, nothing, nothing)
+        """The best span of each proposal; see :meth:`moviola.retrieval.Refiner.refine`."""
+        video = proposals.video
+        if not len(video):
+            return Refined(proposals.start, proposals.end, proposals.score)
         windows = context_windows(
-            features, proposals.video, proposals.start, proposals.end,
-            context=self.context, max_clips=self.max_clips,
-        )  # fmt: skip
-        score, first, last = self.decode(
-            queries.cut(self.max_tokens), query, features, proposals.video, windows
+            features, video, proposals.start, proposals.end, context=self.context, max_clips=self.max_clips
         )
+        cuts = Cuts(features, video)
+        score, first, last = self._decoded(queries.cut(self.max_tokens), query, cuts, windows)
         convention = LABELS[self.labels]
         # Where the end is the clip after the moment, a moment in a window of one clip has no such clip.
         last = np.maximum(last, first + (0 if convention.end_inside else 1))
-        seconds = windows.seconds(first, last, convention, features.durations[proposals.video])
+        seconds = windows.seconds(first, last, convention, features.durations[video])
         added = np.float32(self.proposal_weight) * proposals.score if self.proposal_weight else np.float32(0)
-        spans = features.clip_spans(proposals.video, *seconds)
-        return Refined(*moved_to_cuts(features, proposals.video, *spans), score + added)
-
-    @property
-    def max_tokens(self) -> int:
-        """Maximum tokens of a query that the model reads."""
-        return MAX_TOKENS
+        return Refined(*cuts.moved(*features.clip_spans(video, *seconds)), score + added)
 
 
-def moved_to_cuts(
-    features: VideoFeatures, video: Integers, start: NDArray[np.float64], end: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Moments that begin and end at cuts where a cut is nearest to the boundary of clips that was found.
+@dataclass(frozen=True)
+class Cuts:
+    """Cuts in the videos, by place (N,), of N moments; looked up once, when first needed."""
 
-    Args:
-        features: the videos.
-        video: (N,) places of videos.
-        start, end: (N,) seconds, boundaries of clips or the end of the video.
+    features: VideoFeatures
+    video: Integers
 
-    Returns:
-        Start and end (N,) float64 seconds; unchanged where shots are unknown.
-    """
-    if features.shots is None:
-        return start, end
-    videos, own = np.unique(video, return_inverse=True)
-    offsets, times = features.cuts_of(videos)
+    @cached_property
+    def _known(self) -> tuple[Integers, NDArray[np.float64]]:
+        """Where the clips of each moment's video begin (N,), and the times of cuts by clip."""
+        videos, own = np.unique(self.video, return_inverse=True)
+        offsets, times = self.features.cuts_of(videos)
+        return offsets[own], times
 
-    def moved(seconds: NDArray[np.float64]) -> NDArray[np.float64]:
-        clip = np.rint(seconds / features.clip_seconds).astype(np.int64)
-        cut = times[offsets[own] + np.minimum(clip, features.counts[video] - 1)]
-        return np.where(np.abs(cut - seconds) <= features.clip_seconds / 2, cut, seconds)
+    def at(self, clips: Integers) -> NDArray[np.float64]:
+        """(n, N) seconds of the cuts at which clips (n, N) begin; behind the end as of the last clip."""
+        begin, times = self._known
+        return times[begin + np.minimum(clips, self.features.counts[self.video] - 1)]
 
-    # Within the last clip, which may be a short one, the start alone moves.
-    return moved(start), np.where(end < features.durations[video], moved(end), end)
+    def moved(
+        self, start: NDArray[np.float64], end: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Start and end (N,) in seconds, boundaries of clips, each moved to the cut that is nearest to it.
+
+        Within the last clip, which may be a short one, the start alone moves.
+        """
+        if self.features.shots is None:
+            return start, end
+        seconds, long = np.stack([start, end]), self.features.clip_seconds
+        cut = self.at(np.rint(seconds / long).astype(np.int64))
+        start, moved = np.where(np.abs(cut - seconds) <= long / 2, cut, seconds)
+        return start, np.where(end < self.features.durations[self.video], moved, end)

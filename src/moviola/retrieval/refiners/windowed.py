@@ -41,9 +41,7 @@ class WindowParts(Protocol):
 
 @dataclass(frozen=True)
 class WindowRefiner(TrainedRefiner[WindowParts]):
-    """SPR_CLIP (pictures alone, and a query is its one vector) or SPR_ReLo; windows are encoded once for all
-    queries.
-    """
+    """SPR_CLIP (pictures alone, and a query is its one vector) or SPR_ReLo; windows are encoded once."""
 
     @property
     def needs_tokens(self) -> bool:
