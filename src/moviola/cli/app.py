@@ -186,6 +186,11 @@ def show_records(
         show_table(columns, rows)
 
 
+def some(names: Sequence[str], most: int = 5) -> str:
+    """The first few names of a list."""
+    return ", ".join(names[:most]) + (f", and {len(names) - most} more" if len(names) > most else "")
+
+
 def leave_partial() -> NoReturn:
     """End with the exit code for: done, but something was refused."""
     raise Exit(3)

@@ -68,11 +68,8 @@ def convert(
 
     convert_checkpoint(checkpoint, release, out, **_settings(settings or []))
     facts = _facts(out)
-    show(
-        json,
-        {"out": str(out), **facts},
-        f"{out}: {facts['architecture']}, {facts['parameters']:,} parameters",
-    )
+    said = f"{out}: {facts['architecture']}, {facts['parameters']:,} parameters"
+    show(json, {"out": str(out), **facts}, said)
     note("The features it was trained on are unknown; `moviola library use` accepts it with --force.")
 
 
@@ -80,13 +77,13 @@ def _settings(words: list[str]) -> dict[str, Any]:
     """``NAME=VALUE`` words; values are TOML, or else text."""
     found: dict[str, Any] = {}
     for word in words:
-        name, equals, value = word.partition("=")
-        if not (equals and name.strip()):
+        name, equals, value = map(str.strip, word.partition("="))
+        if not (equals and name):
             raise InvalidValue(f"--set {word!r}: write NAME=VALUE, for instance heads=12")
         try:
-            found[name.strip()] = tomllib.loads(f"value = {value}")["value"]
+            found[name] = tomllib.loads(f"value = {value}")["value"]
         except tomllib.TOMLDecodeError:
-            found[name.strip()] = value.strip()
+            found[name] = value
     return found
 
 
