@@ -138,8 +138,8 @@ def _search_all(library: Path, queries: Path, out: Path, options: SearchOptions,
     from moviola.measures.output_formats import format_of
 
     texts, format = read_queries(queries), format_of(out)
-    bar = progress_bar(BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with draft_of(out) as draft, reading(library, device) as lib, bar:
+    shown = BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    with draft_of(out) as draft, reading(library, device) as lib, progress_bar(*shown) as bar:
         rows = []
         task = bar.add_task("searching", total=len(texts))
         for start in range(0, len(texts), _AT_ONCE):
