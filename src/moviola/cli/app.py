@@ -126,7 +126,7 @@ def emit_json(value: Any) -> None:
 
     Dataclasses become objects, numbers that are not finite null, other values that JSON does not have texts.
     """
-    for one in value if isinstance(value, list) else [value]:
+    for one in value if isinstance(value, list | tuple) else [value]:
         text = json.dumps(one, ensure_ascii=False, default=_plain_value)
         if "NaN" in text or "Infinity" in text:  # perhaps in a name
             finite = json.loads(text, parse_constant=lambda _: None)
@@ -177,13 +177,13 @@ def show_table(columns: Sequence[str], rows: Iterable[Sequence[Cell]], *, title:
 
 
 def show_records(
-    json: bool, records: Sequence[Any], columns: Sequence[str], rows: Iterable[Sequence[Cell]]
+    json: bool, records: Any, columns: Sequence[str], rows: Iterable[Sequence[Cell]], *, title: str = ""
 ) -> None:
-    """Print records as JSON, an object per line, or as the rows of a table."""
+    """Print records as JSON, see :func:`emit_json`, or as the rows of a table, see :func:`show_table`."""
     if json:
-        emit_json(list(records))
+        emit_json(records)
     else:
-        show_table(columns, rows)
+        show_table(columns, rows, title=title)
 
 
 def some(names: Sequence[str], most: int = 5) -> str:

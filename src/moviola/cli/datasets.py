@@ -9,7 +9,7 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from moviola.cli.app import JsonOption, command_group, emit_json, leave_partial, note, show, show_table
+from moviola.cli.app import JsonOption, command_group, leave_partial, note, show, show_records
 from moviola.cli.options import SentenceEncoderOption
 from moviola.errors import InvalidValue, counted
 from moviola.files.writing import write_json
@@ -82,9 +82,6 @@ def stats(
 
     found = read_annotations(path, kind, durations)
     figures = statistics(found, QUERIES_OF[kind](path) if kind in QUERIES_OF else None, count_verbs=verbs)
-    if json:
-        emit_json({**asdict(figures), "flaws": found.flaws})
-        return
     counts = {
         name: getattr(figures, name) for name in ("queries", "moments", "videos", "vocabulary", "verbs")
     }
@@ -98,7 +95,7 @@ def stats(
     for flaw, count in found.flaw_counts.items():
         first = next(f.where for f in found.flaws if f.kind == flaw)
         values[flaw] = f"{count} (first: {first})"
-    show_table(("figure", "value"), values.items())
+    show_records(json, {**asdict(figures), "flaws": found.flaws}, ("figure", "value"), values.items())
 
 
 @dataset.command()
@@ -331,10 +328,8 @@ def exam(
         (worker, f"{rater.distance:.3f}", f"{rater.out_of_consensus:.1%}", f"{rater.kappa:.2f}")
         for worker, rater in found.raters.items()
     )
-    if json:
-        emit_json(found)
-    else:
-        show_table(("rater", "distance", "out of consensus", "kappa"), rows)
+    show_records(json, found, ("rater", "distance", "out of consensus", "kappa"), rows)
+    if not json:
         note(f"mean out of consensus {found.out_of_consensus:.1%}, mean kappa {found.kappa:.2f}")
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from moviola.cli.app import JsonOption, command_group, console, emit_json, leave_partial, note, show, some
+from moviola.cli.app import JsonOption, command_group, leave_partial, note, show, some
 from moviola.cli.options import DEFAULT_LIBRARY, LibraryOption
 from moviola.errors import NotFound, counted
 
@@ -67,12 +67,9 @@ def check(
 
     found = read_annotations(annotations, kind, durations)
     flaws = check_features(open_features(source), found, clip_seconds, dim=dim)
-    if json:
-        emit_json(list(flaws))
-    elif not flaws:
-        console.print(f"{source}: fits {annotations}")
-    else:
-        for name, count in Counter(flaw.kind for flaw in flaws).items():
+    show(json, flaws, *([] if flaws else [f"{source}: fits {annotations}"]))
+    for name, count in Counter(flaw.kind for flaw in flaws).items():
+        if not json:
             note(f"{name}: {count} ({some([flaw.where for flaw in flaws if flaw.kind == name])})")
     if flaws:
         leave_partial()

@@ -8,16 +8,7 @@ from typing import Annotated, Literal
 
 from typer import Argument, Option
 
-from moviola.cli.app import (
-    JsonOption,
-    command_group,
-    console,
-    emit_json,
-    leave_partial,
-    note,
-    show,
-    show_table,
-)
+from moviola.cli.app import JsonOption, command_group, console, leave_partial, note, show, show_records
 from moviola.cli.options import DEFAULT_LIBRARY, LibraryOption, reading
 from moviola.cli.progress import progress_bar
 from moviola.errors import counted
@@ -100,13 +91,13 @@ def progress(task: TaskArgument, json: JsonOption = False) -> None:
     found = progress_of(JudgingTask(task))
     kappas = {name: getattr(found.agreement, name) for name in ("kappa", "weighted_kappa")}
     levels = found.agreement.histogram.tolist()
-    if json:
-        emit_json({"queries": found.queries, "raters": found.raters, **kappas, "levels": levels})
-        return
     fields = ("moments", "agreed", "discarded", "set_aside", "open")
     rows = [[query.query, *(str(getattr(query, field)) for field in fields)] for query in found.queries]
-    columns = ("query", *(field.replace("_", " ") for field in fields))
-    show_table(columns, [*rows, ["all", *(str(found.count(field)) for field in fields)]])
+    rows.append(["all", *(str(found.count(field)) for field in fields)])
+    about = {"queries": found.queries, "raters": found.raters, **kappas, "levels": levels}
+    show_records(json, about, ("query", *(field.replace("_", " ") for field in fields)), rows)
+    if json:
+        return
     for rater in found.raters:
         apart = "" if rater.distance is None else f", {rater.distance:.2f} levels from the median"
         kappa = "" if rater.kappa is None else f", kappa {rater.kappa:.2f} with the others"
@@ -157,8 +148,7 @@ def import_(
     from moviola.judging import JudgingTask, import_ratings
 
     refused = import_ratings(JudgingTask(task), ratings)
-    if json:
-        emit_json({"refused": refused})
+    show(json, {"refused": refused})
     for reason in refused.values():
         note(reason)
     if refused:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -9,17 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Argument, BadParameter, Option
 
-from moviola.cli.app import (
-    JsonOption,
-    app,
-    command_group,
-    console,
-    emit_json,
-    leave_partial,
-    note,
-    show,
-    show_records,
-)
+from moviola.cli.app import JsonOption, app, command_group, leave_partial, note, show, show_records
 from moviola.cli.options import DEFAULT_LIBRARY, LibraryOption, reading, writing
 from moviola.errors import MissingDependency, MissingModel, counted
 from moviola.types import CUE_KINDS, clock
@@ -88,13 +79,9 @@ def show_(video: VideoArgument, library: LibraryOption = DEFAULT_LIBRARY, json: 
                 for shot, end in zip(shots, [*(shot.start for shot in shots[1:]), row.duration], strict=False)
             ],
         }
-    if json:
-        emit_json(about)
-        return
-    about |= {"duration": clock(row.duration), "shots": len(shots) or "not detected"}
-    _print_values(about, 10)
-    for number, shot in enumerate(shots, start=1):
-        console.print(f"{number:>10}  {clock(shot.start)}  {shot.opening}")
+    texts = about | {"duration": clock(row.duration), "shots": len(shots) or "not detected"}
+    openings = [f"{n:>10}  {clock(shot.start)}  {shot.opening}" for n, shot in enumerate(shots, start=1)]
+    show(json, about, *_lines(texts, 10), *openings)
 
 
 def _reader(reading: Reading) -> str:
@@ -102,8 +89,8 @@ def _reader(reading: Reading) -> str:
     return f"{reading.reader} {reading.revision}{heard}"
 
 
-def _print_values(values: dict[str, object], width: int) -> None:
-    """Print values below each other, of a mapping the entries that are not empty."""
+def _lines(values: dict[str, object], width: int) -> Iterator[str]:
+    """Values below each other, of a mapping the entries that are not empty."""
     for name, value in values.items():
         if isinstance(value, bool):
             value = "yes" if value else "no"
@@ -111,7 +98,7 @@ def _print_values(values: dict[str, object], width: int) -> None:
             value = [f"{key} {content}" for key, content in value.items() if content]
         if isinstance(value, list):
             value = ", ".join(map(str, value))
-        console.print(f"{name:>{width}}  {'none' if value in (None, '') else value}")
+        yield f"{name:>{width}}  {'none' if value in (None, '') else value}"
 
 
 @app.command()
@@ -227,10 +214,7 @@ def info(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -> 
             "cues": lib.catalogue.cue_counts(),
             "likeness": _likeness(lib),
         }
-    if json:
-        emit_json(about)
-    else:
-        _print_values(about, 17)
+    show(json, about, *_lines(about, 17))
 
 
 def _likeness(library: Library) -> str:
@@ -288,12 +272,11 @@ def use(
         if index is not None:
             lib.use_index(index)
         used: dict[str, Any] = {**lib.models_in_use(), "index": lib.settings.shown_index}
-    if json:
-        emit_json(used)
-        return
-    for what, one in used.items():
-        name = f"{one['name']} (revision {one['revision']})" if isinstance(one, dict) else one or "none"
-        console.print(f"{what:>7}  {name}")
+    names = {
+        what: f"{one['name']} (revision {one['revision']})" if isinstance(one, dict) else one
+        for what, one in used.items()
+    }
+    show(json, used, *_lines(names, 7))
 
 
 @library_group.command()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Context, Option
 
-from moviola.cli.app import JsonOption, app, emit_json, note, show_table, some
+from moviola.cli.app import JsonOption, app, emit_json, note, show_records, show_table, some
 from moviola.cli.options import refuse_given
 from moviola.errors import InvalidValue, counted
 
@@ -69,10 +69,7 @@ def evaluate(
         submission, truth = m.read_tvr_files(run, qrels, task.upper())
         recall = m.tvr_recall(submission, truth)
         cells = [(name, *map(str, pair)) for name, values in recall.items() for pair in values.items()]
-        if json:
-            emit_json(recall)
-        else:
-            show_table(("task", "measure", "value"), cells)
+        show_records(json, recall, ("task", "measure", "value"), cells)
         _note_unmatched(*m.unmatched_queries(submission, truth))
         return
     results = m.evaluate(
@@ -152,22 +149,20 @@ def compare(
         for name in names
         for other in others
     ]
-    if json:
-        emit_json([{"baseline": baseline, "run": other} | asdict(row) for other, row in rows])
-    else:
-        cells = [
-            (
-                (row.measure, Path(other).name),
-                f"{row.first:.3f} → {row.second:.3f}",
-                f"{row.low:+.3f} to {row.high:+.3f}",
-                f"{row.wins}/{row.losses}",
-                f"{row.permutation:.3g}",
-                f"{row.t:.2g}",
-            )
-            for other, row in rows
-        ]
-        title = f"against {Path(baseline).name}, {counted(found[baseline].queries, 'query')}"
-        columns = ("measure, run", "means", "difference, 95 %", "+/-", "p perm.", "p t")
-        show_table(columns, cells, title=title)
+    cells = (
+        (
+            (row.measure, Path(other).name),
+            f"{row.first:.3f} → {row.second:.3f}",
+            f"{row.low:+.3f} to {row.high:+.3f}",
+            f"{row.wins}/{row.losses}",
+            f"{row.permutation:.3g}",
+            f"{row.t:.2g}",
+        )
+        for other, row in rows
+    )
+    records = [{"baseline": baseline, "run": other} | asdict(row) for other, row in rows]
+    columns = ("measure, run", "means", "difference, 95 %", "+/-", "p perm.", "p t")
+    title = f"against {Path(baseline).name}, {counted(found[baseline].queries, 'query')}"
+    show_records(json, records, columns, cells, title=title)
     for path, results in found.items():
         _note_unmatched(results.missing, results.extra, path)

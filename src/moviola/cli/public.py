@@ -8,7 +8,7 @@ from typing import Annotated
 from rich.progress import BarColumn, MofNCompleteColumn
 from typer import Argument, Context, Option
 
-from moviola.cli.app import JsonOption, app, emit_json, leave_partial, note, show_table, some
+from moviola.cli.app import JsonOption, app, leave_partial, note, show_records, some
 from moviola.cli.options import DEFAULT_LIBRARY, EncoderOption, LibraryOption, encoder_for
 from moviola.cli.progress import progress_bar
 from moviola.errors import counted
@@ -63,13 +63,10 @@ def public(
             encoder=None if run else encoder_for(context, library, encoder),
             run=run, out=out, indexing=indexing, answering=answering,
         )  # fmt: skip
-    if json:
-        emit_json(report)
-    else:
-        by = f", {report.encoder}" if report.encoder else ""
-        title = f"{report.title}, {counted(report.questions, 'question')}{by}"
-        rows = ((measure, f"{value:.4f}") for measure, value in report.measures.items())
-        show_table(("measure", "value"), rows, title=title)
+    by = f", {report.encoder}" if report.encoder else ""
+    title = f"{report.title}, {counted(report.questions, 'question')}{by}"
+    rows = ((measure, f"{value:.4f}") for measure, value in report.measures.items())
+    show_records(json, report, ("measure", "value"), rows, title=title)
     for reason in report.refused.values():
         note(reason)
     if missing := report.missing:

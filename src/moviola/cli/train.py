@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 from typer import Argument, Context, Option
 
-from moviola.cli.app import JsonOption, app, console, emit_json, note
+from moviola.cli.app import JsonOption, app, note, show
 from moviola.cli.options import DEFAULT_LIBRARY, DeviceOption, LibraryOption, on_command_line
 from moviola.cli.progress import progress_bar
 from moviola.errors import DataError, counted
@@ -106,11 +106,10 @@ def train(
         shown = _shown_on(bar, selects)
         trained = experiment.train(out, resume=resume, tensorboard=tensorboard, progress=shown)
     found = trained.facts
+    about = {"out": str(out)} | {key: found[key] for key in ("val", "steps", "best_step", "seconds")}
+    show(json, about, *(f"{measure}  {value:.4f}" for measure, value in found["val"].items()))
     if json:
-        emit_json({"out": str(out), **{key: found[key] for key in ("val", "steps", "best_step", "seconds")}})
         return
-    for measure, value in found["val"].items():
-        console.print(f"{measure}  {value:.4f}")
     note(
         f"{trained.folder}: {name}, best of {counted(found['steps'], 'step')} after {found['best_step']:,}, "
         f"{found['seconds']:.1f} s of training"
@@ -149,7 +148,7 @@ def _shown_on(bar: Progress, selects: Sequence[str]) -> Callable[[int, int, Mapp
     """Shows steps of training on a bar, and prints a line per evaluation, with the measure that selects."""
     task, loss = bar.add_task("training", total=None), 0.0
 
-    def show(step: int, total: int, values: Mapping[str, float]) -> None:
+    def shown(step: int, total: int, values: Mapping[str, float]) -> None:
         nonlocal loss
         chosen = [select for select in selects if select in values]
         if chosen:
@@ -158,4 +157,4 @@ def _shown_on(bar: Progress, selects: Sequence[str]) -> Callable[[int, int, Mapp
             loss = sum(values.values())
         bar.update(task, completed=step, total=total, description=f"loss {loss:.3f}")
 
-    return show
+    return shown
