@@ -308,7 +308,7 @@ def _refusals(report: IngestReport) -> dict[str, dict[str, str]]:
 
 
 def _problems(report: IngestReport) -> Iterator[str]:
-    """What was refused, left out or is not there, a line each."""
+    """What was refused, left out or is not there."""
     for what, reasons in _refusals(report).items():
         for video_id, reason in reasons.items():
             yield f"{what}: {video_id}: {reason}"

@@ -35,8 +35,7 @@ def new(
     ] = None,
     depth: Annotated[int, Option(min=1, help="Moments per system and query.")] = 20,
     merge_above: Annotated[
-        float,
-        Option(min=0, max=0.99, help="Overlap (IoU) above which moments are judged as one."),
+        float, Option(min=0, max=0.99, help="Overlap (IoU) above which moments are judged as one.")
     ] = 0.5,
     raters: Annotated[int, Option(help="Raters per moment: 2 (4 if they differ), 4, or 1.")] = 2,
     seed: Annotated[int, Option(help="Random seed of the order of moments.")] = 0,
@@ -113,10 +112,7 @@ def export(
     out: Annotated[Path, Option("--out", "-o", help="File to write.")],
     form: Annotated[
         Literal["tvr_ranking", "qrels", "ratings", "pairs"],
-        Option(
-            "--as",
-            help="Graded test set; the same by query; all ratings, or the moments to rate (CSV).",
-        ),
+        Option("--as", help="Graded test set; the same by query; all ratings, or the moments to rate (CSV)."),
     ] = "tvr_ranking",
     json: JsonOption = False,
 ) -> None:
