@@ -16,7 +16,7 @@ import multiprocessing
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from statistics import median
 from typing import Any
 from unittest.mock import patch
@@ -76,10 +76,7 @@ def measured(ways: Ways, count: int) -> dict[str, list[float]]:
 @contextmanager
 def every_thread() -> Iterator[None]:
     """The text towers leave the BLAS as it is."""
-    limit = threads._LIMIT
-    with ExitStack() as stack:
-        for method in ("enter", "leave"):
-            stack.enter_context(patch.object(limit, method, lambda: None))
+    with patch.object(threads, "_blas"):
         yield
 
 

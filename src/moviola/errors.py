@@ -1,33 +1,17 @@
 """The exception tree, and how its messages write paths and counts.
 
 Every message names the input, the value that was wrong and the remedy, for instance
-``clip.mp4: no video stream (audio only); give a file with pictures``.
-The command line turns a :class:`MoviolaError` into one line and the documented exit code; anything
-else is a defect of moviola and shows its traceback.
+``clip.mp4: no video stream (audio only); give a file with pictures``. The command line turns a
+:class:`MoviolaError` into one line and exit code 1; anything else is a defect and shows its traceback.
 """
 
 from __future__ import annotations
 
 __all__ = [
-    "AlreadyJudged",
-    "BrokenPlugin",
-    "DataError",
-    "EncoderMismatch",
-    "IndexServerError",
-    "InvalidValue",
-    "LibraryError",
-    "LibraryLocked",
-    "MediaError",
-    "MissingDependency",
-    "MissingModel",
-    "MoviolaError",
-    "NoVideoStream",
-    "NotFound",
-    "OutOfDate",
-    "SegmentIndexError",
-    "UnreadableMedia",
-    "WorkersError",
-]
+    "AlreadyJudged", "BrokenPlugin", "DataError", "EncoderMismatch", "IndexServerError", "InvalidValue",
+    "LibraryError", "LibraryLocked", "MediaError", "MissingDependency", "MissingModel", "MoviolaError",
+    "NoVideoStream", "NotFound", "OutOfDate", "SegmentIndexError", "UnreadableMedia", "WorkersError",
+]  # fmt: skip
 
 
 def printable(path: object) -> str:

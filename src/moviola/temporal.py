@@ -52,9 +52,7 @@ def suppress(
     is above ``threshold`` (strictly). Spans of zero length overlap nothing. A single span always stays.
 
     Args:
-        start: (n,).
-        end: (n,).
-        score: (n,).
+        start, end, score: (n,).
         threshold: in [0, 1]; 1 keeps all.
         keep: maximum number of survivors, >= 1; all when not given.
         video: (n,) integers; spans of different videos do not overlap. All of one video when not given.
@@ -87,8 +85,7 @@ def fold(
     above ``threshold``, contains it, or lies in it. So no two kept spans do.
 
     Args:
-        start, end: (n,), end > start.
-        score: (n,).
+        start, end, score: (n,), end > start.
         threshold: in [0, 1].
         video: (n,) integers; spans of different videos do not overlap.
 
@@ -120,9 +117,7 @@ def places_in_groups(
     Args:
         values: (m,), rising within each group.
         offsets: (g + 1,); the values of group i are ``offsets[i]`` to ``offsets[i + 1]``.
-        group: (n,), group to search in.
-        wanted: (n,), value to search for.
-        side: see :func:`numpy.searchsorted`.
+        group, wanted: (n,), groups to search in, and values to search for.
 
     Returns:
         (n,) int64, places in the groups.
@@ -136,12 +131,9 @@ def places_in_groups(
 
 
 def _survivors(count: int, better: NDArray[np.int64], worse: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """(count,) bool, which spans survive, best first, where only one of each pair may.
-
-    In rounds: a span is kept when all better ones that it is close to were dropped, and dropped when one of
-    them was kept. The best open span is always decided, so the rounds end; mostly there are two or three,
-    whatever the number of spans.
-    """
+    """(count,) bool, which spans survive, best first, where only one of each pair may."""
+    # In rounds: a span is kept when all better ones that it is close to were dropped, and dropped when one of
+    # them was kept. Each round decides the best open span; mostly there are two or three rounds.
     kept, dropped = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
     while not (kept | dropped).all():
         blocked = np.zeros(count, np.bool_)

@@ -18,21 +18,13 @@ import os
 import threading
 from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cache
 from typing import Any
 
 __all__ = [
-    "DECODING",
-    "ONE",
-    "available_cores",
-    "compute_threads",
-    "few_threads",
-    "limit_threads",
-    "one_blas_thread",
-    "one_faiss_thread",
-    "reading_threads",
-    "sleep_while_waiting",
-]
+    "DECODING", "ONE", "available_cores", "compute_threads", "few_threads", "limit_threads",
+    "one_blas_thread", "one_faiss_thread", "reading_threads", "sleep_while_waiting",
+]  # fmt: skip
 
 ONE = 1
 """Threads for small work: a query's segments, a text before its tower is compiled."""
@@ -86,48 +78,32 @@ def reading_threads() -> int:
     return max(1, compute_threads() // 2)
 
 
-class _Limit:
-    """Lowers the BLAS to one thread from the first entry to the last exit.
+@cache
+def _blas() -> Any:
+    """The BLAS libraries of this process; finding them takes a hundred times as long as setting them."""
+    from threadpoolctl import ThreadpoolController
 
-    The number belongs to the whole process, so it is restored at the last exit, in whatever thread.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._inside = 0
-        self._applied: Any = None
-
-    @cached_property
-    def _blas(self) -> Any:
-        """The BLAS libraries of this process; finding them takes a hundred times as long as setting them."""
-        from threadpoolctl import ThreadpoolController
-
-        return ThreadpoolController().select(user_api="blas")
-
-    def enter(self) -> None:
-        with self._lock:
-            if self._inside == 0:
-                self._applied = self._blas.limit(limits=ONE)
-            self._inside += 1
-
-    def leave(self) -> None:
-        with self._lock:
-            self._inside -= 1
-            if self._inside == 0:
-                self._applied.restore_original_limits()
+    return ThreadpoolController().select(user_api="blas")
 
 
-_LIMIT = _Limit()
+_lock = threading.Lock()
+_inside: list[Any] = []  # an entry per block that is inside; the first is the limit that holds for all
 
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """While inside, NumPy's matrix products use one thread; usable as a decorator, too."""
-    _LIMIT.enter()
+    """While inside, NumPy's matrix products use one thread; usable as a decorator, too.
+
+    The number belongs to the whole process, so it is restored at the last exit, in whatever thread.
+    """
+    with _lock:
+        _inside.append(None if _inside else _blas().limit(limits=ONE))
     try:
         yield
     finally:
-        _LIMIT.leave()
+        with _lock:
+            if (limit := _inside.pop()) is not None:
+                limit.restore_original_limits()
 
 
 @contextmanager

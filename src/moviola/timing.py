@@ -86,5 +86,5 @@ def stage(name: str) -> Iterator[None]:
 
 
 def milliseconds(seconds: Mapping[str, float]) -> dict[str, float]:
-    """Seconds as text, to a thousandth."""
+    """Seconds as milliseconds, to a thousandth of one."""
     return {name: round(1000 * value, 3) for name, value in seconds.items()}

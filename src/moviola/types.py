@@ -2,9 +2,8 @@
 
 Conventions: times are seconds as ``float``, taken from presentation time stamps; a span is half-open,
 ``start <= t < end``; scores are comparable within one answer only, higher is better; ranks start at 1.
-All values are frozen. Columnar collections (many moments at once) live where they are used, see
-``moviola.measures`` for :class:`~moviola.measures.Qrels` and :class:`~moviola.measures.Run`, and
-``moviola.retrieval`` for its hits, proposals and moments.
+All values are frozen. Columns of many moments live where they are used: :class:`~moviola.measures.Qrels` and
+:class:`~moviola.measures.Run` in ``moviola.measures``, hits, proposals and moments in ``moviola.retrieval``.
 """
 
 from __future__ import annotations
@@ -19,24 +18,9 @@ from moviola.errors import InvalidValue
 T = TypeVar("T")
 
 __all__ = [
-    "CUE_KINDS",
-    "Box",
-    "Capture",
-    "CaptureSource",
-    "CopiedMoment",
-    "Cue",
-    "CueKind",
-    "FrameSize",
-    "Moment",
-    "Query",
-    "Reason",
-    "ReasonKind",
-    "Span",
-    "Video",
-    "Word",
-    "clock",
-    "several",
-]
+    "CUE_KINDS", "Box", "Capture", "CaptureSource", "CopiedMoment", "Cue", "CueKind", "FrameSize", "Moment",
+    "Query", "Reason", "ReasonKind", "Span", "Video", "Word", "clock", "several",
+]  # fmt: skip
 
 CueKind = Literal["subtitle", "speech", "text"]
 """Source of a cue's words: a subtitle file or stream, recognised speech, text in the picture."""
@@ -113,13 +97,7 @@ pictures."""
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """A reason for a moment.
-
-    Attributes:
-        kind: its kind.
-        score: its strength alone, in [0, 1].
-        words: matching words of the query, if any.
-    """
+    """A reason for a moment: its strength alone, in [0, 1], and matching words of the query, if any."""
 
     kind: ReasonKind
     score: float
@@ -127,7 +105,8 @@ class Reason:
 
     def __str__(self) -> str:
         """``said 0.64 (door, red)``."""
-        return f"{self.kind} {self.score:.2f}{f' ({chr(44).join(self.words)})' if self.words else ''}"
+        words = f" ({', '.join(self.words)})" if self.words else ""
+        return f"{self.kind} {self.score:.2f}{words}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,11 +124,11 @@ class Moment:
 
     ``source`` is the evidence that found it: ``"visual"``, a kind of cue, ``"named"``, or ``"both"`` for
     several; ``snippet`` is matching speech or text, else empty, and ``snippet_kind`` its kind.
-    ``steps`` are the moments of a sequence's steps, in order, ranked as the whole is, which runs from the
-    start of the first to the end of the last; empty for other queries.
-    ``strong`` separates good answers from weak ones (:data:`moviola.retrieval.STRONG`), ``folded`` are the
-    spans of overlapping moments folded into this one, best first, ``copies`` moments of other videos that
-    show the same, and ``why`` the reasons, the strongest first.
+    ``steps`` are the moments of a sequence's steps in order, ranked as the whole, which runs from the start
+    of the first to the end of the last. ``strong`` separates good answers from weak ones
+    (:data:`moviola.retrieval.STRONG`), ``folded`` are the spans of overlapping moments folded into this one,
+    best first, ``copies`` moments of other videos that show the same, and ``why`` the reasons, the strongest
+    first.
     """
 
     video_id: str
@@ -195,11 +174,8 @@ class Box:
 class Cue:
     """Speech, or text on screen, from ``start`` to ``end`` seconds, ``end > start``.
 
-    Attributes:
-        kind: source of the words.
-        confidence: of the reader, in [0, 1]; None where nothing was recognised.
-        box: position of the text in the picture; None for speech.
-        words: times of single words; empty if unknown.
+    ``confidence`` is the reader's, in [0, 1], None where nothing was recognised; ``box`` is None for speech;
+    ``words`` is empty if the times of single words are unknown.
     """
 
     start: float
@@ -256,13 +232,10 @@ def clock(seconds: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """Capture data of a file.
+    """Capture data of a file; empty or None where unknown.
 
-    Attributes:
-        taken: ISO 8601, with an offset if known; empty if unknown.
-        source: source of the time.
-        latitude, longitude: degrees, north and east above 0; None if unknown.
-        make, model: of the camera; empty if unknown.
+    ``taken`` is ISO 8601, with an offset if known, ``source`` where it stood; latitude and longitude are
+    degrees, north and east above 0; ``make`` and ``model`` are the camera's.
     """
 
     taken: str = ""

@@ -70,7 +70,7 @@ def test_copies_are_listed(moviola: Run, own: tuple[Path, Path]) -> None:
     assert "no copies" in moviola("duplicates", "-l", library).err
     shutil.copy(films / "street.mp4", films / "again.mp4")
     report = moviola("index", films, "-l", library)
-    assert "1 further copies" in report.out
+    assert "1 further copy" in report.out
     (found,) = moviola("duplicates", "-l", library, "--json").rows
     size = (films / "again.mp4").stat().st_size
     assert found["video_ids"] == ["street"] and (found["size"], found["wasted"]) == (size, size)
@@ -88,7 +88,7 @@ def test_what_is_left_out_is_said(moviola: Run, own: tuple[Path, Path]) -> None:
     (root,) = moviola("library", "roots", "-l", library, "--json").rows
     assert root["patterns"] == ["harb*"] and root["defaults"] is True
     report = moviola("index", films, "-l", library, "--exclude", "", "--no-default-excludes")
-    assert "left out" not in report.err and "1 further copies" in report.out
+    assert "left out" not in report.err and "1 further copy" in report.out
 
 
 def test_films_of_a_day(moviola: Run, own: tuple[Path, Path]) -> None:

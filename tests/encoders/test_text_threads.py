@@ -20,12 +20,12 @@ def blas_threads() -> set[int]:
 
 
 @pytest.fixture(autouse=True)
-def two_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def two_threads() -> Iterator[None]:
     """As on a machine with two cores, whatever this one and its environment have.
 
     Tests before may have loaded a BLAS more than were there when the first text was encoded (spaCy's).
     """
-    monkeypatch.delitem(vars(threads._LIMIT), "_blas", raising=False)
+    threads._blas.cache_clear()
     with threadpool_limits(limits=2, user_api="blas"):
         if blas_threads() != {2}:
             pytest.skip("this NumPy's BLAS has no threads that can be set")

@@ -149,7 +149,7 @@ def test_the_right_answers_get_full_marks(films: Path, tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text(json.dumps({"another": truth.popitem()[1]}))
     words = ["--annotations", annotations, "--run", tmp_path / "run.json"]
     told = CliRunner().invoke(app, ["public", "extreme_when_bench", *map(str, words)])
-    assert "6 of 6 questions are missing from" in told.stderr
+    assert "6 of 6 questions missing from" in told.stderr
     assert "they count as not answered: film0_red, film0_blue" in told.stderr
 
 
@@ -219,7 +219,7 @@ def test_videos_that_are_missing_count_and_are_named(films: Path, tmp_path: Path
     assert done.exit_code == 3
     found = json.loads(done.stdout)
     assert found["missing"] == ["film7"] and found["measures"]["no span"] == pytest.approx(1 / 7)
-    assert "1 of 4 videos are missing; their questions count as not answered: film7" in done.stderr
+    assert "1 of 4 videos missing; their questions count as not answered: film7" in done.stderr
     table = CliRunner().invoke(app, list(map(str, arguments)))
     assert table.exit_code == 3 and "mIoU" in table.stdout
 

@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from moviola.errors import InvalidValue, MoviolaError
-from moviola.types import FrameSize, Moment, Span, Video
+from moviola.types import FrameSize, Moment, Reason, Span, Video
 
 ticks = st.integers(0, 400)
 
@@ -63,6 +63,11 @@ def test_frame_sizes_are_checked() -> None:
 
 def test_a_moment_knows_its_span() -> None:
     assert Moment("v", 1.0, 3.5, 0.5, 1).span == Span(1.0, 3.5)
+
+
+def test_a_reason_as_text() -> None:
+    assert str(Reason("said", 0.64, ("door", "red"))) == "said 0.64 (door, red)"
+    assert str(Reason("seen", 0.875)) == "seen 0.88"
 
 
 def test_every_error_has_the_one_root() -> None:

@@ -17,13 +17,11 @@ from moviola.errors import MoviolaError
 
 __all__ = ["all_commands", "main"]
 
-_INTERRUPTED = 130
-
 COMMANDS: dict[str, tuple[str, ...]] = {
     "indexing": ("index", "watch"),
     "search": ("search",),
     "library": ("list", "show", "transcript", "remove", "verify", "repair", "compact", "library"),
-    "places": ("duplicates",),
+    "places": ("duplicates", "library"),
     "kept": ("kept",),
     "answers": ("answer",),
     "mark": ("mark", "teach", "concepts"),
@@ -40,10 +38,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "train": ("train",),
     "public": ("public",),
 }
-"""Commands and groups by the module that adds them to :data:`app` when imported, in the order of the help."""
-
-_IN_SEVERAL = {"library"}
-"""Groups to which further modules add."""
+"""Commands and groups by the modules that add them, or to them, when imported, in the order of the help."""
 
 
 def load_commands(wanted: str = "") -> None:
@@ -52,8 +47,7 @@ def load_commands(wanted: str = "") -> None:
     To build all of them takes as long as a tenth of a first search. Heavy libraries are imported by the
     command that runs.
     """
-    modules = [module for module, names in COMMANDS.items() if wanted in names and wanted not in _IN_SEVERAL]
-    for module in modules or COMMANDS:
+    for module in [module for module, names in COMMANDS.items() if wanted in names] or COMMANDS:
         importlib.import_module(f"moviola.cli.{module}")
     order = [name for names in COMMANDS.values() for name in names]
     app.registered_commands.sort(
@@ -85,22 +79,13 @@ def main() -> None:
     try:
         app()
     except SystemExit as left:
-        if left.code == _INTERRUPTED:
+        if left.code == 130:
             note("interrupted")
         raise
-    except MoviolaError as error:
-        note(f"error: {error}")
-        sys.exit(1)
-    except ModuleNotFoundError as error:
-        package = (error.name or "").partition(".")[0]
-        if package not in _EXTRAS:
-            raise
-        note(f"error: {package} is not installed; run: pip install 'moviola[{_EXTRAS[package]}]'")
-        sys.exit(1)
     except BrokenPipeError:
         sys.exit(0)
-    except OSError as error:
-        note(f"error: {_system_error(error)}")
+    except (MoviolaError, ModuleNotFoundError, OSError) as error:
+        note(f"error: {_complaint(error)}")
         sys.exit(1)
 
 
@@ -128,8 +113,15 @@ def _command_in(words: list[str]) -> str:
     return ""
 
 
-def _system_error(error: OSError) -> str:
-    """What the system refused, where, and the remedy."""
+def _complaint(error: Exception) -> str:
+    """What an error says; of the system's what was refused, where, and the remedy."""
+    if isinstance(error, ModuleNotFoundError):
+        package = (error.name or "").partition(".")[0]
+        if package not in _EXTRAS:
+            raise error
+        return f"{package} is not installed; run: pip install 'moviola[{_EXTRAS[package]}]'"
+    if not isinstance(error, OSError):
+        return str(error)
     what = error.strerror or str(error)
     remedy = "free some space" if error.errno == errno.ENOSPC else "check that it exists and may be used"
     where = error.filename or "standard output or a temporary file"

@@ -12,11 +12,11 @@ from typer import Argument, Context, Option
 from moviola.cli.app import JsonOption, app, show
 from moviola.cli.options import (
     DEFAULT_LIBRARY,
+    SEARCH_OPTIONS,
     DeviceOption,
     LibraryOption,
     reading,
     refuse_given,
-    search_options,
     with_options,
 )
 from moviola.cli.progress import progress_bar
@@ -39,12 +39,12 @@ if TYPE_CHECKING:
 # Queries that are encoded together.
 _AT_ONCE = 32
 _MODEL = "With --model"
-_SEARCH_ONLY = tuple(signature(search_options).parameters)
+_SEARCH_ONLY = [name for options in SEARCH_OPTIONS for name in signature(options).parameters]
 _MODEL_ONLY = ("features", "stage1", "candidates", "judgements", "task", "recipe", "suppress_above")
 
 
 @app.command()
-@with_options("options", search_options)
+@with_options("options", *SEARCH_OPTIONS)
 def answer(
     context: Context,
     queries: Annotated[Path, Argument(help="Queries: TVR-Ranking JSON, or one query per line.")],
@@ -106,8 +106,7 @@ def answer(
     if model is None:
         refuse_given(context, _MODEL_ONLY, "only together with --model")
         limits = {"videos": video_ids(videos)} if videos else {}
-        run = _search_all(library, queries, out, options_of(options | limits), device)
-        measures: dict[str, float] = {}
+        run, measures = _search_all(library, queries, out, options_of(options | limits), device), {}
     else:
         from moviola.library import open_features
         from moviola.measures.output_formats import write_qrels, write_run
@@ -124,10 +123,12 @@ def answer(
         write_run(run, out)
         if judgements is not None:
             write_qrels(found.qrels, judgements)
-    counts = {"out": str(out), "queries": len(run.query_ids), "moments": len(run)}
-    lines = [f"{out}: {counted(len(run.query_ids), 'query')}, {counted(len(run), 'moment')}"]
-    lines += [f"{measure}  {value:.4f}" for measure, value in measures.items()]
-    show(json, {**counts, "measures": measures}, *lines)
+    show(
+        json,
+        {"out": str(out), "queries": len(run.query_ids), "moments": len(run), "measures": measures},
+        f"{out}: {counted(len(run.query_ids), 'query')}, {counted(len(run), 'moment')}",
+        *(f"{measure}  {value:.4f}" for measure, value in measures.items()),
+    )
 
 
 def _search_all(library: Path, queries: Path, out: Path, options: SearchOptions, device: str) -> Run:
@@ -137,8 +138,8 @@ def _search_all(library: Path, queries: Path, out: Path, options: SearchOptions,
     from moviola.measures.output_formats import format_of
 
     texts, format = read_queries(queries), format_of(out)
-    bar = progress_bar(BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with draft_of(out) as draft, reading(library, device) as lib, bar:
+    shown = BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    with draft_of(out) as draft, reading(library, device) as lib, progress_bar(*shown) as bar:
         rows = []
         task = bar.add_task("searching", total=len(texts))
         for start in range(0, len(texts), _AT_ONCE):

@@ -26,13 +26,6 @@ from typer import Context, Exit, Option
 
 from moviola.cli.config import nested_defaults, read_config
 
-__all__ = [
-    "Cell", "JsonOption", "app", "command_group", "console", "emit_json", "errors", "leave_partial", "note",
-    "plain", "show", "show_records", "show_table",
-]  # fmt: skip
-
-_EXIT_PARTIAL = 3
-
 Cell = str | tuple[str, ...]
 """A cell of a table: a text, or several, below each other on a terminal."""
 
@@ -131,10 +124,9 @@ def note(message: str) -> None:
 def emit_json(value: Any) -> None:
     """Print a value as one line of JSON, a list as a line per entry; what steers the terminal is escaped.
 
-    Dataclasses are objects of their fields, numbers that are not finite are null, other values that JSON does
-    not have are texts.
+    Dataclasses become objects, numbers that are not finite null, other values that JSON does not have texts.
     """
-    for one in value if isinstance(value, list) else [value]:
+    for one in value if isinstance(value, list | tuple) else [value]:
         text = json.dumps(one, ensure_ascii=False, default=_plain_value)
         if "NaN" in text or "Infinity" in text:  # perhaps in a name
             finite = json.loads(text, parse_constant=lambda _: None)
@@ -148,7 +140,7 @@ def _plain_value(value: Any) -> Any:
 
 
 def show(json: bool, value: Any, *lines: str) -> None:
-    """Print a result: as JSON, see :func:`emit_json`, or as these lines."""
+    """Print a result as JSON, or as these lines."""
     if json:
         emit_json(value)
     else:
@@ -162,40 +154,43 @@ def show_table(columns: Sequence[str], rows: Iterable[Sequence[Cell]], *, title:
     A line feed in a cell is replaced: no id or file name looks like the next row.
     """
     cells = [
-        [tuple(map(_one_line, (cell,) if isinstance(cell, str) else cell)) for cell in row] for row in rows
+        [
+            [part.replace("\n", "\ufffd") for part in ([cell] if isinstance(cell, str) else cell)]
+            for cell in row
+        ]
+        for row in rows
     ]
     if not console.is_terminal:
         for row in cells:
             sys.stdout.write(plain("\t".join(", ".join(cell).replace("\t", " ") for cell in row)) + "\n")
         return
     table = Table(box=None, pad_edge=False, header_style="bold", title=title or None, title_justify="left")
-    shown = [any(any(row[at]) for row in cells) for at in range(len(columns))]  # a column with any content
-    for at, column in enumerate(columns):
-        if shown[at]:
-            parts = [part for row in cells for part in row[at]]
-            number = all(map(_NUMBER.fullmatch, parts))
-            short = max(map(len, parts)) <= _NO_WRAP
-            table.add_column(column, justify="right" if number else "left", no_wrap=short, overflow="fold")
+    filled = [at for at in range(len(columns)) if any(any(row[at]) for row in cells)]
+    for at in filled:
+        parts = [part for row in cells for part in row[at]]
+        number, short = all(map(_NUMBER.fullmatch, parts)), max(map(len, parts)) <= _NO_WRAP
+        table.add_column(columns[at], justify="right" if number else "left", no_wrap=short, overflow="fold")
     for row in cells:
-        table.add_row(*("\n".join(cell) for at, cell in enumerate(row) if shown[at]))
+        table.add_row(*("\n".join(row[at]) for at in filled))
     if cells:
         console.print(table, soft_wrap=False)
 
 
-def _one_line(text: str) -> str:
-    return text.replace("\n", "\ufffd")
-
-
 def show_records(
-    json: bool, records: Sequence[Any], columns: Sequence[str], rows: Iterable[Sequence[Cell]]
+    json: bool, records: Any, columns: Sequence[str], rows: Iterable[Sequence[Cell]], *, title: str = ""
 ) -> None:
-    """Print records: as JSON, an object per line, or as rows, see :func:`show_table`."""
+    """Print records as JSON, see :func:`emit_json`, or as the rows of a table, see :func:`show_table`."""
     if json:
-        emit_json(list(records))
+        emit_json(records)
     else:
-        show_table(columns, rows)
+        show_table(columns, rows, title=title)
+
+
+def some(names: Sequence[str], most: int = 5) -> str:
+    """The first few names of a list."""
+    return ", ".join(names[:most]) + (f", and {len(names) - most} more" if len(names) > most else "")
 
 
 def leave_partial() -> NoReturn:
     """End with the exit code for: done, but something was refused."""
-    raise Exit(_EXIT_PARTIAL)
+    raise Exit(3)

@@ -15,8 +15,6 @@ from moviola.devices import require_device_name
 from moviola.errors import DataError, InvalidValue
 from moviola.files.toml import read_toml
 
-__all__ = ["KEYS", "config_path", "describe_config", "nested_defaults", "read_config"]
-
 KEYS: dict[str, type] = {
     "library": str,
     "encoder": str,
@@ -41,12 +39,7 @@ def config_path() -> Path | None:
 
 
 def read_config() -> dict[str, Any]:
-    """The user's values by key; none without a file.
-
-    Raises:
-        NotFound: ``MOVIOLA_CONFIG`` names a file that does not exist.
-        DataError: the file is not TOML, or has an unknown key or a wrong value.
-    """
+    """The user's values by key, checked; none without a file, unless ``MOVIOLA_CONFIG`` names one."""
     path = config_path()
     if path is None or not ("MOVIOLA_CONFIG" in os.environ or path.is_file()):
         return {}

@@ -9,9 +9,9 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from moviola.cli.app import JsonOption, command_group, emit_json, leave_partial, note, show, show_table
+from moviola.cli.app import JsonOption, command_group, leave_partial, note, show, show_records
 from moviola.cli.options import SentenceEncoderOption
-from moviola.errors import InvalidValue
+from moviola.errors import InvalidValue, counted
 from moviola.files.writing import write_json
 
 dataset = command_group("dataset", "Annotations of data sets: read them, and build ranked ones.")
@@ -43,8 +43,8 @@ def consensus_(
     }  # fmt: skip
     show(
         json, counts | more,
-        f"{out}: {counts['agreed']} pairs agreed, {counts['discarded']} discarded, {counts['open']} need "
-        f"more ratings, {counts['uncountable']} with another number of ratings",
+        f"{out}: {counted(counts['agreed'], 'pair')} agreed, {counts['discarded']} discarded, "
+        f"{counts['open']} in need of more ratings, {counts['uncountable']} with another number of ratings",
         "levels 0 to 4: " + " / ".join(map(str, levels)),
         f"Cohen's kappa {figures.kappa:.3f}, weighted by squares {figures.weighted_kappa:.3f}",
     )  # fmt: skip
@@ -82,29 +82,20 @@ def stats(
 
     found = read_annotations(path, kind, durations)
     figures = statistics(found, QUERIES_OF[kind](path) if kind in QUERIES_OF else None, count_verbs=verbs)
-    if json:
-        flaws = [{"kind": flaw.kind, "where": flaw.where} for flaw in found.flaws]
-        emit_json({**asdict(figures), "flaws": flaws})
-        return
     counts = {
-        "queries": figures.queries, "moments": figures.moments, "videos": figures.videos,
-        "vocabulary": figures.vocabulary, "verbs": figures.verbs,
-    }  # fmt: skip
-    values = {name: "–" if count is None else f"{count:,}" for name, count in counts.items()}
-    values |= {
-        "hours of moments": f"{figures.moment_hours:.2f}", "hours of videos": f"{figures.video_hours:.2f}",
-    }  # fmt: skip
-    spreads = {
-        "query length (words)": figures.query_length,
-        "moment (s)": figures.moment_seconds,
-        "video (s)": figures.video_seconds,
+        name: getattr(figures, name) for name in ("queries", "moments", "videos", "vocabulary", "verbs")
     }
-    values |= {name: f"{s.least:.2f} / {s.mean:.2f} / {s.most:.2f}" for name, s in spreads.items()}
+    values = {name: "–" if count is None else f"{count:,}" for name, count in counts.items()}
+    values["hours of moments"] = f"{figures.moment_hours:.2f}"
+    values["hours of videos"] = f"{figures.video_hours:.2f}"
+    spreads = figures.query_length, figures.moment_seconds, figures.video_seconds
+    for name, spread in zip(("query length (words)", "moment (s)", "video (s)"), spreads, strict=True):
+        values[name] = f"{spread.least:.2f} / {spread.mean:.2f} / {spread.most:.2f}"
     values["moment / video"] = f"{figures.ratio:.2f}"
     for flaw, count in found.flaw_counts.items():
         first = next(f.where for f in found.flaws if f.kind == flaw)
         values[flaw] = f"{count} (first: {first})"
-    show_table(("figure", "value"), values.items())
+    show_records(json, {**asdict(figures), "flaws": found.flaws}, ("figure", "value"), values.items())
 
 
 @dataset.command()
@@ -142,11 +133,8 @@ def pseudo(
     entries = pseudo_pairs(found, embed, top, queries=texts, held_out=banned)
     write_json(out, entries)
     pairs = sum(len(entry["relevant_moment"]) for entry in entries)
-    show(
-        json,
-        {"queries": len(entries), "pairs": pairs, "out": str(out)},
-        f"{out}: {len(entries)} queries, {pairs} pairs",
-    )
+    said = f"{out}: {counted(len(entries), 'query')}, {counted(pairs, 'pair')}"
+    show(json, {"queries": len(entries), "pairs": pairs, "out": str(out)}, said)
 
 
 @dataset.command()
@@ -170,11 +158,8 @@ def convert(
 
     found = read_annotations(path, kind, durations)
     (write_own_pairs if pairs else write_tvr)(found, out)
-    show(
-        json,
-        {"out": str(out), "moments": len(found), "flaws": found.flaw_counts},
-        f"{out}: {len(found)} moments {found.flaw_counts or ''}",
-    )
+    said = f"{out}: {counted(len(found), 'moment')} {found.flaw_counts or ''}"
+    show(json, {"out": str(out), "moments": len(found), "flaws": found.flaw_counts}, said)
 
 
 @dataset.command()
@@ -215,8 +200,7 @@ def imprecise(
     review = review or out.with_name(out.name + ".review.csv")
     made = rewrite_captions(
         read_annotations(path, kind, durations), load_sentence_encoder(sentence_encoder),
-        out.with_name(out.name + ".journal"), review,
-        types=types.split(",") if types else (),
+        out.with_name(out.name + ".journal"), review, types=types.split(",") if types else (),
         endpoint=ChatEndpoint(endpoint, model, key) if endpoint else None,
         names=names, threshold=threshold, batch=batch,
     )  # fmt: skip
@@ -224,8 +208,7 @@ def imprecise(
     outcome = made.outcome
     figures = {
         "moments": len(made.moments), "queries": len(set(made.moments.captions)),
-        "captions": made.captions,
-        "changed": made.changed, "reviewed": made.reviewed,
+        "captions": made.captions, "changed": made.changed, "reviewed": made.reviewed,
         "failed": len(outcome.failed), "open": len(outcome.open), "out": str(out), "review": str(review),
     }  # fmt: skip
     for line in outcome.trouble:
@@ -258,11 +241,8 @@ def split(
     for name, queries in drawn.items():
         rows = [{"query_id": number, "query": query} for number, query in queries.items()]
         write_json(out / f"{name}_queries.json", rows, indent=0)
-    show(
-        json,
-        {name: len(queries) for name, queries in drawn.items()},
-        f"{out}: {val} queries for validation, {test} for test",
-    )
+    counts = {name: len(queries) for name, queries in drawn.items()}
+    show(json, counts, f"{out}: {counted(val, 'query')} for validation, {test} for test")
 
 
 @dataset.command()
@@ -292,11 +272,8 @@ def candidates(
     found = read_annotations(path, kind, durations)
     pairs = find_candidates(texts, found, load_sentence_encoder(sentence_encoder), top)
     write_pairs(pairs, out)
-    show(
-        json,
-        {"queries": len(texts), "pairs": len(pairs), "out": str(out)},
-        f"{out}: {len(pairs)} pairs of {len(texts)} queries",
-    )
+    said = f"{out}: {counted(len(pairs), 'pair')} of {counted(len(texts), 'query')}"
+    show(json, {"queries": len(texts), "pairs": len(pairs), "out": str(out)}, said)
 
 
 @dataset.command()
@@ -325,11 +302,9 @@ def tasks(
     else:
         due = next_pairs(known, read_agreed(agreed), last=last, threshold=threshold)
     write_pairs(due, out)
-    show(
-        json,
-        {"pairs": len(due), "queries": len({pair.query_id for pair in due}), "out": str(out)},
-        f"{out}: {len(due)} pairs",
-    )
+    queries = len({pair.query_id for pair in due})
+    said = f"{out}: {counted(len(due), 'pair')}"
+    show(json, {"pairs": len(due), "queries": queries, "out": str(out)}, said)
 
 
 @dataset.command()
@@ -345,7 +320,6 @@ def exam(
 
     From Python: `moviola.datasets.building.consensus.exam`.
     """
-
     from moviola.datasets.building.annotation_files import read_ratings
     from moviola.datasets.building.consensus import exam
 
@@ -354,10 +328,8 @@ def exam(
         (worker, f"{rater.distance:.3f}", f"{rater.out_of_consensus:.1%}", f"{rater.kappa:.2f}")
         for worker, rater in found.raters.items()
     )
-    if json:
-        emit_json(found)
-    else:
-        show_table(("rater", "distance", "out of consensus", "kappa"), rows)
+    show_records(json, found, ("rater", "distance", "out of consensus", "kappa"), rows)
+    if not json:
         note(f"mean out of consensus {found.out_of_consensus:.1%}, mean kappa {found.kappa:.2f}")
 
 
@@ -377,7 +349,7 @@ def judgements(
     from moviola.datasets.building.annotation_files import read_agreed, read_pairs, write_judgements
 
     count = write_judgements(read_pairs(pairs), read_agreed(agreed), out)
-    show(json, {"pairs": count, "out": str(out)}, f"{out}: {count} judged pairs")
+    show(json, {"pairs": count, "out": str(out)}, f"{out}: {counted(count, 'judged pair')}")
 
 
 @dataset.command("relevant-pairs")
@@ -406,8 +378,6 @@ def relevant_pairs_(
     embed = load_sentence_encoder(sentence_encoder)
     pairs = find_relevant_pairs(captions, embed, phi=phi, theta=theta)
     write_relevant_pairs(pairs, out)
-    show(
-        json,
-        {"captions": pairs.count, "pairs": len(pairs), "phi": phi, "theta": theta, "out": str(out)},
-        f"{out}: {len(pairs):,} ordered pairs of {pairs.count:,} captions with Phi {phi} >= {theta}",
-    )
+    found = f"{counted(len(pairs), 'ordered pair')} of {counted(pairs.count, 'caption')}"
+    counts = {"captions": pairs.count, "pairs": len(pairs), "phi": phi, "theta": theta, "out": str(out)}
+    show(json, counts, f"{out}: {found} with Phi {phi} >= {theta}")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from typer import Argument, Option
 
 from moviola.cli.app import JsonOption, app, leave_partial, note, show
-from moviola.cli.options import DEFAULT_LIBRARY, LibraryOption, reading
+from moviola.cli.options import DEFAULT_LIBRARY, LibraryOption, is_library, reading
 from moviola.errors import InvalidValue, NotFound, counted
 from moviola.types import clock
 
@@ -84,44 +84,43 @@ def export_(
 
     From Python: `moviola.export.write_moments`, of `moviola.search.last_answer.kept_answer`.
     """
-    from moviola.export import format_of, named_format, read_moments
-    from moviola.library.disk.settings import SETTINGS_FILE
+    from moviola.export import Selection, format_of, named_format, read_moments
 
     given = {
         "title": title, "rate": rate, "drop_frame": drop_frame, "start_timecode": start_timecode,
         "mode": mode, "titles": titles, "size": size, "columns": columns,
     }  # fmt: skip
     options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    if format is None:
-        format = format_of(out).name
-    if "title" in named_format(format).options:
+    chosen_format = format_of(out) if format is None else named_format(format)
+    if "title" in chosen_format.options:
         options.setdefault("title", out.stem)
-    chosen, paths = read_moments(moments) if moments else (_of_last_answer(library), {})
+    if moments:
+        chosen, paths = read_moments(moments)
+    else:
+        from moviola.search.last_answer import kept_answer
+
+        chosen, paths = [Selection(moment) for moment in kept_answer(library).moments], {}
     if ranks is not None:
         chosen = _ranked(chosen, ranks)
     missing = {selection.moment.video_id for selection in chosen} - paths.keys()
     # A table with all paths needs no library.
-    with reading(library) if missing or (library / SETTINGS_FILE).is_file() else nullcontext() as lib:
+    with reading(library) if missing or is_library(library) else nullcontext() as lib:
         if lib:
             paths |= lib.paths_of(sorted(missing))[0]
             options["kept"] = lib.kept_still
-        written = write_out(chosen, paths, out, format, **options)
+        written = write_out(chosen, paths, out, chosen_format.name, **options)
     result = {
-        "out": str(out), "format": format, "moments": len(chosen),
-        "files": [str(path) for path in written.files], "refused": written.refused,
+        "out": str(out), "format": chosen_format.name, "moments": len(chosen),
+        "files": list(map(str, written.files)), "refused": written.refused,
     }  # fmt: skip
     lacking = f"; {len(written.refused)} refused" if written.refused else ""
-    show(json, result, f"{out}: {counted(len(chosen), 'moment')}, {named_format(format).title}{lacking}")
+    show(json, result, f"{out}: {counted(len(chosen), 'moment')}, {chosen_format.title}{lacking}")
     if written.refused:
         leave_partial()
 
 
 def write_out(
-    moments: Sequence[Moment | Selection],
-    paths: Mapping[str, str],
-    out: Path,
-    format: str | None = None,
-    **options: Any,
+    moments: Sequence[Moment | Selection], paths: Mapping[str, str], out: Path, format: str, **options: Any
 ) -> Written:
     """Write moments; print what was refused."""
     from moviola.export import write_moments
@@ -130,13 +129,6 @@ def write_out(
     for name, reason in written.refused.items():
         note(f"{name}: {reason}")
     return written
-
-
-def _of_last_answer(library: Path) -> list[Selection]:
-    from moviola.export import Selection
-    from moviola.search.last_answer import kept_answer
-
-    return [Selection(moment) for moment in kept_answer(library).moments]
 
 
 def _ranked(chosen: Sequence[Selection], ranks: str) -> list[Selection]:
@@ -150,9 +142,8 @@ def _ranked(chosen: Sequence[Selection], ranks: str) -> list[Selection]:
             raise InvalidValue(f"ranks {ranks!r}: write single ranks and ranges, such as 1,3-5")
         for rank in range(first, last + 1):
             if rank not in known:
-                raise InvalidValue(
-                    f"ranks {ranks!r}: there is no rank {rank} among {counted(len(known), 'moment')}"
-                )
+                there = counted(len(known), "moment")
+                raise InvalidValue(f"ranks {ranks!r}: there is no rank {rank} among {there}")
             picked.append(known[rank])
     return picked
 
@@ -163,13 +154,10 @@ def _moment(library: Path, rank: int) -> tuple[Moment, Path]:
 
     moment = kept_answer(library).moment(rank)
     with reading(library) as lib:
-        path = lib.file_of(moment.video_id)
-        if path is None:
-            raise NotFound(
-                f"{lib.catalogue.video(moment.video_id).path}: the video's file is not there; plug its drive "
-                "in, or index it again"
-            )
-    return moment, path
+        if path := lib.file_of(moment.video_id):
+            return moment, path
+        gone = lib.catalogue.video(moment.video_id).path
+    raise NotFound(f"{gone}: the video's file is not there; plug its drive in, or index it again")
 
 
 RankArgument = Annotated[int, Argument(min=1, help="Rank of a moment in the last answer.")]

@@ -8,9 +8,9 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from moviola.cli.app import JsonOption, command_group, console, emit_json, leave_partial, note, show
+from moviola.cli.app import JsonOption, command_group, leave_partial, note, show, some
 from moviola.cli.options import DEFAULT_LIBRARY, LibraryOption
-from moviola.errors import NotFound
+from moviola.errors import NotFound, counted
 
 features = command_group(
     "features", "Features of files: convert and check them, or export those of a library."
@@ -40,11 +40,8 @@ def convert_(
 
     made = convert(open_features(source), out)
     rows = sum(made.shape(key)[0] for key in made.keys())  # noqa: SIM118 - no mapping
-    show(
-        json,
-        {"keys": len(made.keys()), "rows": rows, "dim": made.dim, "out": str(out)},
-        f"{out}: {len(made.keys()):,} keys, {rows:,} rows of {made.dim}",
-    )
+    said = f"{out}: {counted(len(made.keys()), 'key')}, {counted(rows, 'row')} of {made.dim}"
+    show(json, {"keys": len(made.keys()), "rows": rows, "dim": made.dim, "out": str(out)}, said)
 
 
 @features.command("check")
@@ -68,18 +65,12 @@ def check(
     from moviola.datasets.readers import read_annotations
     from moviola.features import open_features
 
-    flaws = check_features(
-        open_features(source), read_annotations(annotations, kind, durations), clip_seconds, dim=dim
-    )
-    if json:
-        emit_json([{"kind": flaw.kind, "where": flaw.where} for flaw in flaws])
-    elif not flaws:
-        console.print(f"{source}: fits {annotations}")
-    else:
-        for name, count in Counter(flaw.kind for flaw in flaws).items():
-            some = [flaw.where for flaw in flaws if flaw.kind == name][:5]
-            more = ", …" if count > len(some) else ""
-            note(f"{name}: {count} ({', '.join(some)}{more})")
+    found = read_annotations(annotations, kind, durations)
+    flaws = check_features(open_features(source), found, clip_seconds, dim=dim)
+    show(json, flaws, *([] if flaws else [f"{source}: fits {annotations}"]))
+    for name, count in Counter(flaw.kind for flaw in flaws).items():
+        if not json:
+            note(f"{name}: {count} ({some([flaw.where for flaw in flaws if flaw.kind == name])})")
     if flaws:
         leave_partial()
 
@@ -104,18 +95,17 @@ def from_library(
     texts = [text for path in annotations for _, _, text, _ in ranked_rows(path)]
     with LibraryStore(library, read_only=True) as store:
         made = export_features(store, texts, out)
-    about, clips = made.facts, int(made.videos().counts.sum())
+    about, videos, queries = made.facts, len(made.durations), len(set(texts))
+    frames = int(made.videos().counts.sum())
     found = {
-        "videos": len(made.durations), "frames": clips, "dim": about.visual_dim,
-        "queries": len(dict.fromkeys(texts)), "subtitles": about.subtitle_dim,
-        "clip_seconds": about.clip_seconds, "out": str(out),
+        "videos": videos, "frames": frames, "dim": about.visual_dim, "queries": queries,
+        "subtitles": about.subtitle_dim, "clip_seconds": about.clip_seconds, "out": str(out),
     }  # fmt: skip
     show(
-        json,
-        found,
-        f"{out}: {found['videos']:,} videos, {clips:,} frames of {about.visual_dim} every "
-        f"{about.clip_seconds:g} s; {found['queries']:,} queries; subtitles of {about.subtitle_dim} each",
-    )
+        json, found,
+        f"{out}: {counted(videos, 'video')}, {counted(frames, 'frame')} of {about.visual_dim} every "
+        f"{about.clip_seconds:g} s; {counted(queries, 'query')}; subtitles of {about.subtitle_dim} each",
+    )  # fmt: skip
 
 
 @features.command("from-files")
@@ -175,7 +165,7 @@ def from_files(
     seconds = read_video_corpus(durations)
     chosen = read_videos(videos) if videos else list(seconds)
     if unknown := [name for name in chosen if name not in seconds]:
-        raise NotFound(f"{durations}: no duration of {len(unknown):,} videos, the first {unknown[0]!r}")
+        raise NotFound(f"{durations}: no duration of {counted(len(unknown), 'video')}: {some(unknown)}")
     texts = read_query_keys(annotations, key)
     files = PublishedFiles(
         tuple(map(Published.open, visual)),
@@ -193,17 +183,13 @@ def from_files(
     found = {
         "videos": len(chosen), "frames": made.clips, "dim": about.visual_dim, "queries": len(texts),
         "query_dim": about.query_dim, "subtitles": about.subtitle_dim, "clip_seconds": clip_seconds,
-        "odd": list(made.odd), "out": str(out),
+        "odd": made.odd, "out": str(out),
     }  # fmt: skip
     if made.odd:
-        note(
-            f"{len(made.odd):,} videos differ by more than two rows from their duration, the "
-            f"first {made.odd[0]!r}"
-        )
+        note(f"more than two rows from their duration: {counted(len(made.odd), 'video')} ({some(made.odd)})")
     show(
-        json,
-        found,
-        f"{out}: {found['videos']:,} videos, {made.clips:,} clips of {about.visual_dim} every "
-        f"{clip_seconds:g} s; {found['queries']:,} queries of {about.query_dim}; subtitles of "
+        json, found,
+        f"{out}: {counted(len(chosen), 'video')}, {counted(made.clips, 'clip')} of {about.visual_dim} every "
+        f"{clip_seconds:g} s; {counted(len(texts), 'query')} of {about.query_dim}; subtitles of "
         f"{about.subtitle_dim} each",
-    )
+    )  # fmt: skip

@@ -10,11 +10,10 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Annotated
 
-import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from typer import Argument, Context, Option
+from typer import Argument, Context, Option, confirm
 
-from moviola.cli.app import JsonOption, app, console, emit_json, leave_partial, note
+from moviola.cli.app import JsonOption, app, console, emit_json, leave_partial, note, some
 from moviola.cli.options import (
     DEFAULT_LIBRARY,
     AlertCommandOption,
@@ -26,6 +25,7 @@ from moviola.cli.options import (
     alert_options,
     encoder_for,
     for_new,
+    is_library,
 )
 from moviola.cli.progress import progress_bar
 from moviola.errors import NotFound, counted, printable
@@ -33,9 +33,6 @@ from moviola.files.presence import is_gone
 
 if TYPE_CHECKING:
     from moviola.library import IngestProgress, IngestReport
-
-# Interactive work on the machine comes first.
-_NICENESS = 10
 
 
 @app.command("index")
@@ -149,7 +146,11 @@ def index_(
     """
     from moviola.search import Library
 
-    _require_sources(sources, library)
+    if not is_library(library):
+        # A mistyped source must not leave an empty library, which would keep its encoder ever after.
+        for source in sources:
+            if is_gone(source) and not source.is_symlink():
+                raise NotFound(f"{printable(source)}: no such file or folder")
     with Library(
         library,
         encoder=encoder_for(context, library, encoder),
@@ -171,25 +172,9 @@ def index_(
                 stills=stills, workers=workers, progress=_shown_on(bar),
             )  # fmt: skip
         count = len(lib)
-    if json:
-        emit_json(report)
-    else:
-        _print_report(report, library, count)
-    if (
-        report.refused or report.partial or report.subtitle_problems or report.reading_problems
-        or report.offline or report.not_pruned
-    ):  # fmt: skip
+    _print_report(report, library, count, json)
+    if any(_refusals(report).values()) or report.offline or report.not_pruned:
         leave_partial()
-
-
-def _require_sources(sources: list[Path], library: Path) -> None:
-    """A mistyped source must not leave an empty library, which would keep its encoder ever after."""
-    from moviola.library.disk.settings import SETTINGS_FILE
-
-    if not (library / SETTINGS_FILE).is_file():
-        for source in sources:
-            if is_gone(source) and not source.is_symlink():
-                raise NotFound(f"{printable(source)}: no such file or folder")
 
 
 @app.command()
@@ -231,7 +216,7 @@ def watch(
     if cores is not None:
         limit_threads(cores)
     if hasattr(os, "nice"):  # not on Windows
-        os.nice(_NICENESS)
+        os.nice(10)  # interactive work on the machine comes first
     from moviola.search import Library
     from moviola.search.alerts import Alerts
 
@@ -243,10 +228,7 @@ def watch(
         alerts.check()
 
         def print_one(report: IngestReport) -> None:
-            if json:
-                emit_json(report)
-            else:
-                _print_report(report, library, len(lib))
+            _print_report(report, library, len(lib), json)
             sys.stdout.flush()
             alerts.check()
 
@@ -262,15 +244,10 @@ def _shown_on(bar: Progress) -> Callable[[IngestProgress], None]:
     def show(step: IngestProgress) -> None:
         of = (step.step, step.video_id)
         seconds[of] = max(step.seconds, seconds.get(of, 0.0))
-        elapsed = bar.tasks[0].elapsed or 0.0
-        rate = sum(seconds.values()) / elapsed if elapsed else 0.0
-        bar.update(
-            task,
-            total=step.total,
-            completed=step.done,
-            description=step.video_id if step.step == "pictures" else f"{step.step}: {step.video_id}",
-            rate=f"{rate:.0f}x real time",
-        )
+        elapsed = bar.tasks[0].elapsed
+        rate = f"{sum(seconds.values()) / elapsed if elapsed else 0:.0f}x real time"
+        name = step.video_id if step.step == "pictures" else f"{step.step}: {step.video_id}"
+        bar.update(task, total=step.total, completed=step.done, description=name, rate=rate)
 
     return show
 
@@ -278,26 +255,30 @@ def _shown_on(bar: Progress) -> Callable[[IngestProgress], None]:
 def _confirm(bar: Progress, yes: bool) -> Callable[[Sequence[str], int], bool]:
     """Asks at a terminal whether to prune many videos; elsewhere the answer is ``yes``."""
 
-    def confirm(videos: Sequence[str], total: int) -> bool:
+    def ask(videos: Sequence[str], total: int) -> bool:
         if yes or not sys.stdin.isatty():
             return yes
         bar.stop()
         try:
-            return typer.confirm(f"Remove {len(videos)} of {total} videos from the library?", err=True)
+            return confirm(f"Remove {len(videos)} of {counted(total, 'video')} from the library?", err=True)
         finally:
             bar.start()
 
-    return confirm
+    return ask
 
 
-def _print_report(report: IngestReport, library: Path, count: int) -> None:
-    """What indexing did."""
+def _print_report(report: IngestReport, library: Path, count: int, json: bool) -> None:
+    """What indexing did, in a library that now has ``count`` videos."""
+    if json:
+        emit_json(report)
+        return
+    copies = [path for paths in report.copies.values() for path in paths]
     done = {
         "added": report.added,
         "updated": report.updated,
         "moved": report.moved,
         "restored": report.restored,
-        "further copies": [path for paths in report.copies.values() for path in paths],
+        "further copy" if len(copies) == 1 else "further copies": copies,
         "removed": report.removed,
         "away": report.away,
         "unchanged": report.unchanged,
@@ -307,7 +288,8 @@ def _print_report(report: IngestReport, library: Path, count: int) -> None:
     parts = [f"{len(ids)} {what}" for what, ids in done.items() if ids] or ["nothing to do"]
     console.print(f"{library}: {', '.join(parts)}; {counted(count, 'video')} can be searched")
     if report.repeats:
-        console.print(f"{report.repeats / report.frames:.0%} of {report.frames} frames repeat an earlier one")
+        frames = counted(report.frames, "frame")
+        console.print(f"{report.repeats / report.frames:.0%} of {frames} repeat an earlier one")
     for kind, ids in report.read.items():
         if ids:
             console.print(f"{kind} read in {counted(len(ids), 'video')}")
@@ -315,14 +297,19 @@ def _print_report(report: IngestReport, library: Path, count: int) -> None:
         note(line.replace("\n", "\ufffd"))
 
 
+def _refusals(report: IngestReport) -> dict[str, dict[str, str]]:
+    """Reasons by video, by what was refused."""
+    return {
+        "refused": report.refused,
+        "partial": report.partial,
+        "subtitles": report.subtitle_problems,
+        "not read": report.reading_problems,
+    }
+
+
 def _problems(report: IngestReport) -> Iterator[str]:
-    """What was refused, left out or is not there, a line each."""
-    for what, reasons in (
-        ("refused", report.refused),
-        ("partial", report.partial),
-        ("subtitles", report.subtitle_problems),
-        ("not read", report.reading_problems),
-    ):
+    """What was refused, left out or is not there."""
+    for what, reasons in _refusals(report).items():
         for video_id, reason in reasons.items():
             yield f"{what}: {video_id}: {reason}"
     if report.ignored:
@@ -332,9 +319,9 @@ def _problems(report: IngestReport) -> Iterator[str]:
     for kind, remedy in report.not_read.items():
         yield f"{kind}: not read; {remedy}"
     if report.excluded:
-        yield f"left out: {len(report.excluded)} folders and files ({_some(report.excluded)})"
+        yield f"left out: {counted(len(report.excluded), 'path')} ({some(report.excluded)})"
     if report.waiting:
-        yield f"still being written: {_some(report.waiting)}; index again later"
+        yield f"still being written: {some(report.waiting)}; index again later"
     for folder, reason in report.offline.items():
         yield f"away: {folder}: {reason}; its videos stay. `moviola library move` gives them a new folder"
     for video_id in report.missing:
@@ -344,9 +331,4 @@ def _problems(report: IngestReport) -> Iterator[str]:
     if report.not_pruned:
         yield f"not pruned: {report.not_pruned}; --yes removes them"
     if report.removed:
-        yield f"removed: {_some(report.removed)}; `moviola library restore` brings them back"
-
-
-def _some(names: Sequence[str]) -> str:
-    """The first few of a list."""
-    return ", ".join(names[:5]) + (f", and {len(names) - 5} more" if len(names) > 5 else "")
+        yield f"removed: {some(report.removed)}; `moviola library restore` brings them back"

@@ -8,16 +8,7 @@ from typing import Annotated, Literal
 
 from typer import Argument, Option
 
-from moviola.cli.app import (
-    JsonOption,
-    command_group,
-    console,
-    emit_json,
-    leave_partial,
-    note,
-    show,
-    show_table,
-)
+from moviola.cli.app import JsonOption, command_group, console, leave_partial, note, show, show_records
 from moviola.cli.options import DEFAULT_LIBRARY, LibraryOption, reading
 from moviola.cli.progress import progress_bar
 from moviola.errors import counted
@@ -44,8 +35,7 @@ def new(
     ] = None,
     depth: Annotated[int, Option(min=1, help="Moments per system and query.")] = 20,
     merge_above: Annotated[
-        float,
-        Option(min=0, max=0.99, help="Overlap (IoU) above which moments are judged as one."),
+        float, Option(min=0, max=0.99, help="Overlap (IoU) above which moments are judged as one.")
     ] = 0.5,
     raters: Annotated[int, Option(help="Raters per moment: 2 (4 if they differ), 4, or 1.")] = 2,
     seed: Annotated[int, Option(help="Random seed of the order of moments.")] = 0,
@@ -63,26 +53,22 @@ def new(
     from moviola.judging import TaskSettings, make_task
 
     chosen = read_queries(queries)
-    bar = progress_bar()
-    with reading(library) as lib, bar:
+    with reading(library) as lib, progress_bar() as bar:
         line = bar.add_task("searching", total=None)
         found = make_task(
             out, lib, chosen, run_files=run or (), systems=system, depth=depth, merge_above=merge_above,
             settings=TaskSettings(raters=raters, seed=seed),
             progress=lambda name, done: bar.update(line, description=f"{name}: {done} of {len(chosen)}"),
         )  # fmt: skip
-    systems = {
-        name: {"moments": count, "alone": alone} for name, (count, alone) in found.contributions().items()
-    }
+    shares = found.contributions()
+    systems = {name: {"moments": moments, "alone": alone} for name, (moments, alone) in shares.items()}
     judged = {pair.query_id for pair in found.pairs}
-    if json:
-        emit_json({
-            "out": str(out), "queries": len(judged), "moments": len(found.pairs), "systems": systems,
-        })  # fmt: skip
-        return
-    console.print(f"{out}: {counted(len(found.pairs), 'moment')} of {counted(len(judged), 'query')}")
-    for name, counts in systems.items():
-        console.print(f"  {name}: {counts['moments']}, {counts['alone']} of them alone")
+    show(
+        json,
+        {"out": str(out), "queries": len(judged), "moments": len(found.pairs), "systems": systems},
+        f"{out}: {counted(len(found.pairs), 'moment')} of {counted(len(judged), 'query')}",
+        *(f"  {name}: {moments}, {alone} of them alone" for name, (moments, alone) in shares.items()),
+    )
     for query in chosen:
         if query.query_id not in judged:
             note(f"{query.query_id}: no system found a moment; it is left out")
@@ -100,35 +86,24 @@ def progress(task: TaskArgument, json: JsonOption = False) -> None:
     From Python: `moviola.judging.progress_of`.
     """
     from moviola.judging import JudgingTask, progress_of
-    from moviola.judging.progress import number_or_none
 
     found = progress_of(JudgingTask(task))
-    figures = found.agreement
-    if json:
-        emit_json({
-            "queries": found.queries,
-            "raters": found.raters,
-            "kappa": number_or_none(figures.kappa), "weighted_kappa": number_or_none(figures.weighted_kappa),
-            "levels": figures.histogram.tolist(),
-        })  # fmt: skip
-        return
-    rows = [
-        [q.query, *map(str, (q.moments, q.agreed, q.discarded, q.set_aside, q.open))] for q in found.queries
-    ]
+    kappas = {name: getattr(found.agreement, name) for name in ("kappa", "weighted_kappa")}
+    levels = found.agreement.histogram.tolist()
     fields = ("moments", "agreed", "discarded", "set_aside", "open")
-    columns = ("query", "moments", "agreed", "discarded", "set aside", "open")
-    show_table(columns, [*rows, ["all", *(str(found.count(field)) for field in fields)]])
+    rows = [[query.query, *(str(getattr(query, field)) for field in fields)] for query in found.queries]
+    rows.append(["all", *(str(found.count(field)) for field in fields)])
+    about = {"queries": found.queries, "raters": found.raters, **kappas, "levels": levels}
+    show_records(json, about, ("query", *(field.replace("_", " ") for field in fields)), rows)
+    if json:
+        return
     for rater in found.raters:
         apart = "" if rater.distance is None else f", {rater.distance:.2f} levels from the median"
         kappa = "" if rater.kappa is None else f", kappa {rater.kappa:.2f} with the others"
         console.print(f"{rater.name}: {rater.judged} judged, {rater.passed} skipped{apart}{kappa}")
-    kappa, weighted = map(_figure, (figures.kappa, figures.weighted_kappa))
+    kappa, weighted = ("undefined so far" if isnan(k) else f"{k:.3f}" for k in kappas.values())
     console.print(f"kappa {kappa}, weighted {weighted}")
-    console.print(f"agreed at levels 0 to 4: {', '.join(map(str, figures.histogram.tolist()))}")
-
-
-def _figure(value: float) -> str:
-    return "undefined so far" if isnan(value) else f"{value:.3f}"
+    console.print(f"agreed at levels 0 to 4: {', '.join(map(str, levels))}")
 
 
 @judge.command()
@@ -137,10 +112,7 @@ def export(
     out: Annotated[Path, Option("--out", "-o", help="File to write.")],
     form: Annotated[
         Literal["tvr_ranking", "qrels", "ratings", "pairs"],
-        Option(
-            "--as",
-            help="Graded test set; the same by query; all ratings, or the moments to rate (CSV).",
-        ),
+        Option("--as", help="Graded test set; the same by query; all ratings, or the moments to rate (CSV)."),
     ] = "tvr_ranking",
     json: JsonOption = False,
 ) -> None:
@@ -153,8 +125,8 @@ def export(
     from moviola.judging import JudgingTask, export_task
 
     count = export_task(JudgingTask(task), out, form)
-    what = form if form in ("ratings", "pairs") else "judged moments"
-    show(json, {"out": str(out), "as": form, "rows": count}, f"{out}: {count} {what}")
+    said = counted(count, form[:-1] if form in ("ratings", "pairs") else "judged moment")
+    show(json, {"out": str(out), "as": form, "rows": count}, f"{out}: {said}")
 
 
 @judge.command("import")
@@ -172,8 +144,7 @@ def import_(
     from moviola.judging import JudgingTask, import_ratings
 
     refused = import_ratings(JudgingTask(task), ratings)
-    if json:
-        emit_json({"refused": refused})
+    show(json, {"refused": refused})
     for reason in refused.values():
         note(reason)
     if refused:
@@ -199,8 +170,11 @@ def training(
     from moviola.judging import JudgingTask, export_splits
 
     counts = export_splits(JudgingTask(task), out, val=val, test=test, level=level, seed=seed)
-    if json:
-        emit_json({name: {"queries": q, "moments": m} for name, (q, m) in counts.items()})
-        return
-    for name, (queries, moments) in counts.items():
-        console.print(f"{out / name}.json: {moments} moments of {queries} queries")
+    show(
+        json,
+        {name: {"queries": queries, "moments": moments} for name, (queries, moments) in counts.items()},
+        *(
+            f"{out / name}.json: {counted(moments, 'moment')} of {counted(queries, 'query')}"
+            for name, (queries, moments) in counts.items()
+        ),
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -60,13 +61,12 @@ def _summary(entry: Entry) -> str:
     from moviola.library.kept.values import Collection, SavedSearch
 
     value = entry.value
-    if isinstance(value, SavedSearch):
-        more = [*value.then, *(f"without {text}" for text in value.without)]
-        return ", ".join([value.text, *more, *(f"{key} {text}" for key, text in value.filter.items())])
     if isinstance(value, Collection):
         return counted(len(value.moments), "moment")
-    rated = [f"rated {value.rating}"] if value.rating else []
-    return ", ".join([*value.tags, *rated])
+    if isinstance(value, SavedSearch):
+        parts = [value.text, *value.then, *(f"without {text}" for text in value.without)]
+        return ", ".join([*parts, *map(" ".join, value.filter.items())])
+    return ", ".join([*value.tags, *([f"rated {value.rating}"] if value.rating else [])])
 
 
 def _show(entry: Entry, json: bool) -> None:
@@ -159,9 +159,8 @@ def _mark(library: Path, place: str, json: bool, **changes: object) -> None:
     if entry is not None:
         _show(entry, json)
     else:
-        show(
-            json, {"deleted": mark.name}, f"mark {mark.name}: has no tag and no rating left, and was deleted"
-        )
+        said = f"mark {mark.name}: has no tag and no rating left, and was deleted"
+        show(json, {"deleted": mark.name}, said)
 
 
 def _place(lib: Library, text: str) -> Mark:
@@ -174,10 +173,7 @@ def _place(lib: Library, text: str) -> Mark:
     if not (sign and dash) or lib.catalogue.videos_named([text]):
         mark = Mark.of(video_id=text)
     else:
-        span = parse_seconds(start, "start"), parse_seconds(end, "end")
-        if span[1] <= span[0]:
-            raise InvalidValue(f"{text}: the end must come after the start")
-        mark = Mark.of(video_id=video, start=span[0], end=span[1])
+        mark = Mark.of(video_id=video, start=parse_seconds(start, "start"), end=parse_seconds(end, "end"))
     row = lib.catalogue.video(mark.video_id)
     if mark.start is not None and mark.start >= row.duration:
         raise InvalidValue(f"{text}: the video ends at {row.duration:g} s; name a moment before that")
@@ -207,13 +203,11 @@ def collect(
             if mark.start is None or mark.end is None:
                 raise InvalidValue(f"{text}: name a moment, as in {text}@1:05-1:20")
             moments.append(KeptMoment.of(video_id=mark.video_id, start=mark.start, end=mark.end))
-        try:
+        held: list[KeptMoment] = []
+        version = 0
+        with suppress(NotFound):
             before = lib.kept.entry("collection", name)
-        except NotFound:
-            held, version = [], 0
-        else:
-            assert isinstance(before.value, Collection)
-            held, version = before.value.moments, before.version
+            held, version = before.value.moments, before.version  # type: ignore[union-attr]  # of this kind
         _show(lib.kept.put("collection", name, Collection(moments=[*held, *moments]), version), json)
 
 
@@ -250,7 +244,7 @@ def export_(
     with reading(library) as lib:
         lines = list(lib.kept.export())
     write_text(out, "".join(f"{line}\n" for line in lines))
-    show(json, {"entries": len(lines), "out": str(out)}, f"{out}: {len(lines)} entries")
+    show(json, {"entries": len(lines), "out": str(out)}, f"{out}: {counted(len(lines), 'entry')}")
 
 
 @kept_group.command("import")
@@ -267,4 +261,5 @@ def import_(
     """
     with reading(library) as lib:
         taken = lib.kept.take(read_text(file).split("\n"), f"{file}:")
-    show(json, [entry.model_dump() for entry in taken], f"{library}: {len(taken)} entries imported")
+    said = f"{library}: {counted(len(taken), 'entry')} imported"
+    show(json, [entry.model_dump() for entry in taken], said)

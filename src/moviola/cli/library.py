@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Argument, BadParameter, Option
 
-from moviola.cli.app import (
-    JsonOption,
-    app,
-    command_group,
-    console,
-    emit_json,
-    leave_partial,
-    note,
-    show,
-    show_records,
-)
+from moviola.cli.app import JsonOption, app, command_group, leave_partial, note, show, show_records
 from moviola.cli.options import DEFAULT_LIBRARY, LibraryOption, reading, writing
-from moviola.errors import MissingDependency, MissingModel
+from moviola.errors import MissingDependency, MissingModel, counted
 from moviola.types import CUE_KINDS, clock
 
 if TYPE_CHECKING:
@@ -49,14 +40,10 @@ def list_(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) ->
         {**{field: getattr(video, field) for field in fields}, "away": video.video_id in away}
         for video in videos
     ]
-    rows = (
-        (
-            v.video_id,
-            clock(v.duration),
-            v.state + (f": {v.error}" if v.error else "") + (", away" if v.video_id in away else ""),
-        )
-        for v in videos
-    )
+    rows = []
+    for v in videos:
+        state = v.state + (f": {v.error}" if v.error else "") + (", away" if v.video_id in away else "")
+        rows.append((v.video_id, clock(v.duration), state))
     show_records(json, records, ("video", "duration", "state"), rows)
 
 
@@ -75,18 +62,13 @@ def show_(video: VideoArgument, library: LibraryOption = DEFAULT_LIBRARY, json: 
         cues, shots = lib.catalogue.cues(row.row), lib.catalogue.shots(row.row)
         readings = lib.catalogue.readings(row.row)
         place = whereabouts(row, lib.catalogue)
+        fields = ("state", "error", "duration", "width", "height", "codec", "size")
         about: dict[str, object] = {
             "video_id": row.video_id,
             "path": row.path,
             "copies": place.pop("paths")[1:],
             **place,
-            "state": row.state,
-            "error": row.error,
-            "duration": row.duration,
-            "width": row.width,
-            "height": row.height,
-            "codec": row.codec,
-            "size": row.size,
+            **{field: getattr(row, field) for field in fields},
             "frames": row.frames.count if row.frames else 0,
             "repeats": lib.catalogue.repeats(row.row),
             "cues": len(cues),
@@ -97,14 +79,9 @@ def show_(video: VideoArgument, library: LibraryOption = DEFAULT_LIBRARY, json: 
                 for shot, end in zip(shots, [*(shot.start for shot in shots[1:]), row.duration], strict=False)
             ],
         }
-    if json:
-        emit_json(about)
-        return
-    about |= {"duration": clock(row.duration), "shots": len(shots) or "not detected"}
-    for key, value in about.items():
-        console.print(f"{key:>10}  {_in_words(value)}")
-    for number, shot in enumerate(shots, start=1):
-        console.print(f"{number:>10}  {clock(shot.start)}  {shot.opening}")
+    texts = about | {"duration": clock(row.duration), "shots": len(shots) or "not detected"}
+    openings = [f"{n:>10}  {clock(shot.start)}  {shot.opening}" for n, shot in enumerate(shots, start=1)]
+    show(json, about, *_lines(texts, 10), *openings)
 
 
 def _reader(reading: Reading) -> str:
@@ -112,15 +89,16 @@ def _reader(reading: Reading) -> str:
     return f"{reading.reader} {reading.revision}{heard}"
 
 
-def _in_words(value: object) -> str:
-    """A value for people: of a mapping the entries that are not empty."""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, dict):
-        value = [f"{key} {content}" for key, content in value.items() if content]
-    if isinstance(value, list):
-        value = ", ".join(map(str, value))
-    return "none" if value in (None, "") else str(value)
+def _lines(values: dict[str, object], width: int) -> Iterator[str]:
+    """Values below each other, of a mapping the entries that are not empty."""
+    for name, value in values.items():
+        if isinstance(value, bool):
+            value = "yes" if value else "no"
+        if isinstance(value, dict):
+            value = [f"{key} {content}" for key, content in value.items() if content]
+        if isinstance(value, list):
+            value = ", ".join(map(str, value))
+        yield f"{name:>{width}}  {'none' if value in (None, '') else value}"
 
 
 @app.command()
@@ -149,8 +127,8 @@ def transcript(
     cues.sort(key=lambda cue: (cue.start, cue.end))
     if out is not None:
         write_subtitles(out, cues)
-    lines = [f"{clock(cue.start)} – {clock(cue.end)}  {cue.text.replace(chr(10), ' / ')}" for cue in cues]
-    show(json, cues, *([f"{out}: {len(cues)} cues"] if out else lines))
+    lines = [f"{clock(cue.start)} – {clock(cue.end)}  " + cue.text.replace("\n", " / ") for cue in cues]
+    show(json, cues, *([f"{out}: {counted(len(cues), 'cue')}"] if out else lines))
 
 
 @app.command()
@@ -197,7 +175,7 @@ def repair(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -
     with writing(library) as lib:
         repaired = lib.repair()
     _show_problems(repaired, library, json)
-    note(f"{library}: {len(repaired)} problems repaired")
+    note(f"{library}: {counted(len(repaired), 'problem')} repaired")
 
 
 def _show_problems(problems: list[Problem], library: Path, json: bool) -> None:
@@ -236,26 +214,23 @@ def info(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -> 
             "cues": lib.catalogue.cue_counts(),
             "likeness": _likeness(lib),
         }
-    if json:
-        emit_json(about)
-        return
-    for key, value in about.items():
-        console.print(f"{key:>17}  {_in_words(value)}")
+    show(json, about, *_lines(about, 17))
 
 
 def _likeness(library: Library) -> str:
     """By which features `--like` and `--picture` compare pictures, and how to have better ones."""
     from moviola.encoders import picture_dim
 
-    if library.settings.picture_dim:
-        return f"by features of pictures, {library.settings.picture_dim} numbers per frame"
+    if dim := library.settings.picture_dim:
+        return f"by features of pictures, {dim} numbers per frame"
+    why = ""
     with suppress(MissingModel, MissingDependency):
         if library.encoder is not None and picture_dim(library.encoder):
-            return (
-                "by the features that texts are compared with: the library was built before features of "
-                "pictures were kept; index the videos into a new one to have them"
+            why = (
+                ": the library was built before features of pictures were kept; index the videos into a new "
+                "one to have them"
             )
-    return "by the features that texts are compared with"
+    return f"by the features that texts are compared with{why}"
 
 
 @library_group.command()
@@ -296,16 +271,12 @@ def use(
             lib.use(stage1=stage1, refiner=refiner, force=force)
         if index is not None:
             lib.use_index(index)
-        models, kind = lib.models_in_use(), lib.settings.shown_index
+        used: dict[str, Any] = {**lib.models_in_use(), "index": lib.settings.shown_index}
     names = {
-        role: f"{model['name']} (revision {model['revision']})" if model else "none"
-        for role, model in models.items()
+        what: f"{one['name']} (revision {one['revision']})" if isinstance(one, dict) else one
+        for what, one in used.items()
     }
-    show(
-        json,
-        {**models, "index": kind},
-        *(f"{what:>7}  {name}" for what, name in {**names, "index": kind}.items()),
-    )
+    show(json, used, *_lines(names, 7))
 
 
 @library_group.command()
@@ -318,16 +289,12 @@ def tune(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -> 
     """
     with writing(library) as lib:
         trials = lib.tune_index()
-    kinds, parameters = (list(trials[0].recall), list(trials[0].parameters)) if trials else ([], [])
-    rows = [
-        (
-            *map(str, trial.parameters.values()),
-            *(f"{trial.recall[kind]:.1%}" for kind in kinds),
-            f"{trial.seconds * 1e3:.1f}",
-        )
-        for trial in trials
-    ]
-    columns = (*parameters, *(f"found by {kind}" for kind in kinds), "ms")
+    columns: list[str] = []
+    rows = []
+    for trial in trials:
+        columns = [*trial.parameters, *(f"found by {kind}" for kind in trial.recall), "ms"]
+        recalls = (f"{recall:.1%}" for recall in trial.recall.values())
+        rows.append((*map(str, trial.parameters.values()), *recalls, f"{trial.seconds * 1e3:.1f}"))
     show_records(json, trials, columns, rows)
     if not trials:
         note(f"{library}: the index compares every segment; there is nothing to tune")

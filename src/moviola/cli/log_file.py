@@ -21,9 +21,6 @@ from typer import Exit
 
 from moviola.errors import InvalidValue, MoviolaError
 
-__all__ = ["LogFile"]
-
-
 _BEGINNING = b'{"time": "'
 """Of each line."""
 
@@ -31,11 +28,8 @@ _BEGINNING = b'{"time": "'
 class LogFile(logging.Handler):
     """A handler of all loggers that appends to a file; warnings are still shown on standard error.
 
-    Several processes may append to the same file. When it cannot be written any more, that is said once, and
-    the command goes on.
-
-    Args:
-        path: the file; made if it does not exist, but not its folder.
+    Several processes may append to the same file, which is made if it does not exist, but not its folder.
+    When it cannot be written any more, that is said once, and the command goes on.
 
     Raises:
         InvalidValue: it cannot be written, is no file, or one of something else, which would be damaged.
@@ -44,11 +38,10 @@ class LogFile(logging.Handler):
     def __init__(self, path: Path) -> None:
         super().__init__()
         self._path, self._failed = path, False
+        # Opening a pipe would wait for a reader.
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_NONBLOCK", 0)
         try:
-            # Opening a pipe would wait for a reader.
-            self._file = os.open(
-                path, os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_NONBLOCK", 0), 0o666
-            )
+            self._file = os.open(path, flags, 0o666)
             if complaint := _complaint(self._file):
                 os.close(self._file)
                 raise OSError(complaint)
@@ -59,11 +52,7 @@ class LogFile(logging.Handler):
             ) from error
 
     def attach(self, command: str) -> None:
-        """Take what all loggers log until the command ends: warnings, and of moviola's what is none, too.
-
-        Args:
-            command: its first word.
-        """
+        """Take what all loggers log until the command ends: warnings, and of moviola's what is none, too."""
         self._command, self._began = command, perf_counter()
         root = logging.getLogger()
         root.addHandler(self)
@@ -75,12 +64,13 @@ class LogFile(logging.Handler):
     def end(self) -> None:
         """Log how the command ends, by the exception that ends it, if any, and close the file."""
         error = sys.exc_info()[1]
-        if error is None or isinstance(error, Exit):
-            code, level, said = 0 if error is None else error.exit_code, logging.INFO, ""
+        code, level, said = getattr(error, "exit_code", 1), logging.INFO, ""
+        if error is None:
+            code = 0
         elif isinstance(error, KeyboardInterrupt):
-            code, level, said = 130, logging.INFO, "interrupted"
-        else:
-            code, level, said = getattr(error, "exit_code", 1), logging.ERROR, _words(error)
+            code, said = 130, "interrupted"
+        elif not isinstance(error, Exit):
+            level, said = logging.ERROR, _words(error)
         taken = round(1000 * (perf_counter() - self._began))
         self._say(level, "end", command=self._command, code=code, milliseconds=taken, error=said)
         root = logging.getLogger()

@@ -44,18 +44,13 @@ def mcp(
         raise MissingDependency(f"{error.name} is not installed; run: pip install 'moviola[mcp]'") from error
 
     with reading(library) as lib:
-        if json:
-            emit_json(_entry(library, clips))
+        if json:  # how a client starts this server
+            options = ["--clips", str(clips.resolve())] if clips else []
+            args = ["-m", "moviola", "mcp", "--library", str(library.resolve()), *options]
+            emit_json({"mcpServers": {"moviola": {"command": sys.executable, "args": args}}})
             return
         server = library_server(lib, clips=clips)
         if http is not None:
             serve_http(server, http)
         else:
             serve_stdio(server)
-
-
-def _entry(library: Path, clips: Path | None) -> dict[str, object]:
-    """How a client starts this server, with full paths."""
-    options = ["--clips", str(clips.resolve())] if clips else []
-    arguments = ["-m", "moviola", "mcp", "--library", str(library.resolve()), *options]
-    return {"mcpServers": {"moviola": {"command": sys.executable, "args": arguments}}}

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Context, Option
 
-from moviola.cli.app import JsonOption, app, emit_json, note, show_table
+from moviola.cli.app import JsonOption, app, emit_json, note, show_records, show_table, some
 from moviola.cli.options import refuse_given
 from moviola.errors import InvalidValue, counted
 
 if TYPE_CHECKING:
     from moviola.measures import Results
-
-__all__ = ["compare", "evaluate"]
 
 DEFAULT_MEASURES = ["nDCG@20,IoU>=0.3", "nDCG@20,IoU>=0.5", "nDCG@20,IoU>=0.7"]
 
@@ -71,10 +69,7 @@ def evaluate(
         submission, truth = m.read_tvr_files(run, qrels, task.upper())
         recall = m.tvr_recall(submission, truth)
         cells = [(name, *map(str, pair)) for name, values in recall.items() for pair in values.items()]
-        if json:
-            emit_json(recall)
-        else:
-            show_table(("task", "measure", "value"), cells)
+        show_records(json, recall, ("task", "measure", "value"), cells)
         _note_unmatched(*m.unmatched_queries(submission, truth))
         return
     results = m.evaluate(
@@ -83,17 +78,11 @@ def evaluate(
         measure or DEFAULT_MEASURES,
         preset,
     )
+    by_query = _by_query(results) if per_query else {}
     if json:
-        document: dict[str, object] = {
-            "measures": results.measures,
-            "queries": results.queries,
-            "counts": results.counts,
-            "missing": list(results.missing),
-            "extra": list(results.extra),
-        }
-        if per_query:
-            document["per_query"] = _by_query(results)
-        emit_json(document)
+        fields = ("measures", "queries", "counts", "missing", "extra")
+        document = {field: getattr(results, field) for field in fields}
+        emit_json(document | ({"per_query": by_query} if per_query else {}))
         return
     alike = len(set(results.counts.values())) == 1  # then the title has the number of queries
     columns = ("measure", "value") if alike else ("measure", "value", "queries")
@@ -101,35 +90,30 @@ def evaluate(
         (name, f"{value:.4f}", str(results.counts[name]))[: len(columns)]
         for name, value in results.measures.items()
     ]
-    show_table(columns, rows, title=f"{results.queries} queries")
+    show_table(columns, rows, title=counted(results.queries, "query"))
     if per_query:
-        by_query = _by_query(results)
         cells = [
-            (query, *("" if value is None else f"{value:.4f}" for value in row.values()))
+            (query, *("" if math.isnan(value) else f"{value:.4f}" for value in row.values()))
             for query, row in by_query.items()
         ]
         show_table(("query", *results.per_query), cells, title="per query")
     _note_unmatched(results.missing, results.extra)
 
 
-def _by_query(results: Results) -> dict[str, dict[str, float | None]]:
-    """Values by query and measure; None where the measure does not count the query."""
-    found: dict[str, dict[str, float | None]] = {query: {} for query in results.query_ids}
-    for name, values in results.per_query.items():
-        for query, value in zip(results.query_ids, values.tolist(), strict=True):
-            found[query][name] = None if math.isnan(value) else value
-    return found
+def _by_query(results: Results) -> dict[str, dict[str, float]]:
+    """Values by query and measure; NaN where the measure does not count the query."""
+    rows = zip(*(values.tolist() for values in results.per_query.values()), strict=True)
+    found = (dict(zip(results.per_query, row, strict=True)) for row in rows)
+    return dict(zip(results.query_ids, found, strict=True))
 
 
 def _note_unmatched(missing: tuple[str, ...], extra: tuple[str, ...], run: str = "the run") -> None:
-    _note_queries(missing, f"judged, but missing from {run}")
-    _note_queries(extra, f"in {run}, but not judged (they do not count)")
-
-
-def _note_queries(queries: tuple[str, ...], what: str) -> None:
-    if queries:
-        shown = ", ".join(queries[:10]) + (", …" if len(queries) > 10 else "")
-        note(f"{counted(len(queries), 'query')} {what}: {shown}")
+    for queries, what in (
+        (missing, f"judged, but missing from {run}"),
+        (extra, f"in {run}, but not judged (they do not count)"),
+    ):
+        if queries:
+            note(f"{counted(len(queries), 'query')} {what}: {some(queries, 10)}")
 
 
 @app.command()
@@ -165,22 +149,20 @@ def compare(
         for name in names
         for other in others
     ]
-    if json:
-        emit_json([{"baseline": baseline, "run": other} | dataclasses.asdict(row) for other, row in rows])
-    else:
-        cells = [
-            (
-                (row.measure, Path(other).name),
-                f"{row.first:.3f} → {row.second:.3f}",
-                f"{row.low:+.3f} to {row.high:+.3f}",
-                f"{row.wins}/{row.losses}",
-                f"{row.permutation:.3g}",
-                f"{row.t:.2g}",
-            )
-            for other, row in rows
-        ]
-        title = f"against {Path(baseline).name}, {found[baseline].queries} queries"
-        columns = ("measure, run", "means", "difference, 95 %", "+/-", "p perm.", "p t")
-        show_table(columns, cells, title=title)
+    cells = (
+        (
+            (row.measure, Path(other).name),
+            f"{row.first:.3f} → {row.second:.3f}",
+            f"{row.low:+.3f} to {row.high:+.3f}",
+            f"{row.wins}/{row.losses}",
+            f"{row.permutation:.3g}",
+            f"{row.t:.2g}",
+        )
+        for other, row in rows
+    )
+    records = [{"baseline": baseline, "run": other} | asdict(row) for other, row in rows]
+    columns = ("measure, run", "means", "difference, 95 %", "+/-", "p perm.", "p t")
+    title = f"against {Path(baseline).name}, {counted(found[baseline].queries, 'query')}"
+    show_records(json, records, columns, cells, title=title)
     for path, results in found.items():
         _note_unmatched(results.missing, results.extra, path)

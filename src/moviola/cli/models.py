@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from typer import Argument, Option
 
-from moviola.cli.app import JsonOption, command_group, console, emit_json, note, show, show_records
+from moviola.cli.app import JsonOption, command_group, note, show, show_records
 from moviola.errors import InvalidValue
 
 models = command_group("models", "Encoders of this machine and of the hub; trained models and checkpoints.")
@@ -68,11 +68,8 @@ def convert(
 
     convert_checkpoint(checkpoint, release, out, **_settings(settings or []))
     facts = _facts(out)
-    show(
-        json,
-        {"out": str(out), **facts},
-        f"{out}: {facts['architecture']}, {facts['parameters']:,} parameters",
-    )
+    said = f"{out}: {facts['architecture']}, {facts['parameters']:,} parameters"
+    show(json, {"out": str(out), **facts}, said)
     note("The features it was trained on are unknown; `moviola library use` accepts it with --force.")
 
 
@@ -80,13 +77,13 @@ def _settings(words: list[str]) -> dict[str, Any]:
     """``NAME=VALUE`` words; values are TOML, or else text."""
     found: dict[str, Any] = {}
     for word in words:
-        name, equals, value = word.partition("=")
-        if not (equals and name.strip()):
+        name, equals, value = map(str.strip, word.partition("="))
+        if not (equals and name):
             raise InvalidValue(f"--set {word!r}: write NAME=VALUE, for instance heads=12")
         try:
-            found[name.strip()] = tomllib.loads(f"value = {value}")["value"]
+            found[name] = tomllib.loads(f"value = {value}")["value"]
         except tomllib.TOMLDecodeError:
-            found[name.strip()] = value.strip()
+            found[name] = value
     return found
 
 
@@ -104,18 +101,11 @@ def show_(
     facts = _facts(folder)
     card = folder / "README.md"
     text = card.read_text(encoding="utf-8") if card.is_file() else ""
-    if json:
-        emit_json({**facts, "card": text})
-        return
-    for name in ("architecture", "parameters", "revision", "moviola"):
-        value = facts[name]
-        console.print(f"{name:>13}  {f'{value:,}' if isinstance(value, int) else value}")
+    first = facts | {"parameters": f"{facts['parameters']:,}"}
+    lines = [f"{name:>13}  {first[name]}" for name in ("architecture", "parameters", "revision", "moviola")]
     for group in ("trained", "settings"):
-        console.print(f"{group}:")
-        for name, value in facts[group].items():
-            console.print(f"{name:>25}  {value}")
-    if text:
-        console.print(f"\n{text}", end="")
+        lines += [f"{group}:", *(f"{name:>25}  {value}" for name, value in facts[group].items())]
+    show(json, {**facts, "card": text}, *lines, *([f"\n{text}".removesuffix("\n")] if text else []))
 
 
 def _facts(folder: Path) -> dict[str, Any]:

@@ -17,34 +17,6 @@ if TYPE_CHECKING:
     from moviola.search import Library
     from moviola.search.alerts import AlertOptions
 
-__all__ = [
-    "DEFAULT_LIBRARY",
-    "AlertCommandOption",
-    "AlertOption",
-    "By",
-    "DeviceOption",
-    "EncoderOption",
-    "GapOption",
-    "LibraryOption",
-    "SentenceEncoderOption",
-    "ThenOption",
-    "TopOption",
-    "WeakOption",
-    "WebhookOption",
-    "WhyOption",
-    "WithoutOption",
-    "alert_options",
-    "encoder_for",
-    "filter_options",
-    "for_new",
-    "on_command_line",
-    "reading",
-    "refuse_given",
-    "search_options",
-    "with_options",
-    "writing",
-]  # fmt: skip
-
 # ---- the library, and what a new one is built with ---------------------------------------------------------
 
 DEFAULT_LIBRARY = Path("moviola-library")
@@ -124,20 +96,23 @@ def refuse_given(context: Context, names: Iterable[str], reason: str) -> None:
             raise BadParameter(f"--{name.replace('_', '-')}: {reason}")
 
 
-def for_new(context: Context, library: Path, name: str, value: str | None) -> str | None:
-    """A setting of a new library. One that exists keeps its own; the command line's is compared with that."""
+def is_library(folder: Path) -> bool:
+    """Whether a folder holds a library, and not a new one is to be made there."""
     from moviola.library.disk.settings import SETTINGS_FILE
 
-    new = not (library / SETTINGS_FILE).is_file()
-    return value if new or on_command_line(context, name) else None
+    return (folder / SETTINGS_FILE).is_file()
+
+
+def for_new(context: Context, library: Path, name: str, value: str | None) -> str | None:
+    """A setting of a new library. One that exists keeps its own; the command line's is compared with that."""
+    return None if is_library(library) and not on_command_line(context, name) else value
 
 
 def encoder_for(context: Context, library: Path, encoder: str | None) -> str | None:
     """The encoder to open a library with, see :func:`for_new`; the best one for a new library is printed."""
     from moviola.encoders import best_encoder
-    from moviola.library.disk.settings import SETTINGS_FILE
 
-    if encoder is not None or (library / SETTINGS_FILE).is_file():
+    if encoder is not None or is_library(library):
         return for_new(context, library, "encoder", encoder)
     best = best_encoder()
     note(f"Encoder: {best.name}." + (f" A better one: {best.better}." if best.better else ""))
@@ -176,26 +151,23 @@ def filter_options(
     where: Annotated[
         str | None, _filter("Part of each video: 0..10%, or -1:00.. for its last minute.", "LOW..HIGH")
     ] = None,
-) -> dict[str, str]:
-    """Fields of :class:`moviola.search.Filter` as texts, those that were given."""
-    given = {
-        "folder": folder, "modified": modified, "video_length": video_length, "taken": taken, "near": near,
-        "camera": camera, "tag": tag, "moment_length": moment_length, "where": where,
-    }  # fmt: skip
-    return {name: value for name, value in given.items() if value is not None}
+) -> None:
+    """Fields of :class:`moviola.search.Filter` as texts."""
 
 
 def with_options(
-    name: str, options: Callable[..., Any]
+    name: str, *options: Callable[..., None]
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A command with the options of a function, whose result is the command's argument ``name``."""
-    shared = inspect.signature(options, eval_str=True).parameters
+    """A command with the options of functions; its argument ``name`` has the values that are not None."""
+    shared = {
+        key: one for each in options for key, one in inspect.signature(each, eval_str=True).parameters.items()
+    }
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(command)
         def run(**given: Any) -> Any:
-            made = options(**{key: given.pop(key) for key in shared})
-            return command(**given, **{name: made})
+            own = {key: value for key in shared if (value := given.pop(key)) is not None}
+            return command(**given, **{name: own})
 
         parameters: list[inspect.Parameter] = []
         for parameter in inspect.signature(command, eval_str=True).parameters.values():
@@ -208,9 +180,7 @@ def with_options(
     return decorate
 
 
-@with_options("filters", filter_options)
 def search_options(
-    filters: dict[str, str],
     top_k: TopOption = 10,
     per_video: Annotated[int | None, Option(min=1, help="Number of moments per video.")] = None,
     min_score: Annotated[float, Option(min=0, max=1, help="Least score; at 0.5 half are right.")] = 0.0,
@@ -222,7 +192,8 @@ def search_options(
         ),
     ] = "all",
     refine: Annotated[bool, Option("--refine/--no-refine", help="Refine coarse proposals.")] = True,
-) -> dict[str, Any]:
-    """Fields of :class:`moviola.search.SearchOptions` and of its filter by name, those that were given."""
-    given = {"top_k": top_k, "per_video": per_video, "min_score": min_score, "by": by, "refine": refine}
-    return {name: value for name, value in given.items() if value is not None} | filters
+) -> None:
+    """Fields of :class:`moviola.search.SearchOptions`, but for its filter."""
+
+
+SEARCH_OPTIONS = filter_options, search_options

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from typer import Argument, BadParameter, Option
 
-from moviola.cli.app import JsonOption, app, note, show, show_records
+from moviola.cli.app import Cell, JsonOption, app, note, show, show_records, some
 from moviola.cli.library import library_group
 from moviola.cli.options import DEFAULT_LIBRARY, LibraryOption, reading, writing
 from moviola.errors import counted
@@ -23,20 +23,15 @@ def roots(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) ->
 
     From Python: `moviola.library.disk.root_states.roots_in`.
     """
-
     from moviola.library.disk.root_states import roots_in
 
     with reading(library) as lib:
         found = roots_in(lib.catalogue)
-    rows = (
-        (
-            one.path,
-            str(one.videos),
-            f"away: {one.away}" if one.away else "there",
-            ", ".join([*(["the usual"] if one.defaults else []), *one.patterns]) or "nothing",
-        )
-        for one in found
-    )
+    rows = []
+    for one in found:
+        left_out = ", ".join(["the usual"] * one.defaults + list(one.patterns)) or "nothing"
+        state = f"away: {one.away}" if one.away else "there"
+        rows.append((one.path, str(one.videos), state, left_out))
     show_records(json, found, ("folder", "videos", "state", "left out"), rows)
 
 
@@ -75,11 +70,8 @@ def forget(
     """
     with writing(library) as lib:
         removed = lib.forget_root(root)
-    show(
-        json,
-        {"removed": removed},
-        f"{library}: {len(removed)} removed; `moviola library restore` brings them back",
-    )
+    said = f"{library}: {len(removed)} removed; `moviola library restore` brings them back"
+    show(json, {"removed": removed}, said)
 
 
 @library_group.command()
@@ -138,37 +130,21 @@ def duplicates(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = Fals
     with (writing if os.access(library, os.W_OK) else reading)(library) as lib:
         exact, near = exact_copies(lib.store), find_near_copies(lib.store)
         lacking = without_fingerprint(lib.store)
-    records = [
-        *({"kind": "exact", **asdict(one), "wasted": one.wasted} for one in exact),
-        *near,
+    records = [*({"kind": "exact", **asdict(one), "wasted": one.wasted} for one in exact), *near]
+    rows: list[tuple[Cell, ...]] = [
+        ("exact", ", ".join(one.video_ids), tuple(one.paths), f"{one.size / 2**20:.1f} MiB each")
+        for one in exact
     ]
-    rows = [
-        *(
-            ("exact", ", ".join(one.video_ids), tuple(one.paths), f"{one.size / 2**20:.1f} MiB each")
-            for one in exact
-        ),
-        *(
-            (
-                one.kind,
-                *(
-                    f"{video} {span.start:.1f}-{span.end:.1f} s"
-                    for video, span in zip(one.video_ids, one.spans, strict=True)
-                ),
-                f"{one.certainty:.2f}",
-            )
-            for one in near
-        ),
-    ]
+    for pair in near:
+        videos = zip(pair.video_ids, pair.spans, strict=True)
+        spans = (f"{video} {span.start:.1f}-{span.end:.1f} s" for video, span in videos)
+        rows.append((pair.kind, *spans, f"{pair.certainty:.2f}"))
     show_records(json, records, ("kind", "video", "copies", "size or certainty"), rows)
     if lacking:
         note(
-            f"{len(lacking)} videos have no fingerprint, and were compared by their bytes only: "
-            f"{', '.join(lacking[:3])}{'…' if len(lacking) > 3 else ''}; `moviola index` of their folders "
-            "makes them without encoding"
+            f"{counted(len(lacking), 'video')} without a fingerprint, compared by bytes only: "
+            f"{some(lacking)}; `moviola index` of their folders makes them without encoding"
         )
-    wasted = sum(one.wasted for one in exact)
-    note(
-        f"{library}: {wasted / 2**20:.1f} MiB stored more than once, {len(near)} near copies"
-        if exact or near
-        else f"{library}: no copies"
-    )
+    wasted, copies = sum(one.wasted for one in exact) / 2**20, counted(len(near), "near copy")
+    found = f"{wasted:.1f} MiB stored more than once, {copies}" if exact or near else "no copies"
+    note(f"{library}: {found}")

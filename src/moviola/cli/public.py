@@ -8,11 +8,10 @@ from typing import Annotated
 from rich.progress import BarColumn, MofNCompleteColumn
 from typer import Argument, Context, Option
 
-from moviola.cli.app import JsonOption, app, emit_json, leave_partial, note, show_table
+from moviola.cli.app import JsonOption, app, leave_partial, note, show_records, some
 from moviola.cli.options import DEFAULT_LIBRARY, EncoderOption, LibraryOption, encoder_for
 from moviola.cli.progress import progress_bar
-
-__all__ = ["public"]
+from moviola.errors import counted
 
 
 @app.command()
@@ -64,26 +63,17 @@ def public(
             encoder=None if run else encoder_for(context, library, encoder),
             run=run, out=out, indexing=indexing, answering=answering,
         )  # fmt: skip
-    if json:
-        emit_json(report)
-    else:
-        by = f", {report.encoder}" if report.encoder else ""
-        title = f"{report.title}, {report.questions} questions{by}"
-        rows = ((measure, f"{value:.4f}") for measure, value in report.measures.items())
-        show_table(("measure", "value"), rows, title=title)
+    by = f", {report.encoder}" if report.encoder else ""
+    title = f"{report.title}, {counted(report.questions, 'question')}{by}"
+    rows = ((measure, f"{value:.4f}") for measure, value in report.measures.items())
+    show_records(json, report, ("measure", "value"), rows, title=title)
     for reason in report.refused.values():
         note(reason)
-    if report.missing:
-        shown = ", ".join(report.missing[:5]) + (", …" if len(report.missing) > 5 else "")
-        note(
-            f"{len(report.missing)} of {report.videos} videos are missing; their questions count as not "
-            f"answered: {shown}"
-        )
-    if report.unanswered:
-        shown = ", ".join(report.unanswered[:5]) + (", …" if len(report.unanswered) > 5 else "")
-        note(
-            f"{len(report.unanswered)} of {report.questions} questions are missing from {run}; they count as "
-            f"not answered: {shown}"
-        )
+    if missing := report.missing:
+        of = counted(report.videos, "video")
+        note(f"{len(missing)} of {of} missing; their questions count as not answered: {some(missing)}")
+    if missing := report.unanswered:
+        of = counted(report.questions, "question")
+        note(f"{len(missing)} of {of} missing from {run}; they count as not answered: {some(missing)}")
     if report.missing or report.refused:
         leave_partial()

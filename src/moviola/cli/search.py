@@ -13,6 +13,7 @@ from moviola.cli.app import JsonOption, app, console, emit_json, leave_partial, 
 from moviola.cli.export import write_out
 from moviola.cli.options import (
     DEFAULT_LIBRARY,
+    SEARCH_OPTIONS,
     GapOption,
     LibraryOption,
     ThenOption,
@@ -20,22 +21,20 @@ from moviola.cli.options import (
     WhyOption,
     WithoutOption,
     reading,
-    search_options,
     with_options,
 )
-from moviola.errors import InvalidValue
+from moviola.errors import InvalidValue, counted
 from moviola.files.moments import moment_row
 from moviola.timing import milliseconds, recorded
 from moviola.types import clock
 
 if TYPE_CHECKING:
-    from moviola.export import MomentFormat
     from moviola.search import Library, SearchOptions, SearchQuery, SearchResult
     from moviola.types import Moment
 
 
 @app.command()
-@with_options("options", search_options)
+@with_options("options", *SEARCH_OPTIONS)
 def search(
     options: dict[str, Any],
     text: Annotated[str | None, Argument(help="What to look for, in plain words.")] = None,
@@ -79,14 +78,24 @@ def search(
 
     From Python: `moviola.Library.search`.
     """
-    query = _query(text, like or [], picture or [], weight, then or [], gap, without or [])
-    formats = _formats(export or [])
+    from moviola.search import LikeMoment, LikePicture, compose
+
+    alike: list[Any] = [*map(LikeMoment.parse, like or ()), *map(LikePicture, picture or ())]
+    if text is None and not alike:
+        more = "; --then and --without only add to it" if then or without else ""
+        raise BadParameter(f"give a text, --like or --picture{more}")
+    query = compose(text, alike, weight=weight, then=then or (), gap=gap, excluded=without or ())
+    formats = {}
+    if export:  # else their import is saved
+        from moviola.export import format_of
+
+        formats = {out: format_of(out) for out in export}
     given = options | ({"videos": video} if video else {})
     moments, paths = answer_and_keep(library, query, given, weak=weak, why=why, json=json, timings=timings)
     refused: dict[str, str] = {}
     if moments and formats:
         with reading(library) as lib:
-            for out, format in formats:
+            for out, format in formats.items():
                 title = {"title": str(query)} if "title" in format.options else {}
                 written = write_out(moments, paths, out, format.name, kept=lib.kept_still, **title)
                 refused |= written.refused
@@ -94,45 +103,22 @@ def search(
         leave_partial()
 
 
-def _formats(files: list[Path]) -> list[tuple[Path, MomentFormat]]:
-    """Files to write with their formats; a search without them does not import the formats."""
-    if not files:
-        return []
-    from moviola.export import format_of
-
-    return [(out, format_of(out)) for out in files]
-
-
 def answer_and_keep(
-    library: Path,
-    query: SearchQuery,
-    given: dict[str, Any],
-    *,
-    weak: bool,
-    why: bool,
-    json: bool,
-    timings: bool = False,
+    library: Path, query: SearchQuery, given: dict[str, Any], *, timings: bool = False, **shown: bool
 ) -> tuple[list[Moment], dict[str, str]]:
-    """Answer a query, print the answer and keep it.
+    """Answer a query, print the answer, see :func:`print_answer`, and keep it.
 
-    Args:
-        library: its folder.
-        query: what to look for.
-        given: options of the search and of its filter by name.
-        weak, why, json, timings: what to print, see :func:`search`.
-
-    Returns:
-        the moments that were printed, and the paths of their videos by id.
+    ``given`` are options of the search and of its filter by name.
     """
     from moviola.search.last_answer import KeptAnswer, keep_answer
 
     with recorded() as seconds, reading(library) as lib:
         found = lib.search(query, options_of(given))
-        moments, paths = print_answer(lib, found, weak=weak, why=why, json=json)
+        moments, paths = print_answer(lib, found, **shown)
     if timings:
         parts = milliseconds(seconds)
         text = ", ".join(f"{name} {value:.1f} ms" for name, value in parts.items())
-        note(dumps(parts) if json else text)
+        note(dumps(parts) if shown["json"] else text)
     try:
         keep_answer(library, KeptAnswer(query, moments, given))
     except InvalidValue as error:
@@ -141,16 +127,11 @@ def answer_and_keep(
 
 
 def options_of(given: dict[str, Any]) -> SearchOptions:
-    """Options of a search from their names and values as JSON has them.
-
-    Raises:
-        InvalidValue: a value outside its range.
-    """
+    """Options of a search from their names and values as JSON has them."""
     from moviola.search import Filter, SearchOptions
 
-    names = Filter.__dataclass_fields__
-    filters = {name: value for name, value in given.items() if name in names}
-    others = {name: value for name, value in given.items() if name not in names}
+    filters = {name: given[name] for name in Filter.__dataclass_fields__ if name in given}
+    others = {name: value for name, value in given.items() if name not in filters}
     return SearchOptions(**others, filter=Filter.parse(**filters))
 
 
@@ -164,15 +145,9 @@ def print_answer(
     paths = {video_id: video.path for video_id, video in videos.items()}
     moments = list(found) if weak or json else found.strong
     if json:
-        emit_json([
-            {
-                **moment_row(moment),
-                "path": paths[moment.video_id],
-                "away": moment.video_id in away,
-                "confident": found.confident,
-            }
-            for moment in moments
-        ])  # fmt: skip
+        for moment in moments:
+            about = {"path": paths[moment.video_id], "away": moment.video_id in away}
+            emit_json({**moment_row(moment), **about, "confident": found.confident})
         return moments, paths
     files = _short_names(paths)
     columns: dict[str, Any] = {
@@ -191,29 +166,13 @@ def print_answer(
     if moments:
         show_table(list(columns), [[cell(moment) for cell in columns.values()] for moment in moments])
     others = len(found) - len(moments)
-    if not moments and not found:
+    if not found:
         note("no match")
     elif not moments:
-        note(f"no strong match; --weak shows the {others} nearest moments")
+        note(f"no strong match; --weak shows the {counted(others, 'nearest moment')}")
     elif others:
-        note(f"{others} weaker {'moment' if others == 1 else 'moments'}: --weak shows them too")
+        note(f"{counted(others, 'weaker moment')}: --weak shows them too")
     return moments, paths
-
-
-def _query(
-    text: str | None, like: list[str], pictures: list[Path], weight: float, then: list[str], gap: float,
-    without: list[str],
-) -> SearchQuery:  # fmt: skip
-    """The query that the options make."""
-    from moviola.search import LikeMoment, LikePicture, compose
-
-    alike: list[LikeMoment | LikePicture] = [*map(LikeMoment.parse, like), *map(LikePicture, pictures)]
-    if text is None and not alike:
-        raise BadParameter(
-            "give a text, --like or --picture"
-            + ("; --then and --without only add to it" if then or without else "")
-        )
-    return compose(text, alike, weight=weight, then=then, gap=gap, excluded=without)
 
 
 def _words(moment: Moment) -> str:

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 from typer import Argument, Context, Option
 
-from moviola.cli.app import JsonOption, app, console, emit_json, note
+from moviola.cli.app import JsonOption, app, note, show
 from moviola.cli.options import DEFAULT_LIBRARY, DeviceOption, LibraryOption, on_command_line
 from moviola.cli.progress import progress_bar
-from moviola.errors import DataError, NotFound
+from moviola.errors import DataError, counted
 from moviola.files.toml import read_toml
 from moviola.training.recipes import RECIPES
-
-if TYPE_CHECKING:
-    from moviola.training.experiment import Experiment, TrainedModel
 
 FeaturesOption = Annotated[
     Path | None, Option(help="Folder of features from `moviola features`, instead of the library.")
@@ -98,46 +95,23 @@ def train(
         data_set=data_set, settings=_tables(config),
         overrides=[*own, *(set_ or ())],
     )  # fmt: skip
-    _note_val(experiment, val_pairs)
+    val = experiment.val
+    note_left_out(val_pairs, val.pairs.left_out, len(val.features))
+    if experiment.shared:
+        shared = f"{experiment.shared:,} of its {counted(len(val.features), 'video')}"
+        note(f"val: {shared} used for training too; --val-videos keeps them apart")
     selects = [loop.select for loop in experiment.settings.loops.values()]
     columns = BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     with progress_bar(*columns, remedy="the same command with --resume continues") as bar:
         shown = _shown_on(bar, selects)
         trained = experiment.train(out, resume=resume, tensorboard=tensorboard, progress=shown)
-    if json:
-        keys = ("val", "steps", "best_step", "seconds")
-        emit_json({"out": str(out), **{key: trained.facts[key] for key in keys}})
-    else:
-        _show(trained, name)
-
-
-def _note_val(experiment: Experiment, path: Path) -> None:
-    """What val leaves out, or shares with the training."""
-    val = experiment.val
-    note_left_out(path, val.pairs.left_out, len(val.features))
-    if experiment.shared:
-        note(
-            f"val: {experiment.shared:,} of its {len(val.features):,} videos are used for training too; "
-            "--val-videos keeps them apart"
-        )
-
-
-def note_left_out(path: Path, left_out: int, videos: int) -> None:
-    """Print how many judged moments are of videos that are not searched."""
-    if left_out:
-        note(
-            f"{path}: {left_out:,} of its moments are in none of the {videos:,} searched videos; they do not "
-            "count"
-        )
-
-
-def _show(trained: TrainedModel, name: str) -> None:
-    """Measures on val, and the training time."""
     found = trained.facts
-    for measure, value in found["val"].items():
-        console.print(f"{measure}  {value:.4f}")
+    about = {"out": str(out)} | {key: found[key] for key in ("val", "steps", "best_step", "seconds")}
+    show(json, about, *(f"{measure}  {value:.4f}" for measure, value in found["val"].items()))
+    if json:
+        return
     note(
-        f"{trained.folder}: {name}, best of {found['steps']:,} steps after {found['best_step']:,}, "
+        f"{trained.folder}: {name}, best of {counted(found['steps'], 'step')} after {found['best_step']:,}, "
         f"{found['seconds']:.1f} s of training"
     )
     if trained.calibrated is False:
@@ -147,16 +121,16 @@ def _show(trained: TrainedModel, name: str) -> None:
         )
 
 
-# ---- values of options ------------------------------------------------------------------------------------
+def note_left_out(path: Path, left_out: int, videos: int) -> None:
+    """Print how many judged moments do not count, since their videos are not searched."""
+    if left_out:
+        searched = counted(videos, "searched video")
+        note(f"{path}: left out: {counted(left_out, 'moment')} in none of the {searched}")
 
 
 def _tables(path: Path | None) -> Mapping[str, Any]:
     """Tables of a file of settings."""
-    if path is None:
-        return {}
-    if not path.is_file():
-        raise NotFound(f"{path}: no such file; --config takes a TOML file")
-    tables = read_toml(path)
+    tables = read_toml(path) if path else {}
     for name, table in tables.items():
         if not isinstance(table, dict):
             raise DataError(f"{path}: {name} = {table!r} is in no table; put it under [loop] or [model]")
@@ -171,15 +145,10 @@ def video_ids(choice: str | None) -> list[str] | None:
 
 
 def _shown_on(bar: Progress, selects: Sequence[str]) -> Callable[[int, int, Mapping[str, float]], None]:
-    """Shows steps of training on a bar, and prints a line per evaluation in any case.
-
-    Args:
-        bar: on standard error.
-        selects: names of the measures that select the weights.
-    """
+    """Shows steps of training on a bar, and prints a line per evaluation, with the measure that selects."""
     task, loss = bar.add_task("training", total=None), 0.0
 
-    def show(step: int, total: int, values: Mapping[str, float]) -> None:
+    def shown(step: int, total: int, values: Mapping[str, float]) -> None:
         nonlocal loss
         chosen = [select for select in selects if select in values]
         if chosen:
@@ -188,4 +157,4 @@ def _shown_on(bar: Progress, selects: Sequence[str]) -> Callable[[int, int, Mapp
             loss = sum(values.values())
         bar.update(task, completed=step, total=total, description=f"loss {loss:.3f}")
 
-    return show
+    return shown

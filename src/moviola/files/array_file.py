@@ -61,11 +61,7 @@ class MappedArray:
 
 
 def write_sealed_arrays(path: Path, arrays: Mapping[str, tuple[Rows, str]]) -> None:
-    """As :func:`write_arrays`, in one step and sealed (:mod:`moviola.files.sealed`).
-
-    Raises:
-        InvalidValue: it cannot be written.
-    """
+    """As :func:`write_arrays`, in one step and sealed; errors of :func:`moviola.files.writing.draft_of`."""
     with sealed_draft_of(path) as draft:
         write_arrays(draft, arrays)
 
@@ -80,9 +76,8 @@ def map_sealed_arrays(path: Path, names: Iterable[str]) -> dict[str, NDArray[Any
         with opened_sealed(path) as file:
             return {name: array.values for name, array in map_arrays(file, names).items()}
     except SegmentIndexError as error:
-        raise DataError(
-            f"{path}: of another form than this version writes; delete it, it is made again"
-        ) from error
+        what = "of another form than this version writes"
+        raise DataError(f"{path}: {what}; delete it, it is made again") from error
 
 
 def map_arrays(path: Path | IO[bytes], names: Iterable[str]) -> dict[str, MappedArray]:
@@ -98,9 +93,8 @@ def map_arrays(path: Path | IO[bytes], names: Iterable[str]) -> dict[str, Mapped
         header = json.loads(whole[16 : 16 + length].tobytes())
         return {name: _array(whole, *header[name]) for name in names}
     except _DAMAGED as error:
-        raise SegmentIndexError(
-            f"{getattr(path, 'name', path)}: damaged index file ({error}); rebuild it"
-        ) from error
+        name = path if isinstance(path, Path) else path.name
+        raise SegmentIndexError(f"{name}: damaged index file ({error}); rebuild it") from error
 
 
 def _array(whole: NDArray[np.uint8], dtype: str, shape: list[int], offset: int) -> MappedArray:

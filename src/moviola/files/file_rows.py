@@ -10,7 +10,7 @@ import os
 import tempfile
 import threading
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
@@ -40,7 +40,7 @@ class Rows(Protocol):
 
 
 class FileRows:
-    """Rows (n, dim) of a file.
+    """Rows of a file.
 
     Args:
         file: its descriptor; closed with the rows.
@@ -73,12 +73,9 @@ class FileRows:
                 self._fill(rows_read, [(0, rows_read.nbytes, begin * rows_read[0].nbytes)])
             return rows_read
         rows_read = np.empty((len(rows), self.shape[1]), self.dtype)
-        if (np.diff(rows) < 0).any():
-            order = np.argsort(rows)
-            rows_read[order] = self[rows[order]]
-            return rows_read
-        for part, block in self.blocks(rows, _ROWS_AT_ONCE):
-            rows_read[part] = block
+        order = np.argsort(rows)
+        for part, block in self.blocks(rows[order], _ROWS_AT_ONCE):
+            rows_read[order[part]] = block
         return rows_read
 
     def blocks(self, rows: NDArray[np.int64], size: int) -> Iterator[tuple[slice, NDArray[Any]]]:
@@ -106,14 +103,7 @@ class FileRows:
         target: NDArray[Any] = np.empty((longest, self.shape[1]), self.dtype)
         block: NDArray[Any] = np.empty((min(size, len(rows)), self.shape[1]), self.dtype)
         width = self.dtype.itemsize * self.shape[1]
-        runs = list(
-            zip(
-                (before * width).tolist(),
-                (counts * width).tolist(),
-                (rows[begins] * width).tolist(),
-                strict=True,
-            )
-        )
+        runs = (width * np.column_stack([before, counts, rows[begins]])).tolist()
         bounds = [*opens.tolist(), len(begins)]
         for number, begin in enumerate(range(0, len(rows), size)):
             part = slice(begin, min(begin + size, len(rows)))
@@ -122,17 +112,16 @@ class FileRows:
             np.take(target, places[part], axis=0, out=own, mode="clip")
             yield part, own
 
-    def _fill(self, target: NDArray[Any], runs: Iterable[tuple[int, int, int]]) -> None:
+    def _fill(self, target: NDArray[Any], runs: Iterable[Sequence[int]]) -> None:
         """Read runs, each by its place in the target, its length and its place in the rows, all in bytes."""
         data = target.reshape(-1).view(np.uint8).data
         for at, length, source in runs:
-            done = read_at(self._file, data[at : at + length], self._offset + source)
-            # Linux reads at most 2 GiB in one call.
-            while 0 < done < length:
-                more = read_at(self._file, data[at + done : at + length], self._offset + source + done)
-                done = done + more if more else 0
-            if not done:
-                raise SegmentIndexError(f"{self._name}: shorter than it was; rebuild the index")
+            done = 0
+            while done < length:  # Linux reads at most 2 GiB in one call
+                read = read_at(self._file, data[at + done : at + length], self._offset + source + done)
+                if not read:
+                    raise SegmentIndexError(f"{self._name}: shorter than it was; rebuild the index")
+                done += read
 
 
 _seeking = threading.Lock()
@@ -171,9 +160,5 @@ def rows_in_file(
             file.write(np.ascontiguousarray(vectors, dtype).data)
         file.flush()
         every = np.concatenate(ids)
-        yield (
-            every,
-            FileRows(
-                os.dup(file.fileno()), "vectors in a temporary file", 0, (len(every), dim), np.dtype(dtype)
-            ),
-        )
+        name, shape = "vectors in a temporary file", (len(every), dim)
+        yield every, FileRows(os.dup(file.fileno()), name, 0, shape, np.dtype(dtype))

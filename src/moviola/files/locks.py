@@ -15,13 +15,9 @@ __all__ = ["exclusive", "is_held"]
 
 @contextmanager
 def exclusive(path: Path, *, wait: bool = False) -> Iterator[None]:
-    """Hold the lock file ``path`` of a folder; another process is refused at once, or waits.
+    """Hold the lock file ``path`` of a folder; another process is refused at once, or waits until it is free.
 
     The owner's process id is in a file beside it, since a locked file cannot be read everywhere.
-
-    Args:
-        path: the file.
-        wait: until the lock is free.
 
     Raises:
         LibraryLocked: another writer holds the lock, and ``wait`` is off; the message names its process id if
@@ -35,9 +31,12 @@ def exclusive(path: Path, *, wait: bool = False) -> Iterator[None]:
     try:
         lock.acquire()
     except Timeout:
+        try:
+            holder = f"process {int(owner.read_text())}"
+        except (OSError, ValueError):  # not yet written, or gone this moment
+            holder = "another process"
         raise LibraryLocked(
-            f"{path.parent}: {_written(owner)} is writing to this library; "
-            "wait for it to end (reading goes on)"
+            f"{path.parent}: {holder} is writing to this library; wait for it to end (reading goes on)"
         ) from None
     except OSError as error:
         raise InvalidValue(
@@ -73,11 +72,3 @@ def is_held(path: Path) -> bool:
 
 def _owner_of(path: Path) -> Path:
     return path.with_name(path.name + ".owner")
-
-
-def _written(owner: Path) -> str:
-    """The owner of the lock, for a message."""
-    try:
-        return f"process {int(owner.read_text())}"
-    except (OSError, ValueError):  # not yet written, or gone this moment
-        return "another process"

@@ -12,8 +12,10 @@ import json
 import math
 import re
 import stat
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -47,9 +49,8 @@ class Rows:
             for i, row in enumerate(self.rows):
                 if not isinstance(row, dict):
                     raise self.error(i, f"a row must be an object, not {type(row).__name__}") from None
-                for name in names:
-                    if name not in row:
-                        raise self.error(i, f"the field {name!r} is missing") from None
+                if lacking := [name for name in names if name not in row]:
+                    raise self.error(i, f"the field {lacking[0]!r} is missing") from None
             raise
 
     def objects(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -64,7 +65,7 @@ class Rows:
             yield f"{self.path}: {self.where(i)}", row
 
     def error(self, row: int, complaint: str) -> DataError:
-        """A :class:`DataError` that names the file and the line of a row."""
+        """The error that names the file and the line of a row."""
         return DataError(f"{self.path}: {self.where(row)}: {complaint}")
 
 
@@ -142,8 +143,7 @@ def _parsed(path: Path, text: str, line: int | None) -> Any:
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        twice, _ = Counter(name for name, _ in pairs).most_common(1)[0]
         raise ValueError(f"the key {twice!r} stands twice in one object")
     return made
 
@@ -154,34 +154,22 @@ def line_of(text: str, path: Sequence[str | int]) -> int:
     at = _skip(text, 0)
     for step in path:
         at = _skip(text, at + 1)
-        position = 0
-        while True:
+        for key in count():  # of a list the positions are the keys
             if isinstance(step, str):
                 key, at = decode(text, at)
                 at = _skip(text, at)
-                if key == step:
-                    break
-            elif position == step:
+            if key == step:
                 break
-            _, at = decode(text, at)
-            at = _skip(text, at)
-            position += 1
+            at = _skip(text, decode(text, at)[1])
     return text.count("\n", 0, at) + 1
 
 
 def _skip(text: str, at: int) -> int:
-    gap = _GAP.match(text, at)
-    assert gap is not None
-    return gap.end()
+    return _GAP.match(text, at).end()  # type: ignore[union-attr]  # it also matches nothing
 
 
 def read_json_lines(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Objects of a JSON-lines file, each with its place, ``FILE: line 7``.
-
-    Raises:
-        NotFound: no such file.
-        DataError: not UTF-8, or a line is no JSON object.
-    """
+    """Objects of a JSON-lines file, see :meth:`Rows.objects`; errors as in :func:`read_text`, too."""
     return json_rows(path, read_text(path)).objects()
 
 
@@ -191,12 +179,11 @@ def json_rows(path: Path, text: str) -> Rows:
     Raises:
         DataError: a line is not JSON.
     """
-    lines = text.split("\n")
-    numbers = [n for n, line in enumerate(lines) if line and not line.isspace()]
-    filled = [lines[n] for n in numbers]
+    lines = {n: line for n, line in enumerate(text.split("\n"), 1) if line and not line.isspace()}
+    numbers, filled = list(lines), list(lines.values())
 
     def where(row: int) -> str:
-        return f"line {numbers[row] + 1}"
+        return f"line {numbers[row]}"
 
     # One parse of all lines is much faster than one per line; it counts if each line is one whole object.
     if all(line.startswith("{") and line.rstrip().endswith("}") for line in filled):
@@ -206,7 +193,7 @@ def json_rows(path: Path, text: str) -> Rows:
             rows = []
         if len(rows) == len(filled):
             return Rows(path, rows, where)
-    return Rows(path, [_parsed(path, line, n + 1) for line, n in zip(filled, numbers, strict=True)], where)
+    return Rows(path, [_parsed(path, line, n) for n, line in lines.items()], where)
 
 
 def listed_rows(path: Path, text: str) -> Rows:
@@ -246,13 +233,8 @@ def read_csv(path: Path, required: Sequence[str] = ()) -> CsvRows:
 def csv_rows(path: Path, text: str, required: Sequence[str] = ()) -> CsvRows:
     """Rows of a CSV file's text, every row as long as the header; empty lines are skipped.
 
-    Args:
-        path: for messages.
-        text: the content.
-        required: columns that the header must have.
-
     Raises:
-        DataError: a column is missing, or a row has more or fewer fields than the header.
+        DataError: a required column is missing, or a row has more or fewer fields than the header.
     """
     reader = csv.reader(io.StringIO(text, newline=""))
     table: list[list[str]] = []
@@ -271,11 +253,11 @@ def csv_rows(path: Path, text: str, required: Sequence[str] = ()) -> CsvRows:
             given = ",".join(header) or "empty"
             raise DataError(f"{path}: line {line}: the field {name!r} is missing; the header is {given}")
     made = CsvRows(path, table[1:], lambda row: f"line {ends[row + 1]}", header)
-    if set(map(len, made.rows)) - {len(header)}:
-        i, row = next((i, row) for i, row in enumerate(made.rows) if len(row) != len(header))
+    for i, row in enumerate(made.rows):
         if len(row) < len(header):
             raise made.error(i, f"the field {header[len(row)]} is missing")
-        raise made.error(i, f"the field number {len(header) + 1} has no name in the header")
+        if len(row) > len(header):
+            raise made.error(i, f"the field number {len(header) + 1} has no name in the header")
     return made
 
 
@@ -288,11 +270,10 @@ def blank_separated_rows(path: Path, text: str, names: Sequence[str]) -> Rows:
     filled = [(n, row) for n, row in enumerate(map(str.split, text.split("\n")), start=1) if row]
     rows = [row for _, row in filled]
     made = Rows(path, rows, lambda row: f"line {filled[row][0]}")
-    if set(map(len, rows)) - {len(names)}:
-        i, row = next((i, row) for i, row in enumerate(rows) if len(row) != len(names))
-        if len(row) < len(names):
-            raise made.error(i, f"the field {names[len(row)]!r} is missing; a row reads: {' '.join(names)}")
-        raise made.error(i, f"{len(row)} fields; a row reads: {' '.join(names)}")
+    for i, row in enumerate(rows):
+        if len(row) != len(names):
+            lacking = f"the field {names[len(row)]!r} is missing" if len(row) < len(names) else ""
+            raise made.error(i, f"{lacking or f'{len(row)} fields'}; a row reads: {' '.join(names)}")
     return made
 
 

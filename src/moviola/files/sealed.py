@@ -30,11 +30,7 @@ _AT_ONCE = 1 << 20
 
 @contextmanager
 def sealed_draft_of(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Like :func:`moviola.files.writing.draft_of`; the file is sealed when the block ends.
-
-    Raises:
-        InvalidValue: see there.
-    """
+    """Like :func:`moviola.files.writing.draft_of`, errors too; the file is sealed when the block ends."""
     with draft_of(path) as draft:
         yield draft
         seal(draft)
@@ -86,10 +82,7 @@ def is_sealed(path: Path) -> bool:
 
 def _is_whole(file: IO[bytes]) -> bool:
     length = os.fstat(file.fileno()).st_size - SEAL_BYTES
-    if length < 0:
-        return False
-    digest = _digest(file, length)
-    return file.read(SEAL_BYTES) == _MARK + digest
+    return length >= 0 and _MARK + _digest(file, length) == file.read(SEAL_BYTES)
 
 
 def _digest(file: IO[bytes], length: int) -> bytes:

@@ -38,16 +38,11 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def write_toml(path: Path, values: Mapping[str, Any], head: str = "") -> None:
-    """Write tables as TOML in one step.
-
-    Args:
-        path: the file.
-        values: tables in :func:`read_toml`'s form; TOML has no ``None``.
-        head: a comment for people, one or more lines, without ``#``.
+    """Write tables, as :func:`read_toml` gives them, in one step, below a comment of lines without ``#``.
 
     Raises:
         InvalidValue: the file cannot be written.
-        TypeError: a value that TOML cannot hold.
+        TypeError: a value that TOML cannot hold, such as None.
     """
     import tomli_w
 

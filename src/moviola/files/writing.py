@@ -61,10 +61,7 @@ def draft_folder_of(path: Path) -> Iterator[Path]:
 
     When the block ends, its files are synced and it is renamed to ``path``, unless another process was
     faster, whose folder stays; when the block raises, the draft is removed. Missing parent folders are made.
-
-    Raises:
-        InvalidValue: the place cannot be written, or the disk is full; the message names path, reason and
-            remedy.
+    Errors as in :func:`draft_of`.
     """
     draft = path.with_name(f".{path.name[:40]}.{secrets.token_hex(8)}.tmp")
     with _explained(path):
@@ -75,19 +72,15 @@ def draft_folder_of(path: Path) -> Iterator[Path]:
             for file in draft.rglob("*"):
                 if file.is_file():
                     _flush(file)
-            if not path.is_dir():
-                _rename_folder(draft, path)
+            try:
+                if not path.is_dir():
+                    draft.rename(path)
+            except OSError:
+                if not path.is_dir():  # else another process was just faster
+                    raise
             _sync_folder(path.parent)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
-
-
-def _rename_folder(draft: Path, path: Path) -> None:
-    try:
-        draft.rename(path)
-    except OSError:
-        if not path.is_dir():  # else another process was just faster
-            raise
 
 
 @contextmanager
@@ -115,11 +108,9 @@ def atomic_write(
 def atomic_write(path: str | os.PathLike[str], mode: Literal["wb"]) -> AbstractContextManager[IO[bytes]]: ...
 @contextmanager
 def atomic_write(path: str | os.PathLike[str], mode: Literal["w", "wb"] = "w") -> Iterator[IO[Any]]:
-    """An open file that becomes ``path`` when the block ends, and is removed when it raises.
+    """An open file that becomes ``path`` when the block ends, see :func:`draft_of`, also for errors.
 
-    Args:
-        path: the file; see :func:`draft_of` for details and errors.
-        mode: ``"w"`` UTF-8 text, with ``\\n`` on every system, as ``csv`` expects; ``"wb"`` bytes.
+    Its text is UTF-8, with ``\\n`` on every system, as ``csv`` expects.
     """
     with draft_of(path) as draft:
         opened: IO[Any] = draft.open("wb") if mode == "wb" else draft.open("w", encoding="utf-8", newline="")
