@@ -41,8 +41,8 @@ TOP = 20  # N: moments a training query
 SEGMENTS = (100, 200)  # k: a library retrieves 200
 SHOWN = tuple(f"nDCG@20,IoU>={overlap}" for overlap in (0.3, 0.5, 0.7))
 FIRST = (20, ANSWERS)  # of a query's answers, for the reliability of scores
-STAGE1 = ("model.layers=2", "model.identity_start=true", "model.logit_scale=4.0")
-REEL = ("model.hidden_size=128", "model.longest_span=16", "model.dropout=0.2")
+STAGE1 = ("model.hidden_size=128", "model.dropout=0.2")
+REEL = (*STAGE1, "model.longest_span=16")
 
 CARD = """
 ## The demo's
@@ -86,7 +86,7 @@ def main() -> None:
         metavar=("PLAIN", "EDITED"),
         help="films of the world",
     )
-    parser.add_argument("--steps", type=int, nargs=2, default=(400, 1600), metavar=("STAGE1", "REEL"))
+    parser.add_argument("--steps", type=int, nargs=2, default=(1200, 1600), metavar=("STAGE1", "REEL"))
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
     folders = {role: options.out / path.name if options.out else path for role, path in DEMO_MODELS.items()}
@@ -104,7 +104,7 @@ def main() -> None:
         torch.set_num_threads(1)
         models = Path(scratch) / "models"
         first, second = (models / folders[role].name for role in ("stage1", "refiner"))
-        stage1 = trained("spr-stage1", world, first, (*STAGE1, *limits(options.steps[0])))
+        stage1 = trained("reel-stage1", world, first, (*STAGE1, *limits(options.steps[0])))
         reel = trained("reel", world, second, (*REEL, *limits(options.steps[1])), stage1=first)
         card = measured(world, first, second, calibrated=bool(reel.calibrated), videos=options.videos)
         print(card)

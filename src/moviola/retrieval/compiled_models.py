@@ -27,12 +27,12 @@ from moviola.retrieval.refiners.reel import ReelRefiner
 from moviola.retrieval.refiners.trained import Decoded
 from moviola.retrieval.refiners.windowed import WindowRefiner
 from moviola.retrieval.segments import normalised, whole_segments
-from moviola.retrieval.stage1 import TrainedVectors
+from moviola.retrieval.stage1 import PooledStage1, TrainedVectors
 from moviola.threads import ONE, compute_threads
 
 __all__ = [
-    "CompiledModel", "CompiledReel", "CompiledStage1", "CompiledWindows", "Graphs", "compiled_reel",
-    "compiled_windows",
+    "CompiledModel", "CompiledReel", "CompiledRoles", "CompiledStage1", "CompiledWindows", "Graphs",
+    "compiled_reel", "compiled_reel_stage1", "compiled_windows",
 ]  # fmt: skip
 
 Floats = NDArray[np.float32]
@@ -124,6 +124,11 @@ class CompiledModel(ABC):
 class CompiledStage1(TrainedVectors, CompiledModel):
     """A trained segment retriever (SPR, section 3.1.2), a :class:`moviola.retrieval.stage1.Stage1`."""
 
+    @property
+    def dim(self) -> int:
+        """Numbers in a vector, as many as in a clip."""
+        return self._number("hidden_size")
+
     def segments(self, clips: Floats, segment_clips: int) -> Floats:
         """(ceil(n / T), d) float32, L2-normalised, of the n >= 1 clips (n, d) of a video."""
         whole = whole_segments(clips, segment_clips)
@@ -147,9 +152,14 @@ def compiled_reel(folder: Path, revision: str, graphs: Graphs, **options: Any) -
     return ReelRefiner(CompiledReel(folder, revision, graphs), revision, **options)
 
 
+def compiled_reel_stage1(folder: Path, revision: str, graphs: Graphs) -> PooledStage1:
+    """A stage 1 that runs the graphs of Reel's."""
+    return PooledStage1(CompiledRoles(folder, revision, graphs), revision)
+
+
 @dataclass(frozen=True)
-class CompiledReel(CompiledModel):
-    """Reel's parts, :class:`moviola.retrieval.refiners.reel.ReelParts`."""
+class CompiledRoles(CompiledModel):
+    """Vectors of clips and queries, :class:`moviola.retrieval.stage1.ClipAndQueryParts`."""
 
     @property
     def max_tokens(self) -> int:
@@ -157,28 +167,52 @@ class CompiledReel(CompiledModel):
         return self._number("max_tokens")
 
     @property
+    def hidden_size(self) -> int:
+        """Numbers in a vector."""
+        return self._number("hidden_size")
+
+    @property
     def reads_subtitles(self) -> bool:
         """Whether it has a stream of subtitles."""
         return bool(self._number("subtitle_size"))
 
-    @property
-    def reads_cuts(self) -> bool:
-        """Whether scores depend on where videos are cut; models of earlier versions say nothing of it."""
-        return bool(self._config.get("cuts", False))
-
     def encode_clips(self, visual: Floats, subtitles: Floats | None) -> Floats:
-        """(L, 3, h) of a video's clips."""
+        """(L, R, h) of a video's clips."""
         streams = [visual[None]] if subtitles is None else [visual[None], subtitles[None]]
         encoded: Floats = self._part("clips")(*streams)[0][0]
         return encoded
 
     def encode_query(self, tokens: Floats) -> Floats:
-        """(3, h) of a query's tokens, which are padded to as many as Reel takes."""
+        """(R, h) of a query's tokens, which are padded to as many as the model takes."""
         padded = np.zeros((1, self.max_tokens, tokens.shape[1]), np.float32)
         padded[0, : len(tokens)] = tokens
         mask = np.arange(self.max_tokens)[None] < len(tokens)
         encoded: Floats = self._part("query")(padded, mask.astype(np.float32))[0][0]
         return encoded
+
+    def make(self) -> None:
+        """Make the missing graphs."""
+        self._dots()
+
+    def _dots(self) -> Floats:
+        """(R, L), dot products of some clips with some query."""
+        draw = np.random.default_rng(0)
+        names = ("visual_size", "subtitle_size") if self.reads_subtitles else ("visual_size",)
+        sizes = [self._number(name) for name in names]
+        streams = [draw.normal(size=(_SOME, size)).astype(np.float32) for size in sizes]
+        clips = self.encode_clips(streams[0], streams[1] if self.reads_subtitles else None)
+        tokens = draw.normal(size=(_SOME, self._number("query_size"))).astype(np.float32)
+        return cast("Floats", np.einsum("rh,nrh->rn", self.encode_query(tokens), clips))
+
+
+@dataclass(frozen=True)
+class CompiledReel(CompiledRoles):
+    """Reel's parts, :class:`moviola.retrieval.refiners.reel.ReelParts`."""
+
+    @property
+    def reads_cuts(self) -> bool:
+        """Whether scores depend on where videos are cut; models of earlier versions say nothing of it."""
+        return bool(self._config.get("cuts", False))
 
     def best_spans(self, similarity: Floats, mask: Floats, cuts: Floats | None) -> Decoded:
         """Logits, first and last clip of the best span of each window."""
@@ -192,15 +226,8 @@ class CompiledReel(CompiledModel):
 
     def make(self) -> None:
         """Make the missing graphs."""
-        draw = np.random.default_rng(0)
-        names = ("visual_size", "subtitle_size") if self.reads_subtitles else ("visual_size",)
-        sizes = [self._number(name) for name in names]
-        streams = [draw.normal(size=(_SOME, size)).astype(np.float32) for size in sizes]
-        clips = self.encode_clips(streams[0], streams[1] if self.reads_subtitles else None)
-        tokens = draw.normal(size=(_SOME, self._number("query_size"))).astype(np.float32)
-        dots = np.einsum("rh,nrh->rn", self.encode_query(tokens), clips)[None]
         cuts = np.zeros((1, _SOME), np.float32) if self.reads_cuts else None
-        self.best_spans(dots, np.ones((1, _SOME), np.float32), cuts)
+        self.best_spans(self._dots()[None], np.ones((1, _SOME), np.float32), cuts)
 
 
 def compiled_windows(folder: Path, revision: str, graphs: Graphs, **options: Any) -> WindowRefiner:

@@ -1,4 +1,4 @@
-"""Trained refiners by torch, on any device."""
+"""Trained refiners, and Reel's stage 1, by torch, on any device."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from numpy.typing import NDArray
 
 from moviola.models.parts import Part, parts_of
 from moviola.models.reel import Reel
+from moviola.models.reel_stage1 import ReelStage1
 from moviola.models.reloclnet import ReLoCLNet
 from moviola.models.spr import SprClip
 from moviola.retrieval.refiners.reel import ReelRefiner
 from moviola.retrieval.refiners.trained import Decoded
 from moviola.retrieval.refiners.windowed import WindowRefiner
+from moviola.retrieval.stage1 import PooledStage1
 
-__all__ = ["TorchReel", "TorchWindows", "reel_refiner", "window_refiner"]
+__all__ = ["TorchReel", "TorchRoles", "TorchWindows", "reel_refiner", "reel_stage1", "window_refiner"]
 
 Floats = NDArray[np.float32]
 
@@ -49,8 +51,13 @@ def reel_refiner(model: Reel, revision: str, **options: Any) -> ReelRefiner:
     return ReelRefiner(TorchReel(model), revision, **options)
 
 
-class TorchReel(_TorchParts):
-    """A model as :class:`moviola.retrieval.refiners.reel.ReelParts`."""
+def reel_stage1(model: ReelStage1, revision: str) -> PooledStage1:
+    """A stage 1 that runs a model in evaluation mode."""
+    return PooledStage1(TorchRoles(model), revision)
+
+
+class TorchRoles(_TorchParts):
+    """A model as :class:`moviola.retrieval.stage1.ClipAndQueryParts`."""
 
     @property
     def max_tokens(self) -> int:
@@ -58,25 +65,34 @@ class TorchReel(_TorchParts):
         return int(self.network.config.max_tokens)
 
     @property
+    def hidden_size(self) -> int:
+        """Numbers in a vector."""
+        return int(self.network.config.hidden_size)
+
+    @property
     def reads_subtitles(self) -> bool:
         """Whether it has a stream of subtitles."""
         return bool(self.network.config.subtitle_size)
 
-    @property
-    def reads_cuts(self) -> bool:
-        """Whether scores depend on where videos are cut."""
-        return bool(self.network.config.cuts)
-
     def encode_clips(self, visual: Floats, subtitles: Floats | None) -> Floats:
-        """(L, 3, h) of a video's clips."""
+        """(L, R, h) of a video's clips."""
         given = None if subtitles is None else subtitles[None]
         encoded: Floats = self._run("clips", visual[None], given)[0][0]
         return encoded
 
     def encode_query(self, tokens: Floats) -> Floats:
-        """(3, h) of a query's tokens."""
+        """(R, h) of a query's tokens."""
         encoded: Floats = self._run("query", tokens[None], np.ones((1, len(tokens)), np.float32))[0][0]
         return encoded
+
+
+class TorchReel(TorchRoles):
+    """A model as :class:`moviola.retrieval.refiners.reel.ReelParts`."""
+
+    @property
+    def reads_cuts(self) -> bool:
+        """Whether scores depend on where videos are cut."""
+        return bool(self.network.config.cuts)
 
     def best_spans(self, similarity: Floats, mask: Floats, cuts: Floats | None) -> Decoded:
         """Logits, first and last clip of the best span of each window."""

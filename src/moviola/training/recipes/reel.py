@@ -87,6 +87,7 @@ class ReelRecipe(RefinerRecipe):
         loop, reel = settings.loops["train"], cast("Reel", model)
         task = AnswerTask(
             reel,
+            reel.loss,
             train.features,
             train.queries.cut(reel.config.max_tokens),
             train.pairs,

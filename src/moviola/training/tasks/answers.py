@@ -1,4 +1,4 @@
-"""Batches of queries with all their answers in the batch's videos, for Reel."""
+"""Batches of queries with all their answers in the batch's videos, for Reel and its stage 1."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from numpy.random import Generator
 from torch import Tensor
 
 from moviola.features import Integers, QueryFeatures, VideoFeatures
-from moviola.models.reel import AnswerBatch, Reel
+from moviola.models.reel import AnswerBatch
+from moviola.models.role_encoder import RoleEncoder
 from moviola.retrieval.batches import cut_batch, token_batch, video_batch
 from moviola.training.data import Pairs
 
@@ -21,19 +22,21 @@ __all__ = ["AnswerTask"]
 
 @dataclass(frozen=True)
 class AnswerTask:
-    """Training of :class:`Reel`.
+    """Training of Reel, or of its stage 1.
 
     A batch is some queries and, for each, one of its answers; the videos of these answers are the batch's
     videos, and every answer of every query in any of them counts.
 
     Attributes:
         model: the model.
+        loss: loss terms of a batch.
         features, queries, pairs: training data.
         evaluate: measures of the present model on val.
         batch_size: queries per batch.
     """
 
-    model: Reel
+    model: RoleEncoder
+    loss: Callable[[AnswerBatch], Mapping[str, Tensor]]
     features: VideoFeatures
     queries: QueryFeatures
     pairs: Pairs
@@ -77,5 +80,5 @@ class AnswerTask:
         )
 
     def losses(self, batch: AnswerBatch, epoch: int, generator: torch.Generator) -> Mapping[str, Tensor]:
-        """The list-wise loss of a batch."""
-        return self.model.loss(batch.to(next(self.model.parameters()).device))
+        """The loss terms of a batch."""
+        return self.loss(batch.to(next(self.model.parameters()).device))
