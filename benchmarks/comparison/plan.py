@@ -216,8 +216,8 @@ SETTINGS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("loop.optimizer.lr=3e-4", "model.temperature=0.05"),
     ),
 }
-"""What is tried of each recipe, three settings of each; Reel's stage 1 has its recipe's. The first stands where
-none has been chosen."""
+"""What is tried of each recipe, three settings of each; Reel's stage 1 has its recipe's. The first stands
+where none has been chosen."""
 
 HARD: dict[str, str] = {
     "xml": "sampling.hard_from",
