@@ -205,7 +205,6 @@ SETTINGS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("loop.optimizer.lr=3e-4", "sampling.strategy=standard"),
         ("loop.optimizer.lr=1e-3", "sampling.strategy=strong-weak"),
     ),
-    "reel-stage1": ((),),
     "reel": _rates("3e-4", "1e-3", "2e-3"),
     "xml": _rates("3e-4", "1e-3", "2e-3"),
     "reloclnet": _rates("3e-4", "1e-3", "2e-3"),
@@ -216,8 +215,8 @@ SETTINGS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("loop.optimizer.lr=3e-4", "model.temperature=0.05"),
     ),
 }
-"""What is tried of each recipe, three settings of each; Reel's stage 1 has its recipe's. The first stands
-where none has been chosen."""
+"""What is tried of each recipe, three settings of each; the first stands where none has been chosen. Reel's
+own stage 1 has its recipe's."""
 
 HARD: dict[str, str] = {
     "xml": "sampling.hard_from",
@@ -269,7 +268,7 @@ THIRD_BUDGETS = _budgets(1.0) | {
 
 CHOSEN_BEFORE = {
     "spr-stage1": 1, "spr-clip": 0, "spr-relo": 0, "spr-relo-large": 0, "reel": 2, "xml": 2, "reloclnet": 2,
-    "conquer": 1, "prem": 1, "reel-stage1": 0,
+    "conquer": 1, "prem": 1,
 }  # fmt: skip
 """What ``full`` chose, place in :data:`SETTINGS` by recipe (``results/develop-*.json``)."""
 
@@ -386,7 +385,8 @@ class _Planner:
         world: str = "report",
     ) -> tuple[str, ...]:
         """The schedule, the sizes, what was chosen, and what a row has besides."""
-        picked = SETTINGS[recipe][self.chosen.get(recipe, 0) if place is None else place]
+        tried = SETTINGS.get(recipe, ((),))
+        picked = tried[self.chosen.get(recipe, 0) if place is None else place]
         given = (*SIZES[recipe], *self.preset.sizes.get(recipe, ()), *picked, *more)
         pairs = WORLDS[world].times * self.preset.queries, top
         return (*self.schedule(self.preset.budgets[recipe].longer(times), recipe, pairs, given), *given)

@@ -89,11 +89,11 @@ class TrainedVectors(ABC):
 
     @abstractmethod
     def segments(self, clips: Vectors, segment_clips: int) -> Vectors:
-        """See :meth:`Stage1.segments`."""
+        """Segments (ceil(n / T), d) float32, L2-normalised, of the n >= 1 clips (n, d) of a video."""
 
     @abstractmethod
     def queries(self, queries: QueryFeatures) -> Vectors:
-        """See :meth:`Stage1.queries`."""
+        """(Q, d) float32, L2-normalised."""
 
 
 @dataclass(frozen=True)
