@@ -135,14 +135,14 @@ class PlainWindows(WindowTask):
         for rows in batches_by_length(windows.clips, self.batch_size, draw, pool=pool):
             yield WindowBatch(
                 self._pairs(drawn.pairs[rows], video[rows], windows.take(rows)),
-                self._beside(examples.proposals.video[drawn.free[rows]], free.take(rows)),
-                self._beside(examples.moments(drawn.weak[rows])[0], weak.take(rows)),
+                self._windows(examples.proposals.video[drawn.free[rows]], free.take(rows)),
+                self._windows(examples.moments(drawn.weak[rows])[0], weak.take(rows)),
             )
 
     def _pairs(self, rows: Integers, video: Integers, windows: ClipWindows) -> PairBatch:
         pairs = self.examples.pairs
         _, start, end = self.examples.moments(rows)
-        beside = self._beside(video, windows)
+        beside = self._windows(video, windows)
         asked = [self.refiner.query_rows(self.queries, query) for query in pairs.query[rows].tolist()]
         query, query_mask = padded(asked)
         labels = windows.labels(start, end, LABELS[self.refiner.labels])
@@ -158,7 +158,7 @@ class PlainWindows(WindowTask):
             positives=pairs.positives(rows),
         )
 
-    def _beside(self, video: Integers, windows: ClipWindows) -> Windows:
+    def _windows(self, video: Integers, windows: ClipWindows) -> Windows:
         features = self.refiner.streams(self.examples.features)
         visual, mask, heard = window_batch(features, video, windows)
         return Windows(long(visual, CLIPS), long(mask, CLIPS), None if heard is None else long(heard, CLIPS))

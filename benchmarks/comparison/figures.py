@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 
 from comparison.bench import Bench
 from comparison.bounds import upper_bounds
-from comparison.plan import WORLDS, Job
+from comparison.plan import OWN_STAGE1, WORLDS, Job
 from comparison.recall import in_corpus, in_video
 from comparison.world import World
 from moviola.measures import Results, Run, evaluate, temporal_nms
 from moviola.models.description import revision_of
 from moviola.retrieval import MeanPooling, Proposals, Retrieval, Stage1, load_stage1, segment_index
 from moviola.retrieval.segments import normalised, whole_segments
+from moviola.retrieval.trained_stage1s import STAGE1S
 from moviola.training.data import Split
 from moviola.training.experiment import AnsweringModel
 from moviola.training.one_video import SEGMENTS_IN_VIDEO
@@ -73,7 +74,7 @@ def figures(bench: Bench, job: Job) -> dict[str, Any]:
         "thinned": {str(most): judge(temporal_nms(run, most), test) for most in THINNED},
         "recall": in_corpus(run, test, answering.video_run(test)) | alone,
         "query_seconds": answered / len(test.queries),
-        **(_of_stage1(bench, job, test) if job.recipe == "spr-stage1" else {}),
+        **(_of_stage1(bench, job, test) if job.recipe in STAGE1S else {}),
         **(_of_first(bench, job, test) if is_first else {}),
         **(_of_weight(answering, world) if answering.how.proposal_weight else {}),
         **({"counts": _counted(answering, bench, job, test)} if job.recipe == "reel" else {}),
@@ -169,7 +170,12 @@ def _of_stage1(bench: Bench, job: Job, test: Split) -> dict[str, Any]:
     coarse = _trained(bench, job, test)
     run = coarse.run(coarse.proposals())
     padded = replace(run, start=np.maximum(run.start - PADDING, 0))
-    return {"padded": judge(padded, test), "segments": coarse.recalls()}
+    found = {"padded": judge(padded, test), "segments": coarse.recalls()}
+    return found | ({"counts": _counts(coarse)} if job.recipe == OWN_STAGE1 else {})
+
+
+def _counts(coarse: _Coarse) -> list[dict[str, float]]:
+    return [_count(coarse, count) for count in COUNTS if count <= len(coarse.grid)]
 
 
 def _of_first(bench: Bench, job: Job, test: Split) -> dict[str, Any]:
@@ -180,7 +186,7 @@ def _of_first(bench: Bench, job: Job, test: Split) -> dict[str, Any]:
         "untrained": {name: _Coarse.of(own, test, bench, job).found() for name, own in untrained.items()},
         "random": judge(_random(test), test),
         "bounds": list(_bounds(test, coarse.proposals())),
-        "counts": [_count(coarse, count) for count in COUNTS if count <= len(coarse.grid)],
+        "counts": _counts(coarse),
         "world": {
             "videos": {name: len(bench.world("report").videos(name)) for name in ("train", "val", "test")},
             "queries": len(test.queries),

@@ -136,6 +136,7 @@ class Preset:
         rising: share by which val's best value rises in the last quarter of a training that would gain by a
             longer one.
         slow_clips: with SPR_ReLo-S on clips of 1.5 s, as the paper's are.
+        own_stage1: with Reel's own stage 1, and Reel on its proposals.
     """
 
     videos: int
@@ -154,6 +155,7 @@ class Preset:
     longer: Mapping[str, int] = field(default_factory=dict)
     rising: float = 0.05
     slow_clips: bool = False
+    own_stage1: bool = False
 
 
 # ---- settings --------------------------------------------------------------------------------------------
@@ -165,6 +167,7 @@ SIZES: dict[str, tuple[str, ...]] = {
     "spr-clip": ("model.layers=2", "model.identity_start=true", *WINDOWS),
     "spr-relo": ("model.hidden_size=64", "model.heads=4", *WINDOWS),
     "spr-relo-large": ("model.hidden_size=128", "model.heads=4", *WINDOWS),
+    "reel-stage1": ("model.hidden_size=128",),
     "reel": ("model.hidden_size=128", "model.longest_span=16"),
     "xml": ("model.hidden_size=64", *QUICK),
     "reloclnet": ("model.hidden_size=64", "model.heads=4", *QUICK),
@@ -212,7 +215,8 @@ SETTINGS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("loop.optimizer.lr=3e-4", "model.temperature=0.05"),
     ),
 }
-"""What is tried of each recipe, three settings of each; the first stands where none has been chosen."""
+"""What is tried of each recipe, three settings of each; the first stands where none has been chosen. Reel's
+own stage 1 has its recipe's."""
 
 HARD: dict[str, str] = {
     "xml": "sampling.hard_from",
@@ -236,6 +240,7 @@ def _budgets(scale: float) -> dict[str, Budget]:
         "spr-clip": budget(2400, 64),
         "spr-relo": budget(2400, 64),
         "spr-relo-large": budget(1200, 64),
+        "reel-stage1": budget(600, 32),
         "reel": budget(1600, 32),
         "xml": budget(1200, 128),
         "reloclnet": budget(1200, 64),
@@ -285,7 +290,7 @@ PRESETS: dict[str, Preset] = {
         videos=300, queries=500, films={"develop": 51, "report": 97}, tops=TOPS, top=20, seeds=(0, 1, 2),
         segments=50, budgets=THIRD_BUDGETS, sizes=THIRD_SIZES, lines=20, hard_share=0.5,
         chosen=CHOSEN_BEFORE, longer={"prem": 2, "spr-relo-large": 2}, rising=0.02,
-        slow_clips=True,
+        slow_clips=True, own_stage1=True,
     ),
 }  # fmt: skip
 """``small`` shows that everything works, in minutes; ``full`` is for a report: hours. ``third`` is planned,
@@ -293,6 +298,9 @@ on films that nothing has seen (``benchmarks/comparison/third.md``)."""
 
 
 # ---- jobs ------------------------------------------------------------------------------------------------
+
+OWN_STAGE1 = "reel-stage1"
+"""Recipe, and group, of the stage 1 that is Reel's own."""
 
 CONQUERS = ("general", "disjoint", "exclusive")
 MODELS = ("spr-clip", "spr-relo", "spr-relo-large", "reel", "xml", "reloclnet", "conquer", "prem")
@@ -357,6 +365,9 @@ class _Planner:
                 yield from self.rows(recipe, other, 0)
         if preset.studies:
             yield from self.studies()
+        if preset.own_stage1:
+            for seed in preset.seeds:
+                yield from self.own_stage1(seed)
         if preset.slow_clips:
             yield self.study("spr-relo-1.5s", "spr-relo", "clips", world="report-1.5s")
         if preset.lines:
@@ -374,7 +385,8 @@ class _Planner:
         world: str = "report",
     ) -> tuple[str, ...]:
         """The schedule, the sizes, what was chosen, and what a row has besides."""
-        picked = SETTINGS[recipe][self.chosen.get(recipe, 0) if place is None else place]
+        tried = SETTINGS.get(recipe, ((),))
+        picked = tried[self.chosen.get(recipe, 0) if place is None else place]
         given = (*SIZES[recipe], *self.preset.sizes.get(recipe, ()), *picked, *more)
         pairs = WORLDS[world].times * self.preset.queries, top
         return (*self.schedule(self.preset.budgets[recipe].longer(times), recipe, pairs, given), *given)
@@ -426,6 +438,15 @@ class _Planner:
             more = (f"model.similarity={kind}",) if kind else ()
             own = self.overrides(recipe, top, *more, *seeded)
             yield Job(f"{name}-n{top}{mark}", recipe, top, seed, own, f"spr-stage1-n{top}{mark}", group)
+
+    def own_stage1(self, seed: int) -> Iterator[Job]:
+        """Reel's own stage 1, and Reel on its proposals."""
+        top, mark = self.preset.top, f"-seed{seed}" if seed else ""
+        seeded = (f"loop.seed={seed}",) if seed else ()
+        first = f"{OWN_STAGE1}-n{top}{mark}"
+        for name, recipe, stage1 in ((first, OWN_STAGE1, None), (f"reel-own{mark}", "reel", first)):
+            own = self.overrides(recipe, top, *seeded)
+            yield Job(name, recipe, top, seed, own, stage1, OWN_STAGE1)
 
     def study(
         self,

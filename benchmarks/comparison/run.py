@@ -19,7 +19,7 @@ import torch
 from comparison.bench import Bench
 from comparison.figures import figures
 from comparison.lines import with_lines
-from comparison.plan import Job, jobs
+from comparison.plan import SETTINGS, Job, jobs
 from moviola.errors import InvalidValue, LibraryLocked
 from moviola.files.writing import write_json
 from moviola.training.data import Split
@@ -74,7 +74,8 @@ def _is_ready(bench: Bench, job: Job, chosen: Mapping[str, int]) -> bool:
     first = bench.stage1_of(job)
     if job.world == "develop":
         return first is None or "spr-stage1" in chosen
-    return job.recipe in chosen and (first is None or bench.done(first))
+    settled = job.recipe in chosen or job.recipe not in SETTINGS
+    return settled and (first is None or bench.done(first))
 
 
 # ---- doing it --------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import numpy as np
 
 from comparison.figures import FINE, MAIN, OVER, RECALL_DEPTHS, TYPES
 from comparison.findings import Findings
-from comparison.plan import HARD, ORDER, SETTINGS, SHARES, tried_name
+from comparison.plan import HARD, ORDER, OWN_STAGE1, SETTINGS, SHARES, tried_name
 from comparison.rows import ALL, BASELINES, NAMES, REFINERS, ROWS, cells, finished, more_steps
 from comparison.studies import STUDIES
 from comparison.table import Row, Table
@@ -329,6 +329,48 @@ def _untrained(found: Findings) -> Table:
     )
 
 
+def _own_stage1(found: Findings) -> Table:
+    """Reel's own stage 1 beside SPR's, and Reel on the proposals of each."""
+    top, recalls = found.preset.top, [f"recall@{depth}" for depth in RECALL_DEPTHS]
+    rows = []
+    for name, label, refined in (
+        ("spr-stage1", "SPR's", "reel-n{top}{mark}"),
+        (OWN_STAGE1, "Reel's own", "reel-own{mark}"),
+    ):
+        for seed in found.preset.seeds:
+            mark = f"-seed{seed}" if seed else ""
+            first, second = f"{name}-n{top}{mark}", refined.format(top=top, mark=mark)
+            if not (found.done(first) and found.done(second)):
+                continue
+            own = found.result(first)
+            bound = [
+                f"{row['bound']:.4f}"
+                for row in own.get("counts", ())
+                if row["segments"] == found.preset.segments
+            ]
+            rows.append(
+                (
+                    f"{label}, seed {seed}",
+                    *cells(own["segments"], recalls),
+                    *(bound or ["–"]),
+                    *cells(found.test(first), OVER),
+                    *cells(found.test(second), OVER),
+                )
+            )
+    head = (
+        "stage 1",
+        *recalls,
+        "PUB",
+        *(f"coarse {name}" for name in OVER),
+        *(f"Reel {name}" for name in OVER),
+    )
+    text = (
+        f"Recall of segments is weighted by overlap; PUB is {MAIN} with {found.preset.segments} segments. "
+        "Planned after the other rows had been reported; all settings were chosen on val."
+    )
+    return Table("Reel's own stage 1", head, rows, text)
+
+
 TABLES: dict[str, Callable[[Findings], Table]] = {
     "all-models": _main,
     "all-models-val": _on_val,
@@ -343,6 +385,7 @@ TABLES: dict[str, Callable[[Findings], Table]] = {
     "duplicates-dropped": _thinned,
     "number-of-segments": _counts,
     "untrained-and-trained": _untrained,
+    "own-stage-1": _own_stage1,
     **STUDIES,
 }
 """What makes each table, by the name of its file, in the order of the report."""

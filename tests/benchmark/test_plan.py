@@ -18,6 +18,7 @@ from comparison.plan import (
     MODELS,
     MORE_QUERIES,
     ORDER,
+    OWN_STAGE1,
     PRESETS,
     RELEVANT,
     SENTENCES,
@@ -33,6 +34,7 @@ from comparison.plan import (
     strategy_job,
 )
 from moviola.models.pretrained import build
+from moviola.retrieval.trained_stage1s import STAGE1S
 from moviola.training.data import Sizes
 from moviola.training.recipes import RECIPES, recipe
 from moviola.training.settings import TrainingSettings, read_settings
@@ -65,10 +67,11 @@ def test_names_are_unique_and_good_for_files(plan: list[Job]) -> None:
 def test_every_stage_1_is_a_job_of_the_same_films_and_labels(plan: list[Job]) -> None:
     by_name = {job.name: job for job in plan}
     for job in plan:
-        assert (job.stage1 is None) == (job.recipe == "spr-stage1")
+        assert (job.stage1 is None) == (job.recipe in STAGE1S)
         if job.stage1:
             first = by_name[job.stage1]
-            assert (first.recipe, first.top, first.seed) == ("spr-stage1", job.top, job.seed)
+            assert first.recipe == (OWN_STAGE1 if job.group == OWN_STAGE1 else "spr-stage1")
+            assert (first.top, first.seed) == (job.top, job.seed)
             theirs, ours = WORLDS[first.world], WORLDS[job.world]
             assert (theirs.films, theirs.similarity) == (ours.films, ours.similarity)
     assert all(job.stage1 for job in plan if recipe(job.recipe).needs)
@@ -88,11 +91,11 @@ def test_every_setting_is_one_that_its_recipe_and_model_take(plan: list[Job]) ->
 
 
 def test_every_model_has_as_many_settings_and_the_chosen_one_is_trained() -> None:
-    assert SETTINGS.keys() == set(ORDER) == RECIPES.keys()
+    assert SETTINGS.keys() == set(ORDER) == RECIPES.keys() - {OWN_STAGE1}
     assert {len(tried) for tried in SETTINGS.values()} == {3}
     plan = jobs(FULL)
     tried = Counter(job.recipe for job in plan if job.world == "develop")
-    assert tried == dict.fromkeys(RECIPES, 3)
+    assert tried == dict.fromkeys(ORDER, 3)
     for place in range(3):
         chosen = {job.name: job for job in jobs(FULL, dict.fromkeys(RECIPES, place))}
         for name, settings in SETTINGS.items():
@@ -173,6 +176,7 @@ def test_the_third_world_has_the_settings_that_the_second_chose() -> None:
     assert not [job.name for job in plan if job.world == "develop"]
     assert {job.name for job in plan if job.group == "longer"} == {f"{row}-longer" for row in third.longer}
     more = {"spr-relo-1.5s", *(f"{row}-lines" for row in WITH_LINES)}
+    more |= {job.name for job in plan if job.group == OWN_STAGE1}
     assert {job.name for job in plan} < {job.name for job in jobs(FULL)} | more
     for job in plan:
         if job.group in ("stage1", "main", "seeds"):
@@ -200,7 +204,7 @@ def test_longer_rows_have_the_same_schedule_over_more_steps() -> None:
 def test_both_presets_train_every_recipe_and_every_study() -> None:
     small, full = (jobs(PRESETS[name]) for name in ("small", "full"))
     for plan in (small, full):
-        assert {job.recipe for job in plan} == set(RECIPES)
+        assert {job.recipe for job in plan} == set(ORDER)
         assert {job.name for job in plan if job.relevant} == set(RELEVANT)
     assert {job.name for job in small} < {job.name for job in full}
     assert {job.group for job in full} == {job.group for job in small} | {"seeds"}
@@ -234,4 +238,4 @@ def test_a_plan_without_studies_has_the_main_rows_alone() -> None:
     preset: Preset = replace(PRESETS["small"], studies=False)
     plan = jobs(preset)
     assert {job.group for job in plan} == {"settings", "stage1", "main"}
-    assert {job.recipe for job in plan} == set(RECIPES)
+    assert {job.recipe for job in plan} == set(ORDER)

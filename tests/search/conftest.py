@@ -29,6 +29,7 @@ Nobody remembered the harbour in winter.
 # Sizes that keep a forward pass at milliseconds; 128 is the demo encoder's, 384 the sentence encoder's.
 TINY: dict[str, dict[str, Any]] = {
     "spr-stage1": {"hidden_size": 128, "layers": 1, "max_clips": 8},
+    "reel-stage1": {"visual_size": 128, "query_size": 128, "hidden_size": 16},
     "spr-clip": {"hidden_size": 128, "layers": 1, "max_clips": 32},
     "reel": {"visual_size": 128, "query_size": 128, "subtitle_size": 384, "hidden_size": 16,
         "longest_span": 12},

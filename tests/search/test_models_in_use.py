@@ -227,6 +227,8 @@ def test_models_for_other_features_are_refused_with_both_values(
             {"extra": {"settings": {"sampling": {"segment_clips": 2}}}},
             "segment clips 2, but the library has 4",
         ),
+        ("reel-stage1", {"visual_size": 64}, "frame features of size 64, but the library has 128"),
+        ("reel-stage1", {"query_size": 64}, "query features of size 64, but the library has 128"),
         ("spr-clip", {"hidden_size": 64}, "frame features of size 64, but the library has 128"),
         ("reel", {"visual_size": 64}, "frame features of size 64, but the library has 128"),
         ("reel", {"query_size": 64}, "query features of size 64, but the library has 128"),
@@ -256,7 +258,7 @@ def test_a_model_that_does_not_say_what_it_was_trained_on(library: Library, trai
 
 
 def test_a_model_of_the_wrong_kind_is_refused(library: Library, trained: Trained) -> None:
-    with pytest.raises(InvalidValue, match="'reel'; as stage1 a library uses spr-stage1"):
+    with pytest.raises(InvalidValue, match="'reel'; as stage1 a library uses reel-stage1 or spr-stage1"):
         library.use(stage1=trained("reel"))
     with pytest.raises(InvalidValue, match="'spr-stage1'; as refiner a library uses reel or"):
         library.use(refiner=trained("spr-stage1"))

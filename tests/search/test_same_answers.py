@@ -87,8 +87,11 @@ def test_refined_moments(
     require_same(expected, answer(model, FeatureFolder.open(tmp_path / "exported"), pairs, **options).run)
 
 
-def test_coarse_moments(library: Library, trained: Trained, pairs: Path, tmp_path: Path) -> None:
-    stage1 = trained("spr-stage1")
+@pytest.mark.parametrize("architecture", ["spr-stage1", "reel-stage1"])
+def test_coarse_moments(
+    library: Library, trained: Trained, pairs: Path, tmp_path: Path, architecture: str
+) -> None:
+    stage1 = trained(architecture)
     library.use(stage1=stage1)
     expected = searched(library, refine=False)
     export_features(library.store, TEXTS, tmp_path / "exported")

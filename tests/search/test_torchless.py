@@ -13,12 +13,14 @@ import pytest
 from numpy.typing import NDArray
 
 from moviola.features import QueryFeatures
+from moviola.library.derived.indexes import published_index
 from moviola.models.pretrained import from_pretrained
-from moviola.retrieval import CompiledStage1, Proposals, load_stage1
+from moviola.retrieval import Proposals, load_stage1
 from moviola.retrieval.compiled_models import CompiledReel, CompiledWindows, Graphs
 from moviola.retrieval.refiners.by_torch import TorchReel
 from moviola.retrieval.refiners.windowed import WindowRefiner
 from moviola.retrieval.trained_refiners import load_compiled_refiner, load_refiner
+from moviola.retrieval.trained_stage1s import load_compiled_stage1
 from moviola.search import Library
 
 Trained = Callable[..., Path]
@@ -40,6 +42,22 @@ def test_no_torch_is_imported(library: Library, trained: Trained) -> None:
         [sys.executable, "-c", SCRIPT, library.folder], capture_output=True, text=True, check=False
     )
     assert ran.returncode == 0, ran.stderr
+
+
+def index_dim(library: Library) -> int:
+    index = published_index(library.store, "segments")
+    assert index is not None
+    return index.dim
+
+
+def test_a_stage_1_may_have_vectors_of_another_size(library: Library, trained: Trained) -> None:
+    library.use(stage1=trained("reel-stage1"))
+    found = library.search("a red square", top_k=5)
+    assert found and index_dim(library) == 16
+    library.use(stage1="none")
+    assert index_dim(library) == 128
+    library.use(stage1=trained("reel-stage1"))
+    assert library.search("a red square", top_k=5) == found
 
 
 def test_graphs_lie_in_the_cache_and_only_those_in_use(library: Library, trained: Trained) -> None:
@@ -78,15 +96,17 @@ def rows(*shape: int) -> NDArray[np.float32]:
     return drawn
 
 
+@pytest.mark.parametrize("architecture", ["spr-stage1", "reel-stage1"])
 @pytest.mark.parametrize("precision", [0.9999])
-def test_stage_1(trained: Trained, tmp_path: Path, precision: float) -> None:
-    folder = trained("spr-stage1")
-    by_torch, compiled = load_stage1(folder, "r"), CompiledStage1(folder, "r", Graphs(tmp_path / "graphs"))
-    assert compiled.trained and compiled.recipe == by_torch.recipe
+def test_stage_1(trained: Trained, tmp_path: Path, precision: float, architecture: str) -> None:
+    folder = trained(architecture)
+    by_torch = load_stage1(folder, "r")
+    compiled = load_compiled_stage1(folder, "r", Graphs(tmp_path / "graphs"))
+    assert compiled.trained and (compiled.recipe, compiled.dim) == (by_torch.recipe, by_torch.dim)
     for clips in (1, 3, 4, 9, 300):
         ours, theirs = (one.segments(rows(clips, 128), 4) for one in (compiled, by_torch))
         assert ours.shape == theirs.shape and (ours * theirs).sum(axis=1).min() >= precision
-    queries = QueryFeatures.of(list("abc"), list("abc"), list(rows(3, 1, 128)))
+    queries = QueryFeatures.of(list("abc"), list("abc"), [rows(1, 128), rows(9, 128), rows(40, 128)])
     ours, theirs = (one.queries(queries) for one in (compiled, by_torch))
     assert (ours * theirs).sum(axis=1).min() >= precision
 

@@ -21,6 +21,7 @@ from moviola.training.experiment import AnsweringModel, Experiment, TrainedModel
 
 SETTINGS: dict[str, list[str]] = {
     "spr-stage1": ["model.layers=1", "model.heads=2", "loop.steps=30"],
+    "reel-stage1": ["model.hidden_size=16", "model.heads=2", "loop.steps=60"],
     "reel": ["model.hidden_size=16", "model.heads=2", "model.longest_span=8", "loop.steps=60"],
     "spr-relo": ["model.hidden_size=16", "model.heads=2", "sampling.strategy=standard", "loop.steps=3"],
     "xml": ["model.hidden_size=16", "model.heads=2", "loop.steps=2"],
@@ -105,6 +106,19 @@ def test_the_weight_of_proposals_is_kept_and_used(
         (folder / "config.json").write_text(json.dumps(content))
         with pytest.raises(DataError, match=r"proposal_weight = .* is no number"):
             load_refiner(folder, "a")
+
+
+def test_reels_own_stage_1_finds_what_it_is_built_on(
+    world: Any, trained: Callable[[str], TrainedModel], tmp_path: Path
+) -> None:
+    first = trained("reel-stage1")
+    assert asked(world, first).run.query_ids == world.val.queries.query_ids
+    made = train_model(
+        "reel", world.features, train=world.folder / "train.json", val=world.folder / "val.json",
+        out=tmp_path / "reel", train_videos=world.train_videos, val_videos=world.val_videos,
+        stage1=first.folder, segments=6, overrides=[*SETTINGS["reel"], *QUICK],
+    )  # fmt: skip
+    assert asked(world, made, stage1=first.folder).figures == pytest.approx(made.facts["val"])
 
 
 @pytest.mark.parametrize("name", ["reel", "spr-relo"])

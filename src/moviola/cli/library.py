@@ -237,7 +237,7 @@ def _likeness(library: Library) -> str:
 def use(
     stage1: Annotated[
         str | None,
-        Option(help="Folder of a trained spr-stage1 model, demo, or none for the mean of the frames."),
+        Option(help="Folder of a trained stage 1, demo, or none for the mean of the frames."),
     ] = None,
     refiner: Annotated[
         str | None, Option(help="Folder of a trained reel, spr-clip or reloclnet model, demo, or none.")

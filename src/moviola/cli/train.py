@@ -20,7 +20,7 @@ FeaturesOption = Annotated[
     Path | None, Option(help="Folder of features from `moviola features`, instead of the library.")
 ]
 Stage1Option = Annotated[
-    Path | None, Option(help="Folder of a trained spr-stage1, on which refiners and conquer build.")
+    Path | None, Option(help="Folder of a trained stage 1, on which refiners and conquer build.")
 ]
 CandidatesOption = Annotated[
     Path | None, Option(help="Instead of --stage1: a run of another system for these queries.")
@@ -74,7 +74,7 @@ def train(
     Queries of val are searched in all videos, as in TVR-Ranking. Where splits have their own videos, as in
     gridhouse, give --val-videos splits.json:val.
 
-    Example: `moviola train spr-stage1 --library lib --train world/train_top20.json --val world/val.json
+    Example: `moviola train reel-stage1 --library lib --train world/train_top20.json --val world/val.json
     --val-videos world/splits.json:val --out stage1`
 
     On features of files: `moviola train reel --features feat --train train_top20.json --val val.json

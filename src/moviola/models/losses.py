@@ -22,7 +22,7 @@ from moviola.errors import InvalidValue
 
 __all__ = [
     "CONTRASTIVE", "PAIRWISE_LOSSES", "draw_ranks", "frame_contrast", "hinge", "in_batch_ranking_loss",
-    "info_nce", "log_sum_exp_hinge", "mil_ce", "mil_nce", "span_cross_entropy", "take_ranked",
+    "info_nce", "list_wise", "log_sum_exp_hinge", "mil_ce", "mil_nce", "span_cross_entropy", "take_ranked",
     "video_contrast", "weighted_mil_nce",
 ]  # fmt: skip
 
@@ -218,3 +218,15 @@ def _row_mean(logits: Tensor, weights: Tensor) -> Tensor:
     logits, weights = logits[any_weight], weights[any_weight]
     missed = logits.logsumexp(dim=1) - (logits + weights.log()).logsumexp(dim=1)
     return missed.sum() / any_weight.sum().clamp(min=1)
+
+
+def list_wise(scores: Tensor, gains: Tensor) -> Tensor:
+    """Cross-entropy of the softmax of each row of scores (Q, N) with its gains (Q, N), as in ListNet.
+
+    Rows without a gain are left out. Source: Cao et al., ICML 2007.
+    """
+    total = gains.sum(dim=1)
+    answered = total > 0
+    target = gains[answered] / total[answered, None]
+    missed = -(target * scores[answered].log_softmax(dim=1)).sum(dim=1)
+    return missed.sum() / max(1, len(missed))

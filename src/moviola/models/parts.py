@@ -10,7 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from moviola.models.reel import Reel
+from moviola.models.reel_stage1 import ReelStage1
 from moviola.models.reloclnet import Context, ReLoCLNet
+from moviola.models.role_encoder import RoleEncoder
 from moviola.models.spr import SegmentRetriever, SprClip, SprClipContext
 
 __all__ = ["Part", "parts_of"]
@@ -52,26 +54,32 @@ def _stage1_parts(model: SegmentRetriever) -> dict[str, Part]:
     }
 
 
-def _reel_parts(model: Reel) -> dict[str, Part]:
-    """``clips`` of one video (1, L, d), and of subtitles (1, L, d') where it reads them: (1, L, 3, h).
+def _role_parts(model: RoleEncoder) -> dict[str, Part]:
+    """``clips`` of one video (1, L, d), and of subtitles (1, L, d') where it reads them: (1, L, R, h).
 
-    ``query``: (1, 3, h) of tokens (1, n, d) with their mask (1, n). ``spans``: score, first and last clip
-    (N,) of the best span of windows, from dot products (N, 3, L), the mask (N, L) and, where the model reads
-    them, the cuts (N, L).
+    ``query``: (1, R, h) of tokens (1, n, d) with their mask (1, n).
     """
     config = model.config
 
     def clips(visual: Tensor, subtitles: Tensor | None = None) -> Tensor:
-        return model.encode_context(visual, torch.ones_like(visual[..., 0]), subtitles).clips
+        return model.encode_clips(visual, torch.ones_like(visual[..., 0]), subtitles)
 
     sizes = [size for size in (config.visual_size, config.subtitle_size) if size]
     query = ((1, config.max_tokens, config.query_size), (1, config.max_tokens))
-    windows: tuple[Shape, ...] = ((None, 3, None), (None, None))
     return {
         "clips": Part(_Step(model, clips), tuple((1, None, size) for size in sizes)),
         "query": Part(_Step(model, model.encode_query), query),
-        "spans": Part(_Step(model, model.best_spans), (*windows, (None, None)) if config.cuts else windows),
     }
+
+
+def _reel_parts(model: Reel) -> dict[str, Part]:
+    """Those of its encoder, and ``spans``: score, first and last clip (N,) of the best span of windows.
+
+    From dot products (N, 3, L), the mask (N, L) and, where the model reads them, the cuts (N, L).
+    """
+    windows: tuple[Shape, ...] = ((None, 3, None), (None, None))
+    shapes = (*windows, (None, None)) if model.config.cuts else windows
+    return {**_role_parts(model), "spans": Part(_Step(model, model.best_spans), shapes)}
 
 
 def _spr_clip_parts(model: SprClip) -> dict[str, Part]:
@@ -113,6 +121,7 @@ def _reloclnet_parts(model: ReLoCLNet) -> dict[str, Part]:
 _PARTS: dict[type[nn.Module], Callable[[Any], dict[str, Part]]] = {
     SegmentRetriever: _stage1_parts,
     Reel: _reel_parts,
+    ReelStage1: _role_parts,
     SprClip: _spr_clip_parts,
     ReLoCLNet: _reloclnet_parts,
 }

@@ -58,6 +58,7 @@ ARCHITECTURES: dict[str, Architecture] = {
     "conquer": Architecture("moviola.models.conquer.model", "ConquerConfig", "Conquer"),
     "prem": Architecture("moviola.models.prem.model", "PremConfig", "Prem"),
     "reel": Architecture("moviola.models.reel", "ReelConfig", "Reel"),
+    "reel-stage1": Architecture("moviola.models.reel_stage1", "ReelStage1Config", "ReelStage1"),
 }
 """Every model that can be saved and loaded, by the name that its ``config.json`` bears."""
 

@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import cast
 
 import torch
 import torch.nn.functional as F
@@ -32,15 +31,8 @@ from torch import Tensor, nn
 
 from moviola.errors import InvalidValue
 from moviola.models.batches import Batch, Rows
-from moviola.models.checks import require_odd
-from moviola.models.layers import (
-    AttentionBlock,
-    InputProjection,
-    LearnedPositions,
-    ModularQuery,
-    initialise,
-    self_attention_bias,
-)
+from moviola.models.losses import list_wise
+from moviola.models.role_encoder import RoleEncoder, RoleEncoderConfig
 from moviola.models.spans import SUM, sliding, span_band
 
 __all__ = ["AnswerBatch", "Reel", "ReelConfig", "ReelContext"]
@@ -50,16 +42,10 @@ _SMOOTHING = 16  # channels of the convolution over dot products
 
 
 @dataclass(frozen=True)
-class ReelConfig:
-    """Sizes, decoding, and what counts as an answer; the defaults suit CLIP features of one clip per second.
+class ReelConfig(RoleEncoderConfig):
+    """Decoding, and what counts as an answer; the defaults suit CLIP features of one clip per second.
 
     Attributes:
-        visual_size, query_size: size of a clip's and of a token's feature.
-        subtitle_size: size of a clip's subtitle feature; 0 without that stream.
-        hidden_size, dropout: of everything inside.
-        dilations: one convolution over time for each, in clips.
-        kernel: width of the convolutions over time, in clips, odd.
-        heads, max_tokens: attention heads over the query's tokens, and most of these.
         clip_seconds: length of a clip.
         longest_span: ``0 <= end - start < longest_span`` in clips, ``end`` being the last clip of the span.
         least_overlap: spans that overlap an answer less than this (IoU) are no answer.
@@ -68,15 +54,6 @@ class ReelConfig:
         cuts: whether scores depend on where videos are cut.
     """
 
-    visual_size: int = 768
-    query_size: int = 768
-    subtitle_size: int = 0
-    hidden_size: int = 256
-    dilations: tuple[int, ...] = (1, 2, 4)
-    kernel: int = 5
-    heads: int = 4
-    max_tokens: int = 32
-    dropout: float = 0.1
     clip_seconds: float = 1.0
     longest_span: int = 24
     least_overlap: float = 0.5
@@ -85,7 +62,7 @@ class ReelConfig:
     cuts: bool = False
 
     def __post_init__(self) -> None:
-        require_odd(self.kernel)
+        super().__post_init__()
         if not 0 <= self.least_overlap < 1:
             raise InvalidValue(f"least_overlap {self.least_overlap}: give an IoU of at least 0, below 1")
 
@@ -117,25 +94,7 @@ class ReelContext(Rows):
     cuts: Tensor
 
 
-class _TimeBlock(nn.Module):
-    """Pre-norm residual block: a depthwise convolution over time, then a feed-forward layer."""
-
-    def __init__(self, size: int, kernel: int, dilation: int, dropout: float) -> None:
-        super().__init__()
-        self.norm = nn.LayerNorm(size)
-        padding = kernel // 2 * dilation
-        self.over_time = nn.Conv1d(size, size, kernel, padding=padding, dilation=dilation, groups=size)
-        self.widen = nn.Linear(size, 2 * size)
-        self.narrow = nn.Linear(2 * size, size)
-        self.dropout = nn.Dropout(dropout)
-
-    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
-        """(N, L, h) and (N, L, 1) to (N, L, h); padding counts as silence, as if the video ended there."""
-        mixed = self.over_time((self.norm(x) * mask).transpose(1, 2)).transpose(1, 2)
-        return x + cast("Tensor", self.dropout(self.narrow(F.gelu(self.widen(mixed)))))
-
-
-class Reel(nn.Module):
+class Reel(RoleEncoder):
     """Encodes videos without a query, and scores all of their spans for each query; h is ``hidden_size``.
 
     Attributes:
@@ -143,25 +102,11 @@ class Reel(nn.Module):
             the model is trained. Only with :attr:`ReelConfig.cuts`.
     """
 
+    config: ReelConfig
     crossing: Tensor
 
     def __init__(self, config: ReelConfig) -> None:
-        super().__init__()
-        self.config = config
-        size, drop = config.hidden_size, config.dropout
-        self.visual_projection = InputProjection(config.visual_size, size, drop, relu=False)
-        self.subtitle_projection = (
-            InputProjection(config.subtitle_size, size, drop, relu=False) if config.subtitle_size else None
-        )
-        self.blocks = nn.ModuleList(_TimeBlock(size, config.kernel, d, drop) for d in config.dilations)
-        self.clip_norm = nn.LayerNorm(size)
-        self.clip_roles = nn.Linear(size, _ROLES * size)
-        self.query_projection = InputProjection(config.query_size, size, drop, relu=False)
-        self.query_positions = LearnedPositions(config.max_tokens, size, drop)
-        self.query_block = AttentionBlock(size, config.heads, drop)
-        self.query_pool = ModularQuery(size, _ROLES)
-        self.query_roles = nn.ModuleList(nn.Linear(size, size) for _ in range(_ROLES))
-        initialise(self)
+        super().__init__(config, _ROLES)
         self.smooth = nn.Sequential(
             nn.Conv1d(_ROLES, _SMOOTHING, config.kernel, padding=config.kernel // 2),
             nn.GELU(),
@@ -181,22 +126,8 @@ class Reel(nn.Module):
         ``visual`` and ``subtitles`` are (N, L, size) float32, ``mask`` and ``cuts`` (N, L) float32, 1 for a
         clip, and for one that begins at a cut.
         """
-        valid = mask[..., None]
-        x = self.visual_projection(visual)
-        if self.subtitle_projection is not None and subtitles is not None:
-            x = x + self.subtitle_projection(subtitles)
-        for block in self.blocks:
-            x = block(x, valid)
-        clips = self.clip_roles(self.clip_norm(x)).unflatten(-1, (_ROLES, -1))
-        return ReelContext(F.normalize(clips, dim=-1), mask, torch.zeros_like(mask) if cuts is None else cuts)
-
-    def encode_query(self, query: Tensor, query_mask: Tensor) -> Tensor:
-        """(Q, Lq, query_size) and (Q, Lq) to (Q, 3, h) of length 1: inside, start and end."""
-        tokens = self.query_positions(self.query_projection(query))
-        tokens = self.query_block(tokens, self_attention_bias(query_mask))
-        pooled = self.query_pool(tokens, query_mask)
-        roles = [role(pooled[:, place]) for place, role in enumerate(self.query_roles)]
-        return F.normalize(torch.stack(roles, dim=1), dim=-1)
+        clips = self.encode_clips(visual, mask, subtitles)
+        return ReelContext(clips, mask, torch.zeros_like(mask) if cuts is None else cuts)
 
     def curves(self, query: Tensor, context: ReelContext) -> Tensor:
         """Logits (Q, N, 3, L) of each query (Q, 3, h) over the clips of each of N videos."""
@@ -245,12 +176,7 @@ class Reel(nn.Module):
         context = self.encode_context(batch.visual, batch.mask, batch.subtitles, batch.cuts)
         curves = self.curves(self.encode_query(batch.query, batch.query_mask), context)
         scores = self.span_scores(curves, context.mask, context.cuts).flatten(1)
-        gains = self.gains(batch).flatten(1)
-        total = gains.sum(dim=1)
-        answered = total > 0
-        target = gains[answered] / total[answered, None]
-        missed = -(target * scores[answered].log_softmax(dim=1)).sum(dim=1)
-        return {"list": missed.sum() / max(1, len(missed))}
+        return {"list": list_wise(scores, self.gains(batch).flatten(1))}
 
     def gains(self, batch: AnswerBatch) -> Tensor:
         """(Q, V, L, longest_span): how much each span is worth to each query, in [0, 1]."""

@@ -16,17 +16,17 @@ from __future__ import annotations
 
 from moviola.retrieval.background import Background, unrelated_queries
 from moviola.retrieval.calibration import STRONG, Calibration, Chance
-from moviola.retrieval.compiled_models import CompiledStage1
 from moviola.retrieval.feedback import Marks
 from moviola.retrieval.pipeline import SEGMENTS, Moments, Retrieval, Scope
 from moviola.retrieval.proposals import Hits, Proposals, propose
 from moviola.retrieval.refiners import CurveRefiner, Refiner, ShotRefiner
-from moviola.retrieval.stage1 import MeanPooling, Stage1, TrainedStage1, load_stage1, segment_index
+from moviola.retrieval.stage1 import MeanPooling, Stage1, TrainedStage1, segment_index
 from moviola.retrieval.trained_refiners import load_refiner, refiner_of
+from moviola.retrieval.trained_stage1s import load_stage1, stage1_of
 
 __all__ = [
-    "SEGMENTS", "STRONG", "Background", "Calibration", "Chance", "CompiledStage1", "CurveRefiner", "Hits",
+    "SEGMENTS", "STRONG", "Background", "Calibration", "Chance", "CurveRefiner", "Hits",
     "Marks", "MeanPooling", "Moments", "Proposals", "Refiner", "Retrieval", "Scope", "ShotRefiner", "Stage1",
     "TrainedStage1", "load_refiner", "load_stage1", "propose", "refiner_of", "segment_index",
-    "unrelated_queries",
+    "stage1_of",    "unrelated_queries",
 ]  # fmt: skip

@@ -29,7 +29,9 @@ from moviola.retrieval.segments import normalised, whole_segments
 from moviola.retrieval.stage1 import TrainedVectors
 from moviola.threads import ONE, compute_threads
 
-__all__ = ["CompiledModel", "CompiledReel", "CompiledStage1", "CompiledWindows", "Graphs"]
+__all__ = [
+    "CompiledModel", "CompiledReel", "CompiledRoles", "CompiledStage1", "CompiledWindows", "Graphs",
+]  # fmt: skip
 
 Floats = NDArray[np.float32]
 
@@ -115,6 +117,10 @@ class CompiledModel(ABC):
 class CompiledStage1(TrainedVectors, CompiledModel):
     """A trained segment retriever (SPR, section 3.1.2), a :class:`moviola.retrieval.stage1.Stage1`."""
 
+    @property
+    def dim(self) -> int:
+        return self._number("hidden_size")
+
     def segments(self, clips: Floats, segment_clips: int) -> Floats:
         whole = whole_segments(clips, segment_clips)
         part = self._part("segments", ONE if len(whole) <= _FEW else compute_threads())
@@ -131,8 +137,8 @@ class CompiledStage1(TrainedVectors, CompiledModel):
 
 
 @dataclass(frozen=True)
-class CompiledReel(CompiledModel):
-    """Reel's parts, :class:`moviola.retrieval.refiners.reel.ReelParts`."""
+class CompiledRoles(CompiledModel):
+    """Vectors of clips and queries, :class:`moviola.retrieval.stage1.ClipAndQueryParts`."""
 
     def encode_clips(self, visual: Floats, subtitles: Floats | None) -> Floats:
         streams = [each[None] for each in (visual, subtitles) if each is not None]
@@ -141,6 +147,25 @@ class CompiledReel(CompiledModel):
     def encode_query(self, tokens: Floats) -> Floats:
         inputs = padded_rows([tokens], self._number("max_tokens"))  # the graph takes that many
         return cast("Floats", self._part("query")(*inputs)[0][0])
+
+    def make(self) -> None:
+        self._dots()
+
+    def _dots(self) -> Floats:
+        """(R, L), dot products of a query with clips."""
+        draw = np.random.default_rng(0)
+        seen, said = (
+            draw.normal(size=(_SOME, self._number(name))).astype(np.float32)
+            for name in ("visual_size", "subtitle_size")
+        )
+        clips = self.encode_clips(seen, said if said.size else None)
+        tokens = draw.normal(size=(_SOME, self._number("query_size"))).astype(np.float32)
+        return cast("Floats", np.einsum("rh,nrh->rn", self.encode_query(tokens), clips))
+
+
+@dataclass(frozen=True)
+class CompiledReel(CompiledRoles):
+    """Reel's parts, :class:`moviola.retrieval.refiners.reel.ReelParts`."""
 
     def best_spans(self, similarity: Floats, mask: Floats, cuts: Floats | None) -> Decoded:
         count, length = mask.shape
@@ -152,16 +177,8 @@ class CompiledReel(CompiledModel):
         return score[:count], first[:count], last[:count]
 
     def make(self) -> None:
-        draw = np.random.default_rng(0)
-        seen, said = (
-            draw.normal(size=(_SOME, self._number(name))).astype(np.float32)
-            for name in ("visual_size", "subtitle_size")
-        )
-        clips = self.encode_clips(seen, said if said.size else None)
-        tokens = draw.normal(size=(_SOME, self._number("query_size"))).astype(np.float32)
-        dots = np.einsum("rh,nrh->rn", self.encode_query(tokens), clips)[None]
         cuts = np.zeros((1, _SOME), np.float32) if self.settings.get("cuts") else None
-        self.best_spans(dots, np.ones((1, _SOME), np.float32), cuts)
+        self.best_spans(self._dots()[None], np.ones((1, _SOME), np.float32), cuts)
 
 
 @dataclass(frozen=True)

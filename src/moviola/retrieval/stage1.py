@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.devices import require_torch
 from moviola.features import Integers, QueryFeatures, VideoFeatures
 from moviola.index import Index, backends_of
 from moviola.retrieval.segments import mean_pooled, normalised, pack_ids, segment_counts, whole_segments
@@ -21,9 +20,11 @@ if TYPE_CHECKING:
     from moviola.models.spr import SegmentRetriever
 
 __all__ = [
-    "EmbeddedSegments", "MeanPooling", "Stage1", "TrainedStage1", "TrainedVectors", "load_stage1",
-    "segment_index", "trained_recipe", "video_scores",
+    "ClipAndQueryParts", "EmbeddedSegments", "MeanPooling", "PooledStage1", "Stage1", "TrainedStage1",
+    "TrainedVectors", "segment_index", "trained_recipe", "video_scores",
 ]  # fmt: skip
+
+Vectors = NDArray[np.float32]
 
 # Segments that pass through a trained stage 1 together.
 _BATCH = 1024
@@ -64,7 +65,7 @@ class MeanPooling:
         return normalised(queries.vectors)
 
 
-class TrainedVectors:
+class TrainedVectors(ABC):
     """Common properties of every trained stage 1."""
 
     trained = True
@@ -78,6 +79,19 @@ class TrainedVectors:
         """The recipe of the vectors, with the model's revision."""
         return trained_recipe(self.revision)
 
+    @property
+    @abstractmethod
+    def dim(self) -> int:
+        """Numbers in a vector."""
+
+    @abstractmethod
+    def segments(self, clips: Vectors, segment_clips: int) -> Vectors:
+        """Segments (ceil(n / T), d) float32, L2-normalised, of the n >= 1 clips (n, d) of a video."""
+
+    @abstractmethod
+    def queries(self, queries: QueryFeatures) -> Vectors:
+        """(Q, d) float32, L2-normalised."""
+
 
 @dataclass(frozen=True)
 class TrainedStage1(TrainedVectors):
@@ -85,6 +99,10 @@ class TrainedStage1(TrainedVectors):
 
     model: SegmentRetriever
     revision: str
+
+    @property
+    def dim(self) -> int:
+        return self.model.config.hidden_size
 
     def segments(self, clips: NDArray[np.float32], segment_clips: int) -> NDArray[np.float32]:
         import torch
@@ -106,18 +124,46 @@ class TrainedStage1(TrainedVectors):
             return normalised(self.model.encode_queries(given).cpu().numpy())
 
 
+class ClipAndQueryParts(Protocol):
+    """Parts of a model that has vectors of clips and of queries; R roles, h numbers each."""
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """Those of :class:`moviola.models.role_encoder.RoleEncoderConfig`."""
+
+    def encode_clips(self, visual: Vectors, subtitles: Vectors | None) -> Vectors:
+        """(L, R, h), of length 1, of a video's clips (L, d)."""
+
+    def encode_query(self, tokens: Vectors) -> Vectors:
+        """(R, h), of length 1, of a query's tokens (n, d)."""
+
+
+@dataclass(frozen=True)
+class PooledStage1(TrainedVectors):
+    """Reel's stage 1 (:mod:`moviola.models.reel_stage1`): a segment is the mean of its clips' vectors.
+
+    A segment knows what is around it, so that :meth:`segments` wants whole videos.
+    """
+
+    model: ClipAndQueryParts
+    revision: str
+
+    @property
+    def dim(self) -> int:
+        return int(self.model.settings["hidden_size"])
+
+    def segments(self, clips: Vectors, segment_clips: int) -> Vectors:
+        return mean_pooled(self.model.encode_clips(clips, None)[:, 0], segment_clips)
+
+    def queries(self, queries: QueryFeatures) -> Vectors:
+        cut = queries.cut(int(self.model.settings["max_tokens"]))
+        vectors = [self.model.encode_query(cut.tokens(query))[0] for query in range(len(cut))]
+        return np.array(vectors, np.float32).reshape(-1, self.dim)
+
+
 def trained_recipe(revision: str) -> str:
-    """:attr:`Stage1.recipe` of a trained segment retriever, known without loading it."""
+    """:attr:`Stage1.recipe` of a trained stage 1, known without loading it; the word is historical."""
     return f"spr-stage1 {revision}"
-
-
-def load_stage1(folder: Path, revision: str, device: str = "cpu") -> TrainedStage1:
-    """The stage 1 in a model's folder; see :func:`moviola.models.pretrained.from_pretrained` for errors."""
-    require_torch(f"{folder} on {device}")
-    from moviola.models.pretrained import from_pretrained
-    from moviola.models.spr import SegmentRetriever
-
-    return TrainedStage1(from_pretrained(folder, device, kind=SegmentRetriever), revision)
 
 
 def segment_index(

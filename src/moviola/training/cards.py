@@ -45,6 +45,11 @@ ABOUT: dict[str, About] = {
         "says how well they match. The best segments, merged where they touch, are coarse proposals.",
         _SPR[:1],
     ),
+    "reel-stage1": About(
+        "Segment retrieval, as the first stage of SPR, in which clips know what is around them and queries "
+        "are read token by token.",
+        ("moviola's own; the design is explained in `moviola.models.reel_stage1`",),
+    ),
     "spr-clip": About(f"{_REFINES} Reads frames of an image-text encoder.", _SPR[:1]),
     "spr-relo": About(_REFINES, _SPR),
     "spr-relo-large": About(f"{_REFINES} The larger of the paper's two sizes.", _SPR),

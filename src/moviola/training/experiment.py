@@ -245,7 +245,7 @@ def train_model(
         train_videos, val_videos: ids of the videos: by default those that ``train`` names, and all with
             features, as in TVR-Ranking, which has one corpus for all queries.
         top: number of training moments per query, the first in the file; None for all.
-        stage1: folder of a trained ``spr-stage1``, for refiners and ``conquer``.
+        stage1: folder of a trained stage 1, for refiners and ``conquer``.
         candidates, val_candidates: instead of it, runs of another system that answer the queries of ``train``
             and of ``val``; by default the first answers both.
         segments: number of segments that a stage 1 retrieves per query.

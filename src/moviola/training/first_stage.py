@@ -17,7 +17,7 @@ from moviola.measures import Run, read_run
 from moviola.models.description import read_description, revision_of
 from moviola.models.spr import SegmentRetriever
 from moviola.retrieval import SEGMENTS, Proposals, Retrieval, TrainedStage1, load_stage1, segment_index
-from moviola.retrieval.stage1 import video_scores
+from moviola.retrieval.stage1 import TrainedVectors, video_scores
 from moviola.retrieval.video_scores import VideoScores
 from moviola.training.compatibility import require_same_encoder, sampling_of
 from moviola.training.data import Split, places_of
@@ -57,7 +57,7 @@ class FirstStage(ABC):
 class TrainedFirstStage(FirstStage):
     """A trained stage 1, which retrieves a number of segments of T clips each per query."""
 
-    stage1: TrainedStage1
+    stage1: TrainedVectors
     segment_clips: int
     segments: int = SEGMENTS
 
@@ -66,8 +66,9 @@ class TrainedFirstStage(FirstStage):
         return self.stage1.revision
 
     @property
-    def model(self) -> SegmentRetriever:
-        return self.stage1.model
+    def model(self) -> SegmentRetriever | None:
+        """The model, if it is SPR's."""
+        return self.stage1.model if isinstance(self.stage1, TrainedStage1) else None
 
     def proposals(self, split: Split) -> Proposals:
         """Those of the first two stages (SPR, sections 3.1.3 and 3.2)."""
@@ -188,7 +189,8 @@ def open_first_stage(
     if recipe.needs and not given:
         raise InvalidValue(
             f"{name}: needs the {' and '.join(sorted(recipe.needs)).replace('_', ' ')} of a stage 1; train "
-            "spr-stage1 and give its folder as --stage1, or a run of another system as --candidates"
+            "reel-stage1 or spr-stage1 and give its folder as --stage1, or a run of another system as "
+            "--candidates"
         )
     if candidates is not None:
         return Candidates.read(candidates)
@@ -199,8 +201,12 @@ def _open_stage1(folder: Path, facts: SourceFacts, segments: int, device: str) -
     about = read_description(folder)
     model = load_stage1(folder, revision_of(folder), device)
     require_same_encoder(folder, about, facts)
-    size = model.model.config.hidden_size
-    for what, dim in (("clips", facts.visual_dim), ("queries", facts.query_dim)):
+    common = about.config["hidden_size"]
+    for what, name, dim in (
+        ("clips", "visual_size", facts.visual_dim),
+        ("queries", "query_size", facts.query_dim),
+    ):
+        size = about.config.get(name, common)
         if size != dim:
             raise EncoderMismatch(
                 f"{folder}: a stage 1 for features of {size} numbers, but these {what} have {dim}; train one "

@@ -29,7 +29,7 @@ from moviola.library.disk.catalogue import VideoRow
 from moviola.library.disk.store import LibraryStore
 from moviola.library.disk.video_table import VideoTable
 from moviola.retrieval.segments import pack_ids, unpack_ids
-from moviola.retrieval.stage1 import MeanPooling, trained_recipe
+from moviola.retrieval.stage1 import MeanPooling, TrainedVectors, trained_recipe
 
 __all__ = [
     "INDEXES", "current_index", "index_recipe", "piece_counts", "piece_vectors", "publish_indexes",
@@ -82,7 +82,8 @@ def _dim(store: LibraryStore, name: str) -> int:
         return settings.sentence_dim
     if name == "pictures":
         return settings.frame_dim if settings.picture_dim else 0
-    return settings.encoder_dim
+    stage1 = store.models.stage1 if settings.stage1 else None
+    return stage1.dim if isinstance(stage1, TrainedVectors) else settings.encoder_dim
 
 
 def current_index(

@@ -28,7 +28,6 @@ from moviola.models.description import Description, read_description, require_fi
 from moviola.models.graphs import GRAPHS, has_graphs
 from moviola.retrieval import (
     Calibration,
-    CompiledStage1,
     CurveRefiner,
     MeanPooling,
     Refiner,
@@ -39,6 +38,7 @@ from moviola.retrieval import (
 )
 from moviola.retrieval.compiled_models import CompiledModel, Graphs
 from moviola.retrieval.trained_refiners import REFINERS, is_refiner, load_compiled_refiner
+from moviola.retrieval.trained_stage1s import STAGE1S, load_compiled_stage1
 
 __all__ = [
     "DEMO_MODELS", "NONE", "ROLES", "ModelsInUse", "check_fits", "copy_into", "discard_others",
@@ -48,7 +48,7 @@ __all__ = [
 NONE = "none"
 """Value of a role without a trained model."""
 
-ROLES: dict[str, frozenset[str]] = {"stage1": frozenset({"spr-stage1"}), "refiner": frozenset(REFINERS)}
+ROLES: dict[str, frozenset[str]] = {"stage1": frozenset(STAGE1S), "refiner": frozenset(REFINERS)}
 """Roles of models, with the architectures that fill them, besides those of plug-ins."""
 
 _MODELS = Path(__file__).parents[2] / "models"
@@ -236,7 +236,7 @@ class ModelsInUse:
             return MeanPooling()
         folder, revision = self._intact("stage1"), self.settings.stage1_revision
         if self._compiles:
-            return CompiledStage1(folder, revision, self._graphs)
+            return load_compiled_stage1(folder, revision, self._graphs)
         return load_stage1(folder, revision, encoder.device)
 
     def _load_refiner(self) -> Refiner:
@@ -259,6 +259,6 @@ class ModelsInUse:
     def make_graphs(self) -> None:
         """Make the graphs of the models in use, so that no search needs torch; delete others."""
         self._graphs.keep_only({self.settings.stage1_revision, self.settings.refiner_revision})
-        for model in (self.stage1, getattr(self.refiner, "model", None)):
+        for model in (self.stage1, *(getattr(each, "model", None) for each in (self.stage1, self.refiner))):
             if isinstance(model, CompiledModel):
                 model.make()

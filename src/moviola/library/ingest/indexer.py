@@ -328,7 +328,7 @@ class Indexer:
         index is rebuilt where stage 1 changes.
 
         Args:
-            stage1: folder of an ``spr-stage1`` model; ``"demo"`` for the packaged one of the encoder
+            stage1: folder of a trained stage 1; ``"demo"`` for the packaged one of the encoder
                 ``demo``; ``"none"`` for the mean of the frames; None: unchanged.
             refiner: folder of a ``reel``, ``spr-clip`` or ``reloclnet`` model; ``"demo"`` likewise;
                 ``"none"`` for the refinement without training; None: unchanged.

@@ -1,4 +1,4 @@
-"""Trained refiners by torch, on any device."""
+"""Trained refiners, and Reel's stage 1, by torch, on any device."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from numpy.typing import NDArray
 
 from moviola.models.parts import Part, parts_of
 from moviola.models.reel import Reel
+from moviola.models.reel_stage1 import ReelStage1
 from moviola.models.reloclnet import ReLoCLNet
 from moviola.models.spr import SprClip
 from moviola.retrieval.refiners.reel import ReelRefiner
 from moviola.retrieval.refiners.trained import Decoded
 from moviola.retrieval.refiners.windowed import WindowRefiner
+from moviola.retrieval.stage1 import PooledStage1
 
-__all__ = ["TorchReel", "TorchWindows", "reel_refiner", "window_refiner"]
+__all__ = ["TorchReel", "TorchRoles", "TorchWindows", "reel_refiner", "reel_stage1", "window_refiner"]
 
 Floats = NDArray[np.float32]
 
@@ -54,8 +56,13 @@ def reel_refiner(model: Reel, revision: str, **options: Any) -> ReelRefiner:
     return ReelRefiner(TorchReel(model), revision, **options)
 
 
-class TorchReel(_TorchParts):
-    """A model as :class:`moviola.retrieval.refiners.reel.ReelParts`."""
+def reel_stage1(model: ReelStage1, revision: str) -> PooledStage1:
+    """A stage 1 that runs a model in evaluation mode."""
+    return PooledStage1(TorchRoles(model), revision)
+
+
+class TorchRoles(_TorchParts):
+    """A model as :class:`moviola.retrieval.stage1.ClipAndQueryParts`."""
 
     def encode_clips(self, visual: Floats, subtitles: Floats | None) -> Floats:
         given = None if subtitles is None else subtitles[None]
@@ -64,6 +71,10 @@ class TorchReel(_TorchParts):
     def encode_query(self, tokens: Floats) -> Floats:
         seen = np.ones((1, len(tokens)), np.float32)
         return cast("Floats", self._run("query", tokens[None], seen)[0][0])
+
+
+class TorchReel(TorchRoles):
+    """A model as :class:`moviola.retrieval.refiners.reel.ReelParts`."""
 
     def best_spans(self, similarity: Floats, mask: Floats, cuts: Floats | None) -> Decoded:
         return cast("Decoded", self._run("spans", similarity, mask, cuts))

@@ -18,6 +18,7 @@ RECIPES: dict[str, str] = {
     "spr-clip": "moviola.training.recipes.spr_clip:SPR_CLIP",
     "spr-relo": "moviola.training.recipes.spr_relo:SPR_RELO",
     "spr-relo-large": "moviola.training.recipes.spr_relo:SPR_RELO_LARGE",
+    "reel-stage1": "moviola.training.recipes.reel_stage1:REEL_STAGE1",
     "reel": "moviola.training.recipes.reel:REEL",
     "xml": "moviola.training.recipes.xml:XML_RECIPE",
     "reloclnet": "moviola.training.recipes.reloclnet:RELOCLNET",

@@ -84,6 +84,7 @@ class ReelRecipe(RefinerRecipe):
         loop = settings.loops["train"]
         yield AnswerTask(
             model,
+            model.loss,
             train.features,
             train.queries.cut(model.config.max_tokens),
             train.pairs,

@@ -5,23 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from moviola.retrieval import Moments, Retrieval, TrainedStage1, segment_index
-from moviola.retrieval.corpus import best_videos
-from moviola.retrieval.stage1 import EmbeddedSegments
 from moviola.training.data import Sizes, Split
 from moviola.training.loop import LoopConfig, Task
 from moviola.training.optimizers import OptimizerConfig
-from moviola.training.recipe import AnswerSettings, Recipe
+from moviola.training.recipes.segment_retrieval import SegmentRecipe
 from moviola.training.settings import TrainingSettings
-from moviola.training.tasks.segments import NAMES, SegmentSampling, SegmentTask
+from moviola.training.tasks.segments import SegmentSampling, SegmentTask
 
 __all__ = ["SPR_STAGE1"]
 
 
-class Stage1Recipe(Recipe):
+class SprStage1Recipe(SegmentRecipe):
     """Training as in section 3.1.2: AdamW, cosine with warm-up, chosen by recall@100 on val."""
 
     architecture = "spr-stage1"
@@ -46,26 +40,5 @@ class Stage1Recipe(Recipe):
         loop = settings.loops["train"]
         yield SegmentTask(model, train, val, settings.sampling, loop.batch_size)
 
-    def measured(self, phase: str) -> tuple[str, ...]:
-        """Recall of segments."""
-        return NAMES
 
-    def moments(self, model: Any, split: Split, how: AnswerSettings) -> Moments:
-        """Coarse proposals."""
-        stage1 = TrainedStage1(model, "answering")
-        index = segment_index(stage1, split.features, how.segment_clips)
-        retrieval = Retrieval(split.features, index, stage1, None, how.segment_clips, how.segments)
-        return retrieval.moments(split.queries, scored=how.scored)
-
-    def rank_videos(self, model: Any, split: Split, how: AnswerSettings) -> Moments:
-        """The best 100 videos of each query, each by its best segment."""
-        stage1 = TrainedStage1(model, "answering")
-        videos = EmbeddedSegments(stage1, split.features, how.segment_clips)
-
-        def scores(some: slice) -> NDArray[np.float32]:
-            return videos.best(split.queries.select(np.arange(some.start, some.stop)))
-
-        return best_videos(scores, split.features, len(split.queries))
-
-
-SPR_STAGE1 = Stage1Recipe()
+SPR_STAGE1 = SprStage1Recipe()

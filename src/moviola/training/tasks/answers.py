@@ -1,4 +1,4 @@
-"""Batches of queries with all their answers in the batch's videos, for Reel."""
+"""Batches of queries with all their answers in the batch's videos, for Reel and its stage 1."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from numpy.random import Generator
 from torch import Tensor
 
 from moviola.features import Integers, QueryFeatures, VideoFeatures
-from moviola.models.reel import AnswerBatch, Reel
+from moviola.models.reel import AnswerBatch
+from moviola.models.role_encoder import RoleEncoder
 from moviola.retrieval.batches import cut_batch, token_batch, video_batch
 from moviola.training.data import Pairs
 
@@ -21,13 +22,14 @@ __all__ = ["AnswerTask"]
 
 @dataclass(frozen=True)
 class AnswerTask:
-    """Training of :class:`Reel`; ``evaluate`` measures the present model on val.
+    """Training of Reel, or of its stage 1: ``loss`` of a batch; ``evaluate`` measures the model on val.
 
     A batch is some queries and, for each, one of its answers; the videos of these answers are the batch's
     videos, and every answer of every query in any of them counts.
     """
 
-    model: Reel
+    model: RoleEncoder
+    loss: Callable[[AnswerBatch], Mapping[str, Tensor]]
     features: VideoFeatures
     queries: QueryFeatures
     pairs: Pairs
@@ -70,4 +72,4 @@ class AnswerTask:
         )
 
     def losses(self, batch: AnswerBatch, epoch: int, generator: torch.Generator) -> Mapping[str, Tensor]:
-        return self.model.loss(batch.to(next(self.model.parameters()).device))
+        return self.loss(batch.to(next(self.model.parameters()).device))

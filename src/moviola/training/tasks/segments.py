@@ -19,17 +19,26 @@ from moviola.errors import InvalidValue
 from moviola.features import Integers, VideoFeatures
 from moviola.models.checks import require_positive
 from moviola.models.spr import SegmentRetriever
-from moviola.retrieval import Hits, Retrieval, TrainedStage1, segment_index
+from moviola.retrieval import Hits, Retrieval, Stage1, TrainedStage1, segment_index
 from moviola.retrieval.segments import segment_counts
 from moviola.training.data import Pairs, Split
 
-__all__ = ["DEPTHS", "NAMES", "SegmentBatch", "SegmentGrid", "SegmentSampling", "SegmentTask", "recall"]
+__all__ = [
+    "DEPTHS",
+    "NAMES",
+    "SegmentBatch",
+    "SegmentGrid",
+    "SegmentSampling",
+    "SegmentTask",
+    "recall",
+    "segment_recall",
+]
 
 DEPTHS = (10, 50, 100, 200)
 """Numbers of best segments at which recall is measured."""
 
 NAMES = tuple(f"recall@{k}" for k in DEPTHS)
-"""Names of the measures of :meth:`SegmentTask.evaluate`."""
+"""Names of the measures of :func:`segment_recall`."""
 
 
 @dataclass(frozen=True)
@@ -205,15 +214,15 @@ class SegmentTask:
         mask = torch.ones(clips.shape[:2], device=device)
         return self.model.loss(clips, mask, batch.queries.to(device), batch.relevance.to(device))
 
-    @cached_property
-    def _val_shares(self) -> sparse.csr_array:
-        return SegmentGrid(self.val.features, self.sampling.segment_clips).shares(self.val.pairs)
-
     def evaluate(self) -> Mapping[str, float]:
-        """Recall on val at :data:`DEPTHS` segments, weighted by overlap."""
-        stage1 = TrainedStage1(self.model, "val")
-        features, length = self.val.features, self.sampling.segment_clips
-        index = segment_index(stage1, features, length)
-        retrieval = Retrieval(features, index, stage1, None, length, segments=max(DEPTHS))
-        best = SegmentGrid(features, length).rows_of(retrieval.hits(self.val.queries))
-        return {name: recall(best, self._val_shares, k) for name, k in zip(NAMES, DEPTHS, strict=True)}
+        """:func:`segment_recall` on val."""
+        return segment_recall(TrainedStage1(self.model, "val"), self.val, self.sampling.segment_clips)
+
+
+def segment_recall(stage1: Stage1, split: Split, segment_clips: int) -> dict[str, float]:
+    """Recall at :data:`DEPTHS` segments of T clips, weighted by overlap; by :data:`NAMES`."""
+    index = segment_index(stage1, split.features, segment_clips)
+    retrieval = Retrieval(split.features, index, stage1, None, segment_clips, segments=max(DEPTHS))
+    grid = SegmentGrid(split.features, segment_clips)
+    best, shares = grid.rows_of(retrieval.hits(split.queries)), grid.shares(split.pairs)
+    return {name: recall(best, shares, k) for name, k in zip(NAMES, DEPTHS, strict=True)}
