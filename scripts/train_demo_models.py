@@ -27,10 +27,7 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))  # the comparison's worlds
 
-from comparison.world import World, prepare
-from moviola.encoders import DEMO, find_checkpoint
-from moviola.encoders.checkpoints import DEMO_FOLDER
-from moviola.errors import EncoderMismatch
+from comparison.world import World, prepare, present_encoder, require_encoder
 from moviola.library.disk.models_in_use import DEMO_MODELS
 from moviola.models.pretrained import save_pretrained
 from moviola.training.experiment import Answer, TrainedModel, answer, train_model
@@ -100,7 +97,7 @@ def main() -> None:
             seed=SEED,
             workers=options.workers,
         )
-        require_present_encoder(world)
+        require_encoder(world, present_encoder())  # features that were kept may be of an older one
         torch.set_num_threads(1)
         models = Path(scratch) / "models"
         first, second = (models / folders[role].name for role in ("stage1", "refiner"))
@@ -116,17 +113,6 @@ def save(made: TrainedModel, folder: Path, more: str) -> None:
     """The model without its log, and with more in its card."""
     card = (made.folder / "README.md").read_text() + more
     save_pretrained(made.trained.model, folder, card=card, extra=made.facts)
-
-
-def require_present_encoder(world: World) -> None:
-    """Features that were kept may be of an older demo encoder."""
-    present = find_checkpoint(DEMO, builtin={DEMO: DEMO_FOLDER}, instead="")
-    facts = world.features.facts
-    if (facts.encoder, facts.encoder_revision) != (present.id, present.revision):
-        raise EncoderMismatch(
-            f"{world.folder}: features of {facts.encoder} {facts.encoder_revision}, but the demo's encoder "
-            f"is now {present.revision}; delete its folders library and features"
-        )
 
 
 def limits(steps: int) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from comparison.lines import with_lines
 from comparison.plan import SETTINGS, WORLDS, Job, Preset, jobs, tried_name
-from comparison.world import World, prepare
+from comparison.world import World, prepare, require_encoder
 from moviola.errors import InvalidValue
 from moviola.files.locks import exclusive
 from moviola.files.rows import read_json
@@ -36,6 +36,8 @@ class Bench:
     def prepare(self, workers: int, tell: Callable[[str], None]) -> None:
         """Make the worlds of the plan that are missing.
 
+        Errors are those of :func:`prepare` and :func:`require_encoder`.
+
         Args:
             workers: processes that film; further calls wait meanwhile.
             tell: called with what is being done.
@@ -44,6 +46,8 @@ class Bench:
         for name, cut in WORLDS.items():
             if name not in planned:
                 continue
+            if self.preset.encoder:
+                require_encoder(self.world(name), self.preset.encoder)
             with exclusive(self._lock(f"world-{cut.films}"), wait=True):
                 prepare(
                     self.world(name).folder, videos=self.preset.videos, seed=self.preset.films[cut.films],

@@ -137,6 +137,7 @@ class Preset:
             longer one.
         slow_clips: with SPR_ReLo-S on clips of 1.5 s, as the paper's are.
         own_stage1: with Reel's own stage 1, and Reel on its proposals.
+        encoder: revision of the demo's encoder that films are encoded with; "" for today's.
     """
 
     videos: int
@@ -156,6 +157,7 @@ class Preset:
     rising: float = 0.05
     slow_clips: bool = False
     own_stage1: bool = False
+    encoder: str = ""
 
 
 # ---- settings --------------------------------------------------------------------------------------------
@@ -290,7 +292,7 @@ PRESETS: dict[str, Preset] = {
         videos=300, queries=500, films={"develop": 51, "report": 97}, tops=TOPS, top=20, seeds=(0, 1, 2),
         segments=50, budgets=THIRD_BUDGETS, sizes=THIRD_SIZES, lines=20, hard_share=0.5,
         chosen=CHOSEN_BEFORE, longer={"prem": 2, "spr-relo-large": 2}, rising=0.02,
-        slow_clips=True, own_stage1=True,
+        slow_clips=True, own_stage1=True, encoder="cf4f03a5c3dd7cc3",
     ),
 }  # fmt: skip
 """``small`` shows that everything works, in minutes; ``full`` is for a report: hours. ``third`` is planned,

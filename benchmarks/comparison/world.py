@@ -15,13 +15,15 @@ from comparison.streams import export_two_streams
 from moviola.datasets.gridhouse.dataset import SLOTS, annotate, build
 from moviola.datasets.gridhouse.films import SHARES
 from moviola.datasets.readers import ranked_rows
-from moviola.errors import InvalidValue
+from moviola.encoders import DEMO, find_checkpoint
+from moviola.encoders.checkpoints import DEMO_FOLDER
+from moviola.errors import EncoderMismatch, InvalidValue
 from moviola.features import FeatureFolder
 from moviola.files.rows import read_json
 from moviola.files.writing import write_json
 from moviola.training.data import Split
 
-__all__ = ["World", "prepare"]
+__all__ = ["World", "prepare", "present_encoder", "require_encoder"]
 
 _PAIRS = {"train": "train_top40.json", "val": "val.json", "test": "test.json"}
 
@@ -150,6 +152,27 @@ def prepare(
         tell(f"choosing pseudo labels by {similarity}")
         annotate(world.annotations, films, similarity=similarity)
     return world if queries is None else _cut(world, queries, seed)
+
+
+def present_encoder() -> str:
+    """Revision of the demo's encoder, with which films are encoded."""
+    return find_checkpoint(DEMO, builtin={DEMO: DEMO_FOLDER}, instead="").revision
+
+
+def require_encoder(world: World, revision: str) -> None:
+    """The features of a world, or those that would be made, must be of a revision of the demo's encoder.
+
+    Raises:
+        EncoderMismatch: they are of another one.
+    """
+    there = (world.of_clips("features") / "features.json").is_file()
+    own = world.features.facts.encoder_revision if there else present_encoder()
+    if own != revision:
+        raise EncoderMismatch(
+            f"{world.folder}: features of revision {own} of the demo's encoder, but revision {revision} is "
+            "needed; delete the folders library and features where that is today's, else take a checkout in "
+            "which it was, or copy the features that it made"
+        )
 
 
 def _of_split(split: str, names: Sequence[str]) -> Sequence[str]:

@@ -16,13 +16,13 @@ from comparison import run as running
 from comparison.bench import Bench
 from comparison.figures import MAIN, OVER, figures
 from comparison.findings import Findings
-from comparison.plan import CONQUERS, SETTINGS, Job, tried_name
+from comparison.plan import CONQUERS, SETTINGS, Job, Preset, tried_name
 from comparison.report import write_report
 from comparison.rows import BASELINES, NAMES, REFINERS
 from comparison.run import run_pieces, what_is_left
 from comparison.tables import TABLES
 from comparison.world import World, prepare
-from moviola.errors import InvalidValue
+from moviola.errors import EncoderMismatch, InvalidValue
 from moviola.files.locks import exclusive
 from moviola.training.validation import judge
 
@@ -212,6 +212,18 @@ def test_a_world_of_other_films_is_refused(world: World) -> None:
         InvalidValue, match="holds 20 plain and 0 edited films of seed 0, not 40 and 0 of seed 32"
     ):
         prepare(world.folder, videos=40, seed=32, workers=1)
+
+
+def test_a_world_of_another_encoder_is_refused_before_anything_is_filmed(
+    bench: Bench, toy: Preset, tmp_path: Path
+) -> None:
+    for kept in (
+        bench.out,
+        tmp_path / "nothing",
+    ):  # features of the toy's revision "1"; none, and today's encoder
+        with pytest.raises(EncoderMismatch, match="but revision 0815 is needed"):
+            Bench(kept, replace(toy, encoder="0815")).prepare(1, lambda _: None)
+    assert not (tmp_path / "nothing" / "worlds").exists()
 
 
 def test_the_splits_share_no_film(world: World) -> None:
