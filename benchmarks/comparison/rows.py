@@ -16,6 +16,7 @@ BASELINES = ("xml", "reloclnet", *(f"conquer-{kind}" for kind in CONQUERS), "pre
 ALL = tuple(map(str, MEASURES))
 NAMES = {
     "spr-stage1": "SP: trained stage 1, coarse",
+    "reel-stage1": "Reel's own stage 1, coarse",
     "spr-clip": "SPR_CLIP",
     "spr-relo": "SPR_ReLo-S",
     "spr-relo-large": "SPR_ReLo-L",

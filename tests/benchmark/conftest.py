@@ -42,6 +42,7 @@ def toy() -> Preset:
             "spr-clip": ("model.layers=1", FEW),
             "spr-relo": (*SMALLER, FEW),
             "spr-relo-large": (*SMALLER, FEW),
+            "reel-stage1": SMALLER,
             "reel": SMALLER,
             "xml": ("model.hidden_size=16",),
             "reloclnet": SMALLER,
