@@ -53,6 +53,22 @@ def test_a_mistyped_folder_makes_no_library(moviola: Run, films: Path, tmp_path:
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--speech", "nobody/heard-of-it"), "nobody/heard-of-it"),
+        (("--ocr-reader", "quill"), "quill"),
+        (("--speech-language", "klingonish"), "klingonish"),
+    ],
+)
+def test_a_reader_that_is_not_there_makes_no_library(
+    moviola: Run, films: Path, tmp_path: Path, words: tuple[str, ...], message: str
+) -> None:
+    answer = moviola("index", films, "-l", tmp_path / "lib", "--encoder", "none", *words)
+    assert answer.code == 1 and message in answer.err
+    assert not list(tmp_path.iterdir())
+
+
 def test_search_prints_ranked_moments(moviola: Run, library: Path) -> None:
     answer = moviola("search", "the umbrella is gone", "--library", library)
     assert answer.code == 0

@@ -144,6 +144,7 @@ def index_(
 
     From Python: `moviola.Library.index`.
     """
+    from moviola.library.ingest.reading import Listening, Readers
     from moviola.search import Library
 
     if not is_library(library):
@@ -151,6 +152,9 @@ def index_(
         for source in sources:
             if is_gone(source) and not source.is_symlink():
                 raise NotFound(f"{printable(source)}: no such file or folder")
+        # Nor may the name of a reader that is not there.
+        listening = Listening.chosen(speech_track, speech_language)
+        Readers.chosen(bool(ocr or ocr_reader), ocr_reader, speech, device, listening)
     with Library(
         library,
         encoder=encoder_for(context, library, encoder),
