@@ -233,7 +233,7 @@ def test_what_cannot_be_is_refused(films: Path, tmp_path: Path) -> None:
             run_public("qv_m2", annotations, **given)
     other = tmp_path / "other.jsonl"
     other.write_text(json.dumps({**rows("qv_m2")[0], "vid": "film8"}) + "\n")
-    with pytest.raises(NotFound, match="holds none of the 1 videos of QV-M2, for instance film8"):
+    with pytest.raises(NotFound, match="holds none of the 1 video of QV-M2, for instance film8"):
         run_public("qv_m2", other, films / "films", library=films / "library")
 
 

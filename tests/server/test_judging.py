@@ -188,7 +188,7 @@ def test_without_a_task_the_server_says_what_to_do(library: Path) -> None:
 def test_a_task_of_another_library_is_refused(library: Path, tmp_path: Path) -> None:
     pairs = [Pair("1", "1", "a robot", "elsewhere", 0.0, 1.0, 9.0, "", 1.0, 1)]
     JudgingTask.create(tmp_path / "other.sqlite", pairs, TaskSettings()).close()
-    with pytest.raises(InvalidValue, match=r"judges 1 videos that .* lacks \(elsewhere"):
+    with pytest.raises(InvalidValue, match=r"judges 1 video that .* lacks \(elsewhere"):
         create_app(library, Options(judge=tmp_path / "other.sqlite"))
     with pytest.raises(NotFound, match="no such judging task"):
         create_app(library, Options(judge=tmp_path / "none.sqlite"))

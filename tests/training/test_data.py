@@ -196,7 +196,7 @@ def test_top_takes_the_first_moments_of_the_videos(tmp_path: Path) -> None:
     found = [moment("away", 0, 1), moment("v", 1, 2), moment("v", 2, 3), moment("v", 3, 4)]
     path = written(tmp_path / "pairs.json", [{"query_id": 0, "query": "q", "relevant_moment": found}])
     assert Pairs.read(path, ["v"], top=2).start.tolist() == [1, 2]
-    with pytest.raises(InvalidValue, match=r"pairs\.json: no moment of the 1 videos"):
+    with pytest.raises(InvalidValue, match=r"pairs\.json: no moment of the 1 video"):
         Pairs.read(path, ["w"])
 
 
@@ -294,7 +294,7 @@ def test_a_long_query_keeps_its_first_tokens_and_the_last() -> None:
 
 def test_what_is_missing_is_named(world: Any, tmp_path: Path) -> None:
     folder = world.features
-    with pytest.raises(NotFound, match="1 videos without features, the first 'nowhere'"):
+    with pytest.raises(NotFound, match="1 video without features, the first 'nowhere'"):
         folder.videos(["nowhere"])
     pairs = Pairs.read(world.folder / "val.json", world.val_videos)
     with pytest.raises(NotFound, match="1 of 6 queries without features, the first 'unheard of'"):

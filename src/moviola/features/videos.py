@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.errors import NotFound
+from moviola.errors import NotFound, counted
 from moviola.features.cache import EncodingCache, MemoryCache
 from moviola.features.shards import Extent, FeatureShards
 
@@ -184,8 +184,8 @@ class VideoFeatures:
         missing = [name for name in video_ids if name not in self.row_of]
         if missing:
             raise NotFound(
-                f"{len(missing):,} videos without features, the first {missing[0]!r}; add their features, or "
-                "leave them out"
+                f"{counted(len(missing), 'video')} without features, the first {missing[0]!r}; add their "
+                "features, or leave them out"
             )
         return self.select(sorted(self.row_of[name] for name in set(video_ids)))
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from importlib import metadata, util
 from pathlib import Path
 
-from moviola.errors import MoviolaError
+from moviola.errors import MoviolaError, counted
 from moviola.files.toml import read_toml
 from moviola.library.check import command, verify
 from moviola.library.disk.lock import drafts_in, is_being_written
@@ -125,7 +125,7 @@ def _state(lib: LibraryStore) -> Iterator[Finding]:
     states, job = Counter(video.state for video in lib.catalogue.videos()), lib.catalogue.last_job()
     refused, partial = states["refused"], states["partial"]
     encoder = lib.settings.encoder or "no visual encoder"
-    yield Finding("library", True, f"{lib.folder}: {states.total() - refused} videos, {encoder}")
+    yield Finding("library", True, f"{lib.folder}: {counted(states.total() - refused, 'video')}, {encoder}")
     for root in roots_in(lib.catalogue):
         searched = f"{root.away}; its {root.videos} videos are searched all the same."
         if "cannot be read" in root.away:

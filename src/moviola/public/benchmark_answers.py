@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from moviola.datasets.questions import Question, Questions
-from moviola.errors import InvalidValue, NotFound
+from moviola.errors import InvalidValue, NotFound, counted
 from moviola.measures import Run
 from moviola.search import Library, LikePicture, SearchQuery, Text
 
@@ -58,8 +58,8 @@ def answer_questions(
     missing = tuple(name for name in questions.videos if name not in known)
     if len(missing) == len(questions.videos):
         raise NotFound(
-            f"{library.folder}: holds none of the {len(missing)} videos of {questions.name}, for instance "
-            f"{missing[0]}; give the folder whose files have these names"
+            f"{library.folder}: holds none of the {counted(len(missing), 'video')} of {questions.name}, "
+            f"for instance {missing[0]}; give the folder whose files have these names"
         )
     benchmark_name = {video: name for name, video in known.items()}
     groups: dict[str, list[Question]] = {}  # by the video to search, "" for all

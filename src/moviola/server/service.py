@@ -13,7 +13,7 @@ from urllib.parse import unquote
 from fastapi import Depends, Request
 from fastapi import Path as PathParameter
 
-from moviola.errors import InvalidValue, MoviolaError
+from moviola.errors import InvalidValue, MoviolaError, counted
 from moviola.files.caches import cache_of
 from moviola.judging import JudgingTask
 from moviola.library import VideoRow, there
@@ -112,8 +112,8 @@ def _task_on(library: Library, path: Path) -> JudgingTask:
     lacking = {pair.video_name for pair in task.pairs} - {video.video_id for video in library.videos()}
     if lacking:
         raise InvalidValue(
-            f"{path}: judges {len(lacking)} videos that {library.folder} lacks ({min(lacking)}, …); serve "
-            "the library that the task was made on"
+            f"{path}: judges {counted(len(lacking), 'video')} that {library.folder} lacks "
+            f"({min(lacking)}, …); serve the library that the task was made on"
         )
     return task
 

@@ -19,7 +19,7 @@ from scipy import sparse
 from torch import Tensor
 
 from moviola.datasets.readers import ranked_rows
-from moviola.errors import DataError, InvalidValue, NotFound
+from moviola.errors import DataError, InvalidValue, NotFound, counted
 from moviola.features import FeatureSource, Integers, QueryFeatures, VideoFeatures
 from moviola.files.rows import number, read_json, span, text
 from moviola.measures import Qrels
@@ -133,7 +133,9 @@ class Pairs:
             relevance = number(moment.get("relevance", 1), "relevance", where)
             table.append((row, place, similarity, relevance))
         if not table:
-            raise InvalidValue(f"{path}: no moment of the {len(videos)} videos; are these its videos?")
+            raise InvalidValue(
+                f"{path}: no moment of the {counted(len(videos), 'video')}; are these its videos?"
+            )
         query, moment_rows, similarities, relevances = zip(*table, strict=True)
         return cls(
             query_ids=tuple(queries),

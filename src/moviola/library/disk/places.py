@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 
+from moviola.errors import counted
 from moviola.files.presence import is_file
 from moviola.library.disk.database import Database
 from moviola.library.disk.schema import VideoRow
@@ -150,9 +151,9 @@ def why_away(folder: Path, volume: str, held: Iterable[VideoRow]) -> str:
     if not videos or any(is_there(video.path, video.size) for video in videos):
         return ""
     if empty:
-        return f"it is empty, and held {len(videos)} videos"
+        return f"it is empty, and held {counted(len(videos), 'video')}"
     if volume_of(folder) != volume:
-        return f"another volume lies there, which has none of its {len(videos)} videos"
+        return f"another volume lies there, which has none of its {counted(len(videos), 'video')}"
     return ""
 
 

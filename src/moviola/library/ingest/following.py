@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from moviola.errors import InvalidValue, LibraryError, NotFound
+from moviola.errors import InvalidValue, LibraryError, NotFound, counted
 from moviola.features import Extent
 from moviola.files.names import composed
 from moviola.files.presence import is_file, is_folder
@@ -127,8 +127,8 @@ def move_root(store: LibraryStore, old: Path, new: Path, *, check: bool = True) 
     there = {moved_path(path, before, after) for path in held}
     if check and not any(map(is_file, there)):
         raise NotFound(
-            f"{new}: none of the {len(held)} videos of {old} is there; name the folder that replaces it, "
-            "or add --force if it cannot be seen from here"
+            f"{new}: none of the {counted(len(held), 'video')} of {old} is there; name the folder that "
+            "replaces it, or add --force if it cannot be seen from here"
         )
     if clash := sorted((paths - held) & there):
         raise InvalidValue(f"{clash[0]}: the library has another video there; remove that one first")
