@@ -332,12 +332,13 @@ def _untrained(found: Findings) -> Table:
 def _own_stage1(found: Findings) -> Table:
     """Reel's own stage 1 beside SPR's, and Reel on the proposals of each."""
     top, recalls = found.preset.top, [f"recall@{depth}" for depth in RECALL_DEPTHS]
+    seeds = found.preset.seeds if found.preset.own_stage1 else ()
     rows = []
     for name, label, refined in (
         ("spr-stage1", "SPR's", "reel-n{top}{mark}"),
         (OWN_STAGE1, "Reel's own", "reel-own{mark}"),
     ):
-        for seed in found.preset.seeds:
+        for seed in seeds:
             mark = f"-seed{seed}" if seed else ""
             first, second = f"{name}-n{top}{mark}", refined.format(top=top, mark=mark)
             if not (found.done(first) and found.done(second)):

@@ -54,7 +54,8 @@ def model_for(split: Split, seed: int = 0) -> Reel:
 
 
 def task_for(split: Split, batch_size: int = 3) -> AnswerTask:
-    return AnswerTask(model_for(split), split.features, split.queries, split.pairs, dict, batch_size)
+    model = model_for(split)
+    return AnswerTask(model, model.loss, split.features, split.queries, split.pairs, dict, batch_size)
 
 
 def test_an_epoch_asks_each_query_once(world: Any) -> None:

@@ -41,6 +41,10 @@ class Stage1(Protocol):
     def trained(self) -> bool:
         """Whether the vectors are in another space than the encoder's."""
 
+    @property
+    def needs_tokens(self) -> bool:
+        """Whether a query's tokens are read, not its one vector."""
+
     def segments(self, clips: NDArray[np.float32], segment_clips: int) -> NDArray[np.float32]:
         """(ceil(n / T), d) float32, L2-normalised, of the n >= 1 clips (n, d) of a video."""
 
@@ -53,7 +57,7 @@ class MeanPooling:
     """Without training: a segment is the mean of its clips, a query the encoder's vector."""
 
     recipe = "mean of normalised frames"
-    trained = False
+    trained = needs_tokens = False
     """Vectors are in the encoder's space."""
 
     def segments(self, clips: NDArray[np.float32], segment_clips: int) -> NDArray[np.float32]:
@@ -68,7 +72,7 @@ class MeanPooling:
 class TrainedVectors(ABC):
     """Common properties of every trained stage 1."""
 
-    trained = True
+    trained, needs_tokens = True, False
     """Vectors are in the model's own space."""
 
     revision: str
@@ -147,6 +151,7 @@ class PooledStage1(TrainedVectors):
 
     model: ClipAndQueryParts
     revision: str
+    needs_tokens = True
 
     @property
     def dim(self) -> int:

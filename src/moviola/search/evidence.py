@@ -121,7 +121,7 @@ class EvidenceGatherer:
             if self._background.by_phrases and self.texts.in_encoder_space:
                 self._read_phrases(encoder, texts)
             else:
-                tokens = refiner is not None and refiner.needs_tokens
+                tokens = self.texts.stage1.needs_tokens or (refiner is not None and refiner.needs_tokens)
                 rows = encoder.encode_tokens(words) if tokens else list(encoder.encode_text(words))
                 for text, row in zip(texts, rows, strict=True):
                     self._features[text] = QueryFeatures.of([""], [text.text], [row])

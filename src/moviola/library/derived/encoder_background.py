@@ -58,9 +58,10 @@ def texts_among_segments(store: LibraryStore) -> Floats:
     """(m, d') float32, the same texts encoded as queries to the index of segments; :class:`LibraryError` for
     a library that is empty, or without a visual encoder.
     """
-    if store.encoders.visual is None or not len(store.searchable()):
+    encoder, stage1, texts = store.encoders.visual, store.models.stage1, unrelated_queries()
+    if encoder is None or not len(store.searchable()):
         raise LibraryError(f"{store.folder}: no segments to measure; index videos first")
-    stage1, texts, vectors = store.models.stage1, unrelated_queries(), text_vectors(store)
     if not stage1.trained:
-        return background_of(store).centred(vectors)
-    return stage1.queries(QueryFeatures.of(texts, texts, list(vectors)))
+        return background_of(store).centred(text_vectors(store))
+    rows = encoder.encode_tokens(texts) if stage1.needs_tokens else list(text_vectors(store))
+    return stage1.queries(QueryFeatures.of(texts, texts, rows))
