@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -9,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.models.test_reel import ANSWERS, batch_of
 
+from moviola.errors import InvalidValue
 from moviola.models.reel import AnswerBatch
 from moviola.models.reel_stage1 import ReelStage1, ReelStage1Config
 from moviola.retrieval import stage1_of
@@ -69,6 +72,11 @@ def test_the_loss_is_over_the_segments_that_a_library_would_index(size: int) -> 
         if own.sum():
             losses.append(-(own / own.sum() * (scores - np.log(np.exp(scores).sum()))).sum())
     assert model.loss(batch, size, 0.3)["list"].item() == pytest.approx(np.mean(losses), abs=1e-5)
+
+
+def test_subtitles_that_it_would_not_read_are_refused() -> None:
+    with pytest.raises(InvalidValue, match="subtitle_size 4: segments are pictures alone"):
+        replace(TINY, subtitle_size=4)
 
 
 def test_without_an_answer_the_loss_is_zero() -> None:

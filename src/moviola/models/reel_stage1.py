@@ -15,6 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from moviola.errors import InvalidValue
 from moviola.models.losses import list_wise
 from moviola.models.reel import AnswerBatch
 from moviola.models.role_encoder import RoleEncoder, RoleEncoderConfig
@@ -31,6 +32,11 @@ class ReelStage1Config(RoleEncoderConfig):
     """
 
     similarity_power: float = 2.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.subtitle_size:
+            raise InvalidValue(f"subtitle_size {self.subtitle_size}: segments are pictures alone; give 0")
 
 
 class ReelStage1(RoleEncoder):
@@ -59,16 +65,14 @@ class ReelStage1(RoleEncoder):
         return {"list": list_wise(scores.flatten(1), gains.flatten(1))}
 
     def gains(self, batch: AnswerBatch, segment_clips: int, least_share: float) -> Tensor:
-        """(Q, V, S), how much each segment is worth to each query, in [0, 1]; see :meth:`loss`."""
+        """(Q, V, S) float32 in [0, 1], how much each segment is worth to each query; see :meth:`loss`."""
         queries, (videos, length) = len(batch.query), batch.mask.shape
         first = torch.arange(0, length, segment_clips, device=batch.mask.device)
         start, end = batch.span[:, :1], batch.span[:, 1:]
         shared = torch.minimum(first + segment_clips, end) - torch.maximum(first, start)
         share = shared.clamp(min=0) / segment_clips
-        gain = (
-            torch.where(share >= least_share, share, 0)
-            * batch.similarity[:, None] ** self.config.similarity_power
-        )
+        similarity = batch.similarity[:, None] ** self.config.similarity_power
+        gain = torch.where(share >= least_share, share, 0) * similarity
         gains = torch.zeros(queries * videos, len(first), device=gain.device)
         place = (batch.answer[:, 0] * videos + batch.answer[:, 1])[:, None].expand_as(gain)
         return gains.scatter_reduce_(0, place, gain, "amax").view(queries, videos, -1)

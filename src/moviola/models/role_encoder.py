@@ -106,9 +106,8 @@ class RoleEncoder(nn.Module):
             x = x + self.subtitle_projection(subtitles)
         for block in self.blocks:
             x = block(x, valid)
-        return F.normalize(
-            self.clip_roles(self.clip_norm(x)).unflatten(-1, (len(self.query_roles), -1)), dim=-1
-        )
+        clips = self.clip_roles(self.clip_norm(x)).unflatten(-1, (len(self.query_roles), -1))
+        return F.normalize(clips, dim=-1)
 
     def encode_query(self, query: Tensor, query_mask: Tensor) -> Tensor:
         """Vectors (Q, R, h) of length 1 of queries (Q, Lq, query_size) with their mask (Q, Lq)."""

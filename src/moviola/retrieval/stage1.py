@@ -57,8 +57,9 @@ class MeanPooling:
     """Without training: a segment is the mean of its clips, a query the encoder's vector."""
 
     recipe = "mean of normalised frames"
-    trained = needs_tokens = False
+    trained = False
     """Vectors are in the encoder's space."""
+    needs_tokens = False
 
     def segments(self, clips: NDArray[np.float32], segment_clips: int) -> NDArray[np.float32]:
         """(ceil(n / T), d) float32, L2-normalised; see :func:`moviola.retrieval.segments.mean_pooled`."""
@@ -72,8 +73,9 @@ class MeanPooling:
 class TrainedVectors(ABC):
     """Common properties of every trained stage 1."""
 
-    trained, needs_tokens = True, False
+    trained = True
     """Vectors are in the model's own space."""
+    needs_tokens = False
 
     revision: str
     """Changes with the model's weights and settings."""
