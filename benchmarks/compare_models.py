@@ -35,6 +35,9 @@ def main() -> None:
         "--only", default="", help="rows to train: patterns of names, models or groups: 'xml*,reel'"
     )
     parser.add_argument("--minutes", type=float, help="stop after so many")
+    parser.add_argument(
+        "--device", default="cpu", help="what trains: cpu, cuda, …; figures are made on the CPU"
+    )
     parser.add_argument("--status", action="store_true", help="say what is left, and train nothing")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes that film")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -52,7 +55,7 @@ def compare(options: argparse.Namespace) -> None:
     bench, rows = Bench(options.out, PRESETS[options.preset]), tuple(filter(None, options.only.split(",")))
     if not options.status:
         bench.prepare(options.workers, _note)
-        run_pieces(bench, only=rows, minutes=options.minutes, tell=_note)
+        run_pieces(bench, only=rows, minutes=options.minutes, device=options.device, tell=_note)
     left, path = what_is_left(bench, rows), None
     if not options.status and bench.done(f"spr-stage1-n{bench.preset.top}"):
         title = f"Gridhouse, {options.preset} preset"

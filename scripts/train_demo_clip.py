@@ -29,6 +29,7 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -408,29 +409,83 @@ def contrast(logits: Any, levels: Any) -> Any:
     return -(targets * logits[rows].log_softmax(1)).sum(1).mean()
 
 
-def batches(data: Shots, steps: int, size: int, draw: Generator) -> Iterator[NDArray[np.int64]]:
-    """Positions of frames, each of another moment: 2 in 10 show how one thing is put beside another, of which
-    one moment in eight is, 5 another event, 2 the way to one, 1 nothing."""
-    idle = np.flatnonzero(data.moment < 0)
-    beside = data.facts[:, FACTS.index("second type")] != OPEN
-    shares = [
-        (data.shows & beside, 0.2),
-        (data.shows & ~beside, 0.5),
-        ((data.moment >= 0) & ~data.shows, 0.2),
-    ]
-    groups = []
-    for chosen, share in shares:
-        positions = np.flatnonzero(chosen)
-        starts = np.flatnonzero(np.diff(data.moment[positions], prepend=-2))
-        if not len(starts):  # of a few films only: more in which nothing goes on
-            continue
-        groups.append((positions, starts, np.append(starts[1:], len(positions)), round(share * size)))
-    for _ in range(steps):
-        batch = [draw.choice(idle, size - sum(count for *_, count in groups))]
-        for positions, starts, ends, count in groups:
+@dataclass(frozen=True)
+class Examples:
+    """What each step learns from, by its number: the same whatever process makes it.
+
+    A mapping of tensors: ``pixels`` (n, SIZE, SIZE, 3) uint8; ``tokens`` (t, l) of sentences, a true one of
+    each moment and one with a fact changed, then those of how things stand; ``asked`` (2m, 7): the facts of
+    the former; ``described``: the frames of the latter; ``shown`` (n, 7) and ``true`` (n, 12): facts of
+    frames, then what they show beyond doubt; ``patches`` (n * 49, 3).
+    """
+
+    data: Shots
+    tokenizer: Any
+    steps: int
+    size: int
+    seed: int
+
+    def __len__(self) -> int:
+        return self.steps
+
+    @cached_property
+    def answers(self) -> NDArray[np.int8]:
+        """Facts of all frames, then what they show beyond doubt."""
+        seen = np.array([seen_of(scene) for scene in self.data.scenes], dtype=np.int8)
+        return np.hstack([self.data.facts, seen])
+
+    @cached_property
+    def groups(self) -> list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], int]]:
+        """Frames by what they show: their positions, where the moments among them start and end, and how many
+        a step has. 2 in 10 show how one thing is put beside another, of which one moment in eight is, 5
+        another event, 2 the way to one."""
+        data = self.data
+        beside = data.facts[:, FACTS.index("second type")] != OPEN
+        shares = [
+            (data.shows & beside, 0.2),
+            (data.shows & ~beside, 0.5),
+            ((data.moment >= 0) & ~data.shows, 0.2),
+        ]
+        groups = []
+        for chosen, share in shares:
+            positions = np.flatnonzero(chosen)
+            starts = np.flatnonzero(np.diff(data.moment[positions], prepend=-2))
+            if len(starts):  # none in a few films: more frames in which nothing goes on
+                ends = np.append(starts[1:], len(positions))
+                groups.append((positions, starts, ends, round(share * self.size)))
+        return groups
+
+    def frames(self, draw: Generator) -> NDArray[np.int64]:
+        """Positions of a step's frames, each of another moment; the rest of them show nothing."""
+        rest = self.size - sum(count for *_, count in self.groups)
+        batch = [draw.choice(np.flatnonzero(self.data.moment < 0), rest)]
+        for positions, starts, ends, count in self.groups:
             moments = draw.choice(len(starts), count, replace=len(starts) < count)
             batch.append(positions[draw.integers(starts[moments], ends[moments])])
-        yield np.concatenate(batch)
+        return np.concatenate(batch)
+
+    def __getitem__(self, step: int) -> dict[str, Any]:
+        import torch
+
+        if step >= self.steps:
+            raise IndexError(step)
+        data, draw = self.data, np.random.default_rng((self.seed, step))
+        chosen = self.frames(draw)
+        going_on = [slots for i in chosen if (slots := data.slots[i]) is not None]
+        # A batch seldom holds what differs in one thing's colour alone: each moment brings such a sentence.
+        spoken = [words_for(what, draw) for slots in going_on for what in (slots, one_changed(slots, draw))]
+        described = draw.permutation(self.size)[: self.size // 4]
+        scenes = [scene_caption(replace(data.scenes[i], doing=None), draw) for i in chosen[described]]
+        sentences = [text for text, _ in spoken] + scenes
+        return {
+            "pixels": torch.from_numpy(data.frames[chosen]),
+            "tokens": self.tokenizer(sentences, padding=True, return_tensors="pt")["input_ids"],
+            "asked": torch.tensor([facts for _, facts in spoken]),
+            "described": torch.from_numpy(described),
+            "shown": torch.from_numpy(data.facts[chosen]).long(),
+            "true": torch.from_numpy(self.answers[chosen]).long(),
+            "patches": torch.from_numpy(data.patches[chosen]).long().flatten(0, 1),
+        }
 
 
 def optimiser_of(parameters: Sequence[Any], rate: float, steps: int) -> tuple[Any, Any]:
@@ -461,15 +516,15 @@ def readout_loss(guesses: Sequence[Any], truths: Any) -> Any:
     return torch.stack(losses).mean()
 
 
-def fit(model: Any, tokenizer: Any, data: Shots, *, steps: int, batch: int, rate: float, seed: int) -> None:
-    """Train the model in place."""
+def fit(model: Any, learned: Examples, *, rate: float, makers: int) -> None:
+    """Train the model in place; ``makers`` processes make examples meanwhile."""
     import torch
     from torch import nn
     from torch.nn import functional as F
+    from torch.utils.data import DataLoader
 
+    steps = len(learned)
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    draw = np.random.default_rng(seed)
-    answers = np.hstack([data.facts, np.array([seen_of(scene) for scene in data.scenes], dtype=np.int8)])
     width = model.config.vision_config.hidden_size
     readouts = nn.ModuleList(nn.Linear(width, len(options)) for options in (*OPTIONS, *SEEN_OPTIONS))
     patchwise = nn.ModuleList(nn.Linear(width, len(options)) for options in IN_PATCH)
@@ -478,24 +533,18 @@ def fit(model: Any, tokenizer: Any, data: Shots, *, steps: int, batch: int, rate
     patchwise.to(device)
     parameters = [*model.parameters(), *readouts.parameters(), *patchwise.parameters()]
     optimiser, schedule = optimiser_of(parameters, rate, steps)
+    # Forked, since frames of many films are too much to hand over otherwise.
+    made: Any = DataLoader(learned, batch_size=None, num_workers=makers, multiprocessing_context="fork")  # type: ignore[arg-type]
+    learned.answers, learned.groups  # noqa: B018  # found once, before the processes part
     started = time.monotonic()
-    for step, chosen in enumerate(batches(data, steps, batch, draw), 1):
-        going_on = [slots for i in chosen if (slots := data.slots[i]) is not None]
-        # A batch seldom holds what differs in one thing's colour alone: each moment brings such a sentence.
-        spoken = [words_for(what, draw) for slots in going_on for what in (slots, one_changed(slots, draw))]
-        described = draw.permutation(batch)[: batch // 4]
-        scenes = [scene_caption(replace(data.scenes[i], doing=None), draw) for i in chosen[described]]
-        sentences = [text for text, _ in spoken] + scenes
-        tokens = tokenizer(sentences, padding=True, return_tensors="pt")["input_ids"]
-        asked = torch.tensor([facts for _, facts in spoken], device=device)
-        shown = torch.from_numpy(data.facts[chosen]).long().to(device)
-        true = torch.from_numpy(answers[chosen]).long().to(device)
-        pixels = torch.from_numpy(data.frames[chosen]).to(device).permute(0, 3, 1, 2).float()
+    for step, of in enumerate(made, 1):
+        of = {name: tensor.to(device) for name, tensor in of.items()}
+        pixels = of["pixels"].permute(0, 3, 1, 2).float()
         with torch.autocast(device, torch.bfloat16):
             vision = model.vision_model(pixel_values=(pixels / 255 - 0.5) / 0.25, output_hidden_states=True)
             seen = vision.pooler_output
             frames = model.visual_projection(seen)
-            texts = model.get_text_features(input_ids=tokens.to(device)).pooler_output
+            texts = model.get_text_features(input_ids=of["tokens"]).pooler_output
             read = [readout(seen) for readout in readouts]
             held = [
                 readout(vision.hidden_states[layer][:, 1:]).flatten(0, 1)
@@ -503,21 +552,23 @@ def fit(model: Any, tokenizer: Any, data: Shots, *, steps: int, batch: int, rate
             ]
         scale = model.logit_scale.exp().clamp(max=100)
         logits = scale * F.normalize(frames.float(), dim=1) @ F.normalize(texts.float(), dim=1).T
+        spoken, described = len(of["asked"]), of["described"]
         levels = torch.zeros_like(logits)
-        levels[:, : len(spoken)] = agreement(asked, shown)
-        levels[described, len(spoken) + np.arange(len(scenes))] = 4
+        levels[:, :spoken] = agreement(of["asked"], of["shown"])
+        levels[described, spoken + torch.arange(len(described), device=device)] = 4
         matching = (contrast(logits, levels) + contrast(logits.T, levels.T)) / 2
-        reading = readout_loss(read, true)
-        looking = readout_loss(held, torch.from_numpy(data.patches[chosen]).long().to(device).flatten(0, 1))
+        reading = readout_loss(read, of["true"])
+        looking = readout_loss(held, of["patches"])
         optimiser.zero_grad()
         (matching + 2 * reading + LOOKING * looking).backward()
         nn.utils.clip_grad_norm_(parameters, 1.0)
         optimiser.step()
         schedule.step()
         if step % 100 == 0 or step == steps:
+            speed = learned.size * step / (time.monotonic() - started)
             print(
                 f"step {step}/{steps}: matching {matching.item():.3f}, reading {reading.item():.3f}, "
-                f"looking {looking.item():.3f}, {batch * step / (time.monotonic() - started):.0f} frames/s",
+                f"looking {looking.item():.3f}, {speed:.0f} frames/s",
                 flush=True,
             )
     model.to("cpu").eval()
@@ -653,6 +704,7 @@ def main() -> None:
 
     # On a machine that others use too, threads that spin while they wait cost more than they save.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"  # without it a GPU's products differ from run to run
     started = time.monotonic()
     plain, cut = options.films
     films = [(FIRST_SEED + number, number >= plain) for number in range(plain + cut)]
@@ -669,21 +721,15 @@ def main() -> None:
     import torch
 
     torch.set_num_threads(options.threads)
+    torch.use_deterministic_algorithms(True)
     torch.manual_seed(options.seed)
     draw = np.random.default_rng(options.seed)
     events = [words_for(slots, draw)[0] for slots in train.slots if slots is not None]
     tokenizer = make_tokenizer(events + [scene_caption(scene, draw) for scene in train.scenes])
     model = make_model(tokenizer)
     filmed = time.monotonic()
-    fit(
-        model,
-        tokenizer,
-        train,
-        steps=options.steps,
-        batch=options.batch,
-        rate=options.rate,
-        seed=options.seed,
-    )
+    learned = Examples(train, tokenizer, options.steps, options.batch, options.seed)
+    fit(model, learned, rate=options.rate, makers=max(1, min(4, options.workers // 2)))
     trained = time.monotonic()
     options.out.mkdir(parents=True, exist_ok=True)
     save(model, tokenizer, options.out)

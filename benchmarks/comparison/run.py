@@ -90,6 +90,7 @@ def run_pieces(
     *,
     only: Sequence[str] = (),
     minutes: float | None = None,
+    device: str = "cpu",
     tell: Callable[[str], None] = print,
 ) -> None:
     """Do the pieces that are left, in their order, on one thread.
@@ -101,6 +102,7 @@ def run_pieces(
         bench: where.
         only: patterns of the names, the recipes or the groups of jobs; all by default.
         minutes: stop after so many, within a training if need be; None for no limit.
+        device: what trains: "cpu", "cuda", …; figures are made on the CPU.
         tell: told what is done. It hears of val alone.
 
     Raises:
@@ -111,7 +113,7 @@ def run_pieces(
     try:
         for job in _pieces(bench, only):
             _require_time(deadline)
-            found = _piece(bench, job, deadline)
+            found = _piece(bench, job, device, deadline)
             left = what_is_left(bench, only)
             tell(f"{left.done}/{left.planned} {job.name}: {found['cpu_seconds']:.0f} s of CPU, "
                  f"val {found['selected']:.4f}")  # fmt: skip
@@ -152,13 +154,13 @@ def _require_same(bench: Bench, job: Job) -> None:
         raise InvalidValue(f"{path}: was made with other settings; remove it, or give another folder")
 
 
-def _piece(bench: Bench, job: Job, deadline: float | None) -> dict[str, Any]:
+def _piece(bench: Bench, job: Job, device: str, deadline: float | None) -> dict[str, Any]:
     """One job; the figures are written last, since they mark it as done."""
     first = bench.stage1_of(job)
     if first and not (bench.model(first) / "config.json").is_file():
         # Figures that came from elsewhere say that it is done, but the model stayed there.
-        _train(bench, {own.name: own for own in bench.jobs()}[first], deadline)
-    trained = _train(bench, job, deadline)
+        _train(bench, {own.name: own for own in bench.jobs()}[first], device, deadline)
+    trained = _train(bench, job, device, deadline)
     begun = time.process_time()
     found = {"job": asdict(job), **_course(trained), **figures(bench, job)}
     found["cpu_seconds"] += time.process_time() - begun
@@ -168,11 +170,11 @@ def _piece(bench: Bench, job: Job, deadline: float | None) -> dict[str, Any]:
     return found
 
 
-def _train(bench: Bench, job: Job, deadline: float | None) -> TrainedModel:
+def _train(bench: Bench, job: Job, device: str, deadline: float | None) -> TrainedModel:
     """The job's model, with its calibration and its card; an interrupted training goes on."""
     world, out = bench.world(job.world), bench.model(job.name)
     stage1, candidates = bench.sources(job)
-    overrides = list(job.overrides)
+    overrides = [*job.overrides, f"loop.device={device}"]
     if job.relevant:
         path = bench.out / "relevant" / f"{job.name}.npz"
         _write_relevant_pairs(world.split("train", job.top), job.relevant, path)
@@ -209,6 +211,7 @@ def _course(trained: TrainedModel) -> dict[str, Any]:
     return {
         "phases": phases,
         "selected": fitted[-1].best,
+        "device": next(iter(loops.values())).device,
         "seconds": sum(phase.seconds for phase in fitted),
         "cpu_seconds": sum(phase.cpu_seconds for phase in fitted),
         "parameters": sum(p.numel() for p in trained.trained.model.parameters()),

@@ -117,14 +117,23 @@ def _hard_from(job: Mapping[str, Any]) -> str:
 
 
 def _hours(found: Findings) -> Table:
-    """CPU hours of all pieces that are done, by recipe."""
-    spent: dict[str, list[float]] = {}
+    """CPU hours of all pieces that are done, by recipe, and GPU minutes where a GPU trained some."""
+    spent: dict[str, list[tuple[float, float]]] = {}
     for job in found.bench.jobs():
         if found.done(job.name):
-            spent.setdefault(job.recipe, []).append(found.result(job.name)["cpu_seconds"] / 3600)
-    rows = [(NAMES[name], str(len(own)), f"{sum(own):.2f}") for name, own in spent.items()]
-    rows.append(("all", str(sum(map(len, spent.values()))), f"{sum(map(sum, spent.values())):.2f}"))
-    return Table("CPU hours", ("model", "trainings", "CPU hours"), rows)
+            result = found.result(job.name)
+            on_gpu = result["seconds"] if result.get("device", "cpu") != "cpu" else 0.0
+            spent.setdefault(job.recipe, []).append((result["cpu_seconds"] / 3600, on_gpu / 60))
+    rows = [_spent(NAMES[name], own) for name, own in spent.items()]
+    rows.append(_spent("all", [each for own in spent.values() for each in own]))
+    return Table("CPU hours", ("model", "trainings", "CPU hours", "on a GPU", "GPU minutes"), rows)
+
+
+def _spent(name: str, trainings: Sequence[tuple[float, float]]) -> tuple[str, ...]:
+    """A row of what trainings cost, each in CPU hours and GPU minutes."""
+    hours, minutes = (sum(own) for own in zip(*trainings, strict=True))
+    on_gpu = sum(own > 0 for _, own in trainings)
+    return name, str(len(trainings)), f"{hours:.2f}", str(on_gpu), f"{minutes:.1f}"
 
 
 # ---- claims ----------------------------------------------------------------------------------------------
