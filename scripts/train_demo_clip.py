@@ -511,7 +511,9 @@ def readout_loss(guesses: Sequence[Any], truths: Any) -> Any:
     from torch.nn import functional as F
 
     losses = [
-        F.cross_entropy(guess.float(), truths[:, k], ignore_index=OPEN) for k, guess in enumerate(guesses)
+        F.cross_entropy(guess.float(), truth, ignore_index=OPEN, reduction="sum")
+        / (truth != OPEN).sum().clamp(min=1)
+        for guess, truth in zip(guesses, truths.T, strict=True)
     ]
     return torch.stack(losses).mean()
 
