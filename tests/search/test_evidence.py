@@ -91,10 +91,11 @@ def test_a_step_is_searched_for_where_the_others_were_found(
     searcher = library._searcher
     gatherer = searcher._gatherer(searcher._viewer.view(), SearchOptions(by="visual"))
     nearest = {}
-    for text in (RED, CYAN):
+    for text in map(Text, ("a red square", "a green box", "a cyan box", "a blue ball", "a yellow key")):
         gatherer.prepare([text])
         nearest[text] = {one.row for one in answers.candidates(gatherer, text, None, segments=1)}
-    assert nearest[RED] != nearest[CYAN]
+    first = RED
+    second = next(text for text, rows in nearest.items() if rows != nearest[first])
     reached: list[list[set[int]]] = []
 
     def chains(steps: Any, gaps: Any) -> list[Any]:
@@ -102,8 +103,8 @@ def test_a_step_is_searched_for_where_the_others_were_found(
         return []
 
     monkeypatch.setattr(answers, "chains", chains)
-    answers.candidates(gatherer, RED.then(CYAN), None, segments=1)
-    assert reached == [[nearest[RED] | nearest[CYAN]] * 2]
+    answers.candidates(gatherer, first.then(second), None, segments=1)
+    assert reached == [[nearest[first] | nearest[second]] * 2]
 
 
 def test_what_is_excluded_is_encoded_with_the_others(library: Library, calls: Calls) -> None:
