@@ -191,3 +191,18 @@ def test_limits_of_moments_are_those_of_the_data_set() -> None:
     assert settings_of_data_set("charades", "spr-clip", 1.0) == {}
     with pytest.raises(InvalidValue, match="choose tvr, charades, didemo, activitynet"):
         settings_of_data_set("msr-vtt", "xml", 1.0)
+
+
+def test_tvrs_rules_hold_for_sets_without_types_and_moments_of_no_length(
+    tmp_path: Path, moviola: Callable[..., Any]
+) -> None:
+    """Sets without types are converted with an empty one; an answer of no length is wrong."""
+    truth, answers = tmp_path / "truth.jsonl", tmp_path / "run.csv"
+    annotation = {"vid_name": "a", "ts": [0, 4], "type": ""}
+    truth.write_text("".join(json.dumps({"desc_id": n, **annotation}) + "\n" for n in (1, 2)))
+    answers.write_text("query_id,video_id,start,end,score\n1,a,0,4,1\n2,a,0,0,1\n")
+    found = moviola("evaluate", answers, truth, "--tvr", "--json")
+    assert found.code == 0, found.err
+    recall = json.loads(found.out)
+    assert list(recall) == ["VCMR"]
+    assert recall["VCMR"]["0.5-r1"] == 50

@@ -29,8 +29,20 @@ def test_numbers_of_a_small_set() -> None:
     assert figures.moment_hours == pytest.approx(14 / 3600)
     assert figures.video_hours == pytest.approx(60 / 3600)
     assert (figures.query_length.least, figures.query_length.most) == (3, 3)
-    assert figures.moment_seconds.mean == pytest.approx(6)
-    assert figures.ratio == pytest.approx((0.2 + 0.2 + 0.25) / 3)
+    assert figures.moment_seconds.mean == pytest.approx(7)
+    assert figures.ratio == pytest.approx((0.2 + 0.25) / 2)
+
+
+def test_a_moment_of_several_captions_counts_once_in_its_spreads() -> None:
+    found = Collector("captions")
+    found.add_video("a", 20.0)
+    for caption in ("A man walks.", "Somebody walks.", "He goes."):
+        found.add("a", 0, 10, caption)
+    found.add("a", 10, 12, "He stops.")
+    figures = statistics(found.made())
+    assert (figures.queries, figures.moments) == (4, 2)
+    assert figures.moment_seconds.mean == pytest.approx(figures.moment_hours * 3600 / 2)
+    assert figures.ratio == pytest.approx(0.3)
 
 
 def test_an_empty_set_has_no_numbers() -> None:

@@ -396,10 +396,38 @@ def test_ids_with_leading_zeros_are_kept(tmp_path: Path, name: str) -> None:
 
 def test_scores_of_trec_files_differ_in_single_precision(tmp_path: Path) -> None:
     moment = {"video_id": "v", "start": 0.0, "end": 1.0}
-    rows = {"a": (1.00000002, 1.00000001), "b": (1e300, 1e200), "c": (2.0, 1.0)}
-    run = Run.from_dict({q: [{**moment, "score": score} for score in scores] for q, scores in rows.items()})
+    below_1, largest = 1 - 2**-24, float(np.finfo(np.float32).max)
+    step = 2.0**104  # the last one below the largest
+    rows = {
+        "a": ((1.00000002, 1.00000001), (1.00000002, below_1)),
+        "b": ((1e300, 1e200), (1e300, largest - step)),
+        "c": ((2.1, 1.1), (2.1, 1.1)),
+        "d": ((0.0, 0.0, -0.5), (0.0, -(2.0**-149), -0.5)),
+        "e": ((1.0, 1.0, below_1), (1.0, below_1, 1 - 2**-23)),
+        "f": ((-1e300, -1e300), (step - largest, -1e300)),
+        "g": ((1.0, 9.0, 0.05), (1.0, below_1, 0.05)),
+    }
+    given = {q: [{**moment, "score": score} for score in scores] for q, (scores, _) in rows.items()}
+    write_run(Run.from_dict(given, ranked=True), tmp_path / "run.trec")
+    written = read_run(tmp_path / "run.trec").score
+    assert written.tolist() == [score for _, scores in rows.values() for score in scores]
+
+
+def test_ties_leave_measures_of_scores_alone_in_a_trec_file(tmp_path: Path) -> None:
+    """They made the best score of a query the number of its moments, beside which others look unsure."""
+    moments = [{"video_id": "v", "start": start, "end": start + 2.0} for start in (0.0, 3.0, 6.0)]
+    qrels = Qrels.from_dict({"a": [{**moments[0], "relevance": 1}], "b": [], "c": []})
+    scores = {"a": (0.9, 0.3, 0.1), "b": (0.2, 0.2, 0.2), "c": (0.1, 0.1, 0.1)}
+    run = Run.from_dict({
+        q: [{**moment, "score": score} for moment, score in zip(moments, given, strict=True)]
+        for q, given in scores.items()
+    })  # fmt: skip
     write_run(run, tmp_path / "run.trec")
-    assert read_run(tmp_path / "run.trec").score.tolist() == [2.0, 1.0] * 3
+    again = read_run(tmp_path / "run.trec")
+    assert again.start.tolist() == run.start.tolist()
+    assert again.score == pytest.approx(run.score, rel=1e-6)
+    measures = ["AUROC", "Rej-F1,score<=0.5", "Rej-Acc,score<=0.5", "G-mIoU@5,score<=0.5"]
+    assert evaluate(again, qrels, measures).measures == evaluate(run, qrels, measures).measures
 
 
 def test_numbers_that_are_too_large_are_named() -> None:

@@ -89,6 +89,17 @@ def test_a_worse_system_is_found_worse_and_the_same_one_the_same() -> None:
     assert (same.difference, same.permutation, same.t, same.wins, same.losses) == (0, 1, 1, 0, 0)
 
 
+def test_what_rounding_leaves_is_no_difference() -> None:
+    """A moment given ten times has the mean IoU of the same moment given once, but for the last digits."""
+    qrels, once = made_up()
+    ten_times = Run.from_dict({query: rows * 10 for query, rows in once.rows().items()})
+    first, second = (evaluate(run, qrels, "AxIoU@10") for run in (once, ten_times))
+    assert (first.by_query("AxIoU@10") != second.by_query("AxIoU@10")).any()
+    found = compare(first, second, "AxIoU@10")
+    assert (found.difference, found.low, found.high, found.permutation, found.t) == (0, 0, 0, 1, 1)
+    assert (found.wins, found.losses) == (0, 0)
+
+
 def test_systems_on_other_queries_are_not_compared() -> None:
     qrels, run = made_up()
     fewer = Run.from_dict(dict(list(run.rows().items())[:10]))

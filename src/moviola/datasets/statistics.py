@@ -55,7 +55,10 @@ class Statistics:
 def statistics(
     found: Annotations, queries: Sequence[str] | None = None, *, count_verbs: bool = False
 ) -> Statistics:
-    """Count and measure. Moments are counted once per video and span; videos are those with a moment.
+    """Count and measure. Videos are those with a moment.
+
+    Moments are counted once per video and span, in the spreads too: in the paper's tables hours divided by
+    moments are the mean duration.
 
     Args:
         queries: texts to count as queries; those of the annotations when None, each once.
@@ -65,9 +68,10 @@ def statistics(
         MissingDependency: verbs are to be counted, and spaCy is not installed.
     """
     texts = [text for _, text in found.queries] if queries is None else queries
-    spans = {(int(v), s, e) for v, s, e in zip(found.video, found.start, found.end, strict=True)}
-    used = np.unique(found.video)
-    lengths = found.end - found.start
+    spans = np.unique(np.stack([found.video, found.start, found.end], axis=1), axis=0)
+    video = spans[:, 0].astype(np.int64)
+    used = np.unique(video)
+    lengths = spans[:, 2] - spans[:, 1]
     durations = found.durations[used]
     spoken = [words(text) for text in texts]
     return Statistics(
@@ -76,12 +80,12 @@ def statistics(
         videos=len(used),
         vocabulary=len(set(chain.from_iterable(spoken))),
         verbs=len(verb_forms(texts)) if count_verbs else None,
-        moment_hours=sum(end - start for _, start, end in spans) / 3600,
+        moment_hours=float(lengths.sum()) / 3600,
         video_hours=float(np.nansum(durations)) / 3600,
         query_length=Spread.of(np.array([*map(len, spoken)], dtype=np.float64)),
         moment_seconds=Spread.of(lengths),
         video_seconds=Spread.of(durations),
-        ratio=Spread.of(lengths / found.durations[found.video]).mean,
+        ratio=Spread.of(lengths / found.durations[video]).mean,
     )
 
 

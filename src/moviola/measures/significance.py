@@ -72,7 +72,7 @@ def compare(
         raise InvalidValue(
             f"the systems were scored on different queries ({', '.join(odd)}, …); use no preset"
         )
-    gains = after - before
+    gains = np.where(np.isclose(after, before, rtol=_SLACK, atol=0), 0.0, after - before)
     gains = gains[~np.isnan(gains)]  # queries that the measure does not count
     low, high = bootstrap_interval(gains, trials=trials, confidence=confidence, seed=seed)
     return Comparison(

@@ -4,7 +4,7 @@ A moment's document is ``VIDEO#START#END``, the video percent-encoded, times in 
 a moment that a query holds n times gets ``#n`` from the second on. In the matched form a prediction that
 took a judged moment (:mod:`moviola.measures.matching`) carries that moment's document, every other one an
 unjudged one (``unmatched:…``). Tools rank by score in single precision and break ties their own way, so
-scores are replaced by ``n, n - 1, …, 1`` where a query's do not fall strictly there.
+a score that does not fall strictly there is lowered by as little as that takes.
 """
 
 from __future__ import annotations
@@ -19,9 +19,12 @@ from moviola.errors import InvalidValue
 from moviola.measures.evaluation import Joined
 from moviola.measures.matching import FREE
 from moviola.measures.presets import DEFAULT
-from moviola.measures.qrels_and_run import Columns, Floats, Qrels, Run
+from moviola.measures.qrels_and_run import Columns, Floats, Integers, Qrels, Run
 
 __all__ = ["Matched", "documents", "match_documents", "moment_of", "strict_scores"]
+
+_LARGEST = int(np.finfo(np.float32).max.view(np.int32))
+"""The place of the largest float32 among all."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,13 +63,25 @@ def moment_of(document: str) -> tuple[str, float, float]:
 
 
 def strict_scores(run: Run) -> Floats:
-    """(moments,) float64: the scores, or n, n - 1, … where a query's do not fall strictly as float32."""
+    """(moments,) float64: the scores, falling strictly with the rank as float32.
+
+    A score that does not fall becomes the next float32 below the one before it; others stay as they are, so
+    that queries can still be compared by their scores.
+    """
+    place = _places(run.score)
+    following = np.diff(run.offsets)[run.query] - run.rank
+    room = np.maximum(place, following - _LARGEST)  # for those that follow, among the lowest
+    apart = run.rank - run.query * 2**34  # every query lies below all places of the one before
+    lowered = np.minimum.accumulate(room + apart) - apart
+    size = np.abs(lowered).astype(np.int32).view(np.float32).astype(np.float64)
+    return np.where(lowered == place, run.score, np.copysign(size, lowered))
+
+
+def _places(score: Floats) -> Integers:
+    """The place of each number among all finite float32 in order, 0 for 0.0."""
     with np.errstate(over="ignore"):
-        score = run.score.astype(np.float32)
-    level = (score[1:] >= score[:-1]) & (run.query[1:] == run.query[:-1])
-    uneven = np.bincount(run.query[1:][level], minlength=len(run.query_ids)) > 0
-    count = np.diff(run.offsets)[run.query]
-    return np.where(uneven[run.query], count - run.rank + 1.0, run.score)
+        bits = score.astype(np.float32).view(np.int32).astype(np.int64)
+    return np.where(bits < 0, -(bits & 0x7FFFFFFF), bits).clip(-_LARGEST, _LARGEST)
 
 
 def match_documents(run: Run, qrels: Qrels, overlap: float, *, strict: bool = False) -> Matched:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from moviola.errors import DataError, InvalidValue
 from moviola.files.rows import json_rows, parse_json, read_text
 from moviola.measures.input_formats import read_run
+from moviola.measures.presets import Preset
 from moviola.measures.qrels_and_run import Flags, Run, query_name, query_number
 from moviola.temporal import overlap
 
@@ -56,7 +57,7 @@ def tvr_recall(
         tops: depths.
 
     Returns:
-        By task ``{"0.5-r1": 12.2, …}`` (VR: ``{"r1": …}``), and where annotations have a type, under
+        By task ``{"0.5-r1": 12.2, …}`` (VR: ``{"r1": …}``), and where all annotations have a type, under
         ``VCMR_by_type`` ``{"v-0.5-r1": …}`` relative to the queries of that type. A query without an
         entry counts as wrong.
 
@@ -71,8 +72,8 @@ def tvr_recall(
         raise DataError(f"submission: holds none of {', '.join(TASKS)}")
     if not truth:
         raise DataError("ground truth: holds no annotation")
-    kinds = np.array([str(row.get("type", "")) for row in truth])
-    present = set(kinds.tolist()) if all("type" in row for row in truth) else set()
+    kinds = np.array([str(row.get("type") or "") for row in truth])
+    present = set(kinds.tolist()) if (kinds != "").all() else set()
     names = [name for name in TYPES if name in present] + sorted(present - set(TYPES))
     figures: dict[str, dict[str, Any]] = {}
     for task in tasks:
@@ -216,7 +217,8 @@ def read_tvr_files(
     except DataError:
         submission = {}
     if "video2idx" not in submission:
-        submission = submission_of(read_run(run), task, (str(row["vid_name"]) for row in rows))
+        found = read_run(run, preset=Preset(zero_length=True))  # by TVR's rules such a moment is wrong
+        submission = submission_of(found, task, (str(row["vid_name"]) for row in rows))
     return submission, rows
 
 
