@@ -176,6 +176,24 @@ def test_a_system_says_how_sure_it_is_of_an_answer(tmp_path: Path) -> None:
     assert auroc() == 50
 
 
+def test_what_is_written_of_a_run_says_how_sure_it_is(tmp_path: Path) -> None:
+    annotations, run, out = written(tmp_path, "soccer_gmr"), tmp_path / "run.jsonl", tmp_path / "a.jsonl"
+    answers = [
+        {"qid": row["qid"], "vid": row["vid"], "pred_relevant_windows": [[0, 6, 0.9]] if place else [],
+         "pred_exist_score": 0.8 if row["relevant_windows"] else 0.1}
+        for place, row in enumerate(rows("soccer_gmr"))
+    ]  # fmt: skip
+    del answers[-1]["pred_exist_score"]
+    run.write_text("".join(json.dumps(row) + "\n" for row in answers))
+    measured = run_public("soccer_gmr", annotations, run=run, out=out).measures
+    assert run_public("soccer_gmr", annotations, run=out).measures == measured
+    with pytest.raises(
+        InvalidValue, match=r"a\.csv: a \.csv file cannot hold the pred_exist_score .*\.jsonl"
+    ):
+        run_public("soccer_gmr", annotations, run=run, out=tmp_path / "a.csv")
+    assert not (tmp_path / "a.csv").exists()
+
+
 def test_a_measured_run_is_written_in_another_form(tmp_path: Path) -> None:
     annotations, run, out = written(tmp_path, "extreme_when_bench"), tmp_path / "run.json", tmp_path / "a.csv"
     row = {"video_id": "film0", "start": 1.0, "end": 2.0, "score": 0.5}
