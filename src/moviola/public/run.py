@@ -16,7 +16,7 @@ from moviola.files.rows import listed_rows, number, read_text, text
 from moviola.files.writing import atomic_write
 from moviola.library import IngestProgress
 from moviola.library.disk.settings import SETTINGS_FILE
-from moviola.measures import read_run, write_run
+from moviola.measures import Preset, read_run, write_run
 from moviola.measures.output_formats import format_of
 from moviola.measures.qrels_and_run import query_number
 from moviola.public.benchmark_answers import Answers, answer_questions
@@ -96,7 +96,8 @@ def run_public(
     unanswered: tuple[str, ...] = ()
     used = ""
     if run is not None:
-        answers = Answers(read_run(run), {}, sureness=_sureness(run))
+        read = read_run(run, preset=Preset(any_order=benchmark.any_order))
+        answers = Answers(read, {}, sureness=_sureness(run))
         known = set(answers.run.query_ids)
         unanswered = tuple(row.query_id for row in questions if row.query_id not in known)
     else:
