@@ -6,6 +6,7 @@ import csv
 import json
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from moviola.datasets.building.imprecise import (
 )
 from moviola.datasets.building.names_left import finder_by_lexicon, finder_by_spacy, load_name_finder
 from moviola.datasets.building.person_names import learn_names
+from moviola.datasets.building.steps import rewrite_captions
 from moviola.errors import DataError, InvalidValue
 
 CAPTIONS = [f"So Castle opens door {number}." for number in range(7)] + ["A dog barks."]
@@ -225,6 +227,52 @@ def test_rules_and_a_journal_that_was_cut_off(tmp_path: Path) -> None:
     journal.write_text('{"caption": "x"}\n')
     with pytest.raises(DataError, match="line 1: the field 'rewrite'"):
         read_journal(journal)
+
+
+def test_what_a_journal_holds_is_checked_by_the_checks_of_now(tmp_path: Path) -> None:
+    journal = tmp_path / "j"
+    first = make_imprecise(CAPTIONS, by_rules(LEXICON), CHECK, journal)
+    assert len(first.done) == len(CAPTIONS) and not first.failed
+    strict = replace(CHECK, threshold=0.9999)
+    again = make_imprecise(CAPTIONS, by_rules(LEXICON), strict, journal)
+    assert again == make_imprecise(CAPTIONS, by_rules(LEXICON), strict, tmp_path / "new")
+    assert list(again.done) == ["A dog barks."] and len(again.failed) == 7
+    named = replace(CHECK, find_names=lambda texts: [("person",) if "person" in t else () for t in texts])
+    assert [one.names for one in make_imprecise(CAPTIONS, by_rules(LEXICON), named, journal).failed] == [
+        ("person",)
+    ] * 7
+    assert make_imprecise(CAPTIONS, by_rules(LEXICON), CHECK, journal) == first
+    # What people decided is not checked.
+    decided = {CAPTIONS[0]: "Somebody opens a door."}
+    assert make_imprecise(CAPTIONS[:1], by_rules(LEXICON), strict, journal, reviewed=decided).done == decided
+
+
+def test_a_journal_of_another_model_is_refused(server: Server, tmp_path: Path) -> None:
+    found = Collector("test")
+    found.add_video("v", 10)
+    for caption in CAPTIONS:
+        found.add("v", 0, 1, caption)
+
+    def rewritten(endpoint: ChatEndpoint | None, journal: str) -> set[str]:
+        files = tmp_path / journal, tmp_path / f"{journal}.csv"
+        made = rewrite_captions(found.made(), Letters(), *files, names="lexicon", endpoint=endpoint)
+        return set(made.outcome.done.values())
+
+    rules, chat = rewritten(None, "rules"), rewritten(server.endpoint(), "chat")
+    for endpoint, journal, said in (
+        (
+            server.endpoint(),
+            "rules",
+            "rewritten by rules, now by model m; go on as before, or give another --out",
+        ),
+        (None, "chat", "rewritten by model m, now by rules"),
+    ):
+        with pytest.raises(InvalidValue, match=f"{journal}: line 1: {said}"):
+            rewritten(endpoint, journal)
+    # A journal from before does not say who wrote it, and is continued.
+    (tmp_path / "old").write_text((tmp_path / "chat").read_text().replace(', "by": "model m"', ""))
+    assert '"by"' not in (tmp_path / "old").read_text()
+    assert rewritten(None, "old") == chat != rules
 
 
 def test_what_looks_for_names_is_not_what_put_nouns_for_them() -> None:

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from moviola.cli import all_commands
-from moviola.datasets.readers import QUESTIONS
+from moviola.datasets.readers import QUESTIONS, read_questions
 from moviola.errors import DataError, InvalidValue, NotFound
 from moviola.measures import read_run
 from moviola.media import write_video
@@ -176,12 +176,58 @@ def test_a_system_says_how_sure_it_is_of_an_answer(tmp_path: Path) -> None:
     assert auroc() == 50
 
 
+def test_what_is_written_of_a_run_says_how_sure_it_is(tmp_path: Path) -> None:
+    annotations, run, out = written(tmp_path, "soccer_gmr"), tmp_path / "run.jsonl", tmp_path / "a.jsonl"
+    answers = [
+        {"qid": row["qid"], "vid": row["vid"], "pred_relevant_windows": [[0, 6, 0.9]] if place else [],
+         "pred_exist_score": 0.8 if row["relevant_windows"] else 0.1}
+        for place, row in enumerate(rows("soccer_gmr"))
+    ]  # fmt: skip
+    del answers[-1]["pred_exist_score"]
+    run.write_text("".join(json.dumps(row) + "\n" for row in answers))
+    measured = run_public("soccer_gmr", annotations, run=run, out=out).measures
+    assert run_public("soccer_gmr", annotations, run=out).measures == measured
+    with pytest.raises(
+        InvalidValue, match=r"a\.csv: a \.csv file cannot hold the pred_exist_score .*\.jsonl"
+    ):
+        run_public("soccer_gmr", annotations, run=run, out=tmp_path / "a.csv")
+    assert not (tmp_path / "a.csv").exists()
+
+
 def test_a_measured_run_is_written_in_another_form(tmp_path: Path) -> None:
     annotations, run, out = written(tmp_path, "extreme_when_bench"), tmp_path / "run.json", tmp_path / "a.csv"
     row = {"video_id": "film0", "start": 1.0, "end": 2.0, "score": 0.5}
     run.write_text(json.dumps({"film0_red": [row]}))
     run_public("extreme_when_bench", annotations, run=run, out=out)
     assert read_run(out).rows() == {"film0_red": [row]}
+
+
+@pytest.mark.parametrize("suffix", [".json", ".jsonl", ".csv"])
+def test_moments_that_do_not_end_after_their_start_are_measured(tmp_path: Path, suffix: str) -> None:
+    """ExtremeWhenBench turns them round, TimeLens counts them 0, Soccer-GMR takes them away."""
+    run, out = tmp_path / "run.json", tmp_path / f"again{suffix}"
+
+    def measured(kind: str, windows: dict[str, tuple[int, int]]) -> dict[str, float]:
+        answers = {
+            query: [{"video_id": "film0", "start": start, "end": end, "score": 0.9}]
+            for query, (start, end) in windows.items()
+        }
+        run.write_text(json.dumps(answers))
+        annotations = written(tmp_path, kind)
+        measures = run_public(kind, annotations, run=run, out=out).measures
+        assert run_public(kind, annotations, run=out).measures == measures
+        return measures
+
+    turned = measured("extreme_when_bench", {"film0_red": (6, 0), "film0_blue": (12, 12)})
+    assert turned["mIoU"] == pytest.approx(1 / 6) and turned["no span"] == pytest.approx(4 / 6)
+    queries = [row.query_id for row in read_questions(written(tmp_path, "timelens"), "timelens")]
+    assert measured("timelens", {queries[0]: (0, 6)})["mIoU"] == pytest.approx(100 / 12)
+    assert measured("timelens", {queries[0]: (6, 0)})["mIoU"] == 0
+    empty = measured("soccer_gmr", {"0": (0, 6), "2": (40, 40)})
+    assert empty["G-mIoU@1 (paper)"] == pytest.approx(100 * 4 / 9)
+    for kind in ("qv_m2", "moment_seeker"):
+        with pytest.raises(DataError, match=r"moment 1: start is 6\.0 and end is 0\.0; the end must"):
+            measured(kind, {"0": (6, 0)})
 
 
 def test_a_question_with_a_picture_is_asked_with_it(films: Path, tmp_path: Path) -> None:

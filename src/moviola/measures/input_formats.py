@@ -80,24 +80,23 @@ def read_qrels(path: str | Path, format: str | None = None, *, preset: str | Pre
     Args:
         path: the file.
         format: a key of :data:`QRELS_FORMATS`; found out from the content when not given.
-        preset: of the evaluation that follows; decides whether moments with ``end == start`` are allowed.
+        preset: of the evaluation that follows; decides whether moments with ``end == start``, or with
+            ``end < start``, are allowed.
 
     Raises:
         NotFound: no such file.
         DataError: the file is damaged; with the file, the line and the field.
         InvalidValue: no such format or preset.
     """
-    return _read(Qrels, Path(path), format, QRELS_FORMATS, preset_of(preset).zero_length)
+    return _read(Qrels, Path(path), format, QRELS_FORMATS, preset_of(preset))
 
 
 def read_run(path: str | Path, format: str | None = None, *, preset: str | Preset | None = None) -> Run:
     """Ranked moments of a file; arguments and errors as in :func:`read_qrels`."""
-    return _read(Run, Path(path), format, RUN_FORMATS, preset_of(preset).zero_length)
+    return _read(Run, Path(path), format, RUN_FORMATS, preset_of(preset))
 
 
-def _read(
-    kind: type[_T], path: Path, format: str | None, formats: Mapping[str, Reader], zero_length: bool
-) -> _T:
+def _read(kind: type[_T], path: Path, format: str | None, formats: Mapping[str, Reader], rules: Preset) -> _T:
     if format is not None and format not in formats:
         raise InvalidValue(f"format {format!r}: unknown here; choose {', '.join(formats)}")
     text = read_text(path)
@@ -111,20 +110,20 @@ def _read(
     was = gc.isenabled()
     gc.disable()
     try:
-        return _build(kind, formats[name](path, text, kind.field), zero_length)
+        return _build(kind, formats[name](path, text, kind.field), rules)
     finally:
         if was:
             gc.enable()
 
 
-def _build(kind: type[_T], table: Table, zero_length: bool) -> _T:
+def _build(kind: type[_T], table: Table, rules: Preset) -> _T:
     rows, called = table.rows, table.names
     query, video, *measured = table.columns
     start, end, value = (
         _numbers(rows, called.get(name, name), column, table.text)
         for name, column in zip(("start", "end", kind.field), measured, strict=True)
     )
-    problem = fault(kind.field, start, end, value, zero_length=zero_length)
+    problem = fault(kind.field, start, end, value, zero_length=rules.zero_length, any_order=rules.any_order)
     if problem is not None:
         raise rows.error(*problem)
     for name, column in (("query_id", query), ("video_id", video)):
@@ -132,8 +131,9 @@ def _build(kind: type[_T], table: Table, zero_length: bool) -> _T:
             row = next(i for i, value in enumerate(column) if type(value) not in (str, int))
             raise rows.error(row, f"{called.get(name, name)} is {column[row]!r}; it must be text")
     return kind.from_columns(
-        query, video, start, end, value, queries=table.queries, zero_length=zero_length, ranked=table.ranked
-    )
+        query, video, start, end, value, queries=table.queries, zero_length=rules.zero_length,
+        any_order=rules.any_order, ranked=table.ranked,
+    )  # fmt: skip
 
 
 def _numbers(rows: Rows, name: str, column: list[Any], text: bool) -> Floats:

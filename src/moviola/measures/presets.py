@@ -20,6 +20,7 @@ class Preset:
         count_missing: queries without an entry in the run count and score 0; else they are left out.
         zero_length: files may hold moments with ``end == start``, which overlap nothing; else they are
             refused when they are read.
+        any_order: files may hold moments with ``end < start``, too, for which a benchmark has a rule.
     """
 
     strict: bool | None = None
@@ -27,6 +28,7 @@ class Preset:
     count_irrelevant: bool = False
     count_missing: bool = True
     zero_length: bool = False
+    any_order: bool = False
 
 
 DEFAULT = Preset()

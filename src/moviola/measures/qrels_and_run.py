@@ -40,7 +40,13 @@ def query_number(name: str) -> int | str:
 
 
 def fault(
-    field: str, start: Floats, end: Floats, value: Floats, *, zero_length: bool = False
+    field: str,
+    start: Floats,
+    end: Floats,
+    value: Floats,
+    *,
+    zero_length: bool = False,
+    any_order: bool = False,
 ) -> tuple[int, str] | None:
     """The first invalid row, with its problem; ``None`` if all are valid."""
     for name, column in (("start", start), ("end", end), (field, value)):
@@ -49,7 +55,7 @@ def fault(
             row = int(np.argmax(bad))
             return row, f"{name} is {column[row]}; it must be a finite number"
     bad = end < start if zero_length else end <= start
-    if bad.any():
+    if bad.any() and not any_order:
         row = int(np.argmax(bad))
         return row, f"start is {start[row]} and end is {end[row]}; the end must come after the start"
     if field == "relevance" and (value < 0).any():
@@ -119,6 +125,7 @@ class Columns:
         *,
         queries: Iterable[object] | None = None,
         zero_length: bool = False,
+        any_order: bool = False,
         ranked: bool = False,
     ) -> _T:
         """From columns with one row per moment, in any order of queries.
@@ -130,6 +137,7 @@ class Columns:
             value: (n,) relevance or score.
             queries: all queries in their order, when some have no moment; else those of ``query``.
             zero_length: accept ``end == start``, as the published evaluators do; it overlaps nothing.
+            any_order: accept ``end < start``, too, for a measure that has a rule for it.
             ranked: the rows of a query are in order of rank already; else a run is ranked by falling score,
                 equal scores in the order given. Judgements keep their order.
 
@@ -149,7 +157,9 @@ class Columns:
         offsets = np.cumsum(np.bincount(codes + 1, minlength=len(names) + 1))
         columns = (video_codes[order], starts[order], ends[order], values[order])
         made = cls(names, offsets, videos, *columns)
-        problem = fault(cls.field, made.start, made.end, made.value, zero_length=zero_length)
+        problem = fault(
+            cls.field, made.start, made.end, made.value, zero_length=zero_length, any_order=any_order
+        )
         if problem is not None:
             row, complaint = problem
             name = made.query_ids[made.query[row]]

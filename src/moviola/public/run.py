@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections import Counter
 from collections.abc import Callable
@@ -12,10 +13,12 @@ from moviola.datasets.readers import read_questions
 from moviola.encoders import best_encoder
 from moviola.errors import InvalidValue
 from moviola.files.rows import listed_rows, number, read_text, text
+from moviola.files.writing import atomic_write
 from moviola.library import IngestProgress
 from moviola.library.disk.settings import SETTINGS_FILE
-from moviola.measures import read_run, write_run
+from moviola.measures import Preset, read_run, write_run
 from moviola.measures.output_formats import format_of
+from moviola.measures.qrels_and_run import query_number
 from moviola.public.benchmark_answers import Answers, answer_questions
 from moviola.public.benchmarks import benchmark_of
 from moviola.search import Library
@@ -72,12 +75,14 @@ def run_public(
         run: existing ranked moments, in any form of :func:`moviola.measures.read_run`; they are measured, and
             nothing is indexed. Rows of Soccer-GMR's form may have a ``pred_exist_score``, the confidence that
             there is an answer.
-        out: file for the answers, in a form of :func:`moviola.measures.write_run`.
+        out: file for the answers, in a form of :func:`moviola.measures.write_run`; a run with a
+            ``pred_exist_score`` is written in Soccer-GMR's form, to JSON lines only.
         indexing: called after each step of indexing.
         answering: called with the number of finished questions.
 
     Raises:
-        InvalidValue: an unknown name, both or neither of ``videos`` and ``run``, or ``out`` of no form.
+        InvalidValue: an unknown name, both or neither of ``videos`` and ``run``, ``out`` of no form, or of
+            one that cannot hold the ``pred_exist_score`` of the run.
         NotFound, DataError: a file is missing or damaged, or none of the videos is there.
         LibraryError, MediaError, MissingModel: see :meth:`moviola.search.Library.index` and ``search``.
     """
@@ -91,7 +96,8 @@ def run_public(
     unanswered: tuple[str, ...] = ()
     used = ""
     if run is not None:
-        answers = Answers(read_run(run), {}, sureness=_sureness(run))
+        read = read_run(run, preset=Preset(any_order=benchmark.any_order))
+        answers = Answers(read, {}, sureness=_sureness(run))
         known = set(answers.run.query_ids)
         unanswered = tuple(row.query_id for row in questions if row.query_id not in known)
     else:
@@ -104,7 +110,7 @@ def run_public(
                 opened, questions, depth=benchmark.depth, corpus=benchmark.corpus, progress=answering
             )
     if out is not None:
-        write_run(answers.run, out)
+        _write(answers, out)
     return PublicReport(
         questions.name, benchmark.measure(questions, answers), len(questions), len(questions.videos),
         answers.missing, unanswered, refused, used,
@@ -122,3 +128,25 @@ def _sureness(run: Path) -> dict[str, float]:
         for place, row in listed_rows(run, content).objects()
         if name in row
     }
+
+
+def _write(answers: Answers, out: Path) -> None:
+    """Write the answers: in Soccer-GMR's form if some have a sureness, which no other form holds."""
+    if not answers.sureness:
+        write_run(answers.run, out)
+        return
+    if format_of(out) != "jsonl":
+        raise InvalidValue(
+            f"{out}: a {out.suffix} file cannot hold the pred_exist_score of the run; "
+            "give one that ends in .jsonl"
+        )
+    with atomic_write(out) as file:
+        for query, moments in answers.run.rows().items():
+            row = {
+                "qid": query_number(query),
+                "vid": moments[0]["video_id"] if moments else "",
+                "pred_relevant_windows": [[m["start"], m["end"], m["score"]] for m in moments],
+            }
+            if query in answers.sureness:
+                row["pred_exist_score"] = answers.sureness[query]
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")

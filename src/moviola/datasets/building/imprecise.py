@@ -2,7 +2,8 @@
 
 A rewrite passes if it is similar enough to the original and no person name is left in it. Failures are
 requested again at a higher temperature, then go to a review file for a person to edit. What passes is written
-to a journal at once, so that an interrupted run continues where it was.
+to a journal at once, so that an interrupted run continues where it was. Each run checks it again: its checks
+may be others.
 """
 
 from __future__ import annotations
@@ -106,23 +107,35 @@ def by_rules(lexicon: NameLexicon) -> Rewriter:
 def make_imprecise(
     captions: Iterable[str], rewriter: Rewriter, check: Check, journal: Path, *,
     reviewed: Mapping[str, str] | None = None, temperatures: Sequence[float] = TEMPERATURES, batch: int = 20,
+    by: str = "",
 ) -> Outcome:  # fmt: skip
     """Rewrite captions, each text once.
 
     Args:
         captions: as annotated.
         rewriter: :func:`by_rules` or :meth:`moviola.datasets.building.chat.ChatEndpoint.rewrite`.
-        journal: JSON lines; captions in it are not rewritten again, new ones are appended.
+        journal: JSON lines; captions whose rewrite in it passes ``check`` are not rewritten again, new
+            rewrites are appended.
         reviewed: rewrites by reviewers, accepted unchanged.
         temperatures: tried in order for failures.
         batch: captions per request, >= 1.
+        by: who rewrites, noted in the journal; rewrites of another are refused.
+
+    Raises:
+        DataError: the journal is damaged.
+        InvalidValue: ``batch`` < 1, or the journal has rewrites of another.
     """
     if batch < 1:
         raise InvalidValue(f"batch={batch}: give at least 1")
     given = dict.fromkeys(captions)
     # Moments that a search found have no caption.
-    known = {**read_journal(journal), **(reviewed or {}), "": ""}
-    done = {caption: known[caption] for caption in given if caption in known}
+    decided = {**(reviewed or {}), "": ""}
+    known = {caption: new for caption, new in read_journal(journal, by).items() if caption not in decided}
+    done = {caption: decided[caption] for caption in given if caption in decided}
+    written = [caption for caption in given if caption in known]
+    for judged in check.judge(written, [known[caption] for caption in written]):
+        if check.passes(judged):
+            done[judged.caption] = judged.rewrite
     waiting = [caption for caption in given if caption not in done]
     failed: dict[str, Rewrite] = {}
     unanswered: list[str] = []
@@ -147,7 +160,8 @@ def make_imprecise(
                     if check.passes(judged):
                         done[judged.caption] = judged.rewrite
                         failed.pop(judged.caption, None)
-                        file.write(json.dumps(asdict(judged), ensure_ascii=False) + "\n")
+                        row = asdict(judged) | ({"by": by} if by else {})
+                        file.write(json.dumps(row, ensure_ascii=False) + "\n")
                     else:
                         failed[judged.caption] = judged
                 file.flush()
@@ -165,19 +179,26 @@ def _mend(journal: Path) -> None:
                 file.truncate(whole)
 
 
-def read_journal(path: Path) -> dict[str, str]:
-    """Rewrites by caption; an unfinished last line and empty captions are ignored.
+def read_journal(path: Path, by: str = "") -> dict[str, str]:
+    """Rewrites by caption, the last of each; an unfinished last line and empty captions are ignored.
 
-    Another damaged line is a :class:`DataError`.
+    Another damaged line is a :class:`DataError`; a rewrite of another than ``by``, where that is given, an
+    :class:`InvalidValue`.
     """
     if not path.exists():
         return {}
     _mend(path)
-    return {
-        text(row, "caption", where): text(row, "rewrite", where)
-        for where, row in read_json_lines(path)
-        if row.get("caption") != ""
-    }
+    rewrites: dict[str, str] = {}
+    for where, row in read_json_lines(path):
+        author = row.get("by", by)  # older journals do not say
+        if by and author != by:
+            raise InvalidValue(
+                f"{where}: rewritten by {author}, now by {by}; go on as before, or give another --out, "
+                "which has a journal of its own"
+            )
+        if row.get("caption") != "":
+            rewrites[text(row, "caption", where)] = text(row, "rewrite", where)
+    return rewrites
 
 
 def write_review(failed: Iterable[Rewrite], path: Path, decided: Mapping[str, str] | None = None) -> None:

@@ -76,7 +76,8 @@ def rewrite_captions(
     Args:
         found: moments with precise captions; names are learned from all of them.
         encoder: measures whether a rewrite keeps the meaning.
-        journal: JSON lines with every rewrite that passed.
+        journal: JSON lines with every rewrite that passed; they are checked again. Those of rules or a model
+            are not continued by another; which endpoint serves the model does not matter.
         review: CSV with failures; entries filled in by people count.
         types: only moments of these types; all by default.
         endpoint: the chat model; without one the rules rewrite.
@@ -86,7 +87,8 @@ def rewrite_captions(
 
     Raises:
         DataError: the journal or the review file is damaged.
-        InvalidValue: a file cannot be written, ``batch`` < 1, or unknown ``names``.
+        InvalidValue: a file cannot be written, ``batch`` < 1, unknown ``names``, or rewrites of another
+            model, or of rules, in the journal.
         MissingDependency: the finder of names is not installed.
     """
     lexicon = learn_names(found.captions)
@@ -100,6 +102,7 @@ def rewrite_captions(
         journal,
         reviewed=decided,
         batch=batch if endpoint else _BATCH_BY_RULES,
+        by=f"model {endpoint.model}" if endpoint else "rules",
     )
     write_review(outcome.failed, review, decided)
     return Rewritten(with_captions(found, outcome.done), outcome, len(set(found.captions)), len(decided))
