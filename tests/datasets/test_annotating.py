@@ -106,3 +106,18 @@ def test_the_common_form_is_read_back(tmp_path: Path) -> None:
 def test_candidates_need_durations() -> None:
     with pytest.raises(InvalidValue, match="its duration is unknown"):
         find_candidates({"1": "q"}, moments(2, float("nan")), load_sentence_encoder(), 2)
+
+
+def test_candidates_need_different_ids(tmp_path: Path) -> None:
+    """Files that `moviola dataset convert` numbered from 1, joined."""
+    write_tvr(replace(moments(2), moment_ids=("1", "2")), tmp_path / "a.jsonl")
+    (tmp_path / "both.jsonl").write_text((tmp_path / "a.jsonl").read_text() * 2)
+    joined = read_tvr(tmp_path / "both.jsonl")
+    with pytest.raises(InvalidValue, match="TVR: moment 1 is given 2 times; give each an id"):
+        find_candidates({"1": "Query?"}, joined, Falling(2), 2)
+
+
+def test_a_pair_id_given_twice_is_refused(tmp_path: Path) -> None:
+    write_pairs([*pairs(1, 2), *pairs(1, 1)], tmp_path / "pairs.csv")
+    with pytest.raises(DataError, match=r"pairs\.csv: line 4: pair_id 0:m0 is given twice"):
+        read_pairs(tmp_path / "pairs.csv")

@@ -97,6 +97,17 @@ def test_pseudo_training_set() -> None:
         pseudo_training_set(annotations(captions), embeddings[:2], 2)
 
 
+def test_blanks_around_a_held_out_text_do_not_matter() -> None:
+    """Captions have lost theirs; in pair files of others, texts may have some."""
+    entries = pseudo_training_set(
+        annotations(["a man sits ", "a dog barks"]), unit(2, 3), 1, held_out=["a man sits "]
+    )
+    assert [entry["query"] for entry in entries] == ["a dog barks"]
+    asked = (["a dog barks ", "a cat"], unit(2, 4))
+    entries = pseudo_training_set(annotations(["a"]), unit(1, 3), 1, queries=asked, held_out=["a dog barks"])
+    assert [entry["query"] for entry in entries] == ["a cat"]
+
+
 @given(st.integers(1, 30), st.integers(1, 30), st.integers(1, 12), st.integers(0, 99))
 def test_queries_and_pool_may_differ(pool: int, asked: int, top: int, seed: int) -> None:
     """Each different query with the best of the pool, whether a caption is held out or not."""

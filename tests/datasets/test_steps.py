@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from moviola.datasets.annotations import Annotations
 from moviola.datasets.building.embeddings import embed, unit_rows
 from moviola.datasets.building.steps import caption_changes, rewrite_captions
-from moviola.datasets.readers import read_tvr
+from moviola.datasets.readers import read_query_keys, read_tvr
 from moviola.errors import InvalidValue
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -43,6 +43,12 @@ def test_each_text_is_encoded_once_and_zeros_stay_zeros() -> None:
     rows = unit_rows(embed(["aab", "?", "aab"], encoder))
     assert encoder.given == ["aab", "?"]
     np.testing.assert_allclose(np.linalg.norm(rows, axis=1), [1, 0, 1], atol=1e-6)
+
+
+def test_keys_are_of_the_captions_as_they_are_read(tmp_path: Path) -> None:
+    """Real captions of TVR have blanks around them, one of eight in val."""
+    found = annotations(tmp_path / "tvr", {7: "A man sits. ", 8: " A dog."})
+    assert read_query_keys([tmp_path / "tvr"], "desc_id") == dict(zip(found.captions, "78", strict=True))
 
 
 def test_changes_are_joined_by_moment(tmp_path: Path) -> None:

@@ -76,6 +76,15 @@ class Annotations:
             video = self.videos[int(self.video[int(np.argmax(unknown))])]
             raise InvalidValue(f"{video}: its duration is unknown; give the file of durations (--durations)")
 
+    def require_different_ids(self) -> None:
+        """Raise :class:`InvalidValue` if two moments have the same id."""
+        for moment_id, times in Counter(self.moment_ids).most_common(1):
+            if times > 1:
+                raise InvalidValue(
+                    f"{self.name}: moment {moment_id} is given {times} times; give each an id of its own,"
+                    " also where files were joined (desc_id of TVR's jsonl)"
+                )
+
     def pair(self, place: int) -> dict[str, Any]:
         """A moment as TVR-Ranking's pair files have it."""
         video = int(self.video[place])

@@ -30,9 +30,10 @@ def write_pairs(pairs: Sequence[Pair], path: Path) -> int:
 
 
 def read_pairs(path: Path) -> list[Pair]:
-    """Candidate pairs written by :func:`write_pairs`."""
-    return [
-        Pair(
+    """Candidate pairs written by :func:`write_pairs`; an id given twice is a :class:`DataError`."""
+    pairs: dict[str, Pair] = {}
+    for place, row in read_csv(path, required=[field.name for field in fields(Pair)]).objects():
+        pair = Pair(
             pair_id=text(row, "pair_id", place),
             query_id=text(row, "query_id", place),
             query=text(row, "query", place),
@@ -45,8 +46,10 @@ def read_pairs(path: Path) -> list[Pair]:
             similarity=number(row["similarity"], "similarity", place, -1.01, 1.01),
             rank=int(number(row["rank"], "rank", place)),
         )
-        for place, row in read_csv(path, required=[field.name for field in fields(Pair)]).objects()
-    ]
+        if pair.pair_id in pairs:
+            raise DataError(f"{place}: pair_id {pair.pair_id} is given twice; give each an id of its own")
+        pairs[pair.pair_id] = pair
+    return list(pairs.values())
 
 
 def write_judgements(pairs: Iterable[Pair], agreed: Mapping[str, int], path: Path) -> int:

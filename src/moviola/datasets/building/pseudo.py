@@ -45,8 +45,8 @@ def pseudo_training_set(
 ) -> list[dict[str, Any]]:
     """Every query with the ``top`` moments whose captions are most similar to it.
 
-    Identical queries are one. Those whose text is in ``held_out`` (val and test) are removed; moments are
-    not: the paper has 69,317 queries over a pool of 94,259 moments.
+    Identical queries are one. Those whose text is in ``held_out`` (val and test), whatever blanks are
+    around it, are removed; moments are not: the paper has 69,317 queries over a pool of 94,259 moments.
 
     Args:
         moments: the pool; captions that are imprecise already.
@@ -64,10 +64,10 @@ def pseudo_training_set(
     for kind, rows, count in (("moments", embeddings, len(moments)), ("queries", vectors, len(texts))):
         if len(rows) != count:
             raise InvalidValue(f"{len(rows)} embeddings for {count} {kind}: give one each")
-    banned = set(held_out)
+    banned = {text.strip() for text in held_out}
     first_of: dict[str, int] = {}
     for place, text in enumerate(texts):
-        if text not in banned:
+        if text.strip() not in banned:
             first_of.setdefault(text, place)
     positions, similarities = nearest(vectors[list(first_of.values())], embeddings, top)
     entries = []

@@ -147,9 +147,11 @@ def find_candidates(
 ) -> list[Pair]:
     """The ``top`` moments most similar to each query (id to text), to be judged (section 3.2).
 
-    A pair is named ``QUERY:MOMENT``. An unknown duration of a video is an :class:`InvalidValue`.
+    A pair is named ``QUERY:MOMENT``. An unknown duration of a video, or an id of two moments, is an
+    :class:`InvalidValue`.
     """
     found.require_durations()
+    found.require_different_ids()
     rows = unit_rows(embed([*queries.values(), *found.captions], encoder))
     pairs = []
     closest = zip(*nearest(rows[: len(queries)], rows[len(queries) :], top), strict=True)

@@ -14,8 +14,10 @@ __all__ = ["QUERY_KEYS", "read_query_keys"]
 
 QUERY_KEYS: dict[str, Callable[[Path], Iterator[tuple[str, str]]]] = {
     "query_id": lambda path: ((query_id, query) for _, query_id, query, _ in ranked_rows(path)),
+    # Captions without blanks around them, as `read_tvr` has them, and the pair files that are made of these.
     "desc_id": lambda path: (
-        (text(row, "desc_id", place), text(row, "desc", place)) for place, row in read_json_lines(path)
+        (text(row, "desc_id", place), text(row, "desc", place).strip())
+        for place, row in read_json_lines(path)
     ),
     "text": lambda path: ((query, query) for _, _, query, _ in ranked_rows(path)),
 }
