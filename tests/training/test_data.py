@@ -356,6 +356,14 @@ def test_settings_within_settings_are_tables() -> None:
             read_settings(recipe("xml"), values, overrides)
 
 
+def test_the_command_line_overrides_a_files_table_of_a_phase() -> None:
+    file = {"loop": {"steps": 7, "seed": 7}, "train": {"steps": 6, "seed": 5, "optimizer": {"lr": 0.1}}}
+    every = ["loop.steps=2", "loop.optimizer.lr=0.2"]
+    loop = read_settings(recipe("xml"), file, every).loops["train"]
+    assert (loop.steps, loop.seed, loop.optimizer.lr) == (2, 5, 0.2)
+    assert read_settings(recipe("xml"), file, ["train.steps=3", *every]).loops["train"].steps == 3
+
+
 @pytest.mark.parametrize(
     "sampling, options, message",
     [

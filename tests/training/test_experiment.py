@@ -184,6 +184,25 @@ def test_what_is_prepared_can_be_looked_at_before_it_is_trained(world: Any, tmp_
         experiment.train(tmp_path / "xml")
 
 
+def test_one_run_answers_no_two_texts_under_one_id(world: Any, tmp_path: Path) -> None:
+    clash = json.loads((world.folder / "val.json").read_text())
+    clash[1]["query"], clash[2]["query"] = clash[2]["query"], clash[1]["query"]
+    val, run, other = tmp_path / "val.json", tmp_path / "run.csv", tmp_path / "other.csv"
+    val.write_text(json.dumps(clash))
+    for path in (run, other):
+        path.write_text("query_id,video_id,start,end,score\n1,v,0,1,1\n")
+
+    def prepared(**runs: Any) -> Experiment:
+        train = world.folder / "train.json"
+        return Experiment.prepare("reel", world.features, train=train, val=val, **runs)
+
+    both = "run.csv: query '1' is 'the robot takes a key' in train, but 'the robot drops a ball' in val"
+    for runs in ({}, {"val_candidates": run}):
+        with pytest.raises(InvalidValue, match=f"{both}.*--val-candidates"):
+            prepared(candidates=run, **runs)
+    assert prepared(candidates=run, val_candidates=other).val.pairs.texts[1] == clash[1]["query"]
+
+
 def test_a_training_is_resumed_with_the_same_pairs_and_features_alone(world: Any, tmp_path: Path) -> None:
     pairs = Path(shutil.copy(world.folder / "train.json", tmp_path))
 

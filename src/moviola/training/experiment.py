@@ -30,7 +30,7 @@ from moviola.training.cards import described, facts, model_card, plain
 from moviola.training.compatibility import require_same_encoder, require_same_sizes, sampling_of
 from moviola.training.data import Split
 from moviola.training.data_sets import settings_of_data_set
-from moviola.training.first_stage import FirstStage, open_first_stage
+from moviola.training.first_stage import FirstStage, open_first_stage, require_one_text
 from moviola.training.fit_calibration import calibration_of
 from moviola.training.one_video import (
     SEGMENTS_IN_VIDEO,
@@ -138,6 +138,8 @@ class Experiment:
         if train_videos is None:
             learned = learned.of_own_videos()
         judged = Split.read(source, val, val_videos)
+        if candidates and val_candidates in (None, candidates):
+            require_one_text(learned.pairs, judged.pairs, candidates)
         shared = len(set(learned.features.video_ids) & set(judged.features.video_ids))
         data = {
             "train": described(learned, train.name),
@@ -247,7 +249,7 @@ def train_model(
         top: number of training moments per query, the first in the file; None for all.
         stage1: folder of a trained stage 1, for refiners and ``conquer``.
         candidates, val_candidates: instead of it, runs of another system that answer the queries of ``train``
-            and of ``val``; by default the first answers both.
+            and of ``val``; by default the first answers both, so that an id has to mean the same query.
         segments: number of segments that a stage 1 retrieves per query.
         data_set: a name in :data:`moviola.training.data_sets.DATA_SETS`, for its paper's settings.
         settings: tables ``model``, ``sampling``, ``loop`` or a phase's name, overriding those of the paper.
@@ -256,7 +258,8 @@ def train_model(
         tensorboard, progress: see :func:`moviola.training.loop.fit`.
 
     Raises:
-        InvalidValue: a wrong setting, or a wrong source of proposals; or ``out`` holds a training.
+        InvalidValue: a wrong setting, or a wrong source of proposals; one run for two texts under one id; or
+            ``out`` holds a training.
         NotFound, DataError: a file is missing or damaged, or a video or query has no features.
         EncoderMismatch: the stage 1 was trained on other features.
     """

@@ -20,10 +20,10 @@ from moviola.retrieval import SEGMENTS, Proposals, Retrieval, TrainedStage1, loa
 from moviola.retrieval.stage1 import TrainedVectors, video_scores
 from moviola.retrieval.video_scores import VideoScores
 from moviola.training.compatibility import require_same_encoder, sampling_of
-from moviola.training.data import Split, places_of
+from moviola.training.data import Pairs, Split, places_of
 from moviola.training.recipe import Recipe
 
-__all__ = ["Candidates", "FirstStage", "TrainedFirstStage", "open_first_stage"]
+__all__ = ["Candidates", "FirstStage", "TrainedFirstStage", "open_first_stage", "require_one_text"]
 
 
 class FirstStage(ABC):
@@ -155,6 +155,17 @@ def _rows_of(run: Run, split: Split) -> tuple[Integers, Integers, Integers]:
         )
     rows = np.flatnonzero(there)
     return rows, query[rows], video[rows]
+
+
+def require_one_text(train: Pairs, val: Pairs, candidates: Path) -> None:
+    """Raise :class:`InvalidValue` if an id is of different queries in two splits that one run answers."""
+    texts = dict(zip(train.query_ids, train.texts, strict=True))
+    for query_id, query in zip(val.query_ids, val.texts, strict=True):
+        if texts.get(query_id, query) != query:
+            raise InvalidValue(
+                f"{candidates}: query {query_id!r} is {texts[query_id]!r} in train, but {query!r} in val; "
+                "one run cannot answer both; give val's queries other ids, or a run as --val-candidates"
+            )
 
 
 def open_first_stage(

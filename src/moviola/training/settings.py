@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from typing import Any, Protocol
@@ -48,7 +48,9 @@ class HasSettings(Protocol):
 def read_settings(
     recipe: HasSettings, values: Mapping[str, Any] | None = None, overrides: Sequence[str] = ()
 ) -> TrainingSettings:
-    """The recipe's settings, overridden by a file and the command line.
+    """The recipe's settings, overridden by a file, and both by the command line.
+
+    In either, a phase's own table overrides ``loop``, which is for every phase.
 
     Args:
         recipe: the recipe.
@@ -63,15 +65,21 @@ def read_settings(
     known = {"model", "loop", *settings.loops, *(["sampling"] if settings.sampling is not None else [])}
     for table in given:
         require_known("settings", table, sorted(known))
-    loops = {
-        name: _filled(_filled(loop, given.get("loop", {}), "loop"), given.get(name, {}), name)
-        for name, loop in settings.loops.items()
-    }
+    sources = values or {}, _given({}, overrides)
+    loops = {phase: _loop(loop, phase, sources) for phase, loop in settings.loops.items()}
     model = {**settings.model, **{name: _value(value) for name, value in given.get("model", {}).items()}}
     sampling = settings.sampling
     if sampling is not None:
         sampling = _filled(sampling, given.get("sampling", {}), "sampling")
     return TrainingSettings(model, loops, sampling)
+
+
+def _loop(loop: LoopConfig, phase: str, sources: Iterable[Mapping[str, Any]]) -> LoopConfig:
+    """Options of a phase; each source overrides all of the one before, its tables for this phase included."""
+    for tables in sources:
+        for table in ("loop", phase):
+            loop = _filled(loop, tables.get(table, {}), table)
+    return loop
 
 
 def _given(values: Mapping[str, Any], overrides: Sequence[str]) -> dict[str, dict[str, Any]]:
