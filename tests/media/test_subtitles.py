@@ -129,6 +129,12 @@ def test_cues_without_empty_lines_between_them(tmp_path: Path, suffix: str, betw
     )
 
 
+def test_a_cue_without_a_text_says_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "film.srt"
+    path.write_text("1\n00:00:01,000 --> 00:00:02,000\n\n2\n00:00:03,000 --> 00:00:04,000\nseven\n")
+    assert [(cue.start, cue.text) for cue in read_subtitles(path).cues] == [(3.0, "seven")]
+
+
 @pytest.mark.parametrize("suffix", [".srt", ".vtt"])
 def test_a_number_may_be_what_is_said(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"a{suffix}"

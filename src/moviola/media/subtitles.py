@@ -184,7 +184,7 @@ def _blocks(text: str, kind: str) -> Iterator[Cue | None]:
         begins = [n for n, line in enumerate(lines) if "-->" in line and (n < 2 or _TIMES.match(line))]
         for begin, stop in pairwise([*begins, len(lines)]):
             # pysubs2 takes a number in the last line for that of the next cue.
-            following = "" if stop < len(lines) else "\n0"
+            following = "\n0" if begin + 1 < stop == len(lines) else ""
             yield from _parse_cue(header + "\n".join(lines[begin:stop]) + following + "\n", kind)
 
 
