@@ -56,14 +56,14 @@ def searched(library: Library, **options: Any) -> dict[str, list[tuple[str, floa
 def require_same(expected: dict[str, list[tuple[str, float, float, float]]], run: Run) -> None:
     """The same moments in the same order, and the same scores but for the rounding of compiled graphs.
 
-    A score is a probability, so its fifth digit after the point is the one that rounding may change: by some
-    units where the encoding of a clip, which is kept in half precision, lies at the border of two halves.
+    Encodings of clips are kept in half precision: one that lies at the border of two halves may fall to either side,
+    half a thousandth of its value (2^-11) apart. Shares and scores, which are probabilities, may differ as much.
     """
     assert set(run.query_ids) == set(expected)
     for query, rows in run.rows().items():
         assert [(m["video_id"], m["start"], m["end"]) for m in rows] == [row[:3] for row in expected[query]]
         np.testing.assert_allclose(
-            [m["score"] for m in rows], [row[3] for row in expected[query]], rtol=1e-4, atol=5e-5
+            [m["score"] for m in rows], [row[3] for row in expected[query]], rtol=1e-3, atol=5e-4
         )
 
 
