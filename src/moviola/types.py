@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Literal, TypeVar
 
 from moviola.errors import InvalidValue
@@ -19,7 +20,7 @@ T = TypeVar("T")
 
 __all__ = [
     "CUE_KINDS", "Box", "Capture", "CaptureSource", "CopiedMoment", "Cue", "CueKind", "FrameSize", "Moment",
-    "Query", "Reason", "ReasonKind", "Span", "Video", "Word", "clock", "several",
+    "Query", "Reason", "ReasonKind", "Span", "Video", "Word", "clock", "plain_seconds", "several",
 ]  # fmt: skip
 
 CueKind = Literal["subtitle", "speech", "text"]
@@ -228,6 +229,15 @@ def clock(seconds: float) -> str:
     tenths = round(seconds * 10)
     minutes, rest = divmod(tenths, 600)
     return f"{minutes // 60}:{minutes % 60:02d}:{rest // 10:02d}.{rest % 10}"
+
+
+def plain_seconds(seconds: float) -> str:
+    """Seconds in the fewest digits that are read as the same number, without an exponent.
+
+    >>> plain_seconds(65.0), plain_seconds(12345.67), plain_seconds(1e-5)
+    ('65', '12345.67', '0.00001')
+    """
+    return f"{Decimal(str(seconds)):f}".removesuffix(".0")
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,6 +79,25 @@ def test_tags_and_ratings_change_apart(kept: Kept) -> None:
     assert [entry.name for entry in kept.entries("mark")] == ["a"]
 
 
+def test_moments_of_a_long_video_have_names_of_their_own(kept: Kept) -> None:
+    for start, tag in ((12345.67, "first"), (12345.71, "second")):
+        kept.mark(Mark(video_id="a", start=start, end=12350), add=[tag])
+    assert [entry.name for entry in kept.entries()] == ["a@12345.67-12350", "a@12345.71-12350"]
+    kept.delete("mark", "a@12345.67-12350")
+    assert kept.tagged() == {"second": frozenset({"a"})}
+
+
+def test_names_that_earlier_versions_rounded_are_read(kept: Kept) -> None:
+    """And become exact with the next change of that moment, not of another of the same rounded name."""
+    mark = Mark(video_id="a", start=12345.67, end=12350)
+    kept.put("mark", "a@12345.7-12350", mark.model_copy(update={"tags": ["dog"]}))
+    kept.mark(Mark(video_id="a", start=12345.71, end=12350), add=["cat"])
+    assert [entry.name for entry in kept.entries()] == ["a@12345.7-12350", "a@12345.71-12350"]
+    entry = kept.mark(mark, add=["sea"])
+    assert entry is not None and entry.value == mark.model_copy(update={"tags": ["dog", "sea"]})
+    assert [entry.name for entry in kept.entries()] == ["a@12345.67-12350", "a@12345.71-12350"]
+
+
 def test_a_tag_is_not_taken_for_its_letters(kept: Kept) -> None:
     for change in ("add", "remove"):
         with pytest.raises(InvalidValue, match=rf"{change} 'dog': a single text"):

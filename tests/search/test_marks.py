@@ -69,6 +69,15 @@ def test_marks_are_written_as_text() -> None:
 
 
 @pytest.mark.parametrize(
+    ("start", "end"), [(12345.67, 12345.71), (1234567.0, 1234568.5), (0.00001, 1 / 3), (0, 65.0)]
+)
+def test_marks_are_read_as_they_are_written(start: float, end: float) -> None:
+    marked, like = MarkedMoment("a", start, end), LikeMoment("a", start)
+    assert MarkedMoment.parse(str(marked)) == marked
+    assert LikeMoment.parse(str(like).removeprefix("like ")) == like
+
+
+@pytest.mark.parametrize(
     ("text", "query"),
     [
         ("@our-logo", Marked(None, concept="our-logo")),

@@ -32,7 +32,7 @@ from typing import Any
 
 from moviola.errors import InvalidValue
 from moviola.search.times import is_number, parse_seconds
-from moviola.types import Moment, Span, several
+from moviola.types import Moment, Span, plain_seconds, several
 
 __all__ = [
     "GAP", "LikeMoment", "LikePicture", "Marked", "MarkedMoment", "Plain", "SearchQuery", "Simple", "Steps",
@@ -132,7 +132,7 @@ class LikeMoment(SearchQuery):
         return cls(video_id, parse_seconds(time, f"{text!r}: the time"))
 
     def __str__(self) -> str:
-        return f"like {self.video_id}@{self.time:g}"
+        return f"like {self.video_id}@{plain_seconds(self.time)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +215,7 @@ class MarkedMoment:
         return cls(video_id, parse_seconds(start, what), parse_seconds(end, what))
 
     def __str__(self) -> str:
-        return f"{self.video_id}@{self.start:g}-{self.end:g}"
+        return f"{self.video_id}@{plain_seconds(self.start)}-{plain_seconds(self.end)}"
 
 
 @dataclass(frozen=True, slots=True)

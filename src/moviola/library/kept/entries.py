@@ -141,6 +141,7 @@ class Kept(LateDatabase):
         """
         added, gone = several("add", add), several("remove", remove)
         with self._writing():
+            self._rename_rounded(mark)
             version = self._version("mark", mark.name)
             before = (
                 self.entry("mark", mark.name).value
@@ -157,6 +158,14 @@ class Kept(LateDatabase):
                 return self._store(made.at(version + 1))
             self._rows("DELETE FROM entries WHERE kind = 'mark' AND name = ?", (mark.name,))
             return None
+
+    def _rename_rounded(self, mark: Mark) -> None:
+        """Give a moment's entry its exact name, where an earlier version rounded the times in it."""
+        for entry in self._entries(" WHERE kind = 'mark' AND name = ?", mark.rounded_name):
+            assert isinstance(entry.value, Mark)
+            if entry.value.name == mark.name != entry.name:
+                statement = "UPDATE OR REPLACE entries SET name = ? WHERE kind = 'mark' AND name = ?"
+                self._rows(statement, (mark.name, entry.name))
 
     def _version(self, kind: Kind, name: str) -> int:
         rows = self._rows("SELECT version FROM entries WHERE kind = ? AND name = ?", (kind, name))

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from moviola.errors import InvalidValue
+from moviola.types import plain_seconds
 
 __all__ = [
     "KINDS", "Collection", "Entry", "KeptMoment", "Kind", "Mark", "Name", "SavedSearch", "checked_kind",
@@ -63,7 +64,8 @@ class SavedSearch(_Value):
 
 def _require_span(start: float, end: float) -> None:
     if end <= start:
-        raise ValueError(f"{start:g}-{end:g}: the end must come after the start")
+        times = f"{plain_seconds(start)}-{plain_seconds(end)}"
+        raise ValueError(f"{times}: the end must come after the start")
 
 
 class KeptMoment(_Value):
@@ -114,6 +116,13 @@ class Mark(_Value):
     @property
     def name(self) -> str:
         """Name of its entry: the video's id, for a moment with its times after ``@``."""
+        if self.start is None or self.end is None:
+            return self.video_id
+        return f"{self.video_id}@{plain_seconds(self.start)}-{plain_seconds(self.end)}"
+
+    @property
+    def rounded_name(self) -> str:
+        """The name that earlier versions gave its entry, with six digits of each time."""
         return self.video_id if self.start is None else f"{self.video_id}@{self.start:g}-{self.end:g}"
 
 
@@ -159,7 +168,7 @@ class Entry(_Value):
     def _bears_its_name(self) -> Entry:
         if not isinstance(self.value, KINDS[self.kind]):
             raise ValueError(f"a {self.kind} holds no {type(self.value).__name__}")
-        if isinstance(self.value, Mark) and self.name != self.value.name:
+        if isinstance(self.value, Mark) and self.name not in (self.value.name, self.value.rounded_name):
             raise ValueError(f"name {self.name!r}: the name of this mark is {self.value.name!r}")
         return self
 
