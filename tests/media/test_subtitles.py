@@ -20,6 +20,7 @@ from moviola.media import (
     probe,
     read_subtitles,
     sidecars,
+    write_subtitles,
     write_video,
 )
 from moviola.media.subtitles import _clean_text, _shown_text
@@ -133,6 +134,24 @@ def test_a_cue_without_a_text_says_nothing(tmp_path: Path) -> None:
     path = tmp_path / "film.srt"
     path.write_text("1\n00:00:01,000 --> 00:00:02,000\n\n2\n00:00:03,000 --> 00:00:04,000\nseven\n")
     assert [(cue.start, cue.text) for cue in read_subtitles(path).cues] == [(3.0, "seven")]
+
+
+def test_signs_of_webvtt_are_written_as_text(tmp_path: Path) -> None:
+    path = tmp_path / "film.vtt"
+    said = ("if a<b>c", "fish & chips", "&lt;i&gt;", "a --> b", "<i>")
+    write_subtitles(path, [Cue(n, n + 1, text) for n, text in enumerate(said)])
+    assert [cue.text for cue in read_subtitles(path).cues] == list(said)
+    assert "fish &amp; chips" in path.read_text()
+
+
+@pytest.mark.parametrize(("suffix", "step"), [(".srt", 0.001), (".vtt", 0.001), (".ass", 0.01)])
+def test_short_cues_last_a_step(tmp_path: Path, suffix: str, step: float) -> None:
+    path = tmp_path / f"film{suffix}"
+    write_subtitles(path, [Cue(5.0, 5.0001, "short"), Cue(5.004, 5.0041, "later")])
+    later = 5.0 if suffix == ".ass" else 5.004
+    assert [(c.start, c.end) for c in read_subtitles(path).cues] == [
+        (start, pytest.approx(start + step)) for start in (5.0, later)
+    ]
 
 
 @pytest.mark.parametrize("suffix", [".srt", ".vtt"])

@@ -100,20 +100,25 @@ def read_subtitles(path: Path) -> Subtitles:
 
 def write_subtitles(path: Path, cues: Iterable[Cue]) -> None:
     """Write cues, in any order, as a subtitle file that appears complete or not at all: SubRip, WebVTT or
-    Advanced SubStation Alpha, by its suffix; times are rounded to the format's precision.
+    Advanced SubStation Alpha, by its suffix; times are rounded to the format's precision, and a cue lasts one
+    step of it at least, since players drop those without a duration.
 
     Raises:
         InvalidValue: another suffix, or a place that cannot be written.
     """
-    if path.suffix.lower() not in SUBTITLE_SUFFIXES:
+    kind = path.suffix.lower()
+    if kind not in SUBTITLE_SUFFIXES:
         raise InvalidValue(f"{path}: unknown subtitle format; give one of {', '.join(SUBTITLE_SUFFIXES)}")
+    step = 10 if kind == ".ass" else 1  # milliseconds
     file = pysubs2.SSAFile()
     for cue in sorted(cues, key=lambda cue: (cue.start, cue.end)):
-        event = pysubs2.SSAEvent(start=round(cue.start * 1000), end=round(cue.end * 1000))
-        event.plaintext = cue.text.replace("{", "(").replace("}", ")")  # braces would hold commands
+        start, end = (round(time * 1000 / step) * step for time in (cue.start, cue.end))
+        event = pysubs2.SSAEvent(start=start, end=max(end, start + step))
+        text = cue.text.replace("{", "(").replace("}", ")")  # braces would hold commands
+        event.plaintext = html.escape(text, quote=False) if kind == ".vtt" else text
         file.append(event)
     with draft_of(path) as draft:
-        draft.write_text(file.to_string(path.suffix.lower()[1:]), encoding="utf-8")
+        draft.write_text(file.to_string(kind[1:]), encoding="utf-8")
 
 
 def embedded_subtitles(path: Path, index: int | None = None) -> Subtitles:
