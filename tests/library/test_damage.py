@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from moviola.errors import LibraryError, MoviolaError
+from moviola.library.kept.values import SavedSearch
 from moviola.search import Library
 
 Damage = Callable[[bytes], bytes]
@@ -124,6 +125,39 @@ def test_damaged_stills_are_found(closed: Path) -> None:
     with Library(closed, read_only=True) as library:
         (problem,) = [one for one in library.verify() if "stills.sqlite" in one.message]
     assert problem.repairable and "answers stay the same" in problem.message
+
+
+@pytest.mark.parametrize(
+    "change", ["UPDATE entries SET value = '{}x'", "PRAGMA user_version = 9", "head of a page"]
+)
+def test_damage_of_what_people_keep_is_found(closed: Path, change: str) -> None:
+    with Library(closed) as library:
+        library.kept.put("search", "walls", SavedSearch(text="a wall"))
+        assert library.verify() == []
+    path = closed / "kept.sqlite"
+    if change == "head of a page":
+        whole = bytearray(path.read_bytes())
+        whole[4096:4200] = b"\xff" * 104
+        path.write_bytes(whole)
+    else:
+        with closing(sqlite3.connect(path)) as db:
+            db.execute(change)
+            db.commit()
+    content = path.read_bytes()
+    with Library(closed, read_only=True) as library:
+        (problem,) = library.verify()
+    assert str(path) in problem.message and not problem.repairable
+    assert path.read_bytes() == content
+
+
+def test_damaged_concepts_are_found(closed: Path) -> None:
+    path = closed / "concepts" / "logo.safetensors"
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(b"nothing of a concept")
+    with Library(closed, read_only=True) as library:
+        (problem,) = library.verify()
+    assert f"{path}: damaged" in problem.message and not problem.repairable
+    assert problem.commands == (f"moviola concepts forget logo --library {closed}",)
 
 
 def test_damaged_vectors_of_cues_are_not_copied(films: Path, tmp_path: Path) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from moviola.errors import DataError, IndexServerError, LibraryError, SegmentIndexError
+from moviola.errors import DataError, IndexServerError, LibraryError, MoviolaError, SegmentIndexError
 from moviola.features import Extent, FeatureShards
 from moviola.index import backends_of, load_index
 from moviola.library.derived.indexes import INDEXES, index_recipe, piece_counts, publish_indexes
@@ -20,6 +21,7 @@ from moviola.library.disk.places import present_path, root_of
 from moviola.library.disk.store import LibraryStore
 from moviola.library.disk.video_table import VideoTable
 from moviola.library.ingest.indexer import Indexer
+from moviola.library.kept.concepts import concepts_of, read_concept
 from moviola.models.graphs import require_intact_graphs
 from moviola.retrieval.segments import pack_ids
 
@@ -49,7 +51,9 @@ def command(library: Path, *words: str) -> str:
 
 
 def verify(store: LibraryStore) -> list[Problem]:
-    """Check everything: catalogue, every feature byte, indexes, source files. Changes nothing."""
+    """Check everything: catalogue, every feature byte, indexes, what people keep, source files. Changes
+    nothing.
+    """
     damage = store.catalogue.integrity_problem()
     if damage:
         return [Problem("", f"catalogue.sqlite: {damage}; restore it from a copy", False)]
@@ -59,7 +63,7 @@ def verify(store: LibraryStore) -> list[Problem]:
     sound = VideoTable.of(video for video in videos if video.video_id not in damaged)
     return [
         *problems, *_index_problems(store, sound), *_cache_problems(store), *_model_problems(store),
-        *_still_problems(store),
+        *_still_problems(store), *_kept_problems(store), *_concept_problems(store),
     ]  # fmt: skip
 
 
@@ -71,6 +75,28 @@ def _still_problems(store: LibraryStore) -> Iterator[Problem]:
     if damage:
         message = f"stills.sqlite: {damage}; repair deletes it, answers stay the same"
         yield Problem("", message, True, (command(store.folder, "repair"),))
+
+
+def _kept_problems(store: LibraryStore) -> Iterator[Problem]:
+    """Whether what people keep can be read; nothing can make it anew."""
+    from moviola.library.kept.entries import Kept  # which a search does without
+
+    try:
+        with closing(Kept(store.folder)) as kept:
+            if damage := kept.problem():
+                yield Problem("", f"{kept.path}: {damage}; {kept.remedy}", False)
+            else:
+                kept.entries()
+    except LibraryError as error:
+        yield Problem("", str(error), False)
+
+
+def _concept_problems(store: LibraryStore) -> Iterator[Problem]:
+    for name in concepts_of(store.folder):
+        try:
+            read_concept(store.folder, store.settings, name)
+        except MoviolaError as error:
+            yield Problem("", str(error), False, (command(store.folder, "concepts", "forget", name),))
 
 
 def _video_problems(store: LibraryStore, video: VideoRow) -> Iterator[Problem]:

@@ -223,6 +223,10 @@ class LateDatabase(Database):
             if not self._there:
                 self._open_file()
 
+    def problem(self) -> str:
+        """Findings of SQLite's own check; empty if there are none, or no file."""
+        return self.integrity_problem() if self._is_there() else ""
+
     def close(self) -> None:
         """Close all connections."""
         if self._there:

@@ -69,10 +69,6 @@ class StillStore(LateDatabase):
             content for (content,) in self._rows_of(_FINGERPRINTS, f"SELECT content FROM {_FINGERPRINTS}")
         }
 
-    def problem(self) -> str:
-        """Findings of SQLite's own check; empty if there are none, or no stills."""
-        return self.integrity_problem() if self._is_there() else ""
-
     def nearest(self, content: str, time: float) -> bytes | None:
         """The still of some content that is nearest in time; None where there is none."""
         # By the index on content and time: a long film has thousands of stills.
