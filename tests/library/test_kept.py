@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
 import threading
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -232,11 +234,44 @@ def test_a_saved_search_is_asked_again(library: Library) -> None:
     library.kept.put("search", "umbrellas", SavedSearch(text="umbrella", filter={"video_length": "..100"}))
     expected = library.search("umbrella")
     assert [m.video_id for m in library.search_saved("umbrellas")] == [m.video_id for m in expected]
-    library.kept.put("search", "odd", SavedSearch(text="umbrella", filter={"colour": "red"}))
-    with pytest.raises(InvalidValue, match="filter 'colour' does not exist"):
+    with closing(Kept(library.folder)) as earlier:  # versions that stored whatever came
+        earlier.put("search", "odd", SavedSearch(text="umbrella", filter={"colour": "red"}))
+    with pytest.raises(InvalidValue, match="search 'odd': filter 'colour' does not exist; choose folder"):
         library.search_saved("odd")
     with Library(library.folder, read_only=True) as other:
         assert len(other.kept.entries()) == 2
+
+
+@pytest.mark.parametrize(
+    ("value", "complaint"),
+    [
+        ({"text": "a", "filter": {"colour": "red"}}, "filter 'colour' does not exist; choose folder"),
+        ({"text": "a", "filter": {"near": "home"}}, "degrees north"),
+        ({"text": "@logo @door"}, "one concept at a time"),
+    ],
+)
+def test_searches_that_can_never_run_are_not_kept(
+    library: Library, value: dict[str, Any], complaint: str
+) -> None:
+    with pytest.raises(InvalidValue, match=rf"search 'odd': .*{complaint}"):
+        library.kept.put("search", "odd", value)
+    with pytest.raises(DataError, match=rf"line 1: .*{complaint}"):
+        library.kept.take([json.dumps({"kind": "search", "name": "odd", "value": value})])
+    assert library.kept.entries() == []
+
+
+def test_times_of_changes_are_compared_in_one_form(kept: Kept) -> None:
+    def line(changed: str) -> str:
+        value = {"text": changed}
+        return json.dumps({"kind": "search", "name": "a", "changed": changed, "value": value})
+
+    kept.take([line("2024-05-01T18:30:00+00:00")])
+    assert kept.take([line("2024-05-01T19:30:00+02:00")]) == []  # an hour earlier
+    (later,) = kept.take([line("2024-05-01T20:31:00+02:00")])
+    assert later.changed == "2024-05-01T18:31:00+00:00"
+    for wrong in ("yesterday", "0001-01-01T00:00:00+02:00"):
+        with pytest.raises(DataError, match=rf"line 1: changed '{re.escape(wrong)}': write a time in ISO"):
+            kept.take([line(wrong)])
 
 
 def test_evidence_of_older_libraries_is_read() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -24,6 +25,12 @@ def test_entries_are_kept_with_versions(serving: Callable[..., TestClient], fold
             client.keep("search", "days/at the beach", {"text": "sea"}, version=1)
         refused = http.put("/api/kept", json={"kind": "mark", "name": "a", "value": {"video_id": "b"}})
         assert refused.status_code == 422 and "the name of this mark" in refused.json()["error"]["message"]
+        odd = {"kind": "search", "name": "odd", "value": {"text": "a", "filter": {"colour": "red"}}}
+        for refused in (
+            http.put("/api/kept", json=odd), http.post("/api/kept/lines", content=json.dumps(odd)),
+        ):  # fmt: skip
+            message = refused.json()["error"]["message"]
+            assert refused.status_code == 422 and "filter 'colour' does not exist" in message
         assert [entry.name for entry in client.kept("search")] == ["days/at the beach"]
         assert client.kept("mark") == []
         found = http.get("/api/kept/entry", params={"kind": "search", "name": "days/at the beach"}).json()

@@ -93,9 +93,7 @@ def search(
     From Python: `moviola.library.kept.entries.Kept.put`, of `moviola.Library.kept`.
     """
     from moviola.library.kept.values import SavedSearch
-    from moviola.search import Filter
 
-    Filter.parse(**filters)
     saved = SavedSearch.of(text=text, then=then or [], gap=gap, without=without or [], by=by, filter=filters)
     with reading(library) as lib:
         _show(lib.kept.put("search", name, saved), json)

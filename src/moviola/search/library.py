@@ -37,10 +37,10 @@ from moviola.retrieval import Refiner
 from moviola.search.completions import Completions, complete, video_names
 from moviola.search.examples import ExampleReader
 from moviola.search.facets import FacetCounts, count_facets, with_tags
-from moviola.search.filters import Filter
 from moviola.search.found import SearchResult
 from moviola.search.options import SearchOptions
-from moviola.search.queries import Marked, SearchQuery, as_query, compose
+from moviola.search.queries import Marked, SearchQuery, as_query
+from moviola.search.saved import asked_by
 from moviola.search.searcher import Searcher
 from moviola.timing import stage
 from moviola.types import Capture, Query, Video
@@ -236,7 +236,7 @@ class Library(Indexer):
         """Saved searches, collections, tags and ratings; writable even where the library is read-only."""
         from moviola.library.kept.entries import Kept
 
-        return Kept(self.folder)
+        return Kept(self.folder, asked_by)
 
     def __len__(self) -> int:
         return len(self.videos())
@@ -315,16 +315,17 @@ class Library(Indexer):
 
         Raises:
             NotFound: no search of this name is saved.
-            InvalidValue: its filter cannot be read.
+            InvalidValue: it can never run, see :func:`moviola.search.saved.asked_by`.
         """
         from moviola.library.kept.values import SavedSearch
 
         saved = self.kept.entry("search", name).value
         assert isinstance(saved, SavedSearch)
-        query = compose(saved.text, then=saved.then, gap=saved.gap, excluded=saved.without)
-        if unknown := saved.filter.keys() - Filter.__dataclass_fields__.keys():
-            raise InvalidValue(f"search {name!r}: its filter {min(unknown)!r} does not exist; save it again")
-        return self.search(query, SearchOptions(filter=Filter.parse(**saved.filter), by=saved.by), **changes)
+        try:
+            query, options = asked_by(saved)
+        except InvalidValue as error:
+            raise InvalidValue(f"search {name!r}: {error}; save it again") from error
+        return self.search(query, options, **changes)
 
     def curve(
         self, query: str | SearchQuery, video_id: str

@@ -13,17 +13,18 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from moviola.errors import DataError, LibraryError, NotFound, OutOfDate
+from moviola.errors import DataError, InvalidValue, LibraryError, NotFound, OutOfDate
 from moviola.library.disk.database import LateDatabase
-from moviola.library.kept.values import Entry, Kind, Mark, checked_kind, complaint, entry_of
+from moviola.library.kept.values import Entry, Kind, Mark, SavedSearch, checked_kind, complaint, entry_of
 from moviola.types import several
 
 __all__ = ["KEPT_FILE", "Kept"]
@@ -50,6 +51,10 @@ class Kept(LateDatabase):
     """The entries of a library; for any number of threads and processes. Where its folder cannot be written,
     they can be read.
 
+    Args:
+        folder: the library.
+        check: raises :class:`InvalidValue` for a search that can never run, which is then not stored.
+
     Raises:
         LibraryError: the file is damaged, or of a later format.
     """
@@ -57,10 +62,10 @@ class Kept(LateDatabase):
     holds, remedy = "collection of what people keep", "restore a copy, or delete it to start an empty one"
     script, tables, format = _TABLES, ("entries", "alerts", "reported", "reported_to"), 1
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, check: Callable[[SavedSearch], object] = lambda _: None) -> None:
         super().__init__(folder / KEPT_FILE, read_only=not os.access(folder, os.W_OK))
         # SQLite lets threads that wait for each other look again and again, and gives up after five seconds.
-        self._turn = Lock()
+        self._turn, self._check = Lock(), check
         self._is_there()
 
     @contextmanager
@@ -108,15 +113,23 @@ class Kept(LateDatabase):
         the one of that name. The change is based on ``version``, 0 for a new entry, None for any.
 
         Raises:
-            InvalidValue: no such kind, or a value outside its range.
+            InvalidValue: no such kind, a value outside its range, or a search that can never run.
             OutOfDate: another version is stored.
             LibraryError: the file cannot be written.
         """
         made = entry_of(kind, name, value)
+        try:
+            self._require_runnable(made)
+        except InvalidValue as error:
+            raise InvalidValue(f"{kind} {name!r}: {error}") from error
         with self._writing():
             before = self._version(kind, name)
             _require_version(kind, name, before, version)
             return self._store(made.at(before + 1))
+
+    def _require_runnable(self, entry: Entry) -> None:
+        if isinstance(entry.value, SavedSearch):
+            self._check(entry.value)
 
     def delete(self, kind: Kind, name: str, version: int | None = None) -> None:
         """Delete an entry; :class:`NotFound` where there is none, :class:`OutOfDate` for another version."""
@@ -217,16 +230,21 @@ class Kept(LateDatabase):
         was stored.
 
         Raises:
-            DataError: a damaged line, named in the message after ``where`` it comes from.
+            DataError: a damaged line or a search that can never run, named in the message after ``where`` it
+                comes from.
         """
         read = []
         for number, line in enumerate(lines, 1):
             if not line.strip():
                 continue
             try:
-                read.append(Entry.model_validate_json(line))
+                entry = Entry.model_validate_json(line)
+                self._require_runnable(entry)
+                read.append(entry.model_copy(update={"changed": _in_utc(entry.changed)}))
             except ValidationError as error:
                 raise DataError(f"{where} {number}: {complaint(error)}") from error
+            except InvalidValue as error:
+                raise DataError(f"{where} {number}: {error}") from error
         taken: dict[tuple[Kind, str], Entry] = {}
         with self._writing():
             known = {(entry.kind, entry.name): entry for entry in self.entries()}
@@ -237,6 +255,20 @@ class Kept(LateDatabase):
                     stored = self._store(entry.model_copy(update={"version": version}))
                     known[entry.kind, entry.name] = taken[entry.kind, entry.name] = stored
         return list(taken.values())
+
+
+def _in_utc(changed: str) -> str:
+    """A time of change as entries have it, which are compared by its text; empty for one never stored."""
+    if not changed:
+        return ""
+    try:
+        time = datetime.fromisoformat(changed)
+        return time.replace(tzinfo=time.tzinfo or UTC).astimezone(UTC).isoformat(timespec="seconds")
+    except (ValueError, OverflowError) as error:
+        example = "2024-05-01T18:30:00+00:00"
+        raise InvalidValue(
+            f"changed {changed!r:.100}: write a time in ISO 8601, such as {example}"
+        ) from error
 
 
 def _require_version(kind: Kind, name: str, kept: int, wanted: int | None) -> None:
