@@ -78,7 +78,7 @@ def _still_problems(store: LibraryStore) -> Iterator[Problem]:
 
 
 def _kept_problems(store: LibraryStore) -> Iterator[Problem]:
-    """Whether what people keep can be read; nothing can make it anew."""
+    """Whether what people keep can be read, which no repair brings back."""
     from moviola.library.kept.entries import Kept  # which a search does without
 
     try:
