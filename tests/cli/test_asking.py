@@ -178,6 +178,9 @@ def test_marks_change_the_next_answer_and_can_be_taught(moviola: Run, library: P
     assert best["video_id"] == first[0]["video_id"]
     assert moviola("concepts", "forget", "rain-gear", "-l", library).code == 0
     assert "no such concept" in moviola("search", "@rain-gear", "-l", library).err
+    moviola("search", "umbrella", "-l", library, "--weak")
+    assert moviola("mark", "--right=1", 2, "-l", library).code == 0
+    assert moviola("teach", "both", "-l", library, "--json").rows[0]["right"] == 2
 
 
 # ---- afterwards --------------------------------------------------------------------------------------------

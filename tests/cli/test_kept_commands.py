@@ -32,6 +32,8 @@ def test_searches_are_saved_and_asked_again(moviola: Run, library: Path, tmp_pat
         assert "the video ends at 12 s" in moviola("kept", *words, *on).err
     for words in (("tag", "a" * 5_000, "dog"), ("search", "long", "a" * 3_000)):
         assert "at most" in moviola("kept", *words, *on).err
+    for words in (("tag", "harbour@5-3", "dog"), ("collect", "best", "harbour@5-3")):
+        assert "'harbour@5-3': 5-3: the end must come after" in moviola("kept", *words, *on).err
     listed = moviola("kept", "list", *on).out
     assert "umbrellas" in listed and "best" in listed
     moviola("kept", "tag", "harbour", "a\u2028b", *on)  # which ends a line elsewhere

@@ -378,3 +378,11 @@ def test_index_takes_another_type_and_measures_it(
     assert "'nosuch': unknown; choose auto, flat, ivf, ivfpq, reranked" in refused.err
     assert moviola("library", "tune", "-l", tmp_path / "nowhere").code == 1
     assert not (tmp_path / "nowhere").exists()
+
+
+def test_a_transcript_of_nothing_is_not_written(moviola: Run, library: Path, tmp_path: Path) -> None:
+    words = ("transcript", "harbour", "--kind", "text", "-l", library)
+    printed = moviola(*words)
+    assert (printed.code, printed.out) == (0, "") and "harbour: no cues of the kind 'text'" in printed.err
+    refused = moviola(*words, "--out", out := tmp_path / "harbour.srt")
+    assert refused.code == 1 and f"{out} was not written" in refused.err and not out.exists()

@@ -95,6 +95,7 @@ def test_the_command_line_comes_before_the_environment_and_that_before_the_file(
         ("speech = true", "speech = True: write a text in quotes"),
         ('device = "abacus"', "device 'abacus': unknown; choose auto"),
         ('library = "films"', "library = 'films': write a full path"),
+        ('encoder = ""', "encoder = '': empty; write a value"),
         ("library", "line 1"),
     ],
 )

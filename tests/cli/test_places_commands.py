@@ -59,7 +59,7 @@ def test_a_drive_that_is_away_is_marked_everywhere(moviola: Run, own: tuple[Path
     assert "(away)" in answer.out
     assert moviola("search", "umbrella", "-l", library, "--json").rows[0]["away"] is True
     moved = moviola("library", "move", films, away, "-l", library)
-    assert "2 videos now in" in moved.out
+    assert "2 files now in" in moved.out
     about = json.loads(moviola("show", "harbour", "-l", library, "--json").out)
     assert (about["path"], about["away"]) == (str(away / "harbour.mp4"), False)
     assert "2 removed" in moviola("library", "forget", away, "-l", library).out

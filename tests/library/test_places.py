@@ -373,7 +373,7 @@ def test_a_library_follows_its_folder(
     library.index(films)
     nothing_encoded(library, monkeypatch)
     films.rename(there := tmp_path / "archive")
-    with pytest.raises(NotFound, match="none of the 5 videos"):
+    with pytest.raises(NotFound, match="none of the 5 files"):
         library.move(films, tmp_path / "elsewhere")
     with pytest.raises(NotFound, match="no video there"):
         library.move(tmp_path / "elsewhere", there)

@@ -118,6 +118,8 @@ def test_a_clip_is_an_mp4_of_its_own(client: TestClient, video: str, mode: str) 
 def test_a_clip_that_cannot_be_cut_is_refused(client: TestClient, span: str) -> None:
     answer = client.get(f"/api/videos/harbour/clip?{span}")
     assert answer.status_code == (200 if span.endswith("9999999") else 422), answer.text
+    if span.startswith("start=99"):
+        assert "harbour: start 99: the video ends at 12 s" in answer.json()["error"]["message"]
 
 
 def test_a_clip_of_which_nothing_is_sent_leaves_no_file(

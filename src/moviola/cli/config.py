@@ -50,6 +50,8 @@ def read_config() -> dict[str, Any]:
         if type(value) is not KEYS[key]:
             right = "true or false" if KEYS[key] is bool else "a text in quotes"
             raise DataError(f"{path}: {key} = {value!r}: write {right}")
+        if value == "":
+            raise DataError(f"{path}: {key} = '': empty; write a value, or delete the line")
     try:
         require_device_name(values.get("device", "auto"))
     except InvalidValue as error:

@@ -171,7 +171,12 @@ def _place(lib: Library, text: str) -> Mark:
     if not (sign and dash) or lib.catalogue.videos_named([text]):
         mark = Mark.of(video_id=text)
     else:
-        mark = Mark.of(video_id=video, start=parse_seconds(start, "start"), end=parse_seconds(end, "end"))
+        what = f"{text!r}: the time"
+        span = {"start": parse_seconds(start, what), "end": parse_seconds(end, what)}
+        try:
+            mark = Mark.of(video_id=video, **span)
+        except InvalidValue as error:
+            raise InvalidValue(f"{text!r:.200}: {error}") from error
     row = lib.catalogue.video(mark.video_id)
     if mark.start is not None and mark.start >= row.duration:
         raise InvalidValue(f"{text}: the video ends at {row.duration:g} s; name a moment before that")

@@ -12,7 +12,7 @@ from typer import Argument, BadParameter, Option
 
 from moviola.cli.app import JsonOption, app, command_group, leave_partial, note, show, show_records
 from moviola.cli.options import DEFAULT_LIBRARY, LibraryOption, reading, writing
-from moviola.errors import MissingDependency, MissingModel, counted
+from moviola.errors import MissingDependency, MissingModel, NotFound, counted
 from moviola.types import CUE_KINDS, clock
 
 if TYPE_CHECKING:
@@ -125,6 +125,11 @@ def transcript(
         row = lib.catalogue.video(video).row
         cues = [cue for cue in lib.catalogue.cues(row) if cue.kind in KINDS[kind]]
     cues.sort(key=lambda cue: (cue.start, cue.end))
+    if not cues:
+        none = f"{video}: no cues of the kind {kind!r}; `moviola show` counts those of each kind"
+        if out is not None:
+            raise NotFound(f"{none}. {out} was not written")
+        note(none)
     if out is not None:
         write_subtitles(out, cues)
     lines = [f"{clock(cue.start)} – {clock(cue.end)}  " + cue.text.replace("\n", " / ") for cue in cues]

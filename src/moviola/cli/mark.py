@@ -16,14 +16,17 @@ concepts_group = command_group("concepts", "Concepts that `moviola teach` has na
 
 
 class ManyRanks(TyperCommand):
-    """A command whose options take all numbers that follow: ``--right 1 4`` is ``--right 1 --right 4``."""
+    """A command whose options take all numbers that follow: ``--right 1 4`` and ``--right=1 4`` are
+    ``--right 1 --right 4``.
+    """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         spread: list[str] = []
         option = ""
         for word in args:
             if word.startswith("-"):
-                option = word if word in ("--right", "--wrong") else ""
+                name = word.partition("=")[0]
+                option = name if name in ("--right", "--wrong") else ""
             elif option and spread[-1] != option:
                 spread.append(option)
             spread.append(word)

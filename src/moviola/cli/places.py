@@ -51,7 +51,7 @@ def move(
     """
     with writing(library) as lib:
         moved = lib.move(old, new, check=not force)
-    show(json, {"moved": moved}, f"{library}: {counted(moved, 'video')} now in {new}")
+    show(json, {"moved": moved}, f"{library}: {counted(moved, 'file')} now in {new}")
 
 
 @library_group.command()

@@ -127,7 +127,7 @@ def move_root(store: LibraryStore, old: Path, new: Path, *, check: bool = True) 
     there = {moved_path(path, before, after) for path in held}
     if check and not any(map(is_file, there)):
         raise NotFound(
-            f"{new}: none of the {counted(len(held), 'video')} of {old} is there; name the folder that "
+            f"{new}: none of the {counted(len(held), 'file')} of {old} is there; name the folder that "
             "replaces it, or add --force if it cannot be seen from here"
         )
     if clash := sorted((paths - held) & there):

@@ -102,7 +102,10 @@ async def clip(
     track: Track = None,
 ) -> Response:
     """A moment as an MP4 of its own."""
-    span = Span(start, min(end, max(video.duration, start)))
+    if start >= video.duration:
+        ends = f"the video ends at {video.duration:g} s"
+        raise InvalidValue(f"{video.video_id}: start {start:g}: {ends}; name a moment before that")
+    span = Span(start, min(end, video.duration))
     most = service.options.limits.clip_seconds
     if span.duration > most:
         raise InvalidValue(f"start {start:g}, end {end:g}: this server cuts at most {most:g} s at once")
