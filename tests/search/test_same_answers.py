@@ -56,8 +56,8 @@ def searched(library: Library, **options: Any) -> dict[str, list[tuple[str, floa
 def require_same(expected: dict[str, list[tuple[str, float, float, float]]], run: Run) -> None:
     """The same moments in the same order, and the same scores but for the rounding of compiled graphs.
 
-    Encodings of clips are kept in half precision: one that lies at the border of two halves may fall to either side,
-    half a thousandth of its value (2^-11) apart. Shares and scores, which are probabilities, may differ as much.
+    Encodings of clips are kept in half precision: one that lies at the border of two halves may fall to
+    either side, half a thousandth of its value (2^-11) apart. Scores, which are probabilities, may differ so.
     """
     assert set(run.query_ids) == set(expected)
     for query, rows in run.rows().items():
