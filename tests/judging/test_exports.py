@@ -127,6 +127,17 @@ def test_pairs_to_train_on_must_be_there(judged: JudgingTask, tmp_path: Path) ->
         export_splits(judged, tmp_path, val=1, test=0, level=0)
 
 
+def test_no_split_of_before_lies_beside_new_ones(new_task: NewTask, tmp_path: Path) -> None:
+    task = new_task(queries=4, moments=1)
+    judge(task, {f"{q}:1": (3, 3) for q in range(1, 5)})
+    export_splits(task, tmp_path, val=1, test=2)
+    before = {path.name: path.read_bytes() for path in tmp_path.glob("*.json")}
+    with pytest.raises(InvalidValue, match=r"test\.json: of an earlier split; give --test 1 or more"):
+        export_splits(task, tmp_path, val=1, test=0)
+    assert {path.name: path.read_bytes() for path in tmp_path.glob("*.json")} == before
+    assert export_splits(task, tmp_path, val=1, test=1).keys() == {"train", "val", "test"}
+
+
 def test_progress_counts_every_moment_once(judged: JudgingTask) -> None:
     found = progress_of(judged)
     first, second = found.queries

@@ -126,7 +126,8 @@ def export_splits(
         by split, its numbers of queries and moments.
 
     Raises:
-        InvalidValue: a number out of range, or no query with such a moment is left for training.
+        InvalidValue: a number out of range, no query with such a moment is left for training, or the folder
+            has a split of before that would not be written anew.
     """
     if not 1 <= level < LEVELS:
         raise InvalidValue(f"level {level}: give 1 to {LEVELS - 1}; moments of level 0 are no answers")
@@ -142,6 +143,12 @@ def export_splits(
             f"{task.path}: {len({pair.query for pair in answered})} queries have a moment of level {level},"
             f" and {val + test} are kept for val and test; judge more queries or keep fewer"
         )
+    for name in drawn:
+        # Queries of an old file may be among those to learn from now.
+        if name not in texts and (old := folder / f"{name}.json").exists():
+            raise InvalidValue(
+                f"{old}: of an earlier split; give --{name} 1 or more, remove it, or name another folder"
+            )
     write_json(folder / "train.json", entries, indent=0)
     counts = {"train": (len(entries), sum(len(entry["relevant_moment"]) for entry in entries))}
     for name, kept in texts.items():
