@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from moviola.datasets.building.annotation_files import read_ratings, write_ratings
+from moviola.datasets.building.annotation_files import read_pairs, read_ratings, write_ratings
 from moviola.datasets.building.consensus import Rating, agreement
 from moviola.datasets.readers import read_annotations
 from moviola.errors import InvalidValue
@@ -78,6 +78,19 @@ def test_ratings_go_out_and_come_back(judged: JudgingTask, tmp_path: Path) -> No
     assert "pair_id" in (tmp_path / "pairs.csv").read_text()
     assert import_ratings(other, tmp_path / "ratings.csv") == {}
     assert other.outcome().agreed == judged.outcome().agreed
+
+
+def test_only_moments_that_need_ratings_are_to_be_rated_elsewhere(
+    judged: JudgingTask, tmp_path: Path
+) -> None:
+    path = tmp_path / "pairs.csv"
+    assert export_task(judged, path, "pairs") == 1
+    assert [pair.pair_id for pair in read_pairs(path)] == ["2:3"]
+    path.unlink()
+    judged.answer(judged.sign_in("Ben"), "2:3", 1)
+    with pytest.raises(InvalidValue, match="no moment is left to rate"):
+        export_task(judged, path, "pairs")
+    assert not path.exists()
 
 
 def test_of_two_spellings_of_a_rater_the_first_stands(new_task: NewTask, tmp_path: Path) -> None:

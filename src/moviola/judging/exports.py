@@ -41,6 +41,14 @@ def _qrels(task: JudgingTask, path: Path) -> int:
     return len(judged)
 
 
+def _pairs(task: JudgingTask, path: Path) -> int:
+    found = task.outcome()
+    left = [pair for pair in task.due(found) if found.standing[pair.pair_id] == "open"]
+    if not left:
+        raise InvalidValue(f"{task.path}: no moment is left to rate; export the judgements or the ratings")
+    return write_pairs(left, path)
+
+
 EXPORTS: dict[str, Export] = {
     "tvr_ranking": Export(
         "Graded test set (TVR-Ranking)", ".json",
@@ -50,18 +58,19 @@ EXPORTS: dict[str, Export] = {
     "ratings": Export(
         "Every rating", ".csv", lambda task, path: write_ratings(task.outcome().ratings, path)
     ),
-    "pairs": Export("Moments to rate elsewhere", ".csv", lambda task, path: write_pairs(task.due(), path)),
+    "pairs": Export("Moments to rate elsewhere", ".csv", _pairs),
 }  # fmt: skip
 """The forms, by name."""
 
 
 def export_task(task: JudgingTask, path: Path, form: str = "tvr_ranking") -> int:
-    """Write a task in one of its forms; moments without agreement are in none but the ratings.
+    """Write a task in one of its forms; moments that were discarded are in none but the ratings.
 
-    Returns the number of judged moments, or ratings, that were written.
+    Returns the number of judged moments, of ratings, or of moments still to rate, that were written.
 
     Raises:
-        InvalidValue: no such form, no agreement so far, or the file cannot be written.
+        InvalidValue: no such form, no agreement so far, no moment left to rate, or the file cannot be
+            written.
     """
     if form not in EXPORTS:
         raise InvalidValue(f"form {form!r}: choose {', '.join(EXPORTS)}")
@@ -127,7 +136,7 @@ def export_splits(
 
     Raises:
         InvalidValue: a number out of range, no query with such a moment is left for training, or the folder
-            has a split of before that would not be written anew.
+            has a file of a split that is not written now.
     """
     if not 1 <= level < LEVELS:
         raise InvalidValue(f"level {level}: give 1 to {LEVELS - 1}; moments of level 0 are no answers")
