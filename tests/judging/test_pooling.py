@@ -39,6 +39,15 @@ def test_moments_come_by_best_rank_and_near_duplicates_once() -> None:
     assert {p.duration for p in found.pairs if p.video_name == "a"} == {60}
 
 
+def test_an_answer_that_overlaps_two_of_the_pool_counts_once() -> None:
+    """For the better of the two, and the other one remains found by its own system alone."""
+    first, second = run_of(("a", 0, 10), ("a", 4, 14)), run_of(("b", 0, 5), ("b", 9, 12), ("a", 2, 12))
+    found = pool([QUERY], {"first": first, "second": second}, DURATIONS)
+    assert found.found_by["q:a:0.000-10.000"] == ("first", "second")
+    assert found.found_by["q:a:4.000-14.000"] == ("first",)
+    assert found.contributions() == {"first": (2, 1), "second": (3, 2)}
+
+
 def test_depth_and_the_papers_forty_limit_a_pool() -> None:
     long = run_of(*(("a", float(n), n + 0.5) for n in range(50)))
     assert len(pool([QUERY], {"s": long}, DURATIONS, depth=3).pairs) == 3

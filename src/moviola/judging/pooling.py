@@ -45,7 +45,8 @@ class Pool:
 
     Attributes:
         pairs: by query, then by best rank in any system.
-        found_by: by pair id, the systems with this moment among their first.
+        found_by: by pair id, the systems with this moment among their first; a moment is that of the pool
+            that overlaps it, the best of several.
     """
 
     pairs: tuple[Pair, ...]
@@ -184,9 +185,12 @@ def _pooled(
         return []
     video = np.unique([one[2] for one in found], return_inverse=True)[1]
     start, end = (np.array([one[at] for one in found]) for at in (3, 4))
+    taken = np.zeros(len(found), np.bool_)  # a moment that overlaps two of the pool is counted for the better
     pooled: list[tuple[Pair, tuple[str, ...]]] = []
     for place in suppress(start, end, -np.arange(len(found)), merge_above, top, video=video).tolist():
-        same = (video == video[place]) & (overlap(start[place], end[place], start, end) > merge_above)
+        near = (video == video[place]) & (overlap(start[place], end[place], start, end) > merge_above)
+        same = near & ~taken
+        taken |= same
         systems = tuple(dict.fromkeys(found[other][1] for other in np.flatnonzero(same).tolist()))
         rank, _, name, begins, ends = found[place]
         pair = Pair(
