@@ -119,6 +119,15 @@ def test_nothing_is_written_of_a_task_that_nobody_judged(new_task: NewTask, tmp_
     assert set(EXPORTS) == {"tvr_ranking", "qrels", "ratings", "pairs"}
 
 
+def test_a_task_is_not_written_over(judged: JudgingTask, tmp_path: Path) -> None:
+    link = tmp_path / "link.sqlite"
+    link.symlink_to(judged.path)
+    for path in (judged.path, link):
+        with pytest.raises(InvalidValue, match="is the task itself, whose ratings would be lost"):
+            export_task(judged, path)
+    assert len(JudgingTask(judged.path).answers()) == 15
+
+
 def test_likes_are_pairs_to_train_on(new_task: NewTask, tmp_path: Path) -> None:
     task = new_task(queries=6, moments=3)
     judge(task, {f"{q}:{m}": (level, level) for q in range(1, 7) for m, level in ((1, 1), (2, 4), (3, 3))})

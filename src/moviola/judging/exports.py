@@ -69,11 +69,13 @@ def export_task(task: JudgingTask, path: Path, form: str = "tvr_ranking") -> int
     Returns the number of judged moments, of ratings, or of moments still to rate, that were written.
 
     Raises:
-        InvalidValue: no such form, no agreement so far, no moment left to rate, or the file cannot be
-            written.
+        InvalidValue: no such form, no agreement so far, no moment left to rate, or the file is that of the
+            task or cannot be written.
     """
     if form not in EXPORTS:
         raise InvalidValue(f"form {form!r}: choose {', '.join(EXPORTS)}")
+    if path.exists() and path.samefile(task.path):
+        raise InvalidValue(f"{path}: is the task itself, whose ratings would be lost; name another file")
     if form in ("tvr_ranking", "qrels") and not task.outcome().agreed:
         raise InvalidValue(f"{task.path}: raters agree on no moment yet; judge some first")
     return EXPORTS[form].write(task, path)
