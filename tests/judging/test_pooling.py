@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from moviola.errors import InvalidValue, NotFound
 from moviola.judging import make_task, pool, pooling
-from moviola.measures import Run
+from moviola.measures import Run, write_run
 from moviola.types import Query, Span
 
 QUERY = Query("q", "A door opens.")
@@ -111,3 +111,8 @@ def test_run_files_are_read_before_the_library_is_searched(
     monkeypatch.setattr(pooling, "library_runs", lambda *_, **__: pytest.fail("searched"))
     with pytest.raises(NotFound, match=r"gone\.json"):
         make_task(tmp_path / "task", None, [QUERY], run_files=[tmp_path / "gone.json"])  # type: ignore[arg-type]
+    write_run(run_of(("a", 0, 1)), tmp_path / "other.json")
+    with pytest.raises(
+        InvalidValue, match=r"other\.json: answers queries such as 'q', but none of those given"
+    ):
+        make_task(tmp_path / "task", None, [Query("1", "x")], run_files=[tmp_path / "other.json"])  # type: ignore[arg-type]
