@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from moviola.datasets.building.annotation_files import read_ratings, write_ratings
+from moviola.datasets.building.annotation_files import read_pairs, read_ratings, write_ratings
 from moviola.datasets.building.consensus import Rating, agreement
 from moviola.datasets.readers import read_annotations
 from moviola.errors import InvalidValue
@@ -80,6 +80,19 @@ def test_ratings_go_out_and_come_back(judged: JudgingTask, tmp_path: Path) -> No
     assert other.outcome().agreed == judged.outcome().agreed
 
 
+def test_only_moments_that_need_ratings_are_to_be_rated_elsewhere(
+    judged: JudgingTask, tmp_path: Path
+) -> None:
+    path = tmp_path / "pairs.csv"
+    assert export_task(judged, path, "pairs") == 1
+    assert [pair.pair_id for pair in read_pairs(path)] == ["2:3"]
+    path.unlink()
+    judged.answer(judged.sign_in("Ben"), "2:3", 1)
+    with pytest.raises(InvalidValue, match="no moment is left to rate"):
+        export_task(judged, path, "pairs")
+    assert not path.exists()
+
+
 def test_of_two_spellings_of_a_rater_the_first_stands(new_task: NewTask, tmp_path: Path) -> None:
     names, path = [f"rater {letter}" for letter in "abcdefgh"], tmp_path / "ratings.csv"
     write_ratings([Rating("1:1", name, 3) for name in (*names, *map(str.upper, names))], path)
@@ -106,6 +119,15 @@ def test_nothing_is_written_of_a_task_that_nobody_judged(new_task: NewTask, tmp_
     assert set(EXPORTS) == {"tvr_ranking", "qrels", "ratings", "pairs"}
 
 
+def test_a_task_is_not_written_over(judged: JudgingTask, tmp_path: Path) -> None:
+    link = tmp_path / "link.sqlite"
+    link.symlink_to(judged.path)
+    for path in (judged.path, link):
+        with pytest.raises(InvalidValue, match="is the task itself, whose ratings would be lost"):
+            export_task(judged, path)
+    assert len(JudgingTask(judged.path).answers()) == 15
+
+
 def test_likes_are_pairs_to_train_on(new_task: NewTask, tmp_path: Path) -> None:
     task = new_task(queries=6, moments=3)
     judge(task, {f"{q}:{m}": (level, level) for q in range(1, 7) for m, level in ((1, 1), (2, 4), (3, 3))})
@@ -125,6 +147,17 @@ def test_pairs_to_train_on_must_be_there(judged: JudgingTask, tmp_path: Path) ->
         export_splits(judged, tmp_path, val=1, test=1)
     with pytest.raises(InvalidValue, match="1 to 4"):
         export_splits(judged, tmp_path, val=1, test=0, level=0)
+
+
+def test_no_split_of_before_lies_beside_new_ones(new_task: NewTask, tmp_path: Path) -> None:
+    task = new_task(queries=4, moments=1)
+    judge(task, {f"{q}:1": (3, 3) for q in range(1, 5)})
+    export_splits(task, tmp_path, val=1, test=2)
+    before = {path.name: path.read_bytes() for path in tmp_path.glob("*.json")}
+    with pytest.raises(InvalidValue, match=r"test\.json: of an earlier split; give --test 1 or more"):
+        export_splits(task, tmp_path, val=1, test=0)
+    assert {path.name: path.read_bytes() for path in tmp_path.glob("*.json")} == before
+    assert export_splits(task, tmp_path, val=1, test=1).keys() == {"train", "val", "test"}
 
 
 def test_progress_counts_every_moment_once(judged: JudgingTask) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from moviola.errors import InvalidValue, NotFound
 from moviola.judging import make_task, pool, pooling
-from moviola.measures import Run
+from moviola.measures import Run, write_run
 from moviola.types import Query, Span
 
 QUERY = Query("q", "A door opens.")
@@ -37,6 +37,15 @@ def test_moments_come_by_best_rank_and_near_duplicates_once() -> None:
     assert found.contributions() == {"first": (3, 2), "second": (2, 1)}
     assert [p.similarity for p in found.pairs] == [1, 0.5, 0.5, 0.333333]
     assert {p.duration for p in found.pairs if p.video_name == "a"} == {60}
+
+
+def test_an_answer_that_overlaps_two_of_the_pool_counts_once() -> None:
+    """For the better of the two, and the other one remains found by its own system alone."""
+    first, second = run_of(("a", 0, 10), ("a", 4, 14)), run_of(("b", 0, 5), ("b", 9, 12), ("a", 2, 12))
+    found = pool([QUERY], {"first": first, "second": second}, DURATIONS)
+    assert found.found_by["q:a:0.000-10.000"] == ("first", "second")
+    assert found.found_by["q:a:4.000-14.000"] == ("first",)
+    assert found.contributions() == {"first": (2, 1), "second": (3, 2)}
 
 
 def test_depth_and_the_papers_forty_limit_a_pool() -> None:
@@ -102,3 +111,8 @@ def test_run_files_are_read_before_the_library_is_searched(
     monkeypatch.setattr(pooling, "library_runs", lambda *_, **__: pytest.fail("searched"))
     with pytest.raises(NotFound, match=r"gone\.json"):
         make_task(tmp_path / "task", None, [QUERY], run_files=[tmp_path / "gone.json"])  # type: ignore[arg-type]
+    write_run(run_of(("a", 0, 1)), tmp_path / "other.json")
+    with pytest.raises(
+        InvalidValue, match=r"other\.json: answers queries such as 'q', but none of those given"
+    ):
+        make_task(tmp_path / "task", None, [Query("1", "x")], run_files=[tmp_path / "other.json"])  # type: ignore[arg-type]

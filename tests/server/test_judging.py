@@ -94,7 +94,8 @@ def test_two_raters_to_consensus_and_out(client: TestClient, task: Path, tmp_pat
     assert found["levels"] == [0, 0, 0, 0, 6] and found["low_high"][3][4] == 6
     assert found["kappa"] is not None
 
-    for form in (row["name"] for row in client.get("/api/judging").json()["export_formats"]):
+    forms = {row["name"] for row in client.get("/api/judging").json()["export_formats"]}
+    for form in forms - {"pairs"}:
         answer = client.get("/api/judging/export", params={"form": form})
         assert answer.status_code == 200
         name = answer.headers["content-disposition"].split('"')[1]
@@ -102,6 +103,8 @@ def test_two_raters_to_consensus_and_out(client: TestClient, task: Path, tmp_pat
         (tmp_path / name).write_bytes(answer.content)
     assert read_qrels(tmp_path / "task-tvr_ranking.json").relevance.tolist() == [4.0] * 6
     assert len(read_ratings(tmp_path / "task-ratings.csv")) == 12
+    answer = client.get("/api/judging/export", params={"form": "pairs"})
+    assert answer.status_code == 422 and "no moment is left to rate" in answer.json()["error"]["message"]
 
 
 def test_raters_see_nothing_that_would_lead_them(client: TestClient) -> None:

@@ -156,6 +156,20 @@ def test_scores_of_an_uncalibrated_model_are_set_against_chance(
         assert np.argsort([-m["score"] for m in rows], kind="stable").tolist() == list(range(len(other)))
 
 
+def test_chance_is_that_of_the_searched_videos(world: Any, trained: Callable[[str], TrainedModel]) -> None:
+    """A moment's own score is the same in four videos and in one of them, but what chance gives is not."""
+
+    def shown(videos: tuple[str, ...], as_search: bool) -> dict[tuple[str, str, float, float], float]:
+        folder, queries = trained("spr-stage1").folder, world.folder / "val.json"
+        found = answer(folder, world.features, queries, videos=videos, segments=20, as_search=as_search).run
+        return dict(zip(columns(found), scores(found).tolist(), strict=True))
+
+    for as_search in (False, True):
+        every, alone = (shown(videos, as_search) for videos in (world.val_videos, world.val_videos[:1]))
+        both = [(every[moment], alone[moment]) for moment in every.keys() & alone.keys()]
+        assert both and all((one != pytest.approx(other)) == as_search for one, other in both)
+
+
 def test_all_refined_moments_may_be_wanted(world: Any, trained: Callable[[str], TrainedModel]) -> None:
     made, stage1 = trained("spr-relo"), trained("spr-stage1").folder
     thinned, every = (asked(world, made, stage1=stage1, suppress_above=above).run for above in (0.5, 1.0))

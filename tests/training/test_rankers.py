@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,7 @@ from moviola.training.recipes.reloclnet import RELOCLNET
 from moviola.training.recipes.spr_stage1 import SPR_STAGE1
 from moviola.training.recipes.xml import XML_RECIPE, _relevance
 from moviola.training.settings import TrainingSettings, read_settings
-from moviola.training.tasks.candidates import hardest_videos
+from moviola.training.tasks.candidates import hardest_videos, without_answer
 from moviola.training.tasks.pairs import PairSampling, PairTask
 from moviola.training.validation import judge, judge_videos
 
@@ -283,6 +284,27 @@ def test_candidates_lead_with_the_own_video_and_never_repeat(world: Any) -> None
         assert torch.equal(kept, torch.from_numpy(split.features.read(int(own[row]))))
     with pytest.raises(InvalidValue, match="fewer negatives"):
         list(CONQUER.phases(model, split, split, settings_of("conquer", "sampling.negatives=10")))
+
+
+def test_prem_counts_its_candidates_before_the_retriever_is_trained(world: Any) -> None:
+    pairs, model = world.train.pairs, untrained("prem", world.train)
+    scores = np.random.default_rng(0).random((len(pairs.query_ids), len(pairs.videos)))
+    for pool in (1, 3, 100):
+        found = (hardest_videos(scores.__getitem__, pairs, pool) >= 0).sum(axis=1)
+        assert without_answer(pairs, pool).tolist() == found.tolist()
+
+    def first_phase(split: Split) -> Any:
+        return next(iter(PREM.phases(model, split, world.val, settings_of("prem", "sampling.negatives=10"))))
+
+    poorest = int(without_answer(pairs, 100)[pairs.query].argmin())
+    text = re.escape(pairs.texts[pairs.query[poorest]])
+    with pytest.raises(InvalidValue, match=f"{text}.*: 2 videos .* give more videos or fewer negatives"):
+        first_phase(world.train)
+    everywhere = replace(
+        pairs, query=np.zeros(len(pairs), np.int64), moment=np.arange(len(pairs)) % len(pairs.video)
+    )
+    with pytest.raises(InvalidValue, match=r": 0 videos .* leave the query out"):
+        first_phase(replace(world.train, pairs=everywhere))
 
 
 def test_conquer_without_a_first_stage_says_so(world: Any) -> None:

@@ -116,7 +116,7 @@ def export(
     ] = "tvr_ranking",
     json: JsonOption = False,
 ) -> None:
-    """Write the agreed judgements, for `moviola evaluate`, or all ratings.
+    """Write the agreed judgements, for `moviola evaluate`, all ratings, or the moments still to be rated.
 
     Example: `moviola judge export task.sqlite --out judged.json`
 

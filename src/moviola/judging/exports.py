@@ -41,6 +41,14 @@ def _qrels(task: JudgingTask, path: Path) -> int:
     return len(judged)
 
 
+def _pairs(task: JudgingTask, path: Path) -> int:
+    found = task.outcome()
+    left = [pair for pair in task.due(found) if found.standing[pair.pair_id] == "open"]
+    if not left:
+        raise InvalidValue(f"{task.path}: no moment is left to rate; export the judgements or the ratings")
+    return write_pairs(left, path)
+
+
 EXPORTS: dict[str, Export] = {
     "tvr_ranking": Export(
         "Graded test set (TVR-Ranking)", ".json",
@@ -50,21 +58,24 @@ EXPORTS: dict[str, Export] = {
     "ratings": Export(
         "Every rating", ".csv", lambda task, path: write_ratings(task.outcome().ratings, path)
     ),
-    "pairs": Export("Moments to rate elsewhere", ".csv", lambda task, path: write_pairs(task.due(), path)),
+    "pairs": Export("Moments to rate elsewhere", ".csv", _pairs),
 }  # fmt: skip
 """The forms, by name."""
 
 
 def export_task(task: JudgingTask, path: Path, form: str = "tvr_ranking") -> int:
-    """Write a task in one of its forms; moments without agreement are in none but the ratings.
+    """Write a task in one of its forms; moments that were discarded are in none but the ratings.
 
-    Returns the number of judged moments, or ratings, that were written.
+    Returns the number of judged moments, of ratings, or of moments still to rate, that were written.
 
     Raises:
-        InvalidValue: no such form, no agreement so far, or the file cannot be written.
+        InvalidValue: no such form, no agreement so far, no moment left to rate, or the file is that of the
+            task or cannot be written.
     """
     if form not in EXPORTS:
         raise InvalidValue(f"form {form!r}: choose {', '.join(EXPORTS)}")
+    if path.exists() and path.samefile(task.path):
+        raise InvalidValue(f"{path}: is the task itself, whose ratings would be lost; name another file")
     if form in ("tvr_ranking", "qrels") and not task.outcome().agreed:
         raise InvalidValue(f"{task.path}: raters agree on no moment yet; judge some first")
     return EXPORTS[form].write(task, path)
@@ -126,7 +137,8 @@ def export_splits(
         by split, its numbers of queries and moments.
 
     Raises:
-        InvalidValue: a number out of range, or no query with such a moment is left for training.
+        InvalidValue: a number out of range, no query with such a moment is left for training, or the folder
+            has a file of a split that is not written now.
     """
     if not 1 <= level < LEVELS:
         raise InvalidValue(f"level {level}: give 1 to {LEVELS - 1}; moments of level 0 are no answers")
@@ -142,6 +154,12 @@ def export_splits(
             f"{task.path}: {len({pair.query for pair in answered})} queries have a moment of level {level},"
             f" and {val + test} are kept for val and test; judge more queries or keep fewer"
         )
+    for name in drawn:
+        # Queries of an old file may be among those to learn from now.
+        if name not in texts and (old := folder / f"{name}.json").exists():
+            raise InvalidValue(
+                f"{old}: of an earlier split; give --{name} 1 or more, remove it, or name another folder"
+            )
     write_json(folder / "train.json", entries, indent=0)
     counts = {"train": (len(entries), sum(len(entry["relevant_moment"]) for entry in entries))}
     for name, kept in texts.items():

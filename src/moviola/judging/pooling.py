@@ -45,7 +45,8 @@ class Pool:
 
     Attributes:
         pairs: by query, then by best rank in any system.
-        found_by: by pair id, the systems with this moment among their first.
+        found_by: by pair id, the systems with this moment among their first; a moment is that of the pool
+            that overlaps it, the best of several.
     """
 
     pairs: tuple[Pair, ...]
@@ -184,9 +185,12 @@ def _pooled(
         return []
     video = np.unique([one[2] for one in found], return_inverse=True)[1]
     start, end = (np.array([one[at] for one in found]) for at in (3, 4))
+    taken = np.zeros(len(found), np.bool_)  # a moment that overlaps two of the pool is counted for the better
     pooled: list[tuple[Pair, tuple[str, ...]]] = []
     for place in suppress(start, end, -np.arange(len(found)), merge_above, top, video=video).tolist():
-        same = (video == video[place]) & (overlap(start[place], end[place], start, end) > merge_above)
+        near = (video == video[place]) & (overlap(start[place], end[place], start, end) > merge_above)
+        same = near & ~taken
+        taken |= same
         systems = tuple(dict.fromkeys(found[other][1] for other in np.flatnonzero(same).tolist()))
         rank, _, name, begins, ends = found[place]
         pair = Pair(
@@ -221,8 +225,8 @@ def make_task(
         settings: of the task; the paper's by default.
 
     Raises:
-        InvalidValue: the file is there already, two systems have one name (a run's is that of its file), or
-            no moments to judge; or as in :func:`pool`.
+        InvalidValue: the file is there already, two systems have one name (a run's is that of its file), a
+            run is of other queries, or no moments to judge; or as in :func:`pool`.
         NotFound, DataError: a run file is missing or damaged, or is about other videos.
     """
     if path.exists():
@@ -232,9 +236,20 @@ def make_task(
     names = Counter([*dict.fromkeys(systems or SYSTEMS), *(file.stem for file in run_files)])
     if twice := [name for name, count in names.items() if count > 1]:
         raise InvalidValue(f"{twice[0]}: two systems of that name; rename the run file")
-    given = {file.stem: read_run(file) for file in run_files}  # before a search that may take long
+    given = {file.stem: _read_run(file, queries) for file in run_files}  # before a search that may take long
     runs = library_runs(library, queries, depth=depth, systems=systems, progress=progress) | given
     durations = {video.video_id: video.duration for video in library.videos()}
     pooled = pool(queries, runs, durations, depth=depth, merge_above=merge_above)
     JudgingTask.create(path, pooled.pairs, settings or TaskSettings()).close()
     return pooled
+
+
+def _read_run(path: Path, queries: Sequence[Query]) -> Run:
+    """A run file, which has to be about some of the queries: else its system would seem to have no share."""
+    run = read_run(path)
+    if run.query_ids and {query.query_id for query in queries}.isdisjoint(run.query_ids):
+        raise InvalidValue(
+            f"{path}: answers queries such as {run.query_ids[0]!r}, but none of those given; give a run of "
+            "these (lines of a text file have the ids 1, 2, …)"
+        )
+    return run

@@ -458,7 +458,10 @@ def answer(
         segments: number of segments that a stage 1 retrieves per query; by default 200, in one video 5.
         suppress_above: IoU, in [0, 1], above which the worse of two refined moments of a video is dropped, as
             is one that contains the other; 1 keeps all, as the release of SPR does.
-        as_search: give the scores of `moviola search`, in [0, 1], not the model's own matching scores.
+        as_search: give the scores of `moviola search`, in [0, 1], not the model's own matching scores. Those
+            of a stage 1, and of a refiner without a calibration, are set against chance in the searched
+            videos alone: in ``videos``, for "svmr" in the one video. Search takes the whole library for that,
+            whatever videos it is limited to.
         recipe_name: its recipe; by default that of the model's folder.
         device: "cpu", "cuda", "cuda:N", "mps" or "auto".
 

@@ -17,7 +17,13 @@ from moviola.training.data import Pairs, Split
 from moviola.training.loop import LoopConfig, Task
 from moviola.training.recipes.ranking import CandidateRecipe, adamw
 from moviola.training.settings import TrainingSettings
-from moviola.training.tasks.candidates import CandidateSampling, CandidateTask, hardest_videos
+from moviola.training.tasks.candidates import (
+    CandidateSampling,
+    CandidateTask,
+    hardest_videos,
+    require_candidates,
+    without_answer,
+)
 from moviola.training.tasks.pairs import PairTask
 from moviola.training.validation import NAMES, VIDEO_NAMES, judge, judge_videos
 
@@ -45,6 +51,8 @@ class PremRecipe(CandidateRecipe):
         """The retriever on pairs, then the localizer on candidates."""
         prem: Prem = model
         sampling, pairs = settings.sampling, train.pairs
+        # Before the retriever is trained, whose scores decide which candidates there are, but not how many.
+        require_candidates(pairs, without_answer(pairs, sampling.pool), sampling.negatives)
         videos, queries = self.videos(prem, train.features), self.queries(prem, train.queries)
 
         loop = settings.loops["retriever"]

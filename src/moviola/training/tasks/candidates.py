@@ -20,7 +20,7 @@ from moviola.retrieval.corpus import PooledVideos
 from moviola.retrieval.video_scores import VideoScores, score_blocks
 from moviola.training.data import Pairs, batches_by_length
 
-__all__ = ["CandidateSampling", "CandidateTask", "hardest_videos"]
+__all__ = ["CandidateSampling", "CandidateTask", "hardest_videos", "require_candidates", "without_answer"]
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class CandidateTask:
         evaluate: measures of the present model on val.
 
     Raises:
-        InvalidValue: a query has fewer candidates than ``negatives``.
+        InvalidValue: see :func:`require_candidates`.
     """
 
     model: nn.Module
@@ -68,13 +68,7 @@ class CandidateTask:
     batch_size: int = 16
 
     def __post_init__(self) -> None:
-        there = (self.hardest[self.pairs.query] >= 0).sum(axis=1)
-        if there.min() < self.negatives:
-            name = self.pairs.query_ids[self.pairs.query[there.argmin()]]
-            raise InvalidValue(
-                f"query {name!r}: {there.min()} videos without an answer among its candidates, but "
-                f"sampling.negatives={self.negatives}; give more videos or fewer negatives"
-            )
+        require_candidates(self.pairs, (self.hardest >= 0).sum(axis=1), self.negatives)
 
     def batches_per_epoch(self) -> int:
         return -(-len(self.pairs) // self.batch_size)
@@ -112,6 +106,29 @@ class CandidateTask:
 
     def losses(self, batch: CandidateBatch, epoch: int, generator: torch.Generator) -> Mapping[str, Tensor]:
         return self.loss(batch.to(next(self.model.parameters()).device))
+
+
+def require_candidates(pairs: Pairs, candidates: Integers, negatives: int) -> None:
+    """Check the numbers of each query's candidates, (Q,) int64.
+
+    Raises:
+        InvalidValue: a query of a pair has fewer than ``negatives``.
+    """
+    there = candidates[pairs.query]
+    if (fewest := there.min()) < negatives:
+        query = pairs.query[there.argmin()]
+        remedy = "fewer negatives" if fewest else "leave the query out"
+        raise InvalidValue(
+            f"query {pairs.query_ids[query]!r} ({pairs.texts[query]!r:.80}): {fewest} videos without an "
+            f"answer among its candidates, but sampling.negatives={negatives}; give more videos or {remedy}"
+        )
+
+
+def without_answer(pairs: Pairs, count: int) -> Integers:
+    """(Q,) int64: number of videos that do not answer a query, ``count`` at most."""
+    answering = np.unique(np.stack([pairs.query, pairs.video[pairs.moment]]), axis=1)
+    answers = np.bincount(answering[0], minlength=len(pairs.query_ids))
+    return np.minimum(len(pairs.videos) - answers, count)
 
 
 def hardest_videos(scores: VideoScores, pairs: Pairs, count: int) -> Integers:

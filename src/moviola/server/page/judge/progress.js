@@ -45,9 +45,10 @@ function bar(row) {
 function drawExports(found) {
   const agreed = total(found, "agreed") > 0;
   const judged = found.raters.some((rater) => rater.judged > 0);
+  /** @type {Record<string, boolean>} */
+  const there = { tvr_ranking: agreed, qrels: agreed, ratings: judged, pairs: judged && total(found, "open") > 0 };
   const links = (info.value?.export_formats ?? []).map(({ name, title, suffix }) => {
-    const there = name === "tvr_ranking" || name === "qrels" ? agreed : judged;
-    return there && h("a", { class: "plain", href: exportUrl(name), download: "" }, icon("download"), title, h("span", { class: "muted" }, suffix));
+    return there[name] && h("a", { class: "plain", href: exportUrl(name), download: "" }, icon("download"), title, h("span", { class: "muted" }, suffix));
   });
   return h("section", { "aria-labelledby": "exports-title" }, h("h2", { id: "exports-title" }, t("Take it with you")),
     links.some(Boolean) ? h("div", { class: "exports" }, links)
