@@ -242,6 +242,7 @@ def export_(
     From Python: `moviola.library.kept.entries.Kept.export`, of `moviola.Library.kept`.
     """
     with reading(library) as lib:
+        lib.require_outside(out)
         lines = list(lib.kept.export())
     write_text(out, "".join(f"{line}\n" for line in lines))
     show(json, {"entries": len(lines), "out": str(out)}, f"{out}: {counted(len(lines), 'entry')}")

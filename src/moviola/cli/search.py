@@ -97,7 +97,9 @@ def search(
         with reading(library) as lib:
             for out, format in formats.items():
                 title = {"title": str(query)} if "title" in format.options else {}
-                written = write_out(moments, paths, out, format.name, kept=lib.kept_still, **title)
+                written = write_out(
+                    moments, paths, out, format.name, kept=lib.kept_still, check=lib.require_outside, **title
+                )
                 refused |= written.refused
     if refused:
         leave_partial()

@@ -30,6 +30,7 @@ from moviola.library import (
     process_again,
     read_concept,
     repair,
+    require_outside,
     taken_of,
     verify,
 )
@@ -212,6 +213,10 @@ class Library(Indexer):
         there = {video_id: self.file_of(video_id) for video_id in video_ids}
         paths = {video: str(path or self.catalogue.video(video).path) for video, path in there.items()}
         return paths, {video for video, path in there.items() if path is None}
+
+    def require_outside(self, out: Path) -> None:
+        """Refuse to write over what the library has; see :func:`moviola.library.require_outside`."""
+        require_outside(out, self.folder, self.catalogue)
 
     def facets(self) -> FacetCounts:
         """Numbers of videos by folder, day, length, camera, place, tag and evidence: what filters choose by.
