@@ -8,6 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from moviola.search import Text
+from moviola.search.last_answer import kept_answer
+
 Run = Callable[..., Any]
 
 
@@ -59,3 +62,16 @@ def test_a_pipe_is_not_waited_for(moviola: Run, library: Path, tmp_path: Path) -
     os.mkfifo(tmp_path / "pipe")
     refused = moviola("kept", "import", tmp_path / "pipe", "-l", library)
     assert refused.code == 1 and "a device, pipe or socket; name a text file" in refused.err
+
+
+def test_the_answer_of_a_saved_search_is_the_last_answer(moviola: Run, library: Path) -> None:
+    on = ("-l", library)
+    moviola("search", "a street at night", "--weak", *on)
+    moviola(
+        "kept", "search", "gone", "the umbrella is gone", "--by", "subtitles", "--video-length", "1..", *on
+    )
+    shown = moviola("kept", "run", "gone", "-k", "1", *on, "--json").rows
+    kept = kept_answer(library)
+    assert [moment.video_id for moment in kept.moments] == [row["video_id"] for row in shown] == ["harbour"]
+    assert kept.query == Text("the umbrella is gone")
+    assert kept.options == {"by": "subtitles", "video_length": "1..", "top_k": 1}

@@ -322,6 +322,16 @@ class Library(Indexer):
             NotFound: no search of this name is saved.
             InvalidValue: its filter cannot be read.
         """
+        query, given = self.saved_query(name)
+        by = given.pop("by")
+        return self.search(query, SearchOptions(filter=Filter.parse(**given), by=by), **changes)
+
+    def saved_query(self, name: str) -> tuple[SearchQuery, dict[str, Any]]:
+        """A saved query, and what was saved with it by name: ``by``, and its filter as texts.
+
+        Raises:
+            NotFound, InvalidValue: as of :meth:`search_saved`.
+        """
         from moviola.library.kept.values import SavedSearch
 
         saved = self.kept.entry("search", name).value
@@ -329,7 +339,7 @@ class Library(Indexer):
         query = compose(saved.text, then=saved.then, gap=saved.gap, excluded=saved.without)
         if unknown := saved.filter.keys() - Filter.__dataclass_fields__.keys():
             raise InvalidValue(f"search {name!r}: its filter {min(unknown)!r} does not exist; save it again")
-        return self.search(query, SearchOptions(filter=Filter.parse(**saved.filter), by=saved.by), **changes)
+        return query, {**saved.filter, "by": saved.by}
 
     def curve(
         self, query: str | SearchQuery, video_id: str
