@@ -145,6 +145,20 @@ def test_no_match_is_said(moviola: Run, library: Path, monkeypatch: pytest.Monke
     assert moments and {moment["confident"] for moment in moments} == {False}
 
 
+@pytest.mark.usefixtures("unsure")
+def test_an_export_of_no_moment_is_said(moviola: Run, library: Path, tmp_path: Path) -> None:
+    """A file that was asked for and is not there has a reason; with --weak there is one."""
+    out = tmp_path / "m.csv"
+    answer = moviola("search", "umbrella", "-l", library, "--export", out)
+    assert not out.exists()
+    said = "not written, since there is no strong moment; --weak writes weak ones too\n"
+    assert answer.err.endswith(f"{out}: {said}")
+    none = moviola("search", "umbrella", "-l", library, "--export", out, "--video-length", "..0", "--weak")
+    assert none.err.endswith(f"{out}: not written, since there is no moment\n")
+    assert moviola("search", "umbrella", "-l", library, "--export", out, "--weak").err == ""
+    assert out.is_file()
+
+
 def test_what_speaks_for_a_moment_is_said(
     moviola: Run, library: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

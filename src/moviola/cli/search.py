@@ -101,6 +101,9 @@ def search(
                     moments, paths, out, format.name, kept=lib.kept_still, check=lib.require_outside, **title
                 )
                 refused |= written.refused
+    if formats and not moments:
+        kind = "moment" if weak or json else "strong moment; --weak writes weak ones too"
+        note(f"{', '.join(map(str, formats))}: not written, since there is no {kind}")
     if refused:
         leave_partial()
 
