@@ -57,7 +57,7 @@ def test_options_are_the_algebra(
 
 def test_filters(moviola: Run, library: Path, asked: list[Any]) -> None:
     given = {
-        "folder": "films", "modified": "2024-05-01..2024-06-01", "video_length": "..10:00",
+        "folder": "/films", "modified": "2024-05-01..2024-06-01", "video_length": "..10:00",
         "moment_length": "2..30", "taken": "2021..2023-05", "near": "52.52,13.40,5km", "camera": "iphone",
         "where": "-1:00..",
     }  # fmt: skip

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from moviola.search import Text
 from moviola.search.last_answer import kept_answer
 
@@ -43,6 +45,20 @@ def test_searches_are_saved_and_asked_again(moviola: Run, library: Path, tmp_pat
     assert moviola("kept", "delete", "collection", "best", *on).code == 0
     assert ": 1 entry imported" in moviola("kept", "import", out, *on).out
     assert len(moviola("kept", "list", *on, "--json").rows) == 4
+
+
+def test_folders_are_kept_as_they_are_meant(
+    moviola: Run, library: Path, films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From another working directory a relative folder would be another one."""
+    on = ("-l", library)
+    monkeypatch.chdir(films)
+    assert moviola("kept", "search", "here", "the umbrella is gone", "--folder", ".", *on).code == 0
+    assert moviola("search", "the umbrella is gone", "--folder", ".", *on).code == 0
+    monkeypatch.chdir(tmp_path)
+    assert kept_answer(library).options["folder"] == str(films.resolve())
+    assert "harbour" in moviola("kept", "run", "here", *on).out
+    moviola("kept", "delete", "search", "here", *on)
 
 
 def test_the_id_of_a_video_may_read_like_a_moment(moviola: Run, films: Path, tmp_path: Path) -> None:
