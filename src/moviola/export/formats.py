@@ -63,6 +63,10 @@ class ExportOptions:
         for name in ("title", "start_timecode", "size"):
             if not isinstance(value := getattr(self, name), str | None):
                 raise InvalidValue(f"{name} {value!r}: give a text")
+        if not isinstance(self.drop_frame, bool | None):
+            raise InvalidValue(f"drop_frame {self.drop_frame!r}: give true or false")
+        if not isinstance(self.titles, bool):
+            raise InvalidValue(f"titles {self.titles!r}: give true or false")
         if not isinstance(self.columns, int) or self.columns < 1:
             raise InvalidValue(f"columns {self.columns!r}: give a whole number, at least one")
 
