@@ -57,7 +57,7 @@ def test_options_are_the_algebra(
 
 def test_filters(moviola: Run, library: Path, asked: list[Any]) -> None:
     given = {
-        "folder": "films", "modified": "2024-05-01..2024-06-01", "video_length": "..10:00",
+        "folder": "/films", "modified": "2024-05-01..2024-06-01", "video_length": "..10:00",
         "moment_length": "2..30", "taken": "2021..2023-05", "near": "52.52,13.40,5km", "camera": "iphone",
         "where": "-1:00..",
     }  # fmt: skip
@@ -143,6 +143,20 @@ def test_no_match_is_said(moviola: Run, library: Path, monkeypatch: pytest.Monke
     assert "harbour.mp4" in moviola("search", "umbrella", "-l", library, "--weak").out
     moments = moviola("search", "umbrella", "-l", library, "--json").rows
     assert moments and {moment["confident"] for moment in moments} == {False}
+
+
+@pytest.mark.usefixtures("unsure")
+def test_an_export_of_no_moment_is_said(moviola: Run, library: Path, tmp_path: Path) -> None:
+    """A file that was asked for and is not there has a reason; with --weak there is one."""
+    out = tmp_path / "m.csv"
+    answer = moviola("search", "umbrella", "-l", library, "--export", out)
+    assert not out.exists()
+    said = "not written, since there is no strong moment; --weak writes weak ones too\n"
+    assert answer.err.endswith(f"{out}: {said}")
+    none = moviola("search", "umbrella", "-l", library, "--export", out, "--video-length", "..0", "--weak")
+    assert none.err.endswith(f"{out}: not written, since there is no moment\n")
+    assert moviola("search", "umbrella", "-l", library, "--export", out, "--weak").err == ""
+    assert out.is_file()
 
 
 def test_what_speaks_for_a_moment_is_said(

@@ -169,3 +169,52 @@ def test_search_writes_several(moviola: Run, library: Path, tmp_path: Path) -> N
 def test_without_an_answer_there_is_nothing_to_export(moviola: Run, tmp_path: Path) -> None:
     answer = moviola("export", tmp_path / "m.csv", "-l", tmp_path / "lib")
     assert answer.code == 1 and "no answer yet" in answer.err
+
+
+def test_nothing_of_a_library_is_written_over(moviola: Run, films: Path, tmp_path: Path) -> None:
+    """Videos that the answer does not name, subtitles beside them, by any name, and the library's files."""
+    own, lib = tmp_path / "films", tmp_path / "lib"
+    copytree(films, own)
+    moviola("index", own, "-l", lib, "--encoder", "none", "--no-ocr")
+    keep_answer(lib, KeptAnswer(Text("a car"), [Moment("street", 1.0, 3.0, 0.5, 1)]))
+    (own / "harbour.en.vtt").write_text("WEBVTT\n\n00:01.000 --> 00:02.000\nThe umbrella.\n")
+    (tmp_path / "link.csv").symlink_to(own / "harbour.mp4")
+    (tmp_path / "same.csv").hardlink_to(own / "harbour.mp4")
+    before = {path: path.read_bytes() for path in (*own.iterdir(), lib / "catalogue.sqlite")}
+    csv = ("--format", "csv")
+    for words, message in (
+        (("export", own / "harbour.mp4", *csv), "harbour.mp4: is a video of the library"),
+        (("export", tmp_path / "link.csv"), "link.csv: is a video of the library"),
+        (("export", tmp_path / "same.csv"), "same.csv: is a video of the library"),
+        (("export", own / "harbour.srt", *csv), "harbour.srt: has subtitles of"),
+        (("export", own / "harbour.en.vtt"), "harbour.en.vtt: has subtitles of"),
+        (("export", lib / "catalogue.sqlite", *csv), "catalogue.sqlite: lies in the folder of the library"),
+        (("export", lib / "new.csv"), "new.csv: lies in the folder of the library"),
+        (("export", lib / "clips"), "clips: lies in the folder of the library"),
+        (("cut", "1", "-o", own / "harbour.mp4"), "harbour.mp4: is a video of the library"),
+        (("transcript", "street", "-o", own / "harbour.srt"), "harbour.srt: has subtitles of"),
+        (("kept", "export", own / "harbour.mp4"), "harbour.mp4: is a video of the library"),
+        (
+            ("search", "umbrella", "--weak", "--export", own / "street.mp4"),
+            "street.mp4: is a video of the library",
+        ),
+    ):
+        answer = moviola(*words, "-l", lib)
+        assert answer.code == 1 and message in answer.err.replace("\n", " "), (words, answer)
+        assert "name another file" in answer.err or "name a place outside" in answer.err
+    assert {path: path.read_bytes() for path in before} == before
+    assert moviola("transcript", "street", "-o", own / "street.en.srt", "-l", lib).code == 0
+
+
+def test_files_of_a_folder_are_looked_at_too(moviola: Run, films: Path, tmp_path: Path) -> None:
+    own, lib = tmp_path / "films", tmp_path / "lib"
+    copytree(films, own)
+    (own / "street.mp4").rename(own / "001_harbour_1.0-3.0.mp4")
+    (own / "harbour.srt").rename(own / "harbour.vtt")
+    moviola("index", own, "-l", lib, "--encoder", "none", "--no-ocr")
+    keep_answer(lib, KeptAnswer(Text("a car"), [Moment("harbour", 1.0, 3.0, 0.5, 1)]))
+    before = {path: path.read_bytes() for path in own.iterdir()}
+    for format, message in (("clips", "is a video of the library"), ("vtt-videos", "has subtitles of")):
+        answer = moviola("export", own, "--format", format, "-l", lib)
+        assert answer.code == 1 and message in answer.err.replace("\n", " ")
+    assert {path: path.read_bytes() for path in own.iterdir()} == before

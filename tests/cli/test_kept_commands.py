@@ -8,6 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from moviola.search import Text
+from moviola.search.last_answer import kept_answer
+
 Run = Callable[..., Any]
 
 
@@ -44,6 +49,20 @@ def test_searches_are_saved_and_asked_again(moviola: Run, library: Path, tmp_pat
     assert len(moviola("kept", "list", *on, "--json").rows) == 4
 
 
+def test_folders_are_kept_as_they_are_meant(
+    moviola: Run, library: Path, films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From another working directory a relative folder would be another one."""
+    on = ("-l", library)
+    monkeypatch.chdir(films)
+    assert moviola("kept", "search", "here", "the umbrella is gone", "--folder", ".", *on).code == 0
+    assert moviola("search", "the umbrella is gone", "--folder", ".", *on).code == 0
+    monkeypatch.chdir(tmp_path)
+    assert kept_answer(library).options["folder"] == str(films.resolve())
+    assert "harbour" in moviola("kept", "run", "here", *on).out
+    moviola("kept", "delete", "search", "here", *on)
+
+
 def test_the_id_of_a_video_may_read_like_a_moment(moviola: Run, films: Path, tmp_path: Path) -> None:
     from moviola.search import Library
 
@@ -61,3 +80,16 @@ def test_a_pipe_is_not_waited_for(moviola: Run, library: Path, tmp_path: Path) -
     os.mkfifo(tmp_path / "pipe")
     refused = moviola("kept", "import", tmp_path / "pipe", "-l", library)
     assert refused.code == 1 and "a device, pipe or socket; name a text file" in refused.err
+
+
+def test_the_answer_of_a_saved_search_is_the_last_answer(moviola: Run, library: Path) -> None:
+    on = ("-l", library)
+    moviola("search", "a street at night", "--weak", *on)
+    moviola(
+        "kept", "search", "gone", "the umbrella is gone", "--by", "subtitles", "--video-length", "1..", *on
+    )
+    shown = moviola("kept", "run", "gone", "-k", "1", *on, "--json").rows
+    kept = kept_answer(library)
+    assert [moment.video_id for moment in kept.moments] == [row["video_id"] for row in shown] == ["harbour"]
+    assert kept.query == Text("the umbrella is gone")
+    assert kept.options == {"by": "subtitles", "video_length": "1..", "top_k": 1}

@@ -460,6 +460,15 @@ def test_wrong_calls_are_named(tmp_path: Path, rates: dict[str, str]) -> None:
         (lambda: write_moments(one, rates, tmp_path / "a.mp4", size="3x3"), "size '3x3'"),
         (lambda: write_moments(one, rates, tmp_path / "a.mp4", size="64xnox48"), "size '64xnox48'"),
         (lambda: write_moments(one, rates, tmp_path / "a.png", columns=0), "columns 0"),
+        (
+            lambda: write_moments(one, rates, tmp_path / "a.edl", drop_frame="no"),
+            "drop_frame 'no': give true or",
+        ),
+        (
+            lambda: write_moments(one, rates, tmp_path / "a.mp4", titles="false"),
+            "titles 'false': give true or",
+        ),
+        (lambda: write_moments(one, rates, tmp_path / "a.mp4", titles=1), "titles 1: give true or false"),
     ):
         with pytest.raises(InvalidValue, match=message):
             call()

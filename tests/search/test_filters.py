@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from moviola.errors import InvalidValue, NotFound
 from moviola.library import VideoRow
 from moviola.search import Filter, Library, Position, SearchOptions
+from moviola.search.filters import absolute_folders
 from moviola.search.times import parse_range, parse_seconds
 from moviola.types import Span
 
@@ -63,6 +64,15 @@ def test_folders_and_patterns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     for folder in ("street", "*.avi"):
         with pytest.raises(NotFound, match="no video of this library is in this folder"):
             Filter(folder=folder).rows(videos)
+
+
+def test_folders_are_meant_where_they_are_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = tmp_path.resolve()
+    (here / "[2020] sea").mkdir()
+    monkeypatch.chdir(here)
+    monkeypatch.setenv("HOME", str(here / "home"))
+    assert absolute_folders("beach\n/films\n~/own") == f"{here / 'beach'}\n/films\n{here / 'home' / 'own'}"
+    assert absolute_folders("*/beach/*.mov\n[2020] sea") == f"*/beach/*.mov\n{here / '[2020] sea'}"
 
 
 def test_names_of_folders_may_look_like_patterns() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from moviola.errors import DataError, NotFound
-from moviola.search import LikeMoment, Marked, Text
+from moviola.search import LikeMoment, LikePicture, Marked, Text
 from moviola.search.last_answer import KeptAnswer, keep_answer, kept_answer
 from moviola.types import Moment, Reason, Span
 
@@ -52,6 +52,15 @@ def test_nothing_of_an_answer_is_lost(library: Path) -> None:
     answer = KeptAnswer(query, MOMENTS, {"top_k": 5, "folder": "films"})
     keep_answer(library, answer)
     assert kept_answer(library) == answer
+
+
+def test_a_picture_is_the_same_file_from_any_folder(
+    library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    keep_answer(library, KeptAnswer(LikePicture(Path("door.png")), MOMENTS))
+    monkeypatch.chdir(library)
+    assert kept_answer(library).query == LikePicture(tmp_path / "door.png")
 
 
 def test_or_with_the_user(library: Path, users_cache: Path, tmp_path: Path) -> None:

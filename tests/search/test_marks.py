@@ -99,7 +99,7 @@ def test_two_concepts_in_one_text_are_refused() -> None:
         as_query("@a @b")
 
 
-terms = st.sampled_from([RED, GREEN, LikeMoment("a", 1.5), LikePicture(Path("x.png"))])
+terms = st.sampled_from([RED, GREEN, LikeMoment("a", 1.5), LikePicture(Path("/x.png"))])
 simple = terms | st.builds(lambda a, b: a + 0.5 * b, terms, terms)
 marked = st.builds(lambda q: Marked(q, (BLOCK,), (), "logo"), simple) | st.just(Marked(None, (BLOCK,)))
 things = simple | marked

@@ -103,6 +103,10 @@ def answer(
     From Python: `moviola.Library.search_many`; `moviola.training.experiment.answer`, and
     `moviola.measures.write_run`.
     """
+    if features is None:
+        with reading(library) as lib:
+            for file in filter(None, (out, judgements)):
+                lib.require_outside(file)
     if model is None:
         refuse_given(context, _MODEL_ONLY, "only together with --model")
         limits = {"videos": video_ids(videos)} if videos else {}

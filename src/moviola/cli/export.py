@@ -107,7 +107,7 @@ def export_(
     with reading(library) if missing or is_library(library) else nullcontext() as lib:
         if lib:
             paths |= lib.paths_of(sorted(missing))[0]
-            options["kept"] = lib.kept_still
+            options |= {"kept": lib.kept_still, "check": lib.require_outside}
         written = write_out(chosen, paths, out, chosen_format.name, **options)
     result = {
         "out": str(out), "format": chosen_format.name, "moments": len(chosen),
@@ -222,6 +222,8 @@ def cut(
 
     moment, path = _moment(library, rank)
     target = out or Path(clip_name(moment))
+    with reading(library) as lib:
+        lib.require_outside(target)
     export_clip(moment, path, target, track=track)
     about = {"rank": rank, "video_id": moment.video_id, "path": str(path), "out": str(target)}
     show(json, about, str(target))

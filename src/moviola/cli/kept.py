@@ -22,7 +22,7 @@ from moviola.cli.options import (
     reading,
     with_options,
 )
-from moviola.cli.search import print_answer
+from moviola.cli.search import answer_and_keep
 from moviola.errors import InvalidValue, NotFound, counted
 from moviola.files.rows import read_text
 from moviola.files.writing import write_text
@@ -107,14 +107,15 @@ def run(
     library: LibraryOption = DEFAULT_LIBRARY,
     json: JsonOption = False,
 ) -> None:
-    """Run a saved search.
+    """Run a saved search. The answer is kept, as of `moviola search`.
 
     Example: `moviola kept run "beach days"`
 
     From Python: `moviola.Library.search_saved`.
     """
     with reading(library) as lib:
-        print_answer(lib, lib.search_saved(name, top_k=top_k), weak=weak, json=json)
+        query, given = lib.saved_query(name)
+    answer_and_keep(library, query, given | {"top_k": top_k}, weak=weak, json=json)
 
 
 @kept_group.command()
@@ -245,6 +246,7 @@ def export_(
     From Python: `moviola.library.kept.entries.Kept.export`, of `moviola.Library.kept`.
     """
     with reading(library) as lib:
+        lib.require_outside(out)
         lines = list(lib.kept.export())
     write_text(out, "".join(f"{line}\n" for line in lines))
     show(json, {"entries": len(lines), "out": str(out)}, f"{out}: {counted(len(lines), 'entry')}")

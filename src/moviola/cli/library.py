@@ -122,6 +122,8 @@ def transcript(
     from moviola.search import KINDS
 
     with reading(library) as lib:
+        if out is not None:
+            lib.require_outside(out)
         row = lib.catalogue.video(video).row
         cues = [cue for cue in lib.catalogue.cues(row) if cue.kind in KINDS[kind]]
     cues.sort(key=lambda cue: (cue.start, cue.end))

@@ -135,12 +135,21 @@ GapOption = Annotated[
 WithoutOption = Annotated[list[str] | None, Option(help="What must not be seen or said; repeatable.")]
 
 
-def _filter(help: str, metavar: str | None = None) -> Any:
-    return Option(help=help, metavar=metavar, rich_help_panel="Where to look")
+def _filter(help: str, metavar: str | None = None, **more: Any) -> Any:
+    return Option(help=help, metavar=metavar, rich_help_panel="Where to look", **more)
+
+
+def _from_here(folder: str | None) -> str | None:
+    """A folder as it is meant here: answers and searches are kept, and asked again elsewhere."""
+    from moviola.search.filters import absolute_folders
+
+    return None if folder is None else absolute_folders(folder)
 
 
 def filter_options(
-    folder: Annotated[str | None, _filter("Files below a folder, or a pattern: `*/beach/*.mov`.")] = None,
+    folder: Annotated[
+        str | None, _filter("Files below a folder, or a pattern: `*/beach/*.mov`.", callback=_from_here)
+    ] = None,
     modified: Annotated[str | None, _filter("Last change: 2024-05..2024-06-15.", "FROM..TO")] = None,
     video_length: Annotated[str | None, _filter("Length of the video: 60.. or ..10:00.", "LOW..HIGH")] = None,
     taken: Annotated[str | None, _filter("Date of recording: 2021..2023-05.", "FROM..TO")] = None,

@@ -97,8 +97,13 @@ def search(
         with reading(library) as lib:
             for out, format in formats.items():
                 title = {"title": str(query)} if "title" in format.options else {}
-                written = write_out(moments, paths, out, format.name, kept=lib.kept_still, **title)
+                written = write_out(
+                    moments, paths, out, format.name, kept=lib.kept_still, check=lib.require_outside, **title
+                )
                 refused |= written.refused
+    if formats and not moments:
+        kind = "moment" if weak or json else "strong moment; --weak writes weak ones too"
+        note(f"{', '.join(map(str, formats))}: not written, since there is no {kind}")
     if refused:
         leave_partial()
 

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from moviola.errors import BrokenPlugin, InvalidValue, MissingDependency
 from moviola.export.chapters import write_film_chapters, write_video_chapters
-from moviola.export.clips import export_clips, file_stem, require_no_source
+from moviola.export.clips import clip_name, export_clips, file_stem, require_no_source
 from moviola.export.edl import write_cuts, write_markers
 from moviola.export.fcpxml import write_fcpxml
 from moviola.export.film import CARD_SECONDS, parse_size, write_film
@@ -63,6 +63,10 @@ class ExportOptions:
         for name in ("title", "start_timecode", "size"):
             if not isinstance(value := getattr(self, name), str | None):
                 raise InvalidValue(f"{name} {value!r}: give a text")
+        if not isinstance(self.drop_frame, bool | None):
+            raise InvalidValue(f"drop_frame {self.drop_frame!r}: give true or false")
+        if not isinstance(self.titles, bool):
+            raise InvalidValue(f"titles {self.titles!r}: give true or false")
         if not isinstance(self.columns, int) or self.columns < 1:
             raise InvalidValue(f"columns {self.columns!r}: give a whole number, at least one")
 
@@ -91,6 +95,7 @@ class Export:
         options: what was chosen.
         kept: gives small stills in place of frames that cannot be read now.
         progress: called with the share that is written, by what encodes; what it raises ends the writing.
+        check: called by what writes into a folder with each file, before the first is written.
     """
 
     chosen: list[Selection]
@@ -99,6 +104,7 @@ class Export:
     options: ExportOptions
     kept: KeptStill | None = None
     progress: Callable[[float], None] = lambda _: None
+    check: Callable[[Path], None] = lambda _: None
 
     def timeline(self, *, counted: bool = True) -> Timeline:
         """The moments in sequence; ``counted``: with timecodes."""
@@ -159,6 +165,7 @@ def write_moments(
     *,
     kept: KeptStill | None = None,
     progress: Callable[[float], None] = lambda _: None,
+    check: Callable[[Path], None] = lambda _: None,
     **options: Any,
 ) -> Written:
     """Write moments in one of :data:`FORMATS`.
@@ -172,6 +179,8 @@ def write_moments(
             :meth:`moviola.Library.kept_still`.
         progress: called with the share that is written (of clips and films; the rest is quick); what it
             raises ends the export.
+        check: called with ``out`` and with each file of a folder before anything is written, to refuse some,
+            such as :meth:`moviola.Library.require_outside`.
         options: fields of :class:`ExportOptions` that the format uses.
 
     Returns:
@@ -194,7 +203,8 @@ def write_moments(
         raise InvalidValue(f"{out}: no moments to write; search or choose some first")
     chosen_format.require_heeded(options)
     require_no_source(out, videos.values())
-    return chosen_format.write(Export(chosen, videos, out, ExportOptions(**options), kept, progress))
+    check(out)
+    return chosen_format.write(Export(chosen, videos, out, ExportOptions(**options), kept, progress, check))
 
 
 def all_formats() -> dict[str, MomentFormat]:
@@ -257,13 +267,15 @@ def _chapters_by_video(export: Export) -> Written:
         by_video[selection.moment.video_id].append(selection)
     files: list[Path] = []
     taken: set[str] = set()  # some file systems compare names without case
-    for video_id, own in by_video.items():
+    for video_id in by_video:
         plain = file_stem(video_id)
         numbered = chain([plain], (f"{plain}-{number}" for number in count(2)))
         stem = next(stem for stem in numbered if stem.casefold() not in taken)
         taken.add(stem.casefold())
         files.append(export.out / f"{stem}.vtt")
-        write_video_chapters(own, files[-1])
+        export.check(files[-1])
+    for file, own in zip(files, by_video.values(), strict=True):
+        write_video_chapters(own, file)
     return Written(tuple(files))
 
 
@@ -289,6 +301,8 @@ def _film(export: Export) -> None:
 def _clips(export: Export) -> Written:
     # Numbered as they stand: ranks may come from several searches.
     moments = [replace(chosen.moment, rank=place) for place, chosen in enumerate(export.chosen, 1)]
+    for moment in moments:
+        export.check(export.out / clip_name(moment))
     files, refused = export_clips(
         moments, export.paths, export.out, mode=export.options.mode, progress=export.progress
     )

@@ -246,12 +246,13 @@ class ClipTool:
         folder: for the clips; made when missing.
 
     Raises:
-        InvalidValue: the folder cannot be made.
+        InvalidValue: the folder cannot be made, or lies in the library's.
     """
 
     def __init__(self, library: Library, folder: Path) -> None:
         self._library, self._folder = library, folder.resolve()
         self._lock = Lock()
+        library.require_outside(folder)
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:

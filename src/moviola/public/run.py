@@ -104,6 +104,8 @@ def run_public(
         folder = library or annotations.with_name(f"{name}-library")
         fresh = not (folder / SETTINGS_FILE).is_file()
         with Library(folder, encoder=encoder or (best_encoder().name if fresh else None)) as opened:
+            if out is not None:
+                opened.require_outside(out)
             refused = dict(opened.index(videos or ".", progress=indexing).refused)
             used = opened.settings.encoder
             answers = answer_questions(

@@ -19,7 +19,7 @@ from moviola.library import Catalogue, VideoRow, taken_of
 from moviola.search.times import is_number, parse_range, parse_seconds
 from moviola.types import Capture, Span
 
-__all__ = ["Bounds", "Filter", "Near", "Position", "require_kind"]
+__all__ = ["Bounds", "Filter", "Near", "Position", "absolute_folders", "require_kind"]
 
 _PART = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?")
 _EARTH = 6_371_008.8
@@ -299,6 +299,16 @@ class Filter:
     def fits(self, span: Span) -> bool:
         """Whether a moment has the allowed length."""
         return _within(span.duration, *self.moment_length)
+
+
+def absolute_folders(text: str) -> str:
+    """The folders of a filter, one a line, as they are meant in the working directory; patterns stay.
+
+    Raises:
+        NotFound: links that cannot be followed.
+    """
+    lines = [(line, _resolved(line)) for line in _lines(text)]
+    return "\n".join(line if _is_pattern(line) and not path.is_dir() else str(path) for line, path in lines)
 
 
 def _resolved(folder: str) -> Path:

@@ -134,7 +134,8 @@ def _read_marked(said: Any) -> Marked:
 _KINDS: dict[str, tuple[type[SearchQuery], Callable[[Any], Any], Callable[[Any], SearchQuery]]] = {
     "text": (Text, lambda query: query.text, Text),
     "moment": (LikeMoment, lambda query: [query.video_id, query.time], lambda said: LikeMoment(*said)),
-    "picture": (LikePicture, lambda query: str(query.path), lambda said: LikePicture(Path(said))),
+    # Absolute, since the next command may run in another folder.
+    "picture": (LikePicture, lambda query: str(query.path.absolute()), lambda said: LikePicture(Path(said))),
     "sum": (
         WeightedSum,
         lambda query: [[query_to_json(term), weight] for term, weight in query.terms],

@@ -30,6 +30,7 @@ from moviola.library import (
     process_again,
     read_concept,
     repair,
+    require_outside,
     taken_of,
     verify,
 )
@@ -48,6 +49,7 @@ from moviola.types import Capture, Query, Video
 if TYPE_CHECKING:
     from moviola.encoders import FrameTextEncoder, SentenceEncoder
     from moviola.library.kept.entries import Kept
+    from moviola.library.kept.values import SavedSearch
 
 __all__ = ["Library", "Order"]
 
@@ -213,6 +215,10 @@ class Library(Indexer):
         paths = {video: str(path or self.catalogue.video(video).path) for video, path in there.items()}
         return paths, {video for video, path in there.items() if path is None}
 
+    def require_outside(self, out: Path) -> None:
+        """Refuse to write over what the library has; see :func:`moviola.library.require_outside`."""
+        require_outside(out, self.folder, self.catalogue)
+
     def facets(self) -> FacetCounts:
         """Numbers of videos by folder, day, length, camera, place, tag and evidence: what filters choose by.
 
@@ -317,15 +323,27 @@ class Library(Indexer):
             NotFound: no search of this name is saved.
             InvalidValue: it can never run, see :func:`moviola.search.saved.asked_by`.
         """
+        return self.search(*asked_by(self._saved(name)), **changes)
+
+    def saved_query(self, name: str) -> tuple[SearchQuery, dict[str, Any]]:
+        """A saved query, and what was saved with it by name: ``by``, and its filter as texts.
+
+        Raises:
+            NotFound, InvalidValue: as of :meth:`search_saved`.
+        """
+        saved = self._saved(name)
+        return asked_by(saved)[0], {**saved.filter, "by": saved.by}
+
+    def _saved(self, name: str) -> SavedSearch:
         from moviola.library.kept.values import SavedSearch
 
         saved = self.kept.entry("search", name).value
         assert isinstance(saved, SavedSearch)
         try:
-            query, options = asked_by(saved)
+            asked_by(saved)
         except InvalidValue as error:
             raise InvalidValue(f"search {name!r}: {error}; save it again") from error
-        return self.search(query, options, **changes)
+        return saved
 
     def curve(
         self, query: str | SearchQuery, video_id: str

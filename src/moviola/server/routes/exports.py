@@ -127,7 +127,7 @@ def _written(
     videos = {video_id: service.library.catalogue.video(video_id) for video_id in ids}
     for moment in request.moments:
         _require_inside(moment, videos[moment.video_id].duration, service.options.limits.clip_seconds)
-    titled = {"title": request.title} if "title" in format.options else {}
+    titled: dict[str, Any] = {"title": request.title} if "title" in format.options else {}
     chosen = [
         Selection(_moment(one, one.rank or place), one.title, one.note)
         for place, one in enumerate(request.moments, 1)

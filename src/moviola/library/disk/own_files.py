@@ -1,0 +1,54 @@
+"""What must not be written over: the files of a library, its videos, and the subtitles beside them."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from moviola.errors import InvalidValue
+from moviola.library.disk.catalogue import Catalogue
+from moviola.media import sidecars
+
+__all__ = ["require_outside"]
+
+
+def require_outside(out: Path, folder: Path, catalogue: Catalogue) -> None:
+    """Refuse to write over a video of a library, subtitles of one, or anything in the library's folder:
+    nothing could bring it back.
+
+    Raises:
+        InvalidValue: ``out`` is one of these, by this name or another one.
+    """
+    # A link is written through; it may also be itself what lies beside a video.
+    names = {Path(os.path.realpath(out.parent), out.name), Path(os.path.realpath(out))}
+    if any(name.is_relative_to(os.path.realpath(folder)) for name in names):
+        raise InvalidValue(f"{out}: lies in the folder of the library {folder}; name a place outside of it")
+    videos = {video.path: video.size for video in catalogue.videos()}
+    videos |= {copy.path: copy.size for copy in catalogue.copies()}
+    if any(str(name) in videos for name in names) or _same_file(out, videos):
+        raise InvalidValue(f"{out}: is a video of the library {folder}; name another file")
+    for path in map(Path, videos):
+        beside = any(name.parent == path.parent and name.stem.startswith(path.stem) for name in names)
+        if beside and not names.isdisjoint(_subtitles(path)):
+            raise InvalidValue(f"{out}: has subtitles of {path}, a video of the library; name another file")
+
+
+def _same_file(out: Path, videos: dict[str, int]) -> bool:
+    """Whether a file is one of the videos by another name; only those of its size are looked at."""
+    try:
+        size = out.stat().st_size
+    except OSError:  # there is none
+        return False
+    for path, known in videos.items():
+        with suppress(OSError):
+            if known == size and out.samefile(path):
+                return True
+    return False
+
+
+def _subtitles(video: Path) -> tuple[Path, ...]:
+    try:
+        return sidecars(video)
+    except OSError:  # its folder is away
+        return ()
