@@ -156,6 +156,7 @@ def test_a_folder_may_be_a_path(tmp_path: Path) -> None:
     "wrong",
     [
         {"top_k": "3"}, {"top_k": None}, {"top_k": 0}, {"top_k": math.nan}, {"per_video": "1"},
+        {"top_k": 2.5}, {"top_k": 3.0}, {"top_k": True}, {"per_video": 1.5},
         {"per_video": 0}, {"min_score": "0.5"}, {"min_score": None}, {"min_score": 1.5}, {"by": ["visual"]},
         {"filter": "beach"}, {"filter": None}, {"videos": "beach"},
     ],
@@ -170,6 +171,10 @@ def test_options_that_cannot_be_are_refused(wrong: dict[str, object]) -> None:
 def test_numbers_of_numpy_are_numbers() -> None:
     assert SearchOptions(top_k=np.int64(3), min_score=np.float32(0.5)).top_k == 3
     assert Filter(video_length=(np.float64(1), None)).video_length[0] == 1
+
+
+def test_any_integer_above_zero_is_a_number_of_moments() -> None:
+    assert SearchOptions(top_k=10**400).top_k == 10**400
 
 
 @given(st.integers(0, 9), st.integers(0, 59), st.integers(0, 59))

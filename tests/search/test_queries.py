@@ -146,6 +146,11 @@ def test_moments_written_otherwise_are_refused(text: str) -> None:
         (lambda: 0 * Text("a"), "weight 0"),
         (lambda: -1 * Text("a"), "`without` excludes"),
         (lambda: math.inf * Text("a"), "weight inf"),
+        (lambda: "2" * Text("a"), "weight '2' of 'a': must be a number"),  # type: ignore[operator]
+        (lambda: 10**400 * Text("a"), "weight 1000"),
+        (lambda: 1e308 * Text("a") + 1e308 * Text("b"), "weights 1e.308 a, 1e.308 b: their sum"),
+        (lambda: 1e308 * Text("a") + 1e308 * Text("a"), "weights inf a: their sum"),
+        (lambda: LikeMoment("v", 10**400), "v@1000"),
         (lambda: Text("a").then("b", gap=-1), "gap -1"),
         (lambda: Text("a").then("b", gap=math.nan), "gap nan"),
         (lambda: Text("a").then("b", gap="9"), "gap '9'"),  # type: ignore[arg-type]

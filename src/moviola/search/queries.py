@@ -57,6 +57,7 @@ class SearchQuery:
 
     def __mul__(self, weight: float) -> WeightedSum:
         """The same with another weight in a sum; alone, a weight changes nothing."""
+        _require_weight(weight, self)
         return WeightedSum.of((term, weight * own) for term, own in _terms(self))
 
     __rmul__ = __mul__
@@ -168,17 +169,17 @@ class WeightedSum(SearchQuery):
         """From terms in any order; weights of equal terms are added.
 
         Raises:
-            InvalidValue: no term, or a weight that is not above 0.
+            InvalidValue: no term, a weight that is not above 0, or weights whose sum no ``float`` can hold.
         """
         total: dict[Term, float] = {}
         for term, weight in terms:
-            if not (is_number(weight, 0) and 0 < weight < math.inf):
-                raise InvalidValue(
-                    f"weight {weight!r:.200} of {str(term)!r}: must be above 0; `without` excludes something"
-                )
+            _require_weight(weight, term)
             total[term] = total.get(term, 0.0) + weight
         if not total:
             raise InvalidValue("a sum of nothing: give a text, a moment of a video, or a picture")
+        if math.isinf(sum(total.values())):
+            given = ", ".join(f"{weight:g} {term}" for term, weight in total.items())
+            raise InvalidValue(f"weights {given:.200}: their sum is too large; only their ratios matter")
         return cls(tuple(sorted(total.items(), key=lambda item: _order(item[0]))))
 
     def __str__(self) -> str:
@@ -415,6 +416,13 @@ def _simple(query: SearchQuery | str, role: str) -> Simple:
     if not isinstance(checked, Plain):
         raise InvalidValue(f"{str(checked)!r}: {role} must be a text, a moment, a picture or a sum of them")
     return checked
+
+
+def _require_weight(weight: object, of: SearchQuery) -> None:
+    if not (is_number(weight, 0) and 0 < weight < math.inf):  # type: ignore[operator]
+        raise InvalidValue(
+            f"weight {weight!r:.200} of {str(of)!r}: must be a number above 0; `without` excludes something"
+        )
 
 
 def _terms(query: SearchQuery | str) -> tuple[tuple[Term, float], ...]:
