@@ -205,4 +205,4 @@ def _checked(query: Query | SearchQuery) -> SearchQuery:
         return as_query(query)
     if not query.text.strip():
         raise InvalidValue(f"query {query.query_id!r}: the text is empty; say what to look for")
-    return Text(query.text)
+    return as_query(query.text)
