@@ -85,6 +85,16 @@ def test_words_stand_for_texts() -> None:
     assert as_query("a dog") == dog
 
 
+def test_words_stand_for_texts_in_constructors() -> None:
+    """Also those that type checkers refuse there."""
+    mark, dog, rain = MarkedMoment("beach", 1, 2), Text("a dog"), Text("rain")
+    assert Marked("a dog", (mark,)) == Marked(dog, (mark,))  # type: ignore[arg-type]
+    assert Marked("@our-logo", (mark,)).concept == "our-logo"  # type: ignore[arg-type]
+    assert Steps(("a dog", "rain"), (5,)) == dog.then(rain, gap=5)  # type: ignore[arg-type]
+    assert Without("a dog", ("rain", "rain")) == dog.without(rain)  # type: ignore[arg-type]
+    assert parts_of(Without("a dog", ("rain",))) == (dog, rain)  # type: ignore[arg-type]
+
+
 def test_words_with_marks_stand_for_a_text() -> None:
     moment = MarkedMoment("beach", 1, 2)
     by_words = Marked.of("a dog", [moment])  # type: ignore[list-item]
@@ -158,6 +168,14 @@ def test_moments_written_otherwise_are_refused(text: str) -> None:
         (lambda: Text("a").without("b") * 2, "a term of a sum"),
         (lambda: Text("a").without(Text("b").then("c")), "what is excluded"),
         (lambda: Text("a").without(Text("b").without("c")), "what is excluded"),
+        (lambda: Steps(("a", "b"), ()), "gaps .*: give a gap for each step but the first"),  # type: ignore[arg-type]
+        (lambda: Steps((), ()), "give a gap for each step but the first"),
+        (lambda: Steps("ab", (1,)), "steps 'ab': a single text"),  # type: ignore[arg-type]
+        (lambda: Steps((Text("a").then("b"), Text("c")), (1,)), "a sequence is no step"),  # type: ignore[arg-type]
+        (lambda: Steps((3, Text("c")), (1,)), "query 3: give a text"),  # type: ignore[arg-type]
+        (lambda: Without("a", "b"), "excluded 'b': a single text"),  # type: ignore[arg-type]
+        (lambda: Without(3, ("b",)), "query 3: give a text"),  # type: ignore[arg-type]
+        (lambda: Marked(3, (MarkedMoment("v", 1, 2),)), "query 3: give a text"),  # type: ignore[arg-type]
         (lambda: Text("a").then("b").without("c").then("d"), "add the last step before"),
     ],
 )

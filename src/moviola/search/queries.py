@@ -245,7 +245,7 @@ class Marked(SearchQuery):
         right, wrong = ({MarkedMoment(one.video_id, one.start, one.end) for one in own} for own in given)
         if both := right & wrong:
             raise InvalidValue(f"{min(both)}: marked both right and wrong; choose one")
-        query, concept = self.query, self.concept
+        query, concept = None if self.query is None else as_query(self.query), self.concept
         if isinstance(query, Marked):
             if concept and query.concept not in ("", concept):
                 raise InvalidValue(f"@{query.concept}, @{concept}: name one concept at a time")
@@ -285,16 +285,23 @@ class Steps(SearchQuery):
         gaps: for each step but the first, most seconds between the end of the one before and its start.
 
     Raises:
-        InvalidValue: a gap is negative.
+        InvalidValue: a gap is negative, there are not as many gaps as later steps, or a step is a sequence.
     """
 
     steps: tuple[Simple | Without, ...]
     gaps: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        for gap in self.gaps:
+        steps, gaps = tuple(map(_step, several("steps", self.steps))), several("gaps", self.gaps)
+        if len(gaps) != len(steps) - 1:
+            raise InvalidValue(
+                f"steps {self.steps!r:.200}, gaps {gaps!r:.200}: give a gap for each step but the first"
+            )
+        for gap in gaps:
             if not is_number(gap, 0):
                 raise InvalidValue(f"gap {gap!r:.200}: give seconds, 0 or more")
+        object.__setattr__(self, "steps", steps)
+        object.__setattr__(self, "gaps", gaps)
 
     def __str__(self) -> str:
         later = zip(self.gaps, self.steps[1:], strict=True)
@@ -307,20 +314,23 @@ class Without(SearchQuery):
 
     Attributes:
         excluded: each of these counts against a moment; without duplicates, in a canonical order.
+
+    Raises:
+        InvalidValue: a sequence cannot be excluded, nor a query with exclusions of its own.
     """
 
     query: Simple | Steps
     excluded: tuple[Simple, ...]
 
-    @classmethod
-    def of(cls, query: SearchQuery, excluded: tuple[SearchQuery | str, ...]) -> Without:
-        """From exclusions in any order.
+    def __post_init__(self) -> None:
+        simple = {_simple(one, "what is excluded") for one in several("excluded", self.excluded)}
+        object.__setattr__(self, "query", as_query(self.query))
+        object.__setattr__(self, "excluded", tuple(sorted(simple, key=_order)))
 
-        Raises:
-            InvalidValue: a sequence cannot be excluded, nor a query with exclusions of its own.
-        """
-        simple = {_simple(one, "what is excluded") for one in excluded}
-        return cls(as_query(query), tuple(sorted(simple, key=_order)))  # type: ignore[arg-type]
+    @classmethod
+    def of(cls, query: SearchQuery | str, excluded: Iterable[SearchQuery | str]) -> Without:
+        """From texts, too."""
+        return cls(query, excluded)  # type: ignore[arg-type]
 
     def __str__(self) -> str:
         return "; not ".join(map(str, (self.query, *self.excluded)))
@@ -433,6 +443,13 @@ def _terms(query: SearchQuery | str) -> tuple[tuple[Term, float], ...]:
         raise InvalidValue(f"{str(checked)!r}: marks apply to the whole sum; mark its answer")
     assert isinstance(checked, Term)
     return ((checked, 1.0),)
+
+
+def _step(step: SearchQuery | str) -> SearchQuery:
+    checked = as_query(step)
+    if isinstance(checked.query if isinstance(checked, Without) else checked, Steps):
+        raise InvalidValue(f"{str(checked)!r:.200}: a sequence is no step; join sequences with `then`")
+    return checked
 
 
 def _steps(query: SearchQuery) -> Steps:
