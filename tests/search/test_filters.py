@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from moviola.errors import InvalidValue, NotFound
 from moviola.library import VideoRow
 from moviola.search import Filter, Library, Position, SearchOptions
+from moviola.search.filters import Near
 from moviola.search.times import parse_range, parse_seconds
 from moviola.types import Span
 
@@ -159,13 +161,30 @@ def test_a_folder_may_be_a_path(tmp_path: Path) -> None:
         {"top_k": 2.5}, {"top_k": 3.0}, {"top_k": True}, {"per_video": 1.5},
         {"per_video": 0}, {"min_score": "0.5"}, {"min_score": None}, {"min_score": 1.5}, {"by": ["visual"]},
         {"filter": "beach"}, {"filter": None}, {"videos": "beach"},
+        {"videos": 3}, {"videos": [3]},
     ],
 )  # fmt: skip
 def test_options_that_cannot_be_are_refused(wrong: dict[str, object]) -> None:
     ((name, value),) = wrong.items()
     with pytest.raises(InvalidValue, match=name) as refused:
         SearchOptions(**wrong)  # type: ignore[arg-type]
-    assert repr(value) in str(refused.value)
+    inner = value[0] if isinstance(value, list) else value
+    assert repr(value) in str(refused.value) or repr(inner) in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Near("52", 13.4), "latitude '52': give a number"),  # type: ignore[arg-type]
+        (lambda: Position("1"), "position '1': give a number"),  # type: ignore[arg-type]
+        (lambda: Filter.parse(modified=2024), "modified 2024: give a text"),  # type: ignore[arg-type]
+        (lambda: Filter.parse(video_length=3), "video length 3: give a text"),  # type: ignore[arg-type]
+        (lambda: Filter.parse(near=3), "near 3: give a text"),  # type: ignore[arg-type]
+    ],
+)
+def test_what_is_read_from_text_is_text(make: Callable[[], object], message: str) -> None:
+    with pytest.raises(InvalidValue, match=message):
+        make()
 
 
 def test_numbers_of_numpy_are_numbers() -> None:

@@ -91,6 +91,7 @@ def test_words_stand_for_texts_in_constructors() -> None:
     assert Marked("a dog", (mark,)) == Marked(dog, (mark,))  # type: ignore[arg-type]
     assert Marked("@our-logo", (mark,)).concept == "our-logo"  # type: ignore[arg-type]
     assert Steps(("a dog", "rain"), (5,)) == dog.then(rain, gap=5)  # type: ignore[arg-type]
+    assert WeightedSum.of([("a dog", 1), ("rain", 2)]) == dog + 2 * rain
     assert Without("a dog", ("rain", "rain")) == dog.without(rain)  # type: ignore[arg-type]
     assert parts_of(Without("a dog", ("rain",))) == (dog, rain)  # type: ignore[arg-type]
 
@@ -168,6 +169,19 @@ def test_moments_written_otherwise_are_refused(text: str) -> None:
         (lambda: Text("a").without("b") * 2, "a term of a sum"),
         (lambda: Text("a").without(Text("b").then("c")), "what is excluded"),
         (lambda: Text("a").without(Text("b").without("c")), "what is excluded"),
+        (lambda: Text(3), "query 3: give a text"),  # type: ignore[arg-type]
+        (lambda: LikeMoment(3, 1), "video_id 3: give the id"),  # type: ignore[arg-type]
+        (lambda: LikeMoment.parse(3), "moment 3: give a text"),  # type: ignore[arg-type]
+        (lambda: LikePicture(3), "picture 3: give the path"),  # type: ignore[arg-type]
+        (lambda: MarkedMoment(3, 1, 2), "video_id 3: give the id"),  # type: ignore[arg-type]
+        (lambda: MarkedMoment("v", "1", 2), "'1', 2.: both bounds"),  # type: ignore[arg-type]
+        (lambda: Marked(None, ("v",)), "right 'v': give a MarkedMoment"),  # type: ignore[arg-type]
+        (lambda: Marked(None, (), "v"), "wrong 'v': a single text"),  # type: ignore[arg-type]
+        (lambda: Marked(None, concept=3), "concept 3: give the name"),  # type: ignore[arg-type]
+        (lambda: WeightedSum.of([(3, 1)]), "query 3: give a text"),
+        (lambda: WeightedSum.of([(Text("a").then("b"), 1)]), "a term of a sum"),
+        (lambda: compose("a", ["beach@12"]), "alike 'beach@12': give a LikeMoment"),  # type: ignore[list-item]
+        (lambda: compose("a", then=3), "then 3: give a list"),  # type: ignore[arg-type]
         (lambda: Steps(("a", "b"), ()), "gaps .*: give a gap for each step but the first"),  # type: ignore[arg-type]
         (lambda: Steps((), ()), "give a gap for each step but the first"),
         (lambda: Steps("ab", (1,)), "steps 'ab': a single text"),  # type: ignore[arg-type]

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from moviola.errors import InvalidValue
-from moviola.search.filters import Filter, require_kind
+from moviola.search.filters import Filter
 from moviola.search.times import is_integer, is_number
-from moviola.types import CUE_KINDS, CueKind, several
+from moviola.types import CUE_KINDS, CueKind, require_kind, several
 
 __all__ = ["KINDS", "By", "SearchOptions"]
 
@@ -65,8 +65,11 @@ class SearchOptions:
             raise InvalidValue(f"{given}: give integers; ask for at least one moment")
         if not is_number(self.min_score, 0, 1):
             raise InvalidValue(f"min_score={self.min_score!r:.200}: give a number; scores lie in [0, 1]")
-        require_kind("filter", self.filter, Filter)
+        require_kind("filter", self.filter, Filter, "a Filter; `Filter.parse` reads texts")
         if self.by not in [*KINDS]:
             raise InvalidValue(f"by={self.by!r}: choose {', '.join(KINDS)}")
         if self.videos is not None:
-            object.__setattr__(self, "videos", frozenset(several("videos", self.videos)))
+            videos = several("videos", self.videos)
+            for one in videos:
+                require_kind("videos", one, str, "ids of videos")
+            object.__setattr__(self, "videos", frozenset(videos))

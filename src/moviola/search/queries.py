@@ -27,12 +27,13 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from moviola.errors import InvalidValue
 from moviola.search.times import is_number, parse_seconds
-from moviola.types import Moment, Span, several
+from moviola.types import Moment, Span, require_kind, several
 
 __all__ = [
     "GAP", "LikeMoment", "LikePicture", "Marked", "MarkedMoment", "Plain", "SearchQuery", "Simple", "Steps",
@@ -82,12 +83,13 @@ class Text(SearchQuery):
     """Words for what is seen or said, in Unicode's normal form C.
 
     Raises:
-        InvalidValue: no words.
+        InvalidValue: no words, or no text.
     """
 
     text: str
 
     def __post_init__(self) -> None:
+        require_kind("query", self.text, str, "a text")
         object.__setattr__(self, "text", unicodedata.normalize("NFC", self.text))
         if not self.text.strip():
             raise InvalidValue("the text of a query is empty; say what to look for")
@@ -108,13 +110,14 @@ class LikeMoment(SearchQuery):
         time: seconds from the start of the video, >= 0.
 
     Raises:
-        InvalidValue: the time is negative or no finite number.
+        InvalidValue: the time is negative or no finite number, or the id no text.
     """
 
     video_id: str
     time: float
 
     def __post_init__(self) -> None:
+        require_kind("video_id", self.video_id, str, "the id of a video")
         if not (is_number(self.time, 0) and self.time < math.inf):
             raise InvalidValue(
                 f"like {self.video_id}@{self.time!r:.200}: give seconds from the start, 0 or more"
@@ -127,6 +130,7 @@ class LikeMoment(SearchQuery):
         Raises:
             InvalidValue: another form.
         """
+        require_kind("moment", text, str, "a text, VIDEO@TIME")
         video_id, at, time = text.rpartition("@")
         if not (at and video_id):
             raise InvalidValue(f"{text!r}: write VIDEO@TIME, for instance beach@12.5 or beach@1:02:03")
@@ -143,6 +147,7 @@ class LikePicture(SearchQuery):
     path: Path
 
     def __post_init__(self) -> None:
+        require_kind("picture", self.path, (str, PathLike), "the path of a file")
         object.__setattr__(self, "path", Path(self.path))
 
     def __str__(self) -> str:
@@ -172,14 +177,17 @@ class WeightedSum(SearchQuery):
             InvalidValue: no term, a weight that is not above 0, or weights whose sum no ``float`` can hold.
         """
         total: dict[Term, float] = {}
-        for term, weight in terms:
+        for given, weight in terms:
+            term = as_query(given)
+            if not isinstance(term, Term):
+                raise InvalidValue(f"{str(term)!r}: a term of a sum must be a text, a moment or a picture")
             _require_weight(weight, term)
             total[term] = total.get(term, 0.0) + weight
         if not total:
             raise InvalidValue("a sum of nothing: give a text, a moment of a video, or a picture")
         if math.isinf(sum(total.values())):
-            given = ", ".join(f"{weight:g} {term}" for term, weight in total.items())
-            raise InvalidValue(f"weights {given:.200}: their sum is too large; only their ratios matter")
+            weights = ", ".join(f"{weight:g} {term}" for term, weight in total.items())
+            raise InvalidValue(f"weights {weights:.200}: their sum is too large; only their ratios matter")
         return cls(tuple(sorted(total.items(), key=lambda item: _order(item[0]))))
 
     def __str__(self) -> str:
@@ -191,7 +199,7 @@ class MarkedMoment:
     """A marked moment: seconds of a video of the library, ``0 <= start < end``.
 
     Raises:
-        InvalidValue: other bounds.
+        InvalidValue: other bounds, or an id that is no text.
     """
 
     video_id: str
@@ -199,6 +207,7 @@ class MarkedMoment:
     end: float
 
     def __post_init__(self) -> None:
+        require_kind("video_id", self.video_id, str, "the id of a video")
         Span(self.start, self.end)
 
     @classmethod
@@ -208,6 +217,7 @@ class MarkedMoment:
         Raises:
             InvalidValue: another form.
         """
+        require_kind("moment", text, str, "a text, VIDEO@START-END")
         video_id, at, times = text.rpartition("@")
         start, dash, end = times.partition("-")
         if not (at and video_id and dash):
@@ -241,8 +251,8 @@ class Marked(SearchQuery):
     concept: str = ""
 
     def __post_init__(self) -> None:
-        given = (self.right, self.wrong)
-        right, wrong = ({MarkedMoment(one.video_id, one.start, one.end) for one in own} for own in given)
+        require_kind("concept", self.concept, str, "the name of a concept")
+        right, wrong = (_marked_moments(name, getattr(self, name)) for name in ("right", "wrong"))
         if both := right & wrong:
             raise InvalidValue(f"{min(both)}: marked both right and wrong; choose one")
         query, concept = None if self.query is None else as_query(self.query), self.concept
@@ -392,6 +402,8 @@ def compose(
     """
     if text is None and not alike:
         raise InvalidValue("empty query: give a text, a moment of a video, or a picture")
+    for one in several("alike", alike):
+        require_kind("alike", one, (LikeMoment, LikePicture), "a LikeMoment or a LikePicture")
     words = [] if text is None else [(as_query(text), weight)]
     if alike and words and isinstance(words[0][0], Marked):
         raise InvalidValue(f"{text!r}: a concept goes with words only; search for pictures separately")
@@ -426,6 +438,13 @@ def _simple(query: SearchQuery | str, role: str) -> Simple:
     if not isinstance(checked, Plain):
         raise InvalidValue(f"{str(checked)!r}: {role} must be a text, a moment, a picture or a sum of them")
     return checked
+
+
+def _marked_moments(name: str, moments: Iterable[MarkedMoment | Moment]) -> set[MarkedMoment]:
+    listed = several(name, moments)
+    for one in listed:
+        require_kind(name, one, (MarkedMoment, Moment), "a MarkedMoment, or a moment of an answer")
+    return {MarkedMoment(one.video_id, one.start, one.end) for one in listed}
 
 
 def _require_weight(weight: object, of: SearchQuery) -> None:

@@ -9,6 +9,7 @@ from numbers import Integral, Real
 from typing import TypeVar
 
 from moviola.errors import InvalidValue
+from moviola.types import require_kind
 
 __all__ = ["is_integer", "is_number", "parse_range", "parse_seconds"]
 
@@ -51,6 +52,7 @@ def parse_range(
     """
     if text is None:
         return None, None
+    require_kind(what, text, str, "a text, LOW..HIGH")
     low, dots, high = text.partition("..")
     if not dots or not (low.strip() or high.strip()):
         raise InvalidValue(f"{what} {text!r}: write LOW..HIGH; either may be left out, as in 10..")
