@@ -125,7 +125,8 @@ def test_what_is_written_otherwise_is_refused(fields: dict[str, str], message: s
 def test_values_out_of_range_are_refused() -> None:
     for wrong in (
         {"video_length": (-1.0, None)}, {"moment_length": (math.nan, None)},
-        {"moment_length": (5.0, 1.0)}, {"where": (Position(math.inf), None)},
+        {"moment_length": (5.0, 1.0)}, {"folder": ""}, {"camera": " "}, {"tag": "\n"},
+        {"where": (Position(math.inf), None)},
     ):  # fmt: skip
         with pytest.raises(InvalidValue):
             Filter(**wrong)  # type: ignore[arg-type]

@@ -286,6 +286,8 @@ def test_marks_need_pictures(films: Path, tmp_path: Path) -> None:
         library.index(films)
         with pytest.raises(LibraryError):
             library.teach("logo", Marked(None, (BLOCK,)))
+        with pytest.raises(LibraryError, match="pictures, in a library that was built with a visual encoder"):
+            library.search(Marked(None, (BLOCK,)))
 
 
 def test_marks_are_of_pictures(library: Library) -> None:

@@ -128,7 +128,8 @@ class Filter:
             a sequence each step.
 
     Raises:
-        InvalidValue: bounds the wrong way round, negative or no numbers; a value of another type.
+        InvalidValue: bounds the wrong way round, negative or no numbers; an empty text; a value of
+            another type.
     """
 
     folder: str | os.PathLike[str] | None = None
@@ -145,6 +146,9 @@ class Filter:
         if isinstance(self.folder, os.PathLike):
             object.__setattr__(self, "folder", os.fspath(self.folder))
         self._require_kinds()
+        for name in ("folder", "camera", "tag"):
+            if (text := getattr(self, name)) is not None and not text.strip():
+                raise InvalidValue(f"{name} {text!r}: empty; name one, or leave it out")
         for name in ("video_length", "moment_length"):
             for bound in getattr(self, name):
                 if bound is not None and not is_number(bound, 0):
@@ -320,8 +324,8 @@ def _resolved(folder: str) -> Path:
 
 
 def _lines(text: str) -> list[str]:
-    """What stands on the lines of a text, without spaces around; the text itself where it is empty."""
-    return [line.strip() for line in text.splitlines() if line.strip()] or [text]
+    """What stands on the lines of a text, without spaces around."""
+    return [line.strip() for line in text.splitlines() if line.strip()]
 
 
 def _compared(path: str) -> str:
