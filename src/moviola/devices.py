@@ -16,7 +16,7 @@ __all__ = ["available_device", "best_half_precision", "may_have_gpu", "require_d
 
 def require_device_name(name: str) -> None:
     """Raise :class:`InvalidValue` unless a name is a possible device; torch is not imported."""
-    if not re.fullmatch(r"auto|cpu|mps|cuda(:[0-9]+)?", name):
+    if not re.fullmatch(r"auto|cpu|mps|cuda(:[0-9]+)?", str(name)):
         raise InvalidValue(f"device {name!r}: unknown; choose auto, cpu, cuda, cuda:N or mps")
 
 

@@ -20,7 +20,8 @@ T = TypeVar("T")
 
 __all__ = [
     "CUE_KINDS", "Box", "Capture", "CaptureSource", "CopiedMoment", "Cue", "CueKind", "FrameSize", "Moment",
-    "Query", "Reason", "ReasonKind", "Span", "Video", "Word", "clock", "plain_seconds", "several",
+    "Query", "Reason", "ReasonKind", "Span", "Video", "Word", "clock", "plain_seconds", "require_kind",
+    "several",
 ]  # fmt: skip
 
 CueKind = Literal["subtitle", "speech", "text"]
@@ -38,15 +39,20 @@ class Span:
     """A stretch of time ``[start, end)`` in seconds, ``0 <= start < end``, both finite.
 
     Raises:
-        InvalidValue: a bound is NaN or infinite, ``start`` is negative or ``end <= start``.
+        InvalidValue: a bound is NaN, infinite or no number, ``start`` is negative or ``end <= start``.
     """
 
     start: float
     end: float
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.start) and math.isfinite(self.end)):
-            raise InvalidValue(f"span [{self.start}, {self.end}): both bounds must be finite seconds")
+        try:
+            finite = math.isfinite(self.start) and math.isfinite(self.end)
+        except (TypeError, OverflowError):
+            finite = False
+        if not finite:
+            given = f"span [{self.start!r:.100}, {self.end!r:.100})"
+            raise InvalidValue(f"{given}: both bounds must be finite seconds")
         if self.start < 0:
             raise InvalidValue(f"span [{self.start}, {self.end}): the start must not be negative")
         if self.end <= self.start:
@@ -213,12 +219,19 @@ class FrameSize:
             )
 
 
+def require_kind(name: str, value: object, kind: type | tuple[type, ...], give: str) -> None:
+    """Raise :class:`InvalidValue` for a value of another type; ``give`` says what an argument must be."""
+    if not isinstance(value, kind):
+        raise InvalidValue(f"{name} {value!r:.200}: give {give}")
+
+
 def several(name: str, values: Iterable[T]) -> tuple[T, ...]:
     """Values that an argument lists.
 
     Raises:
-        InvalidValue: a single text, of which each letter would be taken for one.
+        InvalidValue: no list, or a single text, of which each letter would be taken for one.
     """
+    require_kind(name, values, Iterable, "a list")
     if isinstance(values, str):
         raise InvalidValue(f"{name} {values!r:.200}: a single text; give a list, [{values!r:.200}]")
     return tuple(values)

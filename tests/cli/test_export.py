@@ -203,7 +203,7 @@ def test_nothing_of_a_library_is_written_over(moviola: Run, films: Path, tmp_pat
         assert answer.code == 1 and message in answer.err.replace("\n", " "), (words, answer)
         assert "name another file" in answer.err or "name a place outside" in answer.err
     assert {path: path.read_bytes() for path in before} == before
-    assert moviola("transcript", "street", "-o", own / "street.en.srt", "-l", lib).code == 0
+    assert moviola("transcript", "harbour", "-o", own / "harbour.en.srt", "-l", lib).code == 0
 
 
 def test_files_of_a_folder_are_looked_at_too(moviola: Run, films: Path, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import threading
 from contextlib import closing, suppress
@@ -54,6 +55,12 @@ def test_entries_come_back_as_they_were(kept: Kept, kind: Any) -> None:
         kept.entry(kind, NAMES[kind])
     with pytest.raises(NotFound, match="no such entry"):
         kept.delete(kind, NAMES[kind])
+
+
+def test_a_search_without_a_limit_between_its_steps_is_kept(kept: Kept) -> None:
+    """As the longest gap: JSON has no infinity, and the page reads it so."""
+    kept.put("search", "walls", SavedSearch(text="a wall", then=["a door"], gap=math.inf))
+    assert kept.entry("search", "walls").value.gap == 1e7  # type: ignore[union-attr]
 
 
 def test_who_comes_second_is_refused(kept: Kept) -> None:

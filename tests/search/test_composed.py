@@ -84,7 +84,9 @@ def test_moments_that_are_not_there_are_named(library: Library, tmp_path: Path) 
         library.search(LikeMoment("film9", 1))
     with pytest.raises(InvalidValue, match=r"like film2@16: the video ends at 16 s"):
         library.search(LikeMoment("film2", 16.0))
-    with pytest.raises(LibraryError, match="needs a search by pictures"):
+    with pytest.raises(
+        LibraryError, match="needs a search by pictures, which the chosen evidence leaves out"
+    ):
         library.search(LikeMoment("film2", 1), by="subtitles")
     (tmp_path / "no picture.png").write_text("no picture")
     for name in ("no picture.png", "missing.png"):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from moviola.devices import require_device_name
 from moviola.errors import InvalidValue
 from moviola.retrieval import CurveRefiner, Refiner, ShotRefiner
 from moviola.retrieval.phrases import phrases_of
@@ -232,6 +234,25 @@ def test_options_are_refused_once(library: Library) -> None:
             library.search("a red square", **{name: value})
     with pytest.raises(TypeError):
         library.search("a red square", topk=3)
+
+
+def test_values_of_another_type_are_refused(library: Library) -> None:
+    wrong: dict[str, Callable[[], object]] = {
+        "videos 3: give ids": lambda: library.search(RED, videos=[3]),
+        "options 3: give SearchOptions": lambda: library.search(RED, 3),  # type: ignore[arg-type]
+        "queries 3: give a list": lambda: library.search_many(3),  # type: ignore[arg-type]
+        "query '1' 3: give a text": lambda: library.search_many([Query("1", 3)]),  # type: ignore[arg-type]
+        "video 3: give the id": lambda: library.curve(RED, 3),  # type: ignore[arg-type]
+        "query 'red': give a query with marks": lambda: library.teach("red", "red"),  # type: ignore[arg-type]
+        "concept 3: give its name": lambda: library.forget(3),  # type: ignore[arg-type]
+        "video_ids 'film0': a single text": lambda: library.paths_of("film0"),
+        "text 3: give the beginning": lambda: library.complete(3),  # type: ignore[arg-type]
+        "folder 3: give the path": lambda: Library(3),  # type: ignore[arg-type]
+        "device 3: unknown": lambda: require_device_name(3),  # type: ignore[arg-type]
+    }
+    for message, ask in wrong.items():
+        with pytest.raises(InvalidValue, match=message):
+            ask()
 
 
 def test_options_may_be_given_whole_or_by_name(library: Library, films: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from moviola.errors import InvalidValue, NotFound
 from moviola.library import VideoRow
 from moviola.search import Filter, Library, Position, SearchOptions
-from moviola.search.filters import absolute_folders
+from moviola.search.filters import Near, absolute_folders
 from moviola.search.times import parse_range, parse_seconds
 from moviola.types import Span
 
@@ -133,7 +134,8 @@ def test_what_is_written_otherwise_is_refused(fields: dict[str, str], message: s
 def test_values_out_of_range_are_refused() -> None:
     for wrong in (
         {"video_length": (-1.0, None)}, {"moment_length": (math.nan, None)},
-        {"moment_length": (5.0, 1.0)}, {"where": (Position(math.inf), None)},
+        {"moment_length": (5.0, 1.0)}, {"folder": ""}, {"camera": " "}, {"tag": "\n"},
+        {"where": (Position(math.inf), None)},
     ):  # fmt: skip
         with pytest.raises(InvalidValue):
             Filter(**wrong)  # type: ignore[arg-type]
@@ -166,20 +168,42 @@ def test_a_folder_may_be_a_path(tmp_path: Path) -> None:
     "wrong",
     [
         {"top_k": "3"}, {"top_k": None}, {"top_k": 0}, {"top_k": math.nan}, {"per_video": "1"},
+        {"top_k": 2.5}, {"top_k": 3.0}, {"top_k": True}, {"per_video": 1.5},
         {"per_video": 0}, {"min_score": "0.5"}, {"min_score": None}, {"min_score": 1.5}, {"by": ["visual"]},
         {"filter": "beach"}, {"filter": None}, {"videos": "beach"},
+        {"videos": 3}, {"videos": [3]},
     ],
 )  # fmt: skip
 def test_options_that_cannot_be_are_refused(wrong: dict[str, object]) -> None:
     ((name, value),) = wrong.items()
     with pytest.raises(InvalidValue, match=name) as refused:
         SearchOptions(**wrong)  # type: ignore[arg-type]
-    assert repr(value) in str(refused.value)
+    inner = value[0] if isinstance(value, list) else value
+    assert repr(value) in str(refused.value) or repr(inner) in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Near("52", 13.4), "latitude '52': give a number"),  # type: ignore[arg-type]
+        (lambda: Position("1"), "position '1': give a number"),  # type: ignore[arg-type]
+        (lambda: Filter.parse(modified=2024), "modified 2024: give a text"),  # type: ignore[arg-type]
+        (lambda: Filter.parse(video_length=3), "video length 3: give a text"),  # type: ignore[arg-type]
+        (lambda: Filter.parse(near=3), "near 3: give a text"),  # type: ignore[arg-type]
+    ],
+)
+def test_what_is_read_from_text_is_text(make: Callable[[], object], message: str) -> None:
+    with pytest.raises(InvalidValue, match=message):
+        make()
 
 
 def test_numbers_of_numpy_are_numbers() -> None:
     assert SearchOptions(top_k=np.int64(3), min_score=np.float32(0.5)).top_k == 3
     assert Filter(video_length=(np.float64(1), None)).video_length[0] == 1
+
+
+def test_any_integer_above_zero_is_a_number_of_moments() -> None:
+    assert SearchOptions(top_k=10**400).top_k == 10**400
 
 
 @given(st.integers(0, 9), st.integers(0, 59), st.integers(0, 59))

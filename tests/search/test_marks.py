@@ -28,7 +28,7 @@ from moviola.search.found import Found
 from moviola.search.last_answer import query_from_json, query_to_json
 from moviola.search.queries import as_query, compose
 from moviola.search.relevance_curve import score_curve
-from moviola.types import Moment, Span
+from moviola.types import Moment, Query, Span
 
 RED, GREEN = Text("a red square"), Text("something green")
 BLOCK = MarkedMoment("film0", 3.0, 6.0)
@@ -212,6 +212,7 @@ def test_what_was_taught_stands_in_queries(library: Library) -> None:
     assert (concept.name, concept.title, concept.moments) == ("our-logo", "Our Logo!", ("film0@3-6",))
     by_name = library.search("@our-logo", by="visual")
     assert by_name == library.search(Marked(None, (BLOCK,)), by="visual")
+    assert library.search_many([Query("1", "@our-logo")], by="visual") == [by_name]  # as of a query file
     assert library.search("@our-logo in a room")[0].video_id == "film0"
     assert library.search(Text("a wall").then("@our-logo"), by="visual") is not None
     marked_again = Marked(as_query("@our-logo"), (MarkedMoment("film1", 9.0, 12.0),))
@@ -294,6 +295,8 @@ def test_marks_need_pictures(films: Path, tmp_path: Path) -> None:
         library.index(films)
         with pytest.raises(LibraryError):
             library.teach("logo", Marked(None, (BLOCK,)))
+        with pytest.raises(LibraryError, match="pictures, in a library that was built with a visual encoder"):
+            library.search(Marked(None, (BLOCK,)))
 
 
 def test_marks_are_of_pictures(library: Library) -> None:

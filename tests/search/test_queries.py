@@ -85,6 +85,17 @@ def test_words_stand_for_texts() -> None:
     assert as_query("a dog") == dog
 
 
+def test_words_stand_for_texts_in_constructors() -> None:
+    """Also those that type checkers refuse there."""
+    mark, dog, rain = MarkedMoment("beach", 1, 2), Text("a dog"), Text("rain")
+    assert Marked("a dog", (mark,)) == Marked(dog, (mark,))  # type: ignore[arg-type]
+    assert Marked("@our-logo", (mark,)).concept == "our-logo"  # type: ignore[arg-type]
+    assert Steps(("a dog", "rain"), (5,)) == dog.then(rain, gap=5)  # type: ignore[arg-type]
+    assert WeightedSum.of([("a dog", 1), ("rain", 2)]) == dog + 2 * rain
+    assert Without("a dog", ("rain", "rain")) == dog.without(rain)  # type: ignore[arg-type]
+    assert parts_of(Without("a dog", ("rain",))) == (dog, rain)  # type: ignore[arg-type]
+
+
 def test_words_with_marks_stand_for_a_text() -> None:
     moment = MarkedMoment("beach", 1, 2)
     by_words = Marked.of("a dog", [moment])  # type: ignore[list-item]
@@ -146,6 +157,11 @@ def test_moments_written_otherwise_are_refused(text: str) -> None:
         (lambda: 0 * Text("a"), "weight 0"),
         (lambda: -1 * Text("a"), "`without` excludes"),
         (lambda: math.inf * Text("a"), "weight inf"),
+        (lambda: "2" * Text("a"), "weight '2' of 'a': must be a number"),  # type: ignore[operator]
+        (lambda: 10**400 * Text("a"), "weight 1000"),
+        (lambda: 1e308 * Text("a") + 1e308 * Text("b"), "weights 1e.308 a, 1e.308 b: their sum"),
+        (lambda: 1e308 * Text("a") + 1e308 * Text("a"), "weights inf a: their sum"),
+        (lambda: LikeMoment("v", 10**400), "v@1000"),
         (lambda: Text("a").then("b", gap=-1), "gap -1"),
         (lambda: Text("a").then("b", gap=math.nan), "gap nan"),
         (lambda: Text("a").then("b", gap="9"), "gap '9'"),  # type: ignore[arg-type]
@@ -153,6 +169,27 @@ def test_moments_written_otherwise_are_refused(text: str) -> None:
         (lambda: Text("a").without("b") * 2, "a term of a sum"),
         (lambda: Text("a").without(Text("b").then("c")), "what is excluded"),
         (lambda: Text("a").without(Text("b").without("c")), "what is excluded"),
+        (lambda: Text(3), "query 3: give a text"),  # type: ignore[arg-type]
+        (lambda: LikeMoment(3, 1), "video_id 3: give the id"),  # type: ignore[arg-type]
+        (lambda: LikeMoment.parse(3), "moment 3: give a text"),  # type: ignore[arg-type]
+        (lambda: LikePicture(3), "picture 3: give the path"),  # type: ignore[arg-type]
+        (lambda: MarkedMoment(3, 1, 2), "video_id 3: give the id"),  # type: ignore[arg-type]
+        (lambda: MarkedMoment("v", "1", 2), "'1', 2.: both bounds"),  # type: ignore[arg-type]
+        (lambda: Marked(None, ("v",)), "right 'v': give a MarkedMoment"),  # type: ignore[arg-type]
+        (lambda: Marked(None, (), "v"), "wrong 'v': a single text"),  # type: ignore[arg-type]
+        (lambda: Marked(None, concept=3), "concept 3: give the name"),  # type: ignore[arg-type]
+        (lambda: WeightedSum.of([(3, 1)]), "query 3: give a text"),
+        (lambda: WeightedSum.of([(Text("a").then("b"), 1)]), "a term of a sum"),
+        (lambda: compose("a", ["beach@12"]), "alike 'beach@12': give a LikeMoment"),  # type: ignore[list-item]
+        (lambda: compose("a", then=3), "then 3: give a list"),  # type: ignore[arg-type]
+        (lambda: Steps(("a", "b"), ()), "gaps .*: give a gap for each step but the first"),  # type: ignore[arg-type]
+        (lambda: Steps((), ()), "give a gap for each step but the first"),
+        (lambda: Steps("ab", (1,)), "steps 'ab': a single text"),  # type: ignore[arg-type]
+        (lambda: Steps((Text("a").then("b"), Text("c")), (1,)), "a sequence is no step"),  # type: ignore[arg-type]
+        (lambda: Steps((3, Text("c")), (1,)), "query 3: give a text"),  # type: ignore[arg-type]
+        (lambda: Without("a", "b"), "excluded 'b': a single text"),  # type: ignore[arg-type]
+        (lambda: Without(3, ("b",)), "query 3: give a text"),  # type: ignore[arg-type]
+        (lambda: Marked(3, (MarkedMoment("v", 1, 2),)), "query 3: give a text"),  # type: ignore[arg-type]
         (lambda: Text("a").then("b").without("c").then("d"), "add the last step before"),
     ],
 )

@@ -130,7 +130,8 @@ ThenOption = Annotated[
     list[str] | None, Option(help="What comes later in the same video; repeatable, in order.")
 ]
 GapOption = Annotated[
-    float, Option(min=0, help="Largest gap in seconds between the end of a step and the next start.")
+    float,
+    Option(min=0, help="Largest gap in seconds between the end of a step and the next start; inf: any."),
 ]
 WithoutOption = Annotated[list[str] | None, Option(help="What must not be seen or said; repeatable.")]
 

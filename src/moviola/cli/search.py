@@ -46,7 +46,10 @@ def search(
     picture: Annotated[
         list[Path] | None, Option(metavar="FILE", help="More like a picture; repeatable.")
     ] = None,
-    weight: Annotated[float, Option(min=0, help="Weight of the text; --like and --picture weigh 1.")] = 1.0,
+    weight: Annotated[
+        float,
+        Option(min=0, help="Weight of the text beside --like and --picture, which weigh 1 each; above 0."),
+    ] = 1.0,
     then: ThenOption = None,
     gap: GapOption = 60.0,
     without: WithoutOption = None,

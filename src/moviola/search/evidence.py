@@ -105,13 +105,18 @@ class EvidenceGatherer:
         terms = [term for thing in things for term, _ in _terms(thing)]
         texts = dict.fromkeys(term for term in terms if isinstance(term, Text))
         if self.texts is None and (alike := next((t for t in things if _kind(t) == "like"), None)):
-            raise LibraryError(
-                f"{self.store.folder}: {str(alike)!r} needs a search by pictures, in a library that was "
-                "built with a visual encoder"
-            )
+            raise self._without_pictures(f"{str(alike)!r} needs")
         with stage("text"):
             if new := [text for text in texts if text not in self._features]:
                 self._encode(new)
+
+    def _without_pictures(self, needing: str) -> LibraryError:
+        """Why pictures are not searched: by the choice of evidence, or by the library."""
+        if self.store.settings.encoder:
+            reason = "which the chosen evidence leaves out; search by all or by visual"
+        else:
+            reason = "in a library that was built with a visual encoder"
+        return LibraryError(f"{self.store.folder}: {needing} a search by pictures, {reason}")
 
     def _encode(self, texts: Sequence[Text]) -> None:
         words = [text.text for text in texts]
@@ -241,10 +246,7 @@ class EvidenceGatherer:
             LibraryError: pictures are not searched.
         """
         if self.vectors is None:
-            raise LibraryError(
-                f"{self.store.folder}: {str(query)!r} has marks, which need a search by pictures, in a "
-                "library that was built with a visual encoder"
-            )
+            raise self._without_pictures(f"{str(query)!r} has marks, which need")
         right, wrong = (self._marked_rows(own) for own in (query.right, query.wrong))
         if query.concept:
             taught = read_concept(self.store.folder, self.view.settings, query.concept)

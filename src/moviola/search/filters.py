@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
 from itertools import chain
+from numbers import Real
 from pathlib import Path
 from typing import Self
 
@@ -17,9 +18,9 @@ from moviola.errors import InvalidValue, NotFound
 from moviola.files.names import composed
 from moviola.library import Catalogue, VideoRow, taken_of
 from moviola.search.times import is_number, parse_range, parse_seconds
-from moviola.types import Capture, Span
+from moviola.types import Capture, Span, require_kind
 
-__all__ = ["Bounds", "Filter", "Near", "Position", "absolute_folders", "require_kind"]
+__all__ = ["Bounds", "Filter", "Near", "Position", "absolute_folders"]
 
 _PART = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?")
 _EARTH = 6_371_008.8
@@ -36,6 +37,9 @@ class Position:
 
     value: float
     share: bool = False
+
+    def __post_init__(self) -> None:
+        require_kind("position", self.value, Real, "a number")
 
     def seconds(self, duration: float) -> float:
         """Seconds from the start of a video of some length, in [0, duration]."""
@@ -73,6 +77,8 @@ class Near:
     metres: float = 1000.0
 
     def __post_init__(self) -> None:
+        for name in ("latitude", "longitude", "metres"):
+            require_kind(name, getattr(self, name), Real, "a number")
         if not (abs(self.latitude) <= 90 and abs(self.longitude) <= 180 and 0 < self.metres < math.inf):
             raise InvalidValue(
                 f"near {self.latitude:g},{self.longitude:g},{self.metres:g}m: give degrees north (-90 to 90) "
@@ -82,6 +88,7 @@ class Near:
     @classmethod
     def parse(cls, text: str) -> Self:
         """``52.52,13.40``, with a distance ``52.52,13.40,5km`` or ``52.52,13.40,300m``."""
+        require_kind("near", text, str, "a text, 52.52,13.40,5km")
         match = _NEAR.fullmatch(text.strip())
         if not match:
             raise InvalidValue(f"near {text!r}: write degrees north, degrees east, distance: 52.52,13.40,5km")
@@ -121,7 +128,8 @@ class Filter:
             a sequence each step.
 
     Raises:
-        InvalidValue: bounds the wrong way round, negative or no numbers; a value of another type.
+        InvalidValue: bounds the wrong way round, negative or no numbers; an empty text; a value of
+            another type.
     """
 
     folder: str | os.PathLike[str] | None = None
@@ -138,6 +146,9 @@ class Filter:
         if isinstance(self.folder, os.PathLike):
             object.__setattr__(self, "folder", os.fspath(self.folder))
         self._require_kinds()
+        for name in ("folder", "camera", "tag"):
+            if (text := getattr(self, name)) is not None and not text.strip():
+                raise InvalidValue(f"{name} {text!r}: empty; name one, or leave it out")
         for name in ("video_length", "moment_length"):
             for bound in getattr(self, name):
                 if bound is not None and not is_number(bound, 0):
@@ -167,7 +178,7 @@ class Filter:
             value = getattr(self, name)
             for one in value if isinstance(value, Sequence) and kind is not str else (value,):
                 if one is not None:
-                    require_kind(name, one, kind)
+                    require_kind(name, one, kind, f"a {kind.__name__}; `Filter.parse` reads texts")
 
     @classmethod
     def parse(
@@ -323,8 +334,8 @@ def _resolved(folder: str) -> Path:
 
 
 def _lines(text: str) -> list[str]:
-    """What stands on the lines of a text, without spaces around; the text itself where it is empty."""
-    return [line.strip() for line in text.splitlines() if line.strip()] or [text]
+    """What stands on the lines of a text, without spaces around."""
+    return [line.strip() for line in text.splitlines() if line.strip()]
 
 
 def _compared(path: str) -> str:
@@ -352,12 +363,6 @@ _KINDS: dict[str, type] = {
 }  # fmt: skip
 
 
-def require_kind(name: str, value: object, kind: type) -> None:
-    """Raise :class:`InvalidValue` for a value of another type, which names the argument."""
-    if not isinstance(value, kind):
-        raise InvalidValue(f"{name} {value!r:.200}: give a {kind.__name__}; `Filter.parse` reads texts")
-
-
 def _require_order(name: str, low: float | datetime | None, high: float | datetime | None) -> None:
     if low is not None and high is not None and low > high:  # type: ignore[operator]
         raise InvalidValue(f"{name} {low}..{high}: the first must not be above the second")
@@ -365,6 +370,8 @@ def _require_order(name: str, low: float | datetime | None, high: float | dateti
 
 def _periods(text: str | None, what: str) -> tuple[datetime | None, datetime | None]:
     """Times of ``FROM..TO``, or of one period; years, months and days count whole."""
+    if text is not None:
+        require_kind(what, text, str, "a text, FROM..TO")
     if text is not None and ".." not in text:
         text = f"{text}..{text}"
     since, until = parse_range(text, what, _period)

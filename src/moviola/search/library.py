@@ -44,7 +44,7 @@ from moviola.search.queries import Marked, SearchQuery, as_query
 from moviola.search.saved import asked_by
 from moviola.search.searcher import Searcher
 from moviola.timing import stage
-from moviola.types import Capture, Query, Video
+from moviola.types import Capture, Query, Video, require_kind, several
 
 if TYPE_CHECKING:
     from moviola.encoders import FrameTextEncoder, SentenceEncoder
@@ -211,7 +211,7 @@ class Library(Indexer):
         Raises:
             NotFound: no such video.
         """
-        there = {video_id: self.file_of(video_id) for video_id in video_ids}
+        there = {video_id: self.file_of(video_id) for video_id in several("video_ids", video_ids)}
         paths = {video: str(path or self.catalogue.video(video).path) for video, path in there.items()}
         return paths, {video for video, path in there.items() if path is None}
 
@@ -235,6 +235,7 @@ class Library(Indexer):
 
     def complete(self, text: str, most: int = 5) -> Completions:
         """Videos and tags in whose name a word begins with a text; at most ``most`` of each."""
+        require_kind("text", text, str, "the beginning of a word")
         return complete(self._names.get(), self.kept.tagged(), text, most)
 
     @cached_property
@@ -313,6 +314,8 @@ class Library(Indexer):
         **changes: Any,
     ) -> list[SearchResult]:
         """:meth:`search` for many queries, in their order; ``progress`` gets the number of finished ones."""
+        if options is not None:
+            require_kind("options", options, SearchOptions, "SearchOptions, or single fields by name")
         chosen = replace(options or SearchOptions(), **changes)
         return self._searcher.search_many(queries, chosen, progress)
 
@@ -382,6 +385,8 @@ class Library(Indexer):
             NotFound: a video of a mark is unknown.
             LibraryLocked: another process is writing.
         """
+        require_kind("title", title, str, "a text")
+        require_kind("query", query, Marked, "a query with marks, moviola.search.Marked")
         concept = self._searcher.teach(title, query)
         if not len(concept.right):
             raise InvalidValue(f"{title!r}: mark at least one moment as right")
@@ -405,5 +410,6 @@ class Library(Indexer):
             InvalidValue: the library was opened read-only.
             LibraryLocked: another process is writing.
         """
+        require_kind("concept", name, str, "its name")
         with self.store.writing():
             forget_concept(self.folder, name.removeprefix("@"))

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from moviola.errors import InvalidValue
-from moviola.search.filters import Filter, require_kind
-from moviola.search.times import is_number
-from moviola.types import CUE_KINDS, CueKind, several
+from moviola.search.filters import Filter
+from moviola.search.times import is_integer, is_number
+from moviola.types import CUE_KINDS, CueKind, require_kind, several
 
 __all__ = ["KINDS", "By", "SearchOptions"]
 
@@ -46,7 +46,8 @@ class SearchOptions:
         weak: False omits weak moments, see :data:`moviola.retrieval.STRONG`.
 
     Raises:
-        InvalidValue: a number outside its range or none, unknown evidence, or one text as ``videos``.
+        InvalidValue: a number outside its range or of another type, unknown evidence, or one text as
+            ``videos``.
     """
 
     top_k: int = 10
@@ -59,13 +60,16 @@ class SearchOptions:
     weak: bool = True
 
     def __post_init__(self) -> None:
-        if not (is_number(self.top_k, 1) and (self.per_video is None or is_number(self.per_video, 1))):
+        if not (is_integer(self.top_k, 1) and (self.per_video is None or is_integer(self.per_video, 1))):
             given = f"top_k={self.top_k!r:.200}, per_video={self.per_video!r:.200}"
-            raise InvalidValue(f"{given}: give numbers; ask for at least one moment")
+            raise InvalidValue(f"{given}: give integers; ask for at least one moment")
         if not is_number(self.min_score, 0, 1):
             raise InvalidValue(f"min_score={self.min_score!r:.200}: give a number; scores lie in [0, 1]")
-        require_kind("filter", self.filter, Filter)
+        require_kind("filter", self.filter, Filter, "a Filter; `Filter.parse` reads texts")
         if self.by not in [*KINDS]:
             raise InvalidValue(f"by={self.by!r}: choose {', '.join(KINDS)}")
         if self.videos is not None:
-            object.__setattr__(self, "videos", frozenset(several("videos", self.videos)))
+            videos = several("videos", self.videos)
+            for one in videos:
+                require_kind("videos", one, str, "ids of videos")
+            object.__setattr__(self, "videos", frozenset(videos))

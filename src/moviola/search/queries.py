@@ -27,12 +27,13 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from moviola.errors import InvalidValue
 from moviola.search.times import is_number, parse_seconds
-from moviola.types import Moment, Span, plain_seconds, several
+from moviola.types import Moment, Span, plain_seconds, require_kind, several
 
 __all__ = [
     "GAP", "LikeMoment", "LikePicture", "Marked", "MarkedMoment", "Plain", "SearchQuery", "Simple", "Steps",
@@ -57,6 +58,7 @@ class SearchQuery:
 
     def __mul__(self, weight: float) -> WeightedSum:
         """The same with another weight in a sum; alone, a weight changes nothing."""
+        _require_weight(weight, self)
         return WeightedSum.of((term, weight * own) for term, own in _terms(self))
 
     __rmul__ = __mul__
@@ -81,12 +83,13 @@ class Text(SearchQuery):
     """Words for what is seen or said, in Unicode's normal form C.
 
     Raises:
-        InvalidValue: no words.
+        InvalidValue: no words, or no text.
     """
 
     text: str
 
     def __post_init__(self) -> None:
+        require_kind("query", self.text, str, "a text")
         object.__setattr__(self, "text", unicodedata.normalize("NFC", self.text))
         if not self.text.strip():
             raise InvalidValue("the text of a query is empty; say what to look for")
@@ -107,13 +110,14 @@ class LikeMoment(SearchQuery):
         time: seconds from the start of the video, >= 0.
 
     Raises:
-        InvalidValue: the time is negative or no finite number.
+        InvalidValue: the time is negative or no finite number, or the id no text.
     """
 
     video_id: str
     time: float
 
     def __post_init__(self) -> None:
+        require_kind("video_id", self.video_id, str, "the id of a video")
         if not (is_number(self.time, 0) and self.time < math.inf):
             raise InvalidValue(
                 f"like {self.video_id}@{self.time!r:.200}: give seconds from the start, 0 or more"
@@ -126,6 +130,7 @@ class LikeMoment(SearchQuery):
         Raises:
             InvalidValue: another form.
         """
+        require_kind("moment", text, str, "a text, VIDEO@TIME")
         video_id, at, time = text.rpartition("@")
         if not (at and video_id):
             raise InvalidValue(f"{text!r}: write VIDEO@TIME, for instance beach@12.5 or beach@1:02:03")
@@ -142,6 +147,7 @@ class LikePicture(SearchQuery):
     path: Path
 
     def __post_init__(self) -> None:
+        require_kind("picture", self.path, (str, PathLike), "the path of a file")
         object.__setattr__(self, "path", Path(self.path))
 
     def __str__(self) -> str:
@@ -168,17 +174,20 @@ class WeightedSum(SearchQuery):
         """From terms in any order; weights of equal terms are added.
 
         Raises:
-            InvalidValue: no term, or a weight that is not above 0.
+            InvalidValue: no term, a weight that is not above 0, or weights whose sum no ``float`` can hold.
         """
         total: dict[Term, float] = {}
-        for term, weight in terms:
-            if not (is_number(weight, 0) and 0 < weight < math.inf):
-                raise InvalidValue(
-                    f"weight {weight!r:.200} of {str(term)!r}: must be above 0; `without` excludes something"
-                )
+        for given, weight in terms:
+            term = as_query(given)
+            if not isinstance(term, Term):
+                raise InvalidValue(f"{str(term)!r}: a term of a sum must be a text, a moment or a picture")
+            _require_weight(weight, term)
             total[term] = total.get(term, 0.0) + weight
         if not total:
             raise InvalidValue("a sum of nothing: give a text, a moment of a video, or a picture")
+        if math.isinf(sum(total.values())):
+            weights = ", ".join(f"{weight:g} {term}" for term, weight in total.items())
+            raise InvalidValue(f"weights {weights:.200}: their sum is too large; only their ratios matter")
         return cls(tuple(sorted(total.items(), key=lambda item: _order(item[0]))))
 
     def __str__(self) -> str:
@@ -190,7 +199,7 @@ class MarkedMoment:
     """A marked moment: seconds of a video of the library, ``0 <= start < end``.
 
     Raises:
-        InvalidValue: other bounds.
+        InvalidValue: other bounds, or an id that is no text.
     """
 
     video_id: str
@@ -198,6 +207,7 @@ class MarkedMoment:
     end: float
 
     def __post_init__(self) -> None:
+        require_kind("video_id", self.video_id, str, "the id of a video")
         Span(self.start, self.end)
 
     @classmethod
@@ -207,6 +217,7 @@ class MarkedMoment:
         Raises:
             InvalidValue: another form.
         """
+        require_kind("moment", text, str, "a text, VIDEO@START-END")
         video_id, at, times = text.rpartition("@")
         start, dash, end = times.partition("-")
         if not (at and video_id and dash):
@@ -240,11 +251,11 @@ class Marked(SearchQuery):
     concept: str = ""
 
     def __post_init__(self) -> None:
-        given = (self.right, self.wrong)
-        right, wrong = ({MarkedMoment(one.video_id, one.start, one.end) for one in own} for own in given)
+        require_kind("concept", self.concept, str, "the name of a concept")
+        right, wrong = (_marked_moments(name, getattr(self, name)) for name in ("right", "wrong"))
         if both := right & wrong:
             raise InvalidValue(f"{min(both)}: marked both right and wrong; choose one")
-        query, concept = self.query, self.concept
+        query, concept = None if self.query is None else as_query(self.query), self.concept
         if isinstance(query, Marked):
             if concept and query.concept not in ("", concept):
                 raise InvalidValue(f"@{query.concept}, @{concept}: name one concept at a time")
@@ -284,16 +295,23 @@ class Steps(SearchQuery):
         gaps: for each step but the first, most seconds between the end of the one before and its start.
 
     Raises:
-        InvalidValue: a gap is negative.
+        InvalidValue: a gap is negative, there are not as many gaps as later steps, or a step is a sequence.
     """
 
     steps: tuple[Simple | Without, ...]
     gaps: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        for gap in self.gaps:
+        steps, gaps = tuple(map(_step, several("steps", self.steps))), several("gaps", self.gaps)
+        if len(gaps) != len(steps) - 1:
+            raise InvalidValue(
+                f"steps {self.steps!r:.200}, gaps {gaps!r:.200}: give a gap for each step but the first"
+            )
+        for gap in gaps:
             if not is_number(gap, 0):
                 raise InvalidValue(f"gap {gap!r:.200}: give seconds, 0 or more")
+        object.__setattr__(self, "steps", steps)
+        object.__setattr__(self, "gaps", gaps)
 
     def __str__(self) -> str:
         later = zip(self.gaps, self.steps[1:], strict=True)
@@ -306,20 +324,23 @@ class Without(SearchQuery):
 
     Attributes:
         excluded: each of these counts against a moment; without duplicates, in a canonical order.
+
+    Raises:
+        InvalidValue: a sequence cannot be excluded, nor a query with exclusions of its own.
     """
 
     query: Simple | Steps
     excluded: tuple[Simple, ...]
 
-    @classmethod
-    def of(cls, query: SearchQuery, excluded: tuple[SearchQuery | str, ...]) -> Without:
-        """From exclusions in any order.
+    def __post_init__(self) -> None:
+        simple = {_simple(one, "what is excluded") for one in several("excluded", self.excluded)}
+        object.__setattr__(self, "query", as_query(self.query))
+        object.__setattr__(self, "excluded", tuple(sorted(simple, key=_order)))
 
-        Raises:
-            InvalidValue: a sequence cannot be excluded, nor a query with exclusions of its own.
-        """
-        simple = {_simple(one, "what is excluded") for one in excluded}
-        return cls(as_query(query), tuple(sorted(simple, key=_order)))  # type: ignore[arg-type]
+    @classmethod
+    def of(cls, query: SearchQuery | str, excluded: Iterable[SearchQuery | str]) -> Without:
+        """From texts, too."""
+        return cls(query, excluded)  # type: ignore[arg-type]
 
     def __str__(self) -> str:
         return "; not ".join(map(str, (self.query, *self.excluded)))
@@ -381,6 +402,8 @@ def compose(
     """
     if text is None and not alike:
         raise InvalidValue("empty query: give a text, a moment of a video, or a picture")
+    for one in several("alike", alike):
+        require_kind("alike", one, (LikeMoment, LikePicture), "a LikeMoment or a LikePicture")
     words = [] if text is None else [(as_query(text), weight)]
     if alike and words and isinstance(words[0][0], Marked):
         raise InvalidValue(f"{text!r}: a concept goes with words only; search for pictures separately")
@@ -417,6 +440,20 @@ def _simple(query: SearchQuery | str, role: str) -> Simple:
     return checked
 
 
+def _marked_moments(name: str, moments: Iterable[MarkedMoment | Moment]) -> set[MarkedMoment]:
+    listed = several(name, moments)
+    for one in listed:
+        require_kind(name, one, (MarkedMoment, Moment), "a MarkedMoment, or a moment of an answer")
+    return {MarkedMoment(one.video_id, one.start, one.end) for one in listed}
+
+
+def _require_weight(weight: object, of: SearchQuery) -> None:
+    if not (is_number(weight, 0) and 0 < weight < math.inf):  # type: ignore[operator]
+        raise InvalidValue(
+            f"weight {weight!r:.200} of {str(of)!r}: must be a number above 0; `without` excludes something"
+        )
+
+
 def _terms(query: SearchQuery | str) -> tuple[tuple[Term, float], ...]:
     if isinstance(query, WeightedSum):
         return query.terms
@@ -425,6 +462,13 @@ def _terms(query: SearchQuery | str) -> tuple[tuple[Term, float], ...]:
         raise InvalidValue(f"{str(checked)!r}: marks apply to the whole sum; mark its answer")
     assert isinstance(checked, Term)
     return ((checked, 1.0),)
+
+
+def _step(step: SearchQuery | str) -> SearchQuery:
+    checked = as_query(step)
+    if isinstance(checked.query if isinstance(checked, Without) else checked, Steps):
+        raise InvalidValue(f"{str(checked)!r:.200}: a sequence is no step; join sequences with `then`")
+    return checked
 
 
 def _steps(query: SearchQuery) -> Steps:

@@ -25,7 +25,7 @@ from moviola.search.queries import Marked, SearchQuery, Text, as_query
 from moviola.search.relevance_curve import score_curve
 from moviola.threads import one_blas_thread
 from moviola.timing import recorded, stage
-from moviola.types import CueKind, Query, several
+from moviola.types import CueKind, Query, require_kind, several
 
 __all__ = ["Searcher"]
 
@@ -203,6 +203,7 @@ class Searcher:
 def _checked(query: Query | SearchQuery) -> SearchQuery:
     if not isinstance(query, Query):
         return as_query(query)
+    require_kind(f"query {query.query_id!r}", query.text, str, "a text")
     if not query.text.strip():
         raise InvalidValue(f"query {query.query_id!r}: the text is empty; say what to look for")
-    return Text(query.text)
+    return as_query(query.text)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from numbers import Real
+from numbers import Integral, Real
 from typing import TypeVar
 
 from moviola.errors import InvalidValue
+from moviola.types import require_kind
 
-__all__ = ["is_number", "parse_range", "parse_seconds"]
+__all__ = ["is_integer", "is_number", "parse_range", "parse_seconds"]
 
 _CLOCK = re.compile(r"(?:(?:(\d+):)?([0-5]?\d):)?(\d+(?:\.\d*)?|\.\d+)\s*s?")
 Bound = TypeVar("Bound")
@@ -51,6 +52,7 @@ def parse_range(
     """
     if text is None:
         return None, None
+    require_kind(what, text, str, "a text, LOW..HIGH")
     low, dots, high = text.partition("..")
     if not dots or not (low.strip() or high.strip()):
         raise InvalidValue(f"{what} {text!r}: write LOW..HIGH; either may be left out, as in 10..")
@@ -58,5 +60,13 @@ def parse_range(
 
 
 def is_number(value: object, least: float, most: float = math.inf) -> bool:
-    """Whether a value is a number within some bounds, both included."""
-    return isinstance(value, Real) and least <= float(value) <= most
+    """Whether a value is a number that a ``float`` can hold, within some bounds, both included."""
+    try:
+        return isinstance(value, Real) and least <= float(value) <= most
+    except OverflowError:  # an integer of more than 308 digits
+        return False
+
+
+def is_integer(value: object, least: int) -> bool:
+    """Whether a value is an integer, numpy's included, and at least ``least``; ``True`` is none."""
+    return not isinstance(value, bool) and isinstance(value, Integral) and int(value) >= least

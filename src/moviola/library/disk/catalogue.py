@@ -25,7 +25,7 @@ from moviola.library.disk.database import REMEDY, Database, run_script
 from moviola.library.disk.places import Places
 from moviola.library.disk.removed import RemovedVideos
 from moviola.library.disk.schema import VideoRow
-from moviola.types import CUE_KINDS, Box, Cue, CueKind, Word, several
+from moviola.types import CUE_KINDS, Box, Cue, CueKind, Word, require_kind, several
 
 __all__ = ["CATALOGUE_FILE", "Catalogue", "CueRow", "Job", "Reading", "ShotRow", "VideoRow"]
 
@@ -124,6 +124,7 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
         """One video by id, which may have its accents in another form (:mod:`moviola.files.names`);
         :class:`NotFound` offers near names.
         """
+        require_kind("video", video_id, str, "the id of a video")
         for row in self._rows(_SELECT + " WHERE video_id = ?", (video_id,)):
             return self._video(row)
         from difflib import get_close_matches

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from moviola.errors import InvalidValue
 from moviola.library.disk.catalogue import Catalogue
-from moviola.media import sidecars
 
 __all__ = ["require_outside"]
 
@@ -48,6 +47,8 @@ def _same_file(out: Path, videos: dict[str, int]) -> bool:
 
 
 def _subtitles(video: Path) -> tuple[Path, ...]:
+    from moviola.media import sidecars
+
     try:
         return sidecars(video)
     except OSError:  # its folder is away

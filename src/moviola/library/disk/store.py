@@ -26,7 +26,7 @@ from moviola.library.disk.still_store import StillStore
 from moviola.library.disk.upgrade import upgraded
 from moviola.library.disk.video_table import VideoTable, read_video_table, write_video_table
 from moviola.retrieval.segments import normalised
-from moviola.types import Video
+from moviola.types import Video, require_kind
 
 __all__ = ["LibraryStore"]
 
@@ -75,6 +75,7 @@ class LibraryStore:
         precision: str = "auto",
         resident: bool = False,
     ) -> None:
+        require_kind("folder", folder, (str, PathLike), "the path of a library")
         self.folder, self.read_only = Path(folder), read_only
         _require_unicode(self.folder)
         sampling = {"segment_seconds": segment_seconds, "frame_rate": frame_rate}

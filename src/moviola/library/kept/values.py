@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, Self
@@ -19,10 +20,11 @@ __all__ = [
 Kind = Literal["search", "collection", "mark"]
 
 _LONGEST = 500
+_LONGEST_GAP = 1e7
 
 Name = Annotated[str, Field(min_length=1, max_length=4_096, examples=["holiday/beach"])]
 Words = Annotated[str, Field(max_length=2_000, examples=["a dog runs"])]
-Seconds = Annotated[float, Field(ge=0, le=1e7, allow_inf_nan=False, examples=[12.5])]
+Seconds = Annotated[float, Field(ge=0, le=_LONGEST_GAP, allow_inf_nan=False, examples=[12.5])]
 Tag = Annotated[str, Field(min_length=1, max_length=100, examples=["favourite"])]
 
 
@@ -43,7 +45,7 @@ class SavedSearch(_Value):
 
     Attributes:
         text: what to search for.
-        then, gap: later steps, see :func:`moviola.search.compose`.
+        then, gap: later steps, see :func:`moviola.search.compose`; ``math.inf`` is kept as the longest gap.
         without: what to exclude.
         filter: by name, texts as in :meth:`moviola.search.Filter.parse`.
         by: kinds of evidence to use.
@@ -55,6 +57,12 @@ class SavedSearch(_Value):
     without: list[Words] = Field(default_factory=list, max_length=16)
     filter: dict[str, Words] = Field(default_factory=dict, max_length=20, examples=[{"taken": "2023"}])
     by: Literal["all", "visual", "subtitles", "speech", "said", "text", "named"] = "all"
+
+    @field_validator("gap", mode="before")
+    @classmethod
+    def _no_limit(cls, gap: object) -> object:
+        # JSON has no infinity; no video is longer than the longest gap.
+        return _LONGEST_GAP if gap == math.inf else gap
 
     @field_validator("by", mode="before")
     @classmethod
