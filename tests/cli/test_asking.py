@@ -83,6 +83,8 @@ OPTIONS = {
         (["--like", "stret@1"], 1, "did you mean street?"),
         (["--picture", "missing.png"], 1, "missing.png"),
         (["a dog", "--weight", "0", "--like", "street@1"], 1, "weight 0"),
+        (["a dog", "--weight", "3"], 2, "--weight: weighs a text beside --like or --picture; give both"),
+        (["--like", "street@1", "--weight", "3"], 2, "--weight: weighs a text beside --like or --picture"),
         (["a dog", "--where", "5"], 1, "write LOW..HIGH"),
         (["a dog", "--folder", "nowhere"], 1, "no video of this library is in this folder"),
     ],

@@ -7,7 +7,7 @@ from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Argument, BadParameter, Option
+from typer import Argument, BadParameter, Context, Option
 
 from moviola.cli.app import JsonOption, app, console, emit_json, leave_partial, note, show_table
 from moviola.cli.export import write_out
@@ -21,6 +21,7 @@ from moviola.cli.options import (
     WhyOption,
     WithoutOption,
     reading,
+    refuse_given,
     with_options,
 )
 from moviola.errors import InvalidValue, counted
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 @app.command()
 @with_options("options", *SEARCH_OPTIONS)
 def search(
+    context: Context,
     options: dict[str, Any],
     text: Annotated[str | None, Argument(help="What to look for, in plain words.")] = None,
     library: LibraryOption = DEFAULT_LIBRARY,
@@ -87,6 +89,10 @@ def search(
     if text is None and not alike:
         more = "; --then and --without only add to it" if then or without else ""
         raise BadParameter(f"give a text, --like or --picture{more}")
+    if text is None or not alike:
+        refuse_given(
+            context, ["weight"], "weighs a text beside --like or --picture; give both, or leave it out"
+        )
     query = compose(text, alike, weight=weight, then=then or (), gap=gap, excluded=without or ())
     formats = {}
     if export:  # else their import is saved
