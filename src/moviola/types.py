@@ -46,11 +46,7 @@ class Span:
     end: float
 
     def __post_init__(self) -> None:
-        try:
-            finite = math.isfinite(self.start) and math.isfinite(self.end)
-        except (TypeError, OverflowError):
-            finite = False
-        if not finite:
+        if not _finite(self.start, self.end):
             given = f"span [{self.start!r:.100}, {self.end!r:.100})"
             raise InvalidValue(f"{given}: both bounds must be finite seconds")
         if self.start < 0:
@@ -85,8 +81,8 @@ class Video:
     duration: float
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.duration) and self.duration > 0):
-            raise InvalidValue(f"{self.video_id}: duration {self.duration} must be finite seconds > 0")
+        if not (_finite(self.duration) and self.duration > 0):
+            raise InvalidValue(f"{self.video_id}: duration {self.duration!r:.100} must be finite seconds > 0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +213,14 @@ class FrameSize:
                 f"frame size {self.width}x{self.height}: shortest_edge {self.shortest_edge} is smaller than "
                 f"the crop; give at least {max(self.height, self.width)}"
             )
+
+
+def _finite(*values: object) -> bool:
+    """Whether values are numbers that a ``float`` can hold, none of them NaN or infinite."""
+    try:
+        return all(map(math.isfinite, values))  # type: ignore[arg-type]
+    except (TypeError, OverflowError):
+        return False
 
 
 def require_kind(name: str, value: object, kind: type | tuple[type, ...], give: str) -> None:

@@ -6,6 +6,7 @@ import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -85,6 +86,14 @@ def test_segments_and_frames_can_be_chosen(films: Path, opened: Callable[..., Li
 def test_impossible_frame_rates_are_refused(tmp_path: Path, rate: float) -> None:
     with pytest.raises(InvalidValue, match="frame_rate"):
         Library(tmp_path / "library", encoder="demo", frame_rate=rate)
+    assert not (tmp_path / "library").exists()
+
+
+@pytest.mark.parametrize("name", ["segment_seconds", "frame_rate"])
+@pytest.mark.parametrize("value", ["x", [], 10**400])
+def test_what_is_no_number_is_refused(tmp_path: Path, name: str, value: Any) -> None:
+    with pytest.raises(InvalidValue, match=f"{name} .*: give a number"):
+        Library(tmp_path / "library", encoder="demo", **{name: value})
     assert not (tmp_path / "library").exists()
 
 

@@ -179,6 +179,9 @@ def test_moments_written_otherwise_are_refused(text: str) -> None:
         (lambda: Marked(None, (), "v"), "wrong 'v': a single text"),  # type: ignore[arg-type]
         (lambda: Marked(None, concept=3), "concept 3: give the name"),  # type: ignore[arg-type]
         (lambda: WeightedSum.of([(3, 1)]), "query 3: give a text"),
+        (lambda: WeightedSum.of(3), "terms 3: give a list"),  # type: ignore[arg-type]
+        (lambda: WeightedSum.of([Text("a")]), "term Text.*: give a pair"),  # type: ignore[list-item]
+        (lambda: WeightedSum.of([("a", 1, 2)]), "term .'a', 1, 2.: give a pair"),  # type: ignore[list-item]
         (lambda: WeightedSum.of([(Text("a").then("b"), 1)]), "a term of a sum"),
         (lambda: compose("a", ["beach@12"]), "alike 'beach@12': give a LikeMoment"),  # type: ignore[list-item]
         (lambda: compose("a", then=3), "then 3: give a list"),  # type: ignore[arg-type]

@@ -54,6 +54,12 @@ def test_impossible_durations_are_refused(duration: float) -> None:
         Video("clip", duration)
 
 
+@pytest.mark.parametrize("duration", ["b", None, 10**400])
+def test_a_duration_is_a_number(duration: float) -> None:
+    with pytest.raises(InvalidValue, match=r"clip: duration .* must be finite seconds > 0"):
+        Video("clip", duration)
+
+
 def test_frame_sizes_are_checked() -> None:
     with pytest.raises(InvalidValue, match="at least 1 pixel"):
         FrameSize(0, 10, fit="stretch")

@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,7 @@ from moviola.search.options import SearchOptions
 from moviola.search.queries import Marked, SearchQuery, as_query
 from moviola.search.saved import asked_by
 from moviola.search.searcher import Searcher
+from moviola.search.times import is_integer
 from moviola.timing import stage
 from moviola.types import Capture, Query, Video, require_kind, several
 
@@ -56,6 +57,11 @@ __all__ = ["Library", "Order"]
 Value = TypeVar("Value")
 Order = Literal["name", "date", "length", "added"]
 """By id, by the time at which they were taken, by length, or by when they came in."""
+
+
+def _require_most(most: object) -> None:
+    if not is_integer(most, 0):
+        raise InvalidValue(f"most {most!r:.200}: give an integer, 0 or more")
 
 
 class _PerGeneration(Generic[Value]):
@@ -175,6 +181,7 @@ class Library(Indexer):
 
     def ordered(self, order: Order) -> list[VideoRow]:
         """All videos as catalogue rows, refused ones included, in an order; the list is not to be changed."""
+        require_kind("order", order, str, f"one of {', '.join(get_args(Order))}")
         orders = self._orders.get()
         if order not in orders:
             captures = self.catalogue.captures() if order == "date" else {}
@@ -231,11 +238,13 @@ class Library(Indexer):
 
         Found once per state of the library, in a second or two; none without a visual encoder.
         """
+        _require_most(most)
         return self._examples.read(most)
 
     def complete(self, text: str, most: int = 5) -> Completions:
         """Videos and tags in whose name a word begins with a text; at most ``most`` of each."""
         require_kind("text", text, str, "the beginning of a word")
+        _require_most(most)
         return complete(self._names.get(), self.kept.tagged(), text, most)
 
     @cached_property

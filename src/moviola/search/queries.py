@@ -177,8 +177,10 @@ class WeightedSum(SearchQuery):
             InvalidValue: no term, a weight that is not above 0, or weights whose sum no ``float`` can hold.
         """
         total: dict[Term, float] = {}
-        for given, weight in terms:
-            term = as_query(given)
+        for pair in several("terms", terms):
+            if not (isinstance(pair, Sequence) and len(pair) == 2):
+                raise InvalidValue(f"term {pair!r:.200}: give a pair, (query, weight)")
+            term, weight = as_query(pair[0]), pair[1]
             if not isinstance(term, Term):
                 raise InvalidValue(f"{str(term)!r}: a term of a sum must be a text, a moment or a picture")
             _require_weight(weight, term)

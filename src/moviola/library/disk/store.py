@@ -79,7 +79,7 @@ class LibraryStore:
         self.folder, self.read_only = Path(folder), read_only
         _require_unicode(self.folder)
         sampling = {"segment_seconds": segment_seconds, "frame_rate": frame_rate}
-        chosen = {name: float(value) for name, value in sampling.items() if value is not None}
+        chosen = {name: _number(name, value) for name, value in sampling.items() if value is not None}
         exists = _holds_library(self.folder)
         if not exists:
             _refuse_to_create(self.folder, encoder, read_only)
@@ -261,6 +261,13 @@ class _ShotStarts:
             for row in missing:
                 self._known[row] = np.array([shot.start for shot in shots.get(row, ())], np.float64)
         return [self._known[row] for row in rows]
+
+
+def _number(name: str, value: float) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidValue(f"{name} {value!r:.200}: give a number above 0, such as 2.0") from None
 
 
 def _require_unicode(folder: Path) -> None:
