@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from moviola.datasets.building.annotation_files import read_pairs, read_ratings, write_ratings
+from moviola.datasets.building.candidate_pairs import Pair
 from moviola.datasets.building.consensus import Rating, agreement
 from moviola.datasets.readers import read_annotations
 from moviola.errors import InvalidValue
@@ -140,6 +142,19 @@ def test_likes_are_pairs_to_train_on(new_task: NewTask, tmp_path: Path) -> None:
     train = read["train"]
     assert train.similarity.tolist() == [1, 0.75] * 3  # the best first, weighed by its level
     assert read["val"].relevance.tolist() == [1, 4, 3] * 2
+
+
+def test_queries_of_one_text_are_counted_one_by_one(tmp_path: Path) -> None:
+    pairs = [
+        Pair(f"{q}:1", str(q), "A dog?" if q <= 3 else "A cat?", f"film {q}", 1, 2, 100.0, "", 1.0, 1)
+        for q in range(1, 7)
+    ]
+    task = JudgingTask.create(tmp_path / "task.sqlite", pairs, TaskSettings(raters=1))
+    judge(task, {pair.pair_id: (3,) for pair in pairs})
+    counts = export_splits(task, tmp_path, val=1, test=0)
+    written = {name: json.loads((tmp_path / f"{name}.json").read_text()) for name in counts}
+    assert {name: len(entries) for name, entries in written.items()} == {"train": 3, "val": 3}
+    assert counts == {"train": (3, 3), "val": (3, 3)}
 
 
 def test_pairs_to_train_on_must_be_there(judged: JudgingTask, tmp_path: Path) -> None:

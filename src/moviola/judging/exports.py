@@ -129,12 +129,12 @@ def export_splits(
     :func:`training_entries`.
 
     Args:
-        val, test: number of queries, drawn at random, kept for each, >= 0; the others are for training.
+        val, test: number of query texts, drawn at random, kept for each, >= 0; the others are for training.
         level: minimum level of a training moment, 1 to 4.
         seed: of the draw.
 
     Returns:
-        by split, its numbers of queries and moments.
+        by split, its numbers of queries, by id, and moments.
 
     Raises:
         InvalidValue: a number out of range, no query with such a moment is left for training, or the folder
@@ -163,6 +163,7 @@ def export_splits(
     write_json(folder / "train.json", entries, indent=0)
     counts = {"train": (len(entries), sum(len(entry["relevant_moment"]) for entry in entries))}
     for name, kept in texts.items():
-        chosen = [pair for pair in task.pairs if pair.query in kept]
-        counts[name] = len(kept), write_judgements(chosen, agreed, folder / f"{name}.json")
+        chosen = [pair for pair in task.pairs if pair.query in kept and pair.pair_id in agreed]
+        queries = len({pair.query_id for pair in chosen})  # of several with one text, each
+        counts[name] = queries, write_judgements(chosen, agreed, folder / f"{name}.json")
     return counts
