@@ -84,11 +84,15 @@ def test_ratings_there_and_back(moviola: Moviola, library: Path, queries: Path, 
     assert "ratings" in moviola("judge", "export", task, "--as", "ratings", "--out", rated).out
     again = tmp_path / "again.sqlite"
     moviola("judge", "new", "-l", library, queries, "--out", again, "--system", "coarse", "--raters", 1)
-    assert moviola("judge", "import", again, rated).code == 0
+    taken = moviola("judge", "import", again, rated)
+    number = len(rated.read_text().splitlines()) - 1
+    assert (taken.code, taken.out) == (0, f"{again}: {number} ratings accepted, 0 refused\n")
     assert JudgingTask(again).outcome().agreed == JudgingTask(task).outcome().agreed
     rated.write_text(rated.read_text().replace("Anna", "Ben"))
     refused = moviola("judge", "import", again, rated)
     assert refused.code == 3 and "others have judged it" in refused.err
+    assert f"0 ratings accepted, {number} refused" in refused.out
+    assert JudgingTask(again).raters() == ["Anna"]
 
 
 def test_what_cannot_be_judged(moviola: Moviola, library: Path, queries: Path, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from moviola.datasets.readers import read_annotations
 from moviola.errors import InvalidValue
 from moviola.judging import (
     EXPORTS,
+    Imported,
     JudgingTask,
     TaskSettings,
     export_splits,
@@ -78,7 +79,7 @@ def test_ratings_go_out_and_come_back(judged: JudgingTask, tmp_path: Path) -> No
     other = JudgingTask.create(tmp_path / "other.sqlite", judged.pairs, TaskSettings())
     assert export_task(other, tmp_path / "pairs.csv", "pairs") == 6
     assert "pair_id" in (tmp_path / "pairs.csv").read_text()
-    assert import_ratings(other, tmp_path / "ratings.csv") == {}
+    assert import_ratings(other, tmp_path / "ratings.csv") == Imported(15, 0, {})
     assert other.outcome().agreed == judged.outcome().agreed
 
 
@@ -97,18 +98,26 @@ def test_only_moments_that_need_ratings_are_to_be_rated_elsewhere(
 
 def test_of_two_spellings_of_a_rater_the_first_stands(new_task: NewTask, tmp_path: Path) -> None:
     names, path = [f"rater {letter}" for letter in "abcdefgh"], tmp_path / "ratings.csv"
-    write_ratings([Rating("1:1", name, 3) for name in (*names, *map(str.upper, names))], path)
-    task = new_task()
-    import_ratings(task, path)
+    pairs = [f"1:{number}" for number in range(1, 9)]
+    spelt = [*zip(pairs, names, strict=True), *zip(pairs, map(str.upper, names), strict=True)]
+    write_ratings([Rating(pair, name, 3) for pair, name in spelt], path)
+    task = new_task(moments=8)
+    assert import_ratings(task, path) == Imported(16, 0, {})
     assert task.raters() == names
 
 
 def test_ratings_beyond_the_rule_are_refused_by_name(judged: JudgingTask, tmp_path: Path) -> None:
     again = [Rating(one.pair_id, f"{one.worker} again", one.relevance) for one in judged.outcome().ratings]
     write_ratings([*again, Rating("9:9", "Anna", 1)], tmp_path / "ratings.csv")
-    refused = import_ratings(judged, tmp_path / "ratings.csv")
-    assert refused.keys() == {"9:9", "1:1", "1:2", "1:3", "2:1", "2:2"}
-    assert "not in this task" in refused["9:9"] and "others have judged it" in refused["1:2"]
+    found = import_ratings(judged, tmp_path / "ratings.csv")
+    assert (found.accepted, found.refusals) == (1, 15)
+    assert found.refused.keys() == {"9:9", "1:1", "1:2", "1:3", "2:1", "2:2"}
+    assert "not in this task" in found.refused["9:9"] and "others have judged it" in found.refused["1:2"]
+    assert judged.raters() == ["Anna", "Anna again", "Ben", "Carla", "Dirk"]  # of 2:3; no other has a rating
+    write_ratings([Rating("2:3", "Eve", 1), Rating("2:3", "x" * 61, 1)], tmp_path / "ratings.csv")
+    with pytest.raises(InvalidValue, match="give 1 to 60 letters"):
+        import_ratings(judged, tmp_path / "ratings.csv")
+    assert "Eve" not in judged.raters()
 
 
 def test_nothing_is_written_of_a_task_that_nobody_judged(new_task: NewTask, tmp_path: Path) -> None:

@@ -144,11 +144,12 @@ def import_(
     """
     from moviola.judging import JudgingTask, import_ratings
 
-    refused = import_ratings(JudgingTask(task), ratings)
-    show(json, {"refused": refused})
-    for reason in refused.values():
+    found = import_ratings(JudgingTask(task), ratings)
+    said = f"{task}: {counted(found.accepted, 'rating')} accepted, {found.refusals:,} refused"
+    show(json, found, said)
+    for reason in found.refused.values():
         note(reason)
-    if refused:
+    if found.refused:
         leave_partial()
 
 

@@ -10,14 +10,14 @@ the two differ, and the rule of :mod:`moviola.datasets.building.consensus` decid
 
 from __future__ import annotations
 
-from moviola.judging.exports import EXPORTS, export_splits, export_task, import_ratings
+from moviola.judging.exports import EXPORTS, Imported, export_splits, export_task, import_ratings
 from moviola.judging.pooling import Pool, library_runs, make_task, pool
 from moviola.judging.progress import Progress, progress_of
 from moviola.judging.schedule import Answer, Outcome, outcome
 from moviola.judging.task import Batch, BatchMoment, JudgingTask, TaskSettings
 
 __all__ = [
-    "EXPORTS", "Answer", "Batch", "BatchMoment", "JudgingTask", "Outcome", "Pool", "Progress", "TaskSettings",
-    "export_splits", "export_task", "import_ratings", "library_runs", "make_task", "outcome", "pool",
-    "progress_of",
+    "EXPORTS", "Answer", "Batch", "BatchMoment", "Imported", "JudgingTask", "Outcome", "Pool", "Progress",
+    "TaskSettings", "export_splits", "export_task", "import_ratings", "library_runs", "make_task", "outcome",
+    "pool", "progress_of",
 ]  # fmt: skip

@@ -18,10 +18,12 @@ from moviola.datasets.building.consensus import LEVELS
 from moviola.datasets.building.splits import draw_queries
 from moviola.errors import AlreadyJudged, InvalidValue, NotFound
 from moviola.files.writing import write_json
-from moviola.judging.task import JudgingTask
+from moviola.judging.task import JudgingTask, shown_name
 from moviola.measures import Qrels, write_qrels
 
-__all__ = ["EXPORTS", "Export", "export_splits", "export_task", "import_ratings", "training_entries"]
+__all__ = [
+    "EXPORTS", "Export", "Imported", "export_splits", "export_task", "import_ratings", "training_entries",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,25 +83,38 @@ def export_task(task: JudgingTask, path: Path, form: str = "tvr_ranking") -> int
     return EXPORTS[form].write(task, path)
 
 
-def import_ratings(task: JudgingTask, path: Path) -> dict[str, str]:
-    """Import ratings of a task's pairs that were made elsewhere.
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """Outcome of an import.
 
-    Returns reasons of refused ratings by pair id: the pair is not in the task, or has all ratings it needs.
+    Attributes:
+        accepted, refusals: numbers of ratings that were taken in, and that were refused.
+        refused: reasons by pair id: the pair is not in the task, or has all ratings it needs.
+    """
+
+    accepted: int
+    refusals: int
+    refused: dict[str, str]
+
+
+def import_ratings(task: JudgingTask, path: Path) -> Imported:
+    """Import ratings of a task's pairs that were made elsewhere; raters of whom one is accepted sign in.
 
     Raises:
         NotFound, DataError: see :func:`~moviola.datasets.building.annotation_files.read_ratings`.
         InvalidValue: an invalid rater's name.
     """
-    refused = {}
     ratings = read_ratings(path)
-    # In their order: of two spellings of a name, the first one stands.
-    names = {worker: task.sign_in(worker) for worker in dict.fromkeys(rating.worker for rating in ratings)}
+    for rating in ratings:
+        shown_name(rating.worker)  # all are good names before the first rating is saved
+    refusals, refused = 0, {}
     for rating in ratings:
         try:
-            task.answer(names[rating.worker], rating.pair_id, rating.relevance)
+            task.answer_as(rating.worker, rating.pair_id, rating.relevance)
         except (AlreadyJudged, NotFound) as error:
+            refusals += 1
             refused[rating.pair_id] = str(error)
-    return refused
+    return Imported(len(ratings) - refusals, refusals, refused)
 
 
 def training_entries(pairs: list[Pair], agreed: Mapping[str, int], level: int) -> list[dict[str, Any]]:

@@ -23,7 +23,7 @@ from moviola.files.writing import draft_of
 from moviola.judging.schedule import Answer, Outcome, due_pairs, hidden_order, missing, next_batch, outcome
 from moviola.library.disk.database import Database, named
 
-__all__ = ["Batch", "BatchMoment", "JudgingTask", "TaskSettings"]
+__all__ = ["Batch", "BatchMoment", "JudgingTask", "TaskSettings", "shown_name"]
 
 FORMAT = 1
 REMEDY = "restore a copy or make a new task"
@@ -101,6 +101,18 @@ class Batch:
     query_id: str
     query: str
     moments: tuple[BatchMoment, ...]
+
+
+def shown_name(name: str) -> str:
+    """A rater's name without further blanks, in Unicode's normal form C.
+
+    Raises:
+        InvalidValue: the name is empty, too long, or unprintable.
+    """
+    shown = " ".join(unicodedata.normalize("NFC", name).split())
+    if not 0 < len(shown) <= LONGEST_NAME or re.search(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]", shown):
+        raise InvalidValue(f"name {name[:80]!r}: give 1 to {LONGEST_NAME} letters")
+    return shown
 
 
 class JudgingTask(Database):
@@ -194,12 +206,13 @@ class JudgingTask(Database):
         Raises:
             InvalidValue: the name is empty, too long, or unprintable.
         """
-        shown = " ".join(unicodedata.normalize("NFC", name).split())
-        if not 0 < len(shown) <= LONGEST_NAME or re.search(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]", shown):
-            raise InvalidValue(f"name {name[:80]!r}: give 1 to {LONGEST_NAME} letters")
+        shown = shown_name(name)
         with self._changing():
-            self._rows("INSERT OR IGNORE INTO raters VALUES (?, ?)", (shown, shown.casefold()))
-            return str(self._rows("SELECT name FROM raters WHERE folded = ?", (shown.casefold(),))[0][0])
+            return self._signed_in(shown)
+
+    def _signed_in(self, shown: str) -> str:
+        self._rows("INSERT OR IGNORE INTO raters VALUES (?, ?)", (shown, shown.casefold()))
+        return str(self._rows("SELECT name FROM raters WHERE folded = ?", (shown.casefold(),))[0][0])
 
     def next_batch(self, rater: str) -> Batch | None:
         """The batch to judge now: the one held, else another, which is held from now on; None without any.
@@ -236,21 +249,34 @@ class JudgingTask(Database):
             InvalidValue: no such level.
             AlreadyJudged: others have judged the moment in the meantime.
         """
-        if level is not None and level not in range(LEVELS):
-            raise InvalidValue(f"level {level!r}: give 0 to {LEVELS - 1}, or none to skip the moment")
         with self._changing():
             self._known(rater)
-            if not self._has_place(rater, pair_id):
-                raise AlreadyJudged(
-                    f"{pair_id}: others have judged it in the meantime; continue with the next moment"
-                )
-            self._rows(
-                "INSERT INTO answers (pair_id, rater, level) VALUES (?, ?, ?)"
-                " ON CONFLICT DO UPDATE SET level = excluded.level",
-                (pair_id, rater, level),
+            self._save(rater, pair_id, level)
+
+    def answer_as(self, name: str, pair_id: str, level: int | None) -> None:
+        """Sign in and answer at once; where the answer is refused, nobody is signed in.
+
+        Raises:
+            NotFound, InvalidValue, AlreadyJudged: see :meth:`sign_in` and :meth:`answer`.
+        """
+        shown = shown_name(name)
+        with self._changing():
+            self._save(self._signed_in(shown), pair_id, level)
+
+    def _save(self, rater: str, pair_id: str, level: int | None) -> None:
+        if level is not None and level not in range(LEVELS):
+            raise InvalidValue(f"level {level!r}: give 0 to {LEVELS - 1}, or none to skip the moment")
+        if not self._has_place(rater, pair_id):
+            raise AlreadyJudged(
+                f"{pair_id}: others have judged it in the meantime; continue with the next moment"
             )
-            self._rows("DELETE FROM held WHERE pair_id = ? AND rater = ?", (pair_id, rater))
-            self._rows("UPDATE held SET since = ? WHERE rater = ?", (self._clock(), rater))
+        self._rows(
+            "INSERT INTO answers (pair_id, rater, level) VALUES (?, ?, ?)"
+            " ON CONFLICT DO UPDATE SET level = excluded.level",
+            (pair_id, rater, level),
+        )
+        self._rows("DELETE FROM held WHERE pair_id = ? AND rater = ?", (pair_id, rater))
+        self._rows("UPDATE held SET since = ? WHERE rater = ?", (self._clock(), rater))
 
     def undo(self, rater: str, pair_id: str) -> None:
         """Withdraw an answer; the moment stays with its rater, to be judged again.
