@@ -280,6 +280,20 @@ def test_questions_keep_ids_groups_pictures_and_empty_answers(tmp_path: Path) ->
         read_questions(tmp_path / "a.jsonl", "x")
 
 
+@pytest.mark.parametrize("indent", [None, 1])
+def test_a_run_is_no_file_of_queries(tmp_path: Path, indent: int | None) -> None:
+    path = tmp_path / "run.json"
+    run = {"1": [{"video_id": "a", "start": 0, "end": 1, "score": 0.5}], "2": []}
+    path.write_text(json.dumps(run, indent=indent))
+    with pytest.raises(DataError, match=r"run\.json: a run or judgements, moments by query, .* give queries"):
+        read_queries(path)
+    path.write_text('{"query_id": "1"}\n')
+    with pytest.raises(DataError, match="line 1: the field 'query' is missing"):
+        read_queries(path)
+    path.write_text('{"query_id": "1", "query": "a dog"}\n')
+    assert [query.text for query in read_queries(path)] == ["a dog"]
+
+
 def test_separators_of_unicode_end_no_line(tmp_path: Path) -> None:
     path = tmp_path / "queries.txt"
     path.write_bytes("a man\u2028walks\r\n\ra dog\x85barks\n".encode())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from moviola.errors import DataError
@@ -18,11 +19,13 @@ def read_queries(path: Path) -> list[Query]:
 
     Raises:
         NotFound: no such file.
-        DataError: not UTF-8, a row without ``query_id`` or ``query``, two texts under one id, or no query.
+        DataError: not UTF-8, a row without ``query_id`` or ``query``, two texts under one id, no query, or
+            one object, as a run.
     """
     content = read_text(path)
     texts: dict[str, str] = {}
     if content.lstrip()[:1] in ("[", "{"):
+        _refuse_run(path, content)
         for place, row in listed_rows(path, content).objects():
             query_id, query = text(row, "query_id", place), text(row, "query", place)
             if texts.setdefault(query_id, query) != query:
@@ -33,3 +36,15 @@ def read_queries(path: Path) -> list[Query]:
     if not texts:
         raise DataError(f"{path}: holds no query")
     return [Query(query_id, query) for query_id, query in texts.items()]
+
+
+def _refuse_run(path: Path, content: str) -> None:
+    try:
+        whole = json.loads(content)
+    except (ValueError, RecursionError):
+        return  # lines, or damaged
+    if isinstance(whole, dict) and whole and all(isinstance(value, list) for value in whole.values()):
+        raise DataError(
+            f"{path}: a run or judgements, moments by query, which hold no text to search for; give queries: "
+            "a JSON list or lines with query_id and query, or one text per line"
+        )
