@@ -45,7 +45,7 @@ def read_moment(row: Mapping[str, Any], place: str, rank: int | None = None) -> 
             for at, step in enumerate(_objects(row, "steps", place), 1)
         ),
         snippet_kind=_kind(row, "snippet_kind", get_args(CueKind), place) if row.get("snippet_kind") else "",
-        strong=row.get("strong") not in (False, "False", "false", "0"),
+        strong=_strong(row, place),
         folded=tuple(_span(one, f"{place}: folded") for one in _objects(row, "folded", place)),
         why=tuple(_reason(one, place) for one in _objects(row, "why", place)),
         copies=tuple(_copy(one, place) for one in _objects(row, "copies", place)),
@@ -57,6 +57,16 @@ def _rank(row: Mapping[str, Any], place: str) -> int:
     if not isinstance(rank, int) or rank < 1:
         raise DataError(f"{place}: rank: a whole number from 1 is expected, not {rank!r:.40}")
     return rank
+
+
+def _strong(row: Mapping[str, Any], place: str) -> bool:
+    strong = row.get("strong")
+    if strong is None or strong == "":
+        return True
+    word = str(strong).lower()  # of a table: spreadsheets write FALSE
+    if word not in ("true", "false", "1", "0"):
+        raise DataError(f"{place}: strong: true or false is expected, not {strong!r:.40}")
+    return word in ("true", "1")
 
 
 def _objects(row: Mapping[str, Any], name: str, place: str) -> Sequence[Mapping[str, Any]]:

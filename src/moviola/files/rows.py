@@ -301,8 +301,8 @@ def number(value: Any, name: str, place: str, low: float = 0.0, high: float = ma
     except (TypeError, ValueError, OverflowError):
         value_read = math.nan
     if not (low <= value_read <= high and math.isfinite(value_read)):
-        bounds = f"from {low:g} to {high:g}" if math.isfinite(high) else f">= {low:g}"
-        raise DataError(f"{place}: {name}: {value!r} is no number {bounds}")
+        bounds = f" from {low:g} to {high:g}" if math.isfinite(high) else f" >= {low:g}"
+        raise DataError(f"{place}: {name}: {value!r} is no number{bounds if math.isfinite(low) else ''}")
     return value_read
 
 
