@@ -118,6 +118,37 @@ def test_encoders_of_the_file_are_of_new_libraries(
     assert moviola("index", films / "street.mp4", "-l", tmp_path / "lib", "--encoder", "demo").code == 1
 
 
+@pytest.mark.parametrize(
+    "words", [("search", "umbrella"), ("kept", "run", "one"), ("concepts", "forget", "one")]
+)
+def test_searches_compute_on_the_usual_device(
+    moviola: Run, config: Path, library: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[object, ...]
+) -> None:
+    devices = []
+    opened = Library.__init__
+
+    def spied(self: Library, folder: Path, **given: Any) -> None:
+        devices.append(given.pop("device", "auto"))
+        opened(self, folder, **given)
+
+    monkeypatch.setattr(Library, "__init__", spied)
+    for line, environment, device in (
+        ("", "", "auto"), ('device = "cpu"', "", "cpu"), ('device = "cpu"', "cuda:1", "cuda:1"),
+    ):  # fmt: skip
+        config.write_text(line)
+        monkeypatch.setenv("MOVIOLA_DEVICE", environment)
+        moviola(*words, "-l", library)
+        assert set(devices) == {device}
+        devices.clear()
+
+
+def test_a_device_that_is_none_is_named(moviola: Run, library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MOVIOLA_DEVICE", "abacus")
+    assert moviola("list", "-l", library).code == 0
+    answer = moviola("search", "umbrella", "-l", library)
+    assert answer.code == 1 and "device 'abacus': unknown; choose auto" in answer.err
+
+
 def test_doctor_shows_the_file(moviola: Run, config: Path, library: Path, monkeypatch: Any) -> None:
     config.write_text(f'library = "{library}"\ndevice = "cpu"\n')
     monkeypatch.setenv("MOVIOLA_DEVICE", "auto")

@@ -3,6 +3,7 @@
 The file lies in the user's configuration folder; ``MOVIOLA_CONFIG`` names another one, or none if it is
 empty. A key is the default of every option with an environment variable of its name: ``library`` of those
 that read ``MOVIOLA_LIBRARY``. The command line comes before the environment, the environment before the file.
+``device`` counts for searches, too, whose commands have no such option.
 """
 
 from __future__ import annotations
@@ -62,6 +63,11 @@ def read_config() -> dict[str, Any]:
             raise DataError(f"{path}: {key} = {values[key]!r}: write a full path, or one that begins with ~")
         values[key] = str(place)
     return values
+
+
+def usual_device() -> str:
+    """The device of commands without an option for it: the environment's, the file's, else ``auto``."""
+    return os.environ.get(_variable("device")) or str(read_config().get("device", "auto"))
 
 
 def describe_config() -> str:

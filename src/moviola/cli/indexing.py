@@ -14,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from typer import Argument, Context, Option, confirm
 
 from moviola.cli.app import JsonOption, app, console, emit_json, leave_partial, note, some
+from moviola.cli.config import usual_device
 from moviola.cli.options import (
     DEFAULT_LIBRARY,
     AlertCommandOption,
@@ -227,7 +228,7 @@ def watch(
     reports = alert_options(alert, alert_command, webhook)
     stop = Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    with Library(library, encoder=encoder_for(context, library, encoder)) as lib:
+    with Library(library, encoder=encoder_for(context, library, encoder), device=usual_device()) as lib:
         alerts = Alerts(lib, reports, stop)
         alerts.check()
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from typer import BadParameter, Context, Option
 
 from moviola.cli.app import note
+from moviola.cli.config import usual_device
 
 if TYPE_CHECKING:
     from moviola.search import Library
@@ -66,18 +67,18 @@ def alert_options(searches: list[str] | None, command: str, webhook: str) -> Ale
 # ---- an open library ---------------------------------------------------------------------------------------
 
 
-def reading(library: Path, device: str = "auto") -> Library:
+def reading(library: Path, device: str | None = None) -> Library:
     """A library that is not changed. It is imported late: help, and wrong usage, do not wait for it."""
     from moviola.search import Library
 
-    return Library(library, read_only=True, device=device)
+    return Library(library, read_only=True, device=device or usual_device())
 
 
 def writing(library: Path) -> Library:
     """A library to be changed."""
     from moviola.search import Library
 
-    return Library(library)
+    return Library(library, device=usual_device())
 
 
 # ---- settings of a new library -----------------------------------------------------------------------------
