@@ -104,8 +104,7 @@ class Jobs:
             Busy: too many jobs.
         """
         paths = await asyncio.to_thread(lambda: [str(self._checked(source)) for source in sources])
-        if sum(run.job.state not in ENDED for run in self._runs.values()) >= self._most:
-            raise Busy(f"{self._most} jobs wait or run; try again when one is done")
+        self.require_room()
         job = Job(
             job=secrets.token_hex(8), state="queued", sources=paths, done=0, total=0,
             share=0.0, seconds_left=None, step="", video="", seconds=0.0, refused=[], added=0,
@@ -116,6 +115,11 @@ class Jobs:
         run.task = asyncio.create_task(self._work(run))
         self._forget()
         return job
+
+    def require_room(self) -> None:
+        """Raise Busy where as many jobs wait or run as may."""
+        if sum(run.job.state not in ENDED for run in self._runs.values()) >= self._most:
+            raise Busy(f"{self._most} jobs wait or run; try again when one is done")
 
     def _checked(self, source: str) -> Path:
         """Path of a source, links followed; a relative one is searched in each allowed folder."""
