@@ -213,10 +213,12 @@ class Jobs:
             state = "cancelled"
         finally:
             job = run.job
-            share = 1.0 if state == "done" else job.share
+            # The last word of the process on its progress is from before the last video of the last step.
+            done, share = (job.total, 1.0) if state == "done" else (job.done, job.share)
             run.note(
-                "done", state=state, finished=_now(), video="", seconds=0.0, share=share, seconds_left=None
-            )
+                "done", state=state, finished=_now(), done=done, video="", seconds=0.0, share=share,
+                seconds_left=None,
+            )  # fmt: skip
             fields = {"job": job.job, "state": state, "added": job.added, "refused": len(job.refused)}
             log.info("job", extra={"fields": {**fields, "error": job.error}})
 
