@@ -43,6 +43,7 @@ from moviola.search.options import SearchOptions
 from moviola.search.queries import Marked, SearchQuery, as_query
 from moviola.search.saved import asked_by
 from moviola.search.searcher import Searcher
+from moviola.search.times import is_integer
 from moviola.timing import stage
 from moviola.types import Capture, Query, Video, require_kind, several
 
@@ -72,6 +73,11 @@ class _PerGeneration(Generic[Value]):
             if self._known is None or self._known[0] != generation:
                 self._known = generation, self._make(self._store)
             return self._known[1]
+
+
+def _require_most(most: object) -> None:
+    if not is_integer(most, 0):  # a negative one would count from the end
+        raise InvalidValue(f"most {most!r}: give an integer, 0 or more")
 
 
 class Library(Indexer):
@@ -231,11 +237,13 @@ class Library(Indexer):
 
         Found once per state of the library, in a second or two; none without a visual encoder.
         """
+        _require_most(most)
         return self._examples.read(most)
 
     def complete(self, text: str, most: int = 5) -> Completions:
         """Videos and tags in whose name a word begins with a text; at most ``most`` of each."""
         require_kind("text", text, str, "the beginning of a word")
+        _require_most(most)
         return complete(self._names.get(), self.kept.tagged(), text, most)
 
     @cached_property
