@@ -176,6 +176,8 @@ def test_nothing_to_index_is_said(library: Library, tmp_path: Path) -> None:
         library.index()
     with pytest.raises(NotFound, match="no such file or folder"):
         library.index(tmp_path / "nowhere")
+    with pytest.raises(InvalidValue, match=r"index\(\*paths\)"):
+        library.index([tmp_path, tmp_path])  # type: ignore[arg-type]
 
 
 def test_without_a_visual_encoder_subtitles_are_searched(films: Path, opened: Callable[..., Library]) -> None:

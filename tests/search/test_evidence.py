@@ -247,9 +247,10 @@ def test_values_of_another_type_are_refused(library: Library) -> None:
         "concept 3: give its name": lambda: library.forget(3),  # type: ignore[arg-type]
         "video_ids 'film0': a single text": lambda: library.paths_of("film0"),
         "text 3: give the beginning": lambda: library.complete(3),  # type: ignore[arg-type]
-        "most 'a': give an integer": lambda: library.examples("a"),  # type: ignore[arg-type]
+        "most 'a': give an integer, 0 or more": lambda: library.examples("a"),  # type: ignore[arg-type]
         "most -1: give an integer": lambda: library.complete("a", -1),
         r"order \[\]: give one of name, date": lambda: library.ordered([]),  # type: ignore[arg-type]
+        "most 2.5: give an integer, 0 or more": lambda: library.examples(2.5),  # type: ignore[arg-type]
         "folder 3: give the path": lambda: Library(3),  # type: ignore[arg-type]
         "device 3: unknown": lambda: require_device_name(3),  # type: ignore[arg-type]
     }

@@ -126,6 +126,7 @@ def test_accents_may_be_characters_of_their_own() -> None:
 def test_they_say_what_they_ask() -> None:
     query = (Text("a dog") + 0.5 * LikeMoment("beach", 12)).then("rain", gap=30).without("snow")
     assert str(query) == "a dog + 0.5 like beach@12, within 30 s then rain; not snow"
+    assert str(Text("a dog").then("rain", gap=math.inf)) == "a dog, then rain"
 
 
 @pytest.mark.parametrize(

@@ -71,6 +71,45 @@ def test_another_program_at_the_address_is_an_error_of_the_server(status: int) -
         client.library()
 
 
+@pytest.mark.parametrize(
+    ("url", "token", "sent"),
+    [
+        ("http://films:8765/?token=a%2Bsecret", "", "Bearer a+secret"),
+        ("http://films:8765/?token=other", "secret\n", "Bearer secret"),
+        ("http://films:8765/", "", None),
+    ],
+)
+def test_an_address_as_it_is_printed(
+    monkeypatch: pytest.MonkeyPatch, url: str, token: str, sent: str | None
+) -> None:
+    asked = []
+
+    def answer(_: httpx2.HTTPTransport, request: httpx2.Request) -> httpx2.Response:
+        asked.append(request)
+        return httpx2.Response(200, json={"jobs": []})
+
+    monkeypatch.setattr(httpx2.HTTPTransport, "handle_request", answer)
+    with Client(url, token) as client:
+        assert client.jobs() == []
+    assert str(asked[0].url) == "http://films:8765/api/jobs"
+    assert asked[0].headers.get("Authorization") == sent
+
+
+@pytest.mark.parametrize("url", ["films:8765", "127.0.0.1:8765", "http://films:port"])
+def test_what_is_no_address_is_refused(url: str) -> None:
+    with pytest.raises(InvalidValue, match=f"url '{url}': "):
+        Client(url)
+
+
+def test_a_server_that_is_slow_is_not_said_to_be_away() -> None:
+    def answer(_: httpx2.Request) -> httpx2.Response:
+        raise httpx2.ReadTimeout("timed out")
+
+    client = Client(http=httpx2.Client(transport=httpx2.MockTransport(answer), base_url="http://films"))
+    with pytest.raises(ServerError, match=r"no answer yet .*longer timeout"):
+        client.jobs()
+
+
 def test_events_of_files_with_odd_names() -> None:
     job = Job(
         job="a", state="done", sources=["films/sand\u2028sea\x85.mp4"], done=1, total=1, share=1.0,

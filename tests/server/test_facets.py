@@ -7,8 +7,10 @@ from pathlib import Path
 
 from fastapi.testclient import TestClient
 
+from distinct import film_like
 from moviola.library.kept.values import Mark
 from moviola.search import Library
+from moviola.server.options import Limits
 
 Serving = Callable[..., TestClient]
 
@@ -49,6 +51,22 @@ def test_a_video_is_encoded_or_read_again(serving: Serving, folder: Path, films:
             assert after["version"] != before["version"]
             assert (after["state"], after["error"], after["modified"]) == ("ready", "", before["modified"])
             assert client.get("/api/videos/harbour/cues").json()["cues"][0]["text"] == "The umbrella is gone."
+
+
+def test_a_video_that_cannot_be_encoded_again_stays_as_it_is(
+    serving: Serving, folder: Path, films: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "incoming").mkdir()
+    film = film_like(films / "harbour.mp4", tmp_path / "incoming" / "away.mp4")
+    with Library(folder) as library:
+        library.index(film, ocr=False)
+    with serving(folder, allow_ingest=(film.parent,), limits=Limits(jobs=0)) as client:
+        before = client.get("/api/videos/away").json()
+        answer = client.post("/api/videos/away/again")
+        assert (answer.status_code, client.get("/api/videos/away").json()) == (503, before)
+        film.unlink()
+        answer = client.post("/api/videos/away/again")
+    assert answer.status_code == 404 and "plug its drive in" in answer.json()["error"]["message"]
 
 
 def test_names_that_begin_so(serving: Serving, folder: Path) -> None:

@@ -122,6 +122,26 @@ def test_a_job_that_is_cancelled_at_once_has_ended(tmp_path: Path) -> None:
     assert asyncio.run(cancelled()).state == "cancelled"
 
 
+@pytest.mark.parametrize(("code", "state", "done"), [(0, "done", 3), (1, "failed", 2)])
+def test_a_job_that_is_done_has_done_all_videos(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, state: str, done: int
+) -> None:
+    async def worker(_: object, take: Callable[[Mapping[str, Any]], None]) -> int:
+        line = {"done": 2, "total": 3, "video": "c", "seconds": 1.0, "step": "text", "share": 0.9}
+        take({"progress": line})
+        return code
+
+    monkeypatch.setattr("moviola.server.jobs.run_worker", worker)
+    jobs = Jobs(tmp_path, [tmp_path], most=1)
+
+    async def last() -> Job:
+        job = await jobs.add(["."])
+        return [event.job async for event in jobs.events(job.job, 0) if event is not None][-1]
+
+    job = asyncio.run(last())
+    assert (job.state, job.done, job.total) == (state, done, 3)
+
+
 def test_a_process_that_cannot_be_started_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def refused(*_: object, **__: object) -> None:
         raise OSError(errno.EMFILE, "Too many open files")

@@ -78,6 +78,23 @@ def test_what_is_no_query_is_refused_in_words(client: TestClient, what: str) -> 
         assert 0 < len(problem["message"]) < 1000
 
 
+@pytest.mark.parametrize(
+    ("headers", "content", "said"),
+    [
+        ({}, b'{"query": "a"}', "add the header Content-Type: application/json"),
+        ({"Content-Type": "application/x-www-form-urlencoded"}, b'{"query": "a"}', "add the header"),
+        (JSON, b"[1]", "body: should be an object of JSON"),
+        (JSON, b'{"query": "a", "filter": 5}', "filter: should be an object of JSON"),
+    ],
+)
+def test_what_is_no_object_or_not_sent_as_json_is_said(
+    client: TestClient, headers: dict[str, str], content: bytes, said: str
+) -> None:
+    """``curl --data`` sends the type of a form."""
+    answer = client.post("/api/search", content=content, headers=headers)
+    assert answer.status_code == 422 and said in answer.json()["error"]["message"]
+
+
 COMPLAINTS: dict[str, tuple[dict[str, Any], str, str]] = {
     "long": (
         {"query": {"terms": [{"text": "a" * 100_000}]}},

@@ -13,7 +13,7 @@ from fastapi.testclient import TestClient
 from PIL import Image
 
 from moviola.library.disk.models_in_use import DEMO_MODELS
-from moviola.search import Filter, Library, LikeMoment, Text, WeightedSum
+from moviola.search import Filter, Library, LikeMoment, Marked, MarkedMoment, Text, WeightedSum
 from moviola.server.options import Limits
 
 Serving = Callable[..., TestClient]
@@ -34,6 +34,14 @@ QUERIES: dict[str, tuple[Any, Any]] = {
             "without": ["a door", {"terms": [{"video_id": "market", "time": 1}]}],
         },
         Text("a wall").without("a door", LikeMoment("market", 1)),
+    ),
+    "marks, later steps and exclusions": (
+        {
+            "right": [{"video_id": "harbour", "start": 1, "end": 3}],
+            "then": [{"terms": [{"text": "a door"}], "gap": 5}],
+            "without": ["snow"],
+        },
+        Marked(None, (MarkedMoment("harbour", 1, 3),)).then("a door", gap=5).without("snow"),
     ),
 }
 
@@ -105,6 +113,7 @@ def test_the_curve_has_a_score_for_every_second(client: TestClient) -> None:
         ({"terms": [{"video_id": "harbour", "time": 99}]}, 422),
         ({"terms": [{"picture": "0" * 32}]}, 404),
         (" \t", 422),
+        ({"terms": [{"text": "@logo"}, {"text": "a wall"}]}, 422),
     ],
 )
 def test_what_cannot_be_asked_is_said(client: TestClient, query: Any, status: int) -> None:
@@ -126,9 +135,9 @@ def test_no_more_is_asked_than_the_limits_allow(client: TestClient) -> None:
 
 @pytest.mark.parametrize("title", ["Unser Löwe", "我们的狮子" * 12])
 def test_a_concept_of_any_script_is_taught_and_deleted(serving: Serving, folder: Path, title: str) -> None:
-    right = [{"video_id": "harbour", "start": 1, "end": 3}]
+    query = {"right": [{"video_id": "harbour", "start": 1, "end": 3}], "without": ["snow"]}
     with serving(folder) as client:
-        name = client.post("/api/concepts", json={"title": title, "query": {"right": right}}).json()["name"]
+        name = client.post("/api/concepts", json={"title": title, "query": query}).json()["name"]
         assert [one["name"] for one in client.get("/api/concepts").json()["concepts"]] == [name]
         for status in (204, 404):
             told = client.delete(f"/api/concepts/{quote(f'@{name}', safe='')}")

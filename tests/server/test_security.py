@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from fastapi.testclient import TestClient
 
 from moviola.errors import InvalidValue
 from moviola.server import Options
+from moviola.server.running import _address
 
 Serving = Callable[..., TestClient]
 TOKEN = "a-long-secret"
@@ -93,6 +95,14 @@ def test_another_host_needs_a_token() -> None:
 def test_a_token_that_no_header_carries_is_refused(token: str) -> None:
     with pytest.raises(InvalidValue, match="token"):
         Options(token=token)
+
+
+def test_the_printed_address_has_the_token_as_browsers_read_it(serving: Serving, original: Path) -> None:
+    token = "a+b/c&d#e=="
+    address = urlsplit(_address(Options(host="::1", token=token), 80))
+    assert (address.netloc, address.fragment) == ("[::1]:80", "")
+    with serving(original, token=token) as client:
+        assert client.get(f"/?{address.query}").cookies
 
 
 WRONG = [

@@ -66,9 +66,9 @@ def serve(
 
     Example: `moviola serve --library films`
 
-    For others on the network: `moviola serve --host 0.0.0.0 --token "a long secret"`
+    For others on the network: `moviola serve --host 0.0.0.0 --token a-long-secret`
 
-    For others who only look: `moviola serve --host 0.0.0.0 --token "a long secret" --read-token "another"`
+    For others who only look: `moviola serve --host 0.0.0.0 --token a-long-secret --read-token another`
 
     With a watched folder: `moviola serve --watch ~/Videos`
 

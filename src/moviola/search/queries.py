@@ -316,8 +316,9 @@ class Steps(SearchQuery):
         object.__setattr__(self, "gaps", gaps)
 
     def __str__(self) -> str:
-        later = zip(self.gaps, self.steps[1:], strict=True)
-        return str(self.steps[0]) + "".join(f", within {gap:g} s then {step}" for gap, step in later)
+        within = ("" if gap == math.inf else f"within {gap:g} s " for gap in self.gaps)
+        later = zip(within, self.steps[1:], strict=True)
+        return str(self.steps[0]) + "".join(f", {near}then {step}" for near, step in later)
 
 
 @dataclass(frozen=True, slots=True)

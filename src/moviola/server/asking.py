@@ -45,10 +45,10 @@ def as_filter(asked: Filters) -> Filter:
 
 
 def as_search_query(request: str | AskedQuery, uploads: Uploads) -> SearchQuery:
-    """The query of a request.
+    """The query of a request; steps and exclusions follow the marks and the concept where it has no terms.
 
     Raises:
-        InvalidValue: a text without words.
+        InvalidValue: a text without words, or a concept among several terms.
         NotFound: an unknown picture.
     """
     if isinstance(request, str):
@@ -56,18 +56,17 @@ def as_search_query(request: str | AskedQuery, uploads: Uploads) -> SearchQuery:
     right, wrong = (
         tuple(MarkedMoment(m.video_id, m.start, m.end) for m in own) for own in (request.right, request.wrong)
     )
-    query = None
-    if request.terms:
-        query = _terms(request.terms, uploads)
-        for step in request.then:
-            query = query.then(_terms(step.terms, uploads), gap=math.inf if step.gap is None else step.gap)
-        excluded = [one if isinstance(one, str) else _terms(one.terms, uploads) for one in request.without]
-        query = query.without(*excluded) if excluded else query
+    marks = None
     if right or wrong or request.concept:
-        return Marked(query, right, wrong, request.concept)
+        marks = Marked(None, right, wrong, request.concept)
+    query = _terms(request.terms, uploads) if request.terms else marks
     if query is None:
         raise InvalidValue("empty query: give terms, marked moments or a concept")
-    return query
+    for step in request.then:
+        query = query.then(_terms(step.terms, uploads), gap=math.inf if step.gap is None else step.gap)
+    excluded = [one if isinstance(one, str) else _terms(one.terms, uploads) for one in request.without]
+    query = query.without(*excluded) if excluded else query
+    return Marked(query, right, wrong, request.concept) if marks and request.terms else query
 
 
 def _terms(terms: Sequence[Term], uploads: Uploads) -> SearchQuery:
@@ -79,6 +78,10 @@ def _terms(terms: Sequence[Term], uploads: Uploads) -> SearchQuery:
 
 def _term(term: Term, uploads: Uploads) -> SearchQuery:
     if isinstance(term, TextTerm):
+        if isinstance(as_query(term.text), Marked):
+            raise InvalidValue(
+                f"{term.text!r}: a concept is no term among others; put words beside it into its own text"
+            )
         return Text(term.text)
     if isinstance(term, MomentTerm):
         return LikeMoment(term.video_id, term.time)

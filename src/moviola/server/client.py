@@ -53,9 +53,12 @@ class Client:
     server has.
 
     Args:
-        url: address of the server, as ``moviola serve`` prints it.
-        token: the server's token; empty for none.
+        url: address of the server, as ``moviola serve`` prints it, with its token or without.
+        token: the server's token; empty for that of ``url``, if any.
         http: HTTP client to use in place of one for ``url``.
+
+    Raises:
+        InvalidValue: ``url`` is no address of a server.
 
     >>> with Client("http://127.0.0.1:8765") as library:  # doctest: +SKIP
     ...     for moment in library.search("a dog runs on a beach").moments:
@@ -65,9 +68,13 @@ class Client:
     def __init__(
         self, url: str = "http://127.0.0.1:8765", token: str = "", *, http: httpx2.Client | None = None
     ) -> None:
-        self._http = httpx2.Client(base_url=url, timeout=60.0) if http is None else http
-        if token:
-            self._http.headers["Authorization"] = f"Bearer {token}"
+        if http is None:
+            address = _address(url)
+            token = token or address.params.get("token", "")
+            http = httpx2.Client(base_url=address.copy_with(query=None), timeout=60.0)
+        self._http = http
+        if token:  # without the end of the line that it was read from
+            self._http.headers["Authorization"] = f"Bearer {token.strip()}"
 
     def close(self) -> None:
         """Close the connections."""
@@ -273,9 +280,25 @@ class Client:
         """A connection that fails, as an error of the server."""
         try:
             yield
+        except httpx2.ReadTimeout as error:  # as a long film may take to export
+            message = (
+                f"{self._http.base_url}: no answer yet ({error}); ask again later, or give the client "
+                "one with a longer timeout as `http`"
+            )
+            raise ServerError("unreachable", message) from error
         except httpx2.TransportError as error:
             message = f"{self._http.base_url}: no answer ({error}); start `moviola serve` there"
             raise ServerError("unreachable", message) from error
+
+
+def _address(url: str) -> httpx2.URL:
+    try:
+        address = httpx2.URL(url)
+    except httpx2.InvalidURL as error:
+        raise InvalidValue(f"url {url!r}: {error}; give the address that `moviola serve` prints") from error
+    if address.scheme not in ("http", "https"):
+        raise InvalidValue(f"url {url!r}: no http:// or https:// before it; give that, too")
+    return address
 
 
 def _path(video_id: str, what: str = "") -> str:

@@ -104,8 +104,7 @@ class Jobs:
             Busy: too many jobs.
         """
         paths = await asyncio.to_thread(lambda: [str(self._checked(source)) for source in sources])
-        if sum(run.job.state not in ENDED for run in self._runs.values()) >= self._most:
-            raise Busy(f"{self._most} jobs wait or run; try again when one is done")
+        self.require_room()
         job = Job(
             job=secrets.token_hex(8), state="queued", sources=paths, done=0, total=0,
             share=0.0, seconds_left=None, step="", video="", seconds=0.0, refused=[], added=0,
@@ -116,6 +115,11 @@ class Jobs:
         run.task = asyncio.create_task(self._work(run))
         self._forget()
         return job
+
+    def require_room(self) -> None:
+        """Raise Busy where as many jobs wait or run as may."""
+        if sum(run.job.state not in ENDED for run in self._runs.values()) >= self._most:
+            raise Busy(f"{self._most} jobs wait or run; try again when one is done")
 
     def _checked(self, source: str) -> Path:
         """Path of a source, links followed; a relative one is searched in each allowed folder."""
@@ -209,10 +213,12 @@ class Jobs:
             state = "cancelled"
         finally:
             job = run.job
-            share = 1.0 if state == "done" else job.share
+            # The last word of the process on its progress is from before the last video of the last step.
+            done, share = (job.total, 1.0) if state == "done" else (job.done, job.share)
             run.note(
-                "done", state=state, finished=_now(), video="", seconds=0.0, share=share, seconds_left=None
-            )
+                "done", state=state, finished=_now(), done=done, video="", seconds=0.0, share=share,
+                seconds_left=None,
+            )  # fmt: skip
             fields = {"job": job.job, "state": state, "added": job.added, "refused": len(job.refused)}
             log.info("job", extra={"fields": {**fields, "error": job.error}})
 

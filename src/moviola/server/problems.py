@@ -134,6 +134,10 @@ async def _invalid(_: Request, error: Exception) -> JSONResponse:
         reason = first.get("ctx", {}).get("error", first["msg"])
         return problem("invalid_value", f"body: no JSON ({reason}, at {first['loc'][-1]})")
     field = _field(first["loc"][1:])
+    if not field and isinstance(first.get("input"), bytes):  # what is not said to be JSON is not read as such
+        return problem(
+            "invalid_value", "body: not sent as JSON; add the header Content-Type: application/json"
+        )
     return problem("invalid_value", f"{field or 'body'}: {complaint(first)}", field=field)
 
 
@@ -148,6 +152,14 @@ def _field(place: Sequence[object]) -> str:
     return ".".join(kept)
 
 
+# Of values, by pydantic's type of the error.
+_SAID = {
+    "string_too_short": "is empty; give something", "too_short": "is empty; give something",
+    "missing": "is missing", "extra_forbidden": "not known; look for a slip of the pen",
+    "model_attributes_type": "should be an object of JSON",
+}  # fmt: skip
+
+
 def complaint(error: Mapping[str, Any]) -> str:
     """What pydantic says of a value, for people who have never heard of it."""
     limits, kind = error.get("ctx", {}), error["type"]
@@ -157,12 +169,8 @@ def complaint(error: Mapping[str, Any]) -> str:
         return f"at most {limits['max_length']:,} characters{said}"
     if kind == "too_long":
         return f"at most {limits['max_length']:,}"
-    if kind in ("string_too_short", "too_short"):
-        return "is empty; give something"
-    if kind == "missing":
-        return "is missing"
-    if kind == "extra_forbidden":
-        return "not known; look for a slip of the pen"
+    if plain := _SAID.get(kind):
+        return plain
     return str(error["msg"]).removeprefix("Value error, ").removeprefix("Input ")
 
 

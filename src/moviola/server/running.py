@@ -8,6 +8,7 @@ import signal
 import socket
 import threading
 from collections.abc import Callable
+from urllib.parse import quote
 
 import uvicorn
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
@@ -102,9 +103,7 @@ def serve(
     app = create_app(library_folder, options)
     listening = _listen(options)
     port = listening.getsockname()[1]
-    host = f"[{options.host}]" if ":" in options.host else options.host
-    token = options.token or options.read_token
-    started(f"http://{host}:{port}/" + (f"?token={token}" if token else ""))
+    started(_address(options, port))
     config = uvicorn.Config(
         app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=_PATIENCE,
         http=Impatient,
@@ -115,6 +114,13 @@ def serve(
     uvicorn.Server(config).run(sockets=[listening])
     if any(pool.inside for pool in app.state.service.pools):
         os._exit(0)  # a conversion at work would delay the process by minutes
+
+
+def _address(options: Options, port: int) -> str:
+    """The address for a browser, with a token if there is one."""
+    host = f"[{options.host}]" if ":" in options.host else options.host
+    token = quote(options.token or options.read_token, safe="")
+    return f"http://{host}:{port}/" + (f"?token={token}" if token else "")
 
 
 def _listen(options: Options) -> socket.socket:

@@ -25,6 +25,7 @@ from moviola.library.ingest.plan import FoundFile, Plan, only_renamed
 from moviola.library.ingest.reading import Listening, Readers, ReadingRun, replace_subtitles
 from moviola.library.ingest.report import IngestProgress, IngestReport
 from moviola.library.ingest.workers import Workers
+from moviola.types import require_kind
 
 if TYPE_CHECKING:
     from moviola.library.ingest.frame_features import Refused
@@ -124,6 +125,8 @@ class Indexer:
 
         if not sources:
             raise InvalidValue("nothing to index: name at least one video file or folder")
+        for source in sources:
+            require_kind("source", source, (str, PathLike), "a path; several go one by one, as index(*paths)")
         listening = Listening.chosen(speech_track, speech_language)
         readers = Readers.chosen(ocr, ocr_reader, speech, self._store.encoders.device, listening)
         chosen = nullcontext() if workers is None else Workers(workers)

@@ -74,7 +74,8 @@ def _concept(one: Concept) -> schemas.Concept:
 @router.post("/concepts", status_code=201)
 async def teach(request: schemas.TeachRequest, service: ServiceOf) -> schemas.Concept:
     """Keep what a query's marks teach, of which one at least is right. 409: the library cannot be changed."""
-    query = as_search_query(request.query, service.uploads)
+    only_marks = request.query.model_copy(update={"then": [], "without": []})  # nothing else is kept
+    query = as_search_query(only_marks, service.uploads)
     if not isinstance(query, Marked):
         raise InvalidValue("query: nothing is marked; give moments that are right")
 

@@ -10,6 +10,8 @@ from fastapi import APIRouter, Depends, Query
 from fastapi import Path as PathParameter
 from pydantic import Field
 
+from moviola.errors import NotFound
+from moviola.files.presence import is_file
 from moviola.library.disk.root_states import roots_in
 from moviola.library.exact_copies import exact_copies
 from moviola.server.inside import resolved
@@ -118,15 +120,17 @@ async def again(
 ) -> Job:
     """Process a video again, as a job; it can be searched as it is until that is done.
 
-    403: its file is not in a folder from which this server brings videos in.
+    403: its file is not in a folder from which this server brings videos in. 404: it is not there.
     """
-    file = service.library.file_of(video.video_id)
-    path = str(file or video.path)
+    file = service.library.file_of(video.video_id) or Path(video.path)
     allowed = service.receiving.folders
-    if file is None or not any(resolved(file).is_relative_to(folder) for folder in allowed):
+    if not any(resolved(file).is_relative_to(folder) for folder in allowed):
         raise Forbidden(
-            f"{path}: not in a folder to bring videos in from ({', '.join(map(str, allowed)) or 'none'}); "
+            f"{file}: not in a folder to bring videos in from ({', '.join(map(str, allowed)) or 'none'}); "
             "start the server with --allow-ingest FOLDER for it"
         )
+    if not is_file(file):
+        raise NotFound(f"{file}: not there; plug its drive in")
+    service.jobs.require_room()  # before the video is marked, which would wait for a job that never comes
     await service.change(lambda library: library.again([video.video_id], pictures=pictures))
-    return await service.jobs.add([path])
+    return await service.jobs.add([str(file)])
