@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from moviola.errors import InvalidValue, LibraryError, NotFound, counted
+from moviola.errors import InvalidValue, LibraryError, NotFound, counted, printable
 from moviola.features import Extent
 from moviola.files.names import composed
 from moviola.files.presence import is_file, is_folder
@@ -35,7 +35,8 @@ def follow(store: LibraryStore, plan: Plan, report: IngestReport) -> None:
             catalogue.put_root(root)
         for video in plan.overwritten:
             catalogue.take_out(video)
-            report.removed.append(video.video_id)
+            if video.state != "refused":  # there is nothing to bring back
+                report.removed.append(video.video_id)
         for path in plan.lost_copies:
             catalogue.drop_copy(path)
         # Release all paths before taking new ones.
@@ -60,15 +61,23 @@ def follow(store: LibraryStore, plan: Plan, report: IngestReport) -> None:
 
 
 def note_copies(store: LibraryStore, plan: Plan, report: IngestReport) -> None:
-    """Store the further paths of videos, new ones included."""
+    """Store the further paths of videos, new ones included; what has the bytes of a refused file is refused,
+    too.
+    """
     if not plan.copies:
         return
     catalogue = store.catalogue
     with catalogue.transaction():
-        rows = {video.video_id: video.row for video in catalogue.videos() if video.state != "refused"}
+        videos = {video.video_id: video for video in catalogue.videos()}
         for video_id, found in plan.copies:
-            if video_id in rows:
-                catalogue.put_copy(Copy(rows[video_id], str(found.path), found.size, found.mtime_ns))
+            video = videos.get(video_id)
+            if video is None:
+                continue
+            if video.state == "refused":
+                path = printable(found.path)
+                report.refused[path] = f"{printable(found.path.name)}: {video.error}; skipped"
+            else:
+                catalogue.put_copy(Copy(video.row, str(found.path), found.size, found.mtime_ns))
                 report.copies.setdefault(video_id, []).append(str(found.path))
 
 
