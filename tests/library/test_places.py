@@ -427,6 +427,35 @@ def test_what_comes_back_leaves_others_their_copies(library: Library, films: Pat
     assert copies == {str(again): library.catalogue.video("b").row}
 
 
+@pytest.mark.parametrize("other", [None, "b.mp4"], ids=["its own path", "another film's path"])
+def test_what_comes_back_elsewhere_has_no_path_twice(
+    library: Library, films: Path, other: str | None
+) -> None:
+    """It comes back at its further path, or finds another film there, as a known one or a new one."""
+    shutil.copy(films / "a.mp4", again := films / "again.mp4")
+    library.index(films)
+    library.remove(["a"])
+    if other:
+        (films / other).rename(again)
+    else:
+        (films / "a.mp4").unlink()
+    assert library.index(films).restored == ["a"]
+    assert library.catalogue.copies() == []
+    assert paths(library)["a" if other is None else "b"] == str(again)
+
+
+def test_a_new_film_takes_the_further_path_of_one_that_comes_back(
+    library: Library, films: Path, film: Callable[..., Path]
+) -> None:
+    shutil.copy(films / "a.mp4", again := films / "again.mp4")
+    library.index(films)
+    library.remove(["a"])
+    film(again, 5, seed=9)
+    report = library.index(films)
+    assert (report.restored, report.added) == (["a"], ["again"])
+    assert library.catalogue.copies() == []
+
+
 # ---- what is left out -----------------------------------------------------------------------------
 
 
