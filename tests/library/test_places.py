@@ -316,6 +316,31 @@ def test_each_path_of_a_copy_is_kept(
     ]
 
 
+def test_a_folder_is_forgotten_but_not_what_lies_elsewhere(
+    library: Library, films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nothing_encoded(library, monkeypatch)
+    (backup := tmp_path / "backup").mkdir()
+    for name in ("a.mp4", "d.mp4"):
+        shutil.copy(films / name, backup / name)
+    shutil.copy(films / "b.mp4", films / "b again.mp4")
+    library.index(films, backup)
+    assert library.forget_root(films) == ["b", "deep/c"]
+    assert paths(library) == {"a": str(backup / "a.mp4"), "d": str(backup / "d.mp4")}
+    assert library.catalogue.copies() == []
+    report = library.index(backup)
+    assert (report.unchanged, report.updated) == (["a"], ["d"])  # whose subtitles were not copied
+    assert library.restore(["b"]) == ["b"]
+    assert [copy.path for copy in library.catalogue.copies()] == [str(films / "b again.mp4")]
+
+
+def test_a_forgotten_folder_leaves_no_further_paths(library: Library, films: Path, tmp_path: Path) -> None:
+    backup = shutil.copytree(films, tmp_path / "backup")
+    library.index(films, backup)
+    assert library.forget_root(backup) == []
+    assert library.catalogue.copies() == [] and ids(library) == ALL
+
+
 def test_copies_are_equal_in_every_byte(library: Library, films: Path, tmp_path: Path) -> None:
     """The hash reads four pieces: files that differ elsewhere are no copies."""
     for name, byte in (("one", b"\1"), ("two", b"\2")):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from moviola.errors import InvalidValue, LibraryError, NotFound, counted, printa
 from moviola.features import Extent
 from moviola.files.names import composed
 from moviola.files.presence import is_file, is_folder
-from moviola.library.disk.places import Copy, held_by, is_below, moved_path, volume_of
+from moviola.library.disk.places import Copy, Root, held_by, is_below, moved_path, root_of, volume_of
 from moviola.library.disk.removed import RemovedVideo
 from moviola.library.disk.store import LibraryStore
 from moviola.library.ingest.plan import Plan, only_renamed
@@ -117,12 +117,36 @@ def forget_root(store: LibraryStore, folder: Path) -> list[str]:
     roots = catalogue.roots()
     if path not in {root.path for root in roots}:
         raise NotFound(f"{folder}: no folder of this library; `moviola library roots` shows them")
-    videos = held_by(catalogue.videos(), roots)[path]
+    held = held_by(catalogue.videos(), roots)[path]
+    here, elsewhere = _divided(catalogue.copies(), path, roots)
+    removed = []
     with catalogue.transaction():
-        for video in videos:
-            catalogue.take_out(video)
+        for video in held:
+            if other := elsewhere.get(video.row):
+                catalogue.drop_copy(other.path)
+                catalogue.moved(video.row, other.path, other.size, other.mtime_ns, video.sidecars)
+            else:
+                catalogue.take_out(video)
+                removed.append(video.video_id)
+        for copy in here:
+            catalogue.drop_copy(copy.path)
         catalogue.drop_root(path)
-    return [video.video_id for video in videos]
+    return removed
+
+
+def _divided(
+    copies: Iterable[Copy], folder: str, roots: Sequence[Root]
+) -> tuple[list[Copy], dict[int, Copy]]:
+    """The further paths in a root, and one of each video, by its row, that lies elsewhere."""
+    here: list[Copy] = []
+    elsewhere: dict[int, Copy] = {}
+    for copy in copies:
+        root = root_of(copy.path, roots)
+        if root is not None and root.path == folder:
+            here.append(copy)
+        else:
+            elsewhere.setdefault(copy.video, copy)
+    return here, elsewhere
 
 
 def move_root(store: LibraryStore, old: Path, new: Path, *, check: bool = True) -> int:
