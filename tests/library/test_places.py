@@ -501,6 +501,32 @@ def test_junk_is_left_out(library: Library, films: Path) -> None:
     assert library.catalogue.roots()[0].defaults is False
 
 
+@pytest.mark.parametrize("known", [True, False], ids=["a known copy", "a new copy"])
+@pytest.mark.parametrize("place", ["films", "other"])
+def test_a_video_that_is_left_out_stays_by_a_copy(
+    library: Library, films: Path, place: str, known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nothing_encoded(library, monkeypatch)
+    other = films.with_name("other")
+    other.mkdir()
+    shutil.copy(films / "b.mp4", copy := films.with_name(place) / "again.mp4")
+    if known:
+        library.index(films, other)
+    report = library.index(films, other, exclude=["/b.mp4"], prune=True)
+    assert (report.moved, report.removed, report.left_out) == (["b"], [], [])
+    assert paths(library)["b"] == str(copy) and library.catalogue.copies() == []
+    assert sorted(library.index(films, other).unchanged) == ALL
+
+
+def test_a_video_that_is_left_out_stays_by_a_copy_elsewhere(library: Library, films: Path) -> None:
+    (other := films.with_name("other")).mkdir()
+    shutil.copy(films / "b.mp4", copy := other / "again.mp4")
+    library.index(other)
+    report = library.index(films, exclude=["/b.mp4"], prune=True)
+    assert (report.moved, report.removed) == (["b"], [])
+    assert paths(library)["b"] == str(copy)
+
+
 def test_what_a_library_holds_is_left_out(library: Library, films: Path) -> None:
     inside = library.folder / "cache" / "converted" / "1.mp4"
     inside.parent.mkdir(parents=True)

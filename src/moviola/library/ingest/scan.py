@@ -250,13 +250,14 @@ class _Planner:
                 self._take_in(one, moving, places, pending)
 
     def _moving(self, places: Iterable[_Seen], at_home: Container[int]) -> dict[int, _Seen]:
-        """New places of videos whose content is no longer at their path, by row number."""
+        """New places of videos whose content is no longer at their path, or left out there, by row number."""
         moving: dict[int, _Seen] = {}
         for one in places:
             video = self._by_hash.get(one.hash)
             if video is None or video.row in at_home or video.row in moving:
                 continue
-            if self._seen.get(video.path) is not None or is_gone(Path(video.path)):
+            there = Path(video.path)
+            if self._seen.get(video.path) is not None or is_gone(there) or self._left_out(there):
                 moving[video.row] = one
         return moving
 
@@ -324,9 +325,9 @@ class _Planner:
                 self.plan.away.append(video)
                 self.plan.offline.setdefault(root.path, self._away(root.path))
             elif is_gone(Path(path)):
-                self._find_copy(video)
-            elif any(walker.holds(Path(path)) for walker in self._leaving_out):
-                self.plan.left_out.append(video)
+                self._find_copy(video, self.plan.missing)
+            elif self._left_out(Path(path)):
+                self._find_copy(video, self.plan.left_out)
         for path in self._copies:
             if is_inside(path) and not self._root_away(path):
                 seen = self._seen.get(path)
@@ -338,18 +339,22 @@ class _Planner:
         root = root_of(path, self._roots.values())
         return root if root is not None and self._away(root.path) else None
 
-    def _find_copy(self, video: VideoRow) -> None:
-        """A video whose file is gone: it may have a further path, or is missing."""
+    def _left_out(self, path: Path) -> bool:
+        """Whether a file lies in one of the folders, and is excluded there."""
+        return any(walker.holds(path) for walker in self._leaving_out)
+
+    def _find_copy(self, video: VideoRow, otherwise: list[VideoRow]) -> None:
+        """A video whose file is gone or left out: it may have a further path, else it belongs to a list."""
         copies = [copy for copy in self._copies.values() if copy.video == video.row]
         for copy in copies:
-            if is_there(copy.path, copy.size):
+            if is_there(copy.path, copy.size) and not self._left_out(Path(copy.path)):
                 path = Path(copy.path)
                 beside = _signature(sidecars(path))
                 file = FoundFile(path, video.video_id, copy.size, copy.mtime_ns, video.hash, beside)
                 self.plan.moved.append((video, file))
                 return
         kept = any(self._root_away(copy.path) for copy in copies)
-        (self.plan.away if kept else self.plan.missing).append(video)
+        (self.plan.away if kept else otherwise).append(video)
 
     def _refuse(self, path: Path, name: Path, known: VideoRow | None, error: MediaError | OSError) -> None:
         if isinstance(error, MediaError):
