@@ -428,6 +428,20 @@ def test_a_folder_is_merged_into_another_one_of_the_library(
     assert sorted(library.index(other).unchanged) == ALL
 
 
+@pytest.mark.parametrize("order", [("films", "other"), ("other", "films")], ids=" before ".join)
+def test_a_folder_is_moved_to_where_its_copies_are_known(
+    library: Library, films: Path, order: tuple[str, str]
+) -> None:
+    shutil.copytree(films, other := films.with_name("other"))
+    library.index(films, other)
+    old, new = map(films.with_name, order)
+    shutil.rmtree(old)
+    library.move(old, new)
+    assert set(paths(library).values()) == {str(path) for path in new.rglob("*.mp4")}
+    assert library.catalogue.copies() == []
+    assert sorted(library.index(new).unchanged) == ALL and library.verify() == []
+
+
 def test_removed_videos_follow_their_folder(library: Library, films: Path, tmp_path: Path) -> None:
     shutil.copy(films / "a.mp4", films / "a again.mp4")
     library.index(films)

@@ -153,19 +153,23 @@ def move_root(store: LibraryStore, old: Path, new: Path, *, check: bool = True) 
     """Replace a folder by another; see :meth:`moviola.library.Indexer.move`."""
     catalogue = store.catalogue
     before, after = str(_absolute(old)), str(_absolute(new))
-    paths = {video.path for video in catalogue.videos()} | {copy.path for copy in catalogue.copies()}
-    held = {path for path in paths if is_below(path, before)}
+    first = {video.path: video.row for video in catalogue.videos()}
+    owners = first | {copy.path: copy.video for copy in catalogue.copies()}
+    held = {path for path in owners if is_below(path, before)}
     if not held:
         raise NotFound(f"{old}: the library has no video there; `moviola library roots` shows its folders")
-    there = {moved_path(path, before, after) for path in held}
+    there = {moved_path(path, before, after): path for path in held}
     if check and not any(map(is_file, there)):
         raise NotFound(
             f"{new}: none of the {counted(len(held), 'file')} of {old} is there; name the folder that "
             "replaces it, or add --force if it cannot be seen from here"
         )
-    if clash := sorted((paths - held) & there):
+    known = sorted((owners.keys() - held) & there.keys())
+    if clash := [path for path in known if owners[path] != owners[there[path]]]:
         raise InvalidValue(f"{clash[0]}: the library has another video there; remove that one first")
     with catalogue.transaction():
+        for path in known:  # two paths of one video become one
+            catalogue.drop_copy(there[path] if path in first else path)
         moved = catalogue.move_paths(before, after)
         catalogue.move_removed(before, after)
         for root in catalogue.roots():
