@@ -515,6 +515,18 @@ def test_junk_is_left_out(library: Library, films: Path) -> None:
     assert library.catalogue.roots()[0].defaults is False
 
 
+def test_a_folder_takes_the_name_of_a_file(library: Library, films: Path) -> None:
+    """As programs do that put each film into a folder of its own."""
+    (films / "b.mp4").rename(films / "film")
+    (films / "b.mp4").mkdir()
+    (films / "film").rename(films / "b.mp4" / "b.mp4")
+    (films / "a.mp4").unlink()
+    (films / "a.mp4").mkdir()
+    report = library.index(films)
+    assert (report.moved, report.copies, report.missing) == (["b"], {}, ["a"])
+    assert paths(library)["b"] == str(films / "b.mp4" / "b.mp4")
+
+
 @pytest.mark.parametrize("known", [True, False], ids=["a known copy", "a new copy"])
 @pytest.mark.parametrize("place", ["films", "other"])
 def test_a_video_that_is_left_out_stays_by_a_copy(

@@ -257,7 +257,7 @@ class _Planner:
             if video is None or video.row in at_home or video.row in moving:
                 continue
             there = Path(video.path)
-            if self._seen.get(video.path) is not None or is_gone(there) or self._left_out(there):
+            if self._seen.get(video.path) is not None or _has_left(there) or self._left_out(there):
                 moving[video.row] = one
         return moving
 
@@ -324,14 +324,14 @@ class _Planner:
             elif root := self._root_away(path):
                 self.plan.away.append(video)
                 self.plan.offline.setdefault(root.path, self._away(root.path))
-            elif is_gone(Path(path)):
+            elif _has_left(Path(path)):
                 self._find_copy(video, self.plan.missing)
             elif self._left_out(Path(path)):
                 self._find_copy(video, self.plan.left_out)
         for path in self._copies:
             if is_inside(path) and not self._root_away(path):
                 seen = self._seen.get(path)
-                if is_gone(Path(path)) if seen is None else seen.copy is None:
+                if _has_left(Path(path)) if seen is None else seen.copy is None:
                     self.plan.lost_copies.append(path)
 
     def _root_away(self, path: str) -> Root | None:
@@ -372,6 +372,11 @@ class _Planner:
         video_id = next(candidate for candidate in candidates if candidate not in self._taken)
         self._taken.add(video_id)
         return video_id
+
+
+def _has_left(path: Path) -> bool:
+    """Whether the file of a path is gone; a folder may have taken its name, with the file in it."""
+    return is_gone(path) or is_folder(path)
 
 
 def _names_with_subtitles(folder: Path) -> list[str]:
