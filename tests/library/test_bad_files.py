@@ -99,6 +99,28 @@ def test_a_bad_file_is_refused_and_the_next_one_goes_in(
     assert again.refused == report.refused
 
 
+def test_of_two_bad_files_with_the_same_bytes_both_are_refused(folder: Path, empty: Library) -> None:
+    for name in ("first.mp4", "second.mp4"):
+        (folder / name).write_bytes(b"")
+    for _ in range(2):
+        report = empty.index(folder)
+        assert report.refused == {
+            "first": "first.mp4: the file is empty (0 bytes); skipped",
+            str(folder / "second.mp4"): "second.mp4: the file is empty (0 bytes); skipped",
+        }
+        assert report.copies == {}
+
+
+def test_a_refused_file_that_gets_the_bytes_of_another_is_not_removed(folder: Path, empty: Library) -> None:
+    (folder / "first.mp4").write_bytes(b"")
+    (folder / "second.mp4").write_bytes(b"no film")
+    assert set(empty.index(folder).refused) == {"first", "second"}
+    (folder / "second.mp4").write_bytes(b"")
+    report = empty.index(folder)
+    assert report.removed == []
+    assert set(report.refused) == {"first", str(folder / "second.mp4")}
+
+
 def test_a_bad_file_that_is_named_itself_is_refused(folder: Path, empty: Library) -> None:
     os.mkfifo(folder / "pipe.mp4")
     (folder / "self.mp4").symlink_to("self.mp4")

@@ -316,6 +316,31 @@ def test_each_path_of_a_copy_is_kept(
     ]
 
 
+def test_a_folder_is_forgotten_but_not_what_lies_elsewhere(
+    library: Library, films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nothing_encoded(library, monkeypatch)
+    (backup := tmp_path / "backup").mkdir()
+    for name in ("a.mp4", "d.mp4"):
+        shutil.copy(films / name, backup / name)
+    shutil.copy(films / "b.mp4", films / "b again.mp4")
+    library.index(films, backup)
+    assert library.forget_root(films) == ["b", "deep/c"]
+    assert paths(library) == {"a": str(backup / "a.mp4"), "d": str(backup / "d.mp4")}
+    assert library.catalogue.copies() == []
+    report = library.index(backup)
+    assert (report.unchanged, report.updated) == (["a"], ["d"])  # whose subtitles were not copied
+    assert library.restore(["b"]) == ["b"]
+    assert [copy.path for copy in library.catalogue.copies()] == [str(films / "b again.mp4")]
+
+
+def test_a_forgotten_folder_leaves_no_further_paths(library: Library, films: Path, tmp_path: Path) -> None:
+    backup = shutil.copytree(films, tmp_path / "backup")
+    library.index(films, backup)
+    assert library.forget_root(backup) == []
+    assert library.catalogue.copies() == [] and ids(library) == ALL
+
+
 def test_copies_are_equal_in_every_byte(library: Library, films: Path, tmp_path: Path) -> None:
     """The hash reads four pieces: files that differ elsewhere are no copies."""
     for name, byte in (("one", b"\1"), ("two", b"\2")):
@@ -403,6 +428,20 @@ def test_a_folder_is_merged_into_another_one_of_the_library(
     assert sorted(library.index(other).unchanged) == ALL
 
 
+@pytest.mark.parametrize("order", [("films", "other"), ("other", "films")], ids=" before ".join)
+def test_a_folder_is_moved_to_where_its_copies_are_known(
+    library: Library, films: Path, order: tuple[str, str]
+) -> None:
+    shutil.copytree(films, other := films.with_name("other"))
+    library.index(films, other)
+    old, new = map(films.with_name, order)
+    shutil.rmtree(old)
+    library.move(old, new)
+    assert set(paths(library).values()) == {str(path) for path in new.rglob("*.mp4")}
+    assert library.catalogue.copies() == []
+    assert sorted(library.index(new).unchanged) == ALL and library.verify() == []
+
+
 def test_removed_videos_follow_their_folder(library: Library, films: Path, tmp_path: Path) -> None:
     shutil.copy(films / "a.mp4", films / "a again.mp4")
     library.index(films)
@@ -427,6 +466,35 @@ def test_what_comes_back_leaves_others_their_copies(library: Library, films: Pat
     assert copies == {str(again): library.catalogue.video("b").row}
 
 
+@pytest.mark.parametrize("other", [None, "b.mp4"], ids=["its own path", "another film's path"])
+def test_what_comes_back_elsewhere_has_no_path_twice(
+    library: Library, films: Path, other: str | None
+) -> None:
+    """It comes back at its further path, or finds another film there, as a known one or a new one."""
+    shutil.copy(films / "a.mp4", again := films / "again.mp4")
+    library.index(films)
+    library.remove(["a"])
+    if other:
+        (films / other).rename(again)
+    else:
+        (films / "a.mp4").unlink()
+    assert library.index(films).restored == ["a"]
+    assert library.catalogue.copies() == []
+    assert paths(library)["a" if other is None else "b"] == str(again)
+
+
+def test_a_new_film_takes_the_further_path_of_one_that_comes_back(
+    library: Library, films: Path, film: Callable[..., Path]
+) -> None:
+    shutil.copy(films / "a.mp4", again := films / "again.mp4")
+    library.index(films)
+    library.remove(["a"])
+    film(again, 5, seed=9)
+    report = library.index(films)
+    assert (report.restored, report.added) == (["a"], ["again"])
+    assert library.catalogue.copies() == []
+
+
 # ---- what is left out -----------------------------------------------------------------------------
 
 
@@ -445,6 +513,44 @@ def test_junk_is_left_out(library: Library, films: Path) -> None:
     assert {str(films / "@eaDir"), str(films / "private")} <= set(report.excluded)
     assert len(library.index(films, default_excludes=False).added) == 10
     assert library.catalogue.roots()[0].defaults is False
+
+
+def test_a_folder_takes_the_name_of_a_file(library: Library, films: Path) -> None:
+    """As programs do that put each film into a folder of its own."""
+    (films / "b.mp4").rename(films / "film")
+    (films / "b.mp4").mkdir()
+    (films / "film").rename(films / "b.mp4" / "b.mp4")
+    (films / "a.mp4").unlink()
+    (films / "a.mp4").mkdir()
+    report = library.index(films)
+    assert (report.moved, report.copies, report.missing) == (["b"], {}, ["a"])
+    assert paths(library)["b"] == str(films / "b.mp4" / "b.mp4")
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["a known copy", "a new copy"])
+@pytest.mark.parametrize("place", ["films", "other"])
+def test_a_video_that_is_left_out_stays_by_a_copy(
+    library: Library, films: Path, place: str, known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nothing_encoded(library, monkeypatch)
+    other = films.with_name("other")
+    other.mkdir()
+    shutil.copy(films / "b.mp4", copy := films.with_name(place) / "again.mp4")
+    if known:
+        library.index(films, other)
+    report = library.index(films, other, exclude=["/b.mp4"], prune=True)
+    assert (report.moved, report.removed, report.left_out) == (["b"], [], [])
+    assert paths(library)["b"] == str(copy) and library.catalogue.copies() == []
+    assert sorted(library.index(films, other).unchanged) == ALL
+
+
+def test_a_video_that_is_left_out_stays_by_a_copy_elsewhere(library: Library, films: Path) -> None:
+    (other := films.with_name("other")).mkdir()
+    shutil.copy(films / "b.mp4", copy := other / "again.mp4")
+    library.index(other)
+    report = library.index(films, exclude=["/b.mp4"], prune=True)
+    assert (report.moved, report.removed) == (["b"], [])
+    assert paths(library)["b"] == str(copy)
 
 
 def test_what_a_library_holds_is_left_out(library: Library, films: Path) -> None:

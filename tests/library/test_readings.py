@@ -282,6 +282,7 @@ def test_small_pictures_are_read_only_where_somebody_asks(
     report = words.index(films)
     assert report.read["text"] == [] and readers.text == []
     assert "4 videos" in report.not_read["text"] and "--ocr" in report.not_read["text"]
+    assert "pictures of 1 video are" in words.index(films / "a.mp4").not_read["text"]
     report = words.index(films, ocr=True)
     assert len(report.read["text"]) == 4 and report.not_read == {}
     assert words.index(films).not_read == {}

@@ -62,7 +62,7 @@ def forget(
 ) -> None:
     """Remove a folder with all its videos from the library, for a drive that is lost. Files stay.
 
-    `moviola library restore` brings the videos back.
+    Videos of which a copy lies elsewhere stay; `moviola library restore` brings the others back.
 
     Example: `moviola library forget /media/lost-drive`
 

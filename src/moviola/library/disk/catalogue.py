@@ -176,6 +176,7 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
         self.set_shots(row, shots)
         for table, values in kept:
             self._insert_row(table, {**values, "video": row})
+        self.drop_copy(video.path)  # as one that came back may have it
         if repeats:
             self._rows("INSERT INTO repeats (video, frames) VALUES (?, ?)", (row, repeats))
         for kind, extent in (("frames", video.frames), ("cues", video.cues)):

@@ -79,6 +79,7 @@ class RemovedVideos(Database):
             for values in rows:
                 # A further path may be another video's by now.
                 self._insert_row(table, {**values, "video": new}, "IGNORE")
+        self._rows("DELETE FROM copies WHERE video = ? AND path IN (SELECT path FROM videos)", (new,))
         self._rows("DELETE FROM removed WHERE row = ?", (row,))
         return new
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from moviola.errors import InvalidValue, LibraryError, NotFound, counted
+from moviola.errors import InvalidValue, LibraryError, NotFound, counted, printable
 from moviola.features import Extent
 from moviola.files.names import composed
 from moviola.files.presence import is_file, is_folder
-from moviola.library.disk.places import Copy, held_by, is_below, moved_path, volume_of
+from moviola.library.disk.places import Copy, Root, held_by, is_below, moved_path, root_of, volume_of
 from moviola.library.disk.removed import RemovedVideo
 from moviola.library.disk.store import LibraryStore
 from moviola.library.ingest.plan import Plan, only_renamed
@@ -35,7 +35,8 @@ def follow(store: LibraryStore, plan: Plan, report: IngestReport) -> None:
             catalogue.put_root(root)
         for video in plan.overwritten:
             catalogue.take_out(video)
-            report.removed.append(video.video_id)
+            if video.state != "refused":  # there is nothing to bring back
+                report.removed.append(video.video_id)
         for path in plan.lost_copies:
             catalogue.drop_copy(path)
         # Release all paths before taking new ones.
@@ -60,15 +61,23 @@ def follow(store: LibraryStore, plan: Plan, report: IngestReport) -> None:
 
 
 def note_copies(store: LibraryStore, plan: Plan, report: IngestReport) -> None:
-    """Store the further paths of videos, new ones included."""
+    """Store the further paths of videos, new ones included; what has the bytes of a refused file is refused,
+    too.
+    """
     if not plan.copies:
         return
     catalogue = store.catalogue
     with catalogue.transaction():
-        rows = {video.video_id: video.row for video in catalogue.videos() if video.state != "refused"}
+        videos = {video.video_id: video for video in catalogue.videos()}
         for video_id, found in plan.copies:
-            if video_id in rows:
-                catalogue.put_copy(Copy(rows[video_id], str(found.path), found.size, found.mtime_ns))
+            video = videos.get(video_id)
+            if video is None:
+                continue
+            if video.state == "refused":
+                path = printable(found.path)
+                report.refused[path] = f"{printable(found.path.name)}: {video.error}; skipped"
+            else:
+                catalogue.put_copy(Copy(video.row, str(found.path), found.size, found.mtime_ns))
                 report.copies.setdefault(video_id, []).append(str(found.path))
 
 
@@ -108,31 +117,59 @@ def forget_root(store: LibraryStore, folder: Path) -> list[str]:
     roots = catalogue.roots()
     if path not in {root.path for root in roots}:
         raise NotFound(f"{folder}: no folder of this library; `moviola library roots` shows them")
-    videos = held_by(catalogue.videos(), roots)[path]
+    held = held_by(catalogue.videos(), roots)[path]
+    here, elsewhere = _divided(catalogue.copies(), path, roots)
+    removed = []
     with catalogue.transaction():
-        for video in videos:
-            catalogue.take_out(video)
+        for video in held:
+            if other := elsewhere.get(video.row):
+                catalogue.drop_copy(other.path)
+                catalogue.moved(video.row, other.path, other.size, other.mtime_ns, video.sidecars)
+            else:
+                catalogue.take_out(video)
+                removed.append(video.video_id)
+        for copy in here:
+            catalogue.drop_copy(copy.path)
         catalogue.drop_root(path)
-    return [video.video_id for video in videos]
+    return removed
+
+
+def _divided(
+    copies: Iterable[Copy], folder: str, roots: Sequence[Root]
+) -> tuple[list[Copy], dict[int, Copy]]:
+    """The further paths in a root, and one of each video, by its row, that lies elsewhere."""
+    here: list[Copy] = []
+    elsewhere: dict[int, Copy] = {}
+    for copy in copies:
+        root = root_of(copy.path, roots)
+        if root is not None and root.path == folder:
+            here.append(copy)
+        else:
+            elsewhere.setdefault(copy.video, copy)
+    return here, elsewhere
 
 
 def move_root(store: LibraryStore, old: Path, new: Path, *, check: bool = True) -> int:
     """Replace a folder by another; see :meth:`moviola.library.Indexer.move`."""
     catalogue = store.catalogue
     before, after = str(_absolute(old)), str(_absolute(new))
-    paths = {video.path for video in catalogue.videos()} | {copy.path for copy in catalogue.copies()}
-    held = {path for path in paths if is_below(path, before)}
+    first = {video.path: video.row for video in catalogue.videos()}
+    owners = first | {copy.path: copy.video for copy in catalogue.copies()}
+    held = {path for path in owners if is_below(path, before)}
     if not held:
         raise NotFound(f"{old}: the library has no video there; `moviola library roots` shows its folders")
-    there = {moved_path(path, before, after) for path in held}
+    there = {moved_path(path, before, after): path for path in held}
     if check and not any(map(is_file, there)):
         raise NotFound(
             f"{new}: none of the {counted(len(held), 'file')} of {old} is there; name the folder that "
             "replaces it, or add --force if it cannot be seen from here"
         )
-    if clash := sorted((paths - held) & there):
+    known = sorted((owners.keys() - held) & there.keys())
+    if clash := [path for path in known if owners[path] != owners[there[path]]]:
         raise InvalidValue(f"{clash[0]}: the library has another video there; remove that one first")
     with catalogue.transaction():
+        for path in known:  # two paths of one video become one
+            catalogue.drop_copy(there[path] if path in first else path)
         moved = catalogue.move_paths(before, after)
         catalogue.move_removed(before, after)
         for root in catalogue.roots():

@@ -191,7 +191,8 @@ class Indexer:
         return restored
 
     def forget_root(self, root: str | PathLike[str]) -> list[str]:
-        """Remove a root with its videos; :meth:`restore` brings these back.
+        """Remove a root with its videos, which :meth:`restore` brings back; those with a further path
+        elsewhere stay. Returns the ids of those that were removed.
 
         Raises:
             NotFound: the folder is no root.

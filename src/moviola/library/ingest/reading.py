@@ -22,7 +22,7 @@ from moviola.encoders.readers import (
     load_speech_reader,
     load_text_reader,
 )
-from moviola.errors import EncoderMismatch, InvalidValue, MediaError, UnreadableMedia
+from moviola.errors import EncoderMismatch, InvalidValue, MediaError, UnreadableMedia, counted
 from moviola.library.disk.catalogue import Reading, VideoRow
 from moviola.library.ingest.report import IngestProgress, IngestReport
 from moviola.library.ingest.workers import Lost, Workers, require_seen
@@ -156,8 +156,8 @@ class ReadingRun:
         large = [video for video in videos if min(video.width, video.height) >= LEGIBLE]
         if small := len(videos) - len(large):
             self.report.not_read["text"] = (
-                f"{small} videos have pictures below {LEGIBLE} pixels, where words are rarely legible; "
-                "--ocr reads them all the same"
+                f"pictures of {counted(small, 'video')} are below {LEGIBLE} pixels, where words are rarely "
+                "legible; --ocr reads them all the same"
             )
         return large
 

@@ -250,13 +250,14 @@ class _Planner:
                 self._take_in(one, moving, places, pending)
 
     def _moving(self, places: Iterable[_Seen], at_home: Container[int]) -> dict[int, _Seen]:
-        """New places of videos whose content is no longer at their path, by row number."""
+        """New places of videos whose content is no longer at their path, or left out there, by row number."""
         moving: dict[int, _Seen] = {}
         for one in places:
             video = self._by_hash.get(one.hash)
             if video is None or video.row in at_home or video.row in moving:
                 continue
-            if self._seen.get(video.path) is not None or is_gone(Path(video.path)):
+            there = Path(video.path)
+            if self._seen.get(video.path) is not None or _has_left(there) or self._left_out(there):
                 moving[video.row] = one
         return moving
 
@@ -323,14 +324,14 @@ class _Planner:
             elif root := self._root_away(path):
                 self.plan.away.append(video)
                 self.plan.offline.setdefault(root.path, self._away(root.path))
-            elif is_gone(Path(path)):
-                self._find_copy(video)
-            elif any(walker.holds(Path(path)) for walker in self._leaving_out):
-                self.plan.left_out.append(video)
+            elif _has_left(Path(path)):
+                self._find_copy(video, self.plan.missing)
+            elif self._left_out(Path(path)):
+                self._find_copy(video, self.plan.left_out)
         for path in self._copies:
             if is_inside(path) and not self._root_away(path):
                 seen = self._seen.get(path)
-                if is_gone(Path(path)) if seen is None else seen.copy is None:
+                if _has_left(Path(path)) if seen is None else seen.copy is None:
                     self.plan.lost_copies.append(path)
 
     def _root_away(self, path: str) -> Root | None:
@@ -338,18 +339,22 @@ class _Planner:
         root = root_of(path, self._roots.values())
         return root if root is not None and self._away(root.path) else None
 
-    def _find_copy(self, video: VideoRow) -> None:
-        """A video whose file is gone: it may have a further path, or is missing."""
+    def _left_out(self, path: Path) -> bool:
+        """Whether a file lies in one of the folders, and is excluded there."""
+        return any(walker.holds(path) for walker in self._leaving_out)
+
+    def _find_copy(self, video: VideoRow, otherwise: list[VideoRow]) -> None:
+        """A video whose file is gone or left out: it may have a further path, else it belongs to a list."""
         copies = [copy for copy in self._copies.values() if copy.video == video.row]
         for copy in copies:
-            if is_there(copy.path, copy.size):
+            if is_there(copy.path, copy.size) and not self._left_out(Path(copy.path)):
                 path = Path(copy.path)
                 beside = _signature(sidecars(path))
                 file = FoundFile(path, video.video_id, copy.size, copy.mtime_ns, video.hash, beside)
                 self.plan.moved.append((video, file))
                 return
         kept = any(self._root_away(copy.path) for copy in copies)
-        (self.plan.away if kept else self.plan.missing).append(video)
+        (self.plan.away if kept else otherwise).append(video)
 
     def _refuse(self, path: Path, name: Path, known: VideoRow | None, error: MediaError | OSError) -> None:
         if isinstance(error, MediaError):
@@ -367,6 +372,11 @@ class _Planner:
         video_id = next(candidate for candidate in candidates if candidate not in self._taken)
         self._taken.add(video_id)
         return video_id
+
+
+def _has_left(path: Path) -> bool:
+    """Whether the file of a path is gone; a folder may have taken its name, with the file in it."""
+    return is_gone(path) or is_folder(path)
 
 
 def _names_with_subtitles(folder: Path) -> list[str]:
