@@ -90,3 +90,26 @@ def test_an_endpoint_needs_a_model(tmp_path: Path, moviola: Callable[..., Any]) 
     )
     outcome = moviola(*words)
     assert outcome.code == 1 and "--model" in outcome.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("consensus", "FILE"),
+        ("convert", "FILE", "--kind", "tvr"),
+        ("imprecise", "FILE", "--kind", "tvr"),
+        ("candidates", "other", "--kind", "tvr", "--queries", "FILE"),
+        ("pseudo", "other", "--kind", "tvr", "--held-out", "FILE"),
+        ("tasks", "FILE"),
+        ("judgements", "other", "--agreed", "FILE"),
+        ("relevant-pairs", "FILE", "--kind", "tvr"),
+    ],
+)
+def test_what_is_read_is_not_written_over(
+    tmp_path: Path, moviola: Callable[..., Any], words: tuple[str, ...]
+) -> None:
+    file = tmp_path / "ratings.csv"
+    file.write_text("pair_id,worker,relevance\n1,a,2\n1,b,2\n")
+    outcome = moviola("dataset", *(file if word == "FILE" else word for word in words), "--out", file)
+    assert outcome.code == 1 and f"{file}: is read by the command" in outcome.err
+    assert file.read_text().endswith("1,b,2\n")
