@@ -119,6 +119,11 @@ def test_csv_rows_are_lists_and_mappings() -> None:
     assert list(rows.objects())[1] == ("f: line 5", {"a": "3", "b": "4\u2028"})
 
 
+def test_blanks_after_commas_are_left_out_where_the_header_has_them() -> None:
+    assert csv_rows(HERE, '\na, b, c\r\n1, v 2, "3, 4"\n').rows == [["1", "v 2", "3, 4"]]
+    assert csv_rows(HERE, "a,b\n1, v 2\n").rows == [["1", " v 2"]]
+
+
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
@@ -128,6 +133,7 @@ def test_csv_rows_are_lists_and_mappings() -> None:
         ("b\na", "f: line 1: the field 'a' is missing; the header is b"),
         ("\na,b\n\n1\n", "f: line 4: the field b is missing"),
         ("a\n1,2\n", "f: line 2: the field number 2 has no name in the header"),
+        ("\na,b,a\n1,2,3\n", "f: line 2: two columns are named 'a'; rename or remove one"),
         ("a\n" + "x" * 200_000, "f: line 2: not valid CSV"),
     ],
 )

@@ -27,6 +27,7 @@ __all__ = [
 ]  # fmt: skip
 
 _GAP = re.compile(r"[\s,:]*")
+_SPACED_HEADER = re.compile(r"\s*[^\r\n]*, ")
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,10 +234,14 @@ def read_csv(path: Path, required: Sequence[str] = ()) -> CsvRows:
 def csv_rows(path: Path, text: str, required: Sequence[str] = ()) -> CsvRows:
     """Rows of a CSV file's text, every row as long as the header; empty lines are skipped.
 
+    Blanks after commas are no part of the fields where the header has them: " v1" would be no video.
+
     Raises:
-        DataError: a required column is missing, or a row has more or fewer fields than the header.
+        DataError: a required column is missing or given twice, or a row has more or fewer fields than the
+            header.
     """
-    reader = csv.reader(io.StringIO(text, newline=""))
+    spaced = _SPACED_HEADER.match(text) is not None
+    reader = csv.reader(io.StringIO(text, newline=""), skipinitialspace=spaced)
     table: list[list[str]] = []
     ends: list[int] = []
     try:
@@ -252,6 +257,8 @@ def csv_rows(path: Path, text: str, required: Sequence[str] = ()) -> CsvRows:
             line = ends[0] if ends else 1
             given = ",".join(header) or "empty"
             raise DataError(f"{path}: line {line}: the field {name!r} is missing; the header is {given}")
+        if header.count(name) > 1:
+            raise DataError(f"{path}: line {ends[0]}: two columns are named {name!r}; rename or remove one")
     made = CsvRows(path, table[1:], lambda row: f"line {ends[row + 1]}", header)
     for i, row in enumerate(made.rows):
         if len(row) < len(header):
