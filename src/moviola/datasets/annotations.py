@@ -40,8 +40,8 @@ class Annotations:
         start, end: (m,) float64 seconds as annotated, end > start; NaN where a split hides the answers.
         captions: (m,) sentences.
         types: (m,) TVR's v, t or vt; empty where a data set has no types.
-        flaws: flaws by name. A moment beyond its video stays unchanged; one of zero length, or in no video,
-            is left out, and so is a query without an answer.
+        flaws: flaws by name. A moment beyond its video, or without a caption, stays unchanged; one of zero
+            length, or in no video, is left out, and so is a query without an answer.
     """
 
     name: str
@@ -141,6 +141,8 @@ class Collector:
         duration = self.durations[video]
         if end > duration + 0.5 or start >= duration:
             self.flaws.append(Flaw("beyond the video", where))
+        if not caption.strip():
+            self.flaws.append(Flaw("no caption", where))
         self.rows.append((name, query_id or name, video, start, end, caption.strip(), type))
 
     def add_unanswered(self, query_id: str, video: str) -> None:
