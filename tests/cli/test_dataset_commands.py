@@ -113,3 +113,15 @@ def test_what_is_read_is_not_written_over(
     outcome = moviola("dataset", *(file if word == "FILE" else word for word in words), "--out", file)
     assert outcome.code == 1 and f"{file}: is read by the command" in outcome.err
     assert file.read_text().endswith("1,b,2\n")
+
+
+def test_types_may_be_given_with_blanks(tmp_path: Path, moviola: Callable[..., Any]) -> None:
+    source, made = tmp_path / "tvr.jsonl", tmp_path / "imprecise.jsonl"
+    rows = [
+        {"vid_name": "v", "duration": 9, "ts": [0, 1], "type": kind, "desc_id": kind, "desc": "Ross waves."}
+        for kind in ("v", "vt", "t")
+    ]  # fmt: skip
+    source.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    words = ("dataset", "imprecise", source, "--kind", "tvr", "--names", "lexicon", "--out", made)
+    outcome = moviola(*words, "--types", "v, t", "--json")
+    assert outcome.code == 0 and json.loads(outcome.out)["moments"] == 2

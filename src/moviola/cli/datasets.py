@@ -204,7 +204,8 @@ def imprecise(
     review = review or out.with_name(out.name + ".review.csv")
     made = rewrite_captions(
         read_annotations(path, kind, durations), load_sentence_encoder(sentence_encoder),
-        out.with_name(out.name + ".journal"), review, types=types.split(",") if types else (),
+        out.with_name(out.name + ".journal"), review,
+        types=types.replace(" ", "").split(",") if types else (),
         endpoint=ChatEndpoint(endpoint, model, key) if endpoint else None,
         names=names, threshold=threshold, batch=batch,
     )  # fmt: skip
