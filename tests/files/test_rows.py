@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 from pathlib import Path
 
@@ -43,6 +44,10 @@ def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
             read_text(endless)
     with pytest.raises(DataError, match=r"cannot be read \(Is a directory\)"):
         read_text(tmp_path)
+    packed = tmp_path / "run.csv.gz"
+    packed.write_bytes(gzip.compress(b"query_id,video_id\n"))
+    with pytest.raises(DataError, match=r"run\.csv\.gz: compressed with gzip; unpack it first"):
+        read_text(packed)
     file = tmp_path / "latin"
     file.write_bytes(b"one\ncaf\xe9\n")
     with pytest.raises(DataError, match="latin: line 2: not UTF-8 text; save the file as UTF-8"):

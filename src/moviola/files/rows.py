@@ -27,6 +27,7 @@ __all__ = [
 ]  # fmt: skip
 
 _GAP = re.compile(r"[\s,:]*")
+_GZIP = b"\x1f\x8b"
 _SPACED_HEADER = re.compile(r"\s*[^\r\n]*, ")
 
 
@@ -92,7 +93,7 @@ def read_text(path: Path) -> str:
 
     Raises:
         NotFound: no such file.
-        DataError: not UTF-8, unreadable, or a device, named pipe or socket, which may never end.
+        DataError: not UTF-8, compressed, unreadable, or a device, named pipe or socket, which may never end.
     """
     try:
         mode = path.stat().st_mode
@@ -104,6 +105,8 @@ def read_text(path: Path) -> str:
         raise NotFound(f"{path}: no such file") from None
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror}); name a text file") from error
+    if raw.startswith(_GZIP):
+        raise DataError(f"{path}: compressed with gzip; unpack it first (gunzip)")
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
