@@ -176,6 +176,13 @@ def test_what_does_not_fit_is_told(tmp_path: Path) -> None:
     assert found.moment_ids == ("1", "4")
 
 
+def test_videos_of_two_durations_are_told(tmp_path: Path) -> None:
+    lengths = write(tmp_path, "d.csv", "id,length\nv,60\nw,61\n")
+    rows = [{**TVR, "desc_id": place, "duration": length} for place, length in enumerate((60.4, 60.1, 30))]
+    found = read_annotations(write(tmp_path, "a.jsonl", rows), "tvr", lengths)
+    assert found.flaws == (Flaw("other duration", "v"),)
+
+
 def test_moments_without_a_caption_are_told_and_survive_their_file(tmp_path: Path) -> None:
     entry = {"duration": 9, "timestamps": [[0, 1], [2, 3]], "sentences": ["A.", " "]}
     found = read_annotations(write(tmp_path, "a.json", {"v": entry}), "activitynet")

@@ -15,6 +15,9 @@ from moviola.errors import InvalidValue
 
 __all__ = ["Annotations", "Collector", "Flaw"]
 
+_ROUNDING = 0.5
+"""Seconds by which times of one thing may differ, as files round them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Flaw:
@@ -113,7 +116,12 @@ class Collector:
     given: int = 0
 
     def add_video(self, video: str, duration: float = math.nan) -> None:
-        """Add a video, with its duration in seconds if known; a known one is kept."""
+        """Add a video, with its duration in seconds if known; a known one is kept where none is given.
+
+        Where another one is given, that counts, and is a flaw.
+        """
+        if abs(duration - self.durations.get(video, duration)) > _ROUNDING:
+            self.flaws.append(Flaw("other duration", video))
         if not math.isnan(duration) or video not in self.durations:
             self.durations[video] = duration
 
@@ -139,7 +147,7 @@ class Collector:
             self.flaws.append(Flaw("no extent", where))
             return
         duration = self.durations[video]
-        if end > duration + 0.5 or start >= duration:
+        if end > duration + _ROUNDING or start >= duration:
             self.flaws.append(Flaw("beyond the video", where))
         if not caption.strip():
             self.flaws.append(Flaw("no caption", where))
