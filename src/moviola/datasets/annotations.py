@@ -107,10 +107,14 @@ class Annotations:
 
 @dataclass(slots=True)
 class Collector:
-    """Gathers moments row by row, checks them, and makes :class:`Annotations`."""
+    """Gathers moments row by row, checks them, and makes :class:`Annotations`.
+
+    ``captioned``: a moment without a caption is a flaw; not so where searches find them.
+    """
 
     name: str
     durations: dict[str, float] = field(default_factory=dict)
+    captioned: bool = True
     rows: list[tuple[Any, ...]] = field(default_factory=list)
     flaws: list[Flaw] = field(default_factory=list)
     given: int = 0
@@ -149,7 +153,7 @@ class Collector:
         duration = self.durations[video]
         if end > duration + _ROUNDING or start >= duration:
             self.flaws.append(Flaw("beyond the video", where))
-        if not caption.strip():
+        if self.captioned and not caption.strip():
             self.flaws.append(Flaw("no caption", where))
         self.rows.append((name, query_id or name, video, start, end, caption.strip(), type))
 

@@ -22,7 +22,7 @@ def read_tvr_ranking(path: Path, durations: Path | None = None) -> Annotations:
 
     A moment is the same if video, times and caption are; one that a search found has no caption.
     """
-    collector = Collector("TVR-Ranking", known_durations(durations))
+    collector = Collector("TVR-Ranking", known_durations(durations), captioned=False)
     seen: set[tuple[str, float, float, str]] = set()
     for where, _, moment in _pairs(path):
         video, caption = text(moment, "video_name", where), str(moment.get("caption") or "")
