@@ -69,6 +69,11 @@ def test_from_captions_to_judgements(tmp_path: Path, moviola: Callable[..., Any]
     assert run("tasks", pairs, "--agreed", agreed, "--out", tmp_path / "more.csv")["pairs"] == 20
     judged = tmp_path / "val.json"
     assert run("judgements", pairs, "--agreed", agreed, "--out", judged)["pairs"] == 40
+    (tmp_path / "others.csv").write_text("pair_id,relevance\nother,3\n")
+    strange = moviola(
+        "dataset", "judgements", pairs, "--agreed", tmp_path / "others.csv", "--out", tmp_path / "none.json"
+    )
+    assert strange.code == 1 and "none of the candidates has an agreed level" in strange.err
     train = tmp_path / "train.json"
     counts = run("pseudo", made, "--kind", "tvr", "--top", 5, "--held-out", queries, "--out", train)
     assert counts == {"queries": 28, "pairs": 140, "out": str(train)}
