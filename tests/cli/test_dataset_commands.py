@@ -69,6 +69,11 @@ def test_from_captions_to_judgements(tmp_path: Path, moviola: Callable[..., Any]
     assert run("tasks", pairs, "--agreed", agreed, "--out", tmp_path / "more.csv")["pairs"] == 20
     judged = tmp_path / "val.json"
     assert run("judgements", pairs, "--agreed", agreed, "--out", judged)["pairs"] == 40
+    (tmp_path / "others.csv").write_text("pair_id,relevance\nother,3\n")
+    strange = moviola(
+        "dataset", "judgements", pairs, "--agreed", tmp_path / "others.csv", "--out", tmp_path / "none.json"
+    )
+    assert strange.code == 1 and "none of the candidates has an agreed level" in strange.err
     train = tmp_path / "train.json"
     counts = run("pseudo", made, "--kind", "tvr", "--top", 5, "--held-out", queries, "--out", train)
     assert counts == {"queries": 28, "pairs": 140, "out": str(train)}
@@ -90,3 +95,38 @@ def test_an_endpoint_needs_a_model(tmp_path: Path, moviola: Callable[..., Any]) 
     )
     outcome = moviola(*words)
     assert outcome.code == 1 and "--model" in outcome.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("consensus", "FILE"),
+        ("convert", "FILE", "--kind", "tvr"),
+        ("imprecise", "FILE", "--kind", "tvr"),
+        ("candidates", "other", "--kind", "tvr", "--queries", "FILE"),
+        ("pseudo", "other", "--kind", "tvr", "--held-out", "FILE"),
+        ("tasks", "FILE"),
+        ("judgements", "other", "--agreed", "FILE"),
+        ("relevant-pairs", "FILE", "--kind", "tvr"),
+    ],
+)
+def test_what_is_read_is_not_written_over(
+    tmp_path: Path, moviola: Callable[..., Any], words: tuple[str, ...]
+) -> None:
+    file = tmp_path / "ratings.csv"
+    file.write_text("pair_id,worker,relevance\n1,a,2\n1,b,2\n")
+    outcome = moviola("dataset", *(file if word == "FILE" else word for word in words), "--out", file)
+    assert outcome.code == 1 and f"{file}: is read by the command" in outcome.err
+    assert file.read_text().endswith("1,b,2\n")
+
+
+def test_types_may_be_given_with_blanks(tmp_path: Path, moviola: Callable[..., Any]) -> None:
+    source, made = tmp_path / "tvr.jsonl", tmp_path / "imprecise.jsonl"
+    rows = [
+        {"vid_name": "v", "duration": 9, "ts": [0, 1], "type": kind, "desc_id": kind, "desc": "Ross waves."}
+        for kind in ("v", "vt", "t")
+    ]  # fmt: skip
+    source.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    words = ("dataset", "imprecise", source, "--kind", "tvr", "--names", "lexicon", "--out", made)
+    outcome = moviola(*words, "--types", "v, t", "--json")
+    assert outcome.code == 0 and json.loads(outcome.out)["moments"] == 2

@@ -551,4 +551,6 @@ def test_wrong_questions(world: World, tmp_path: Path) -> None:
     fails_with(world.answer(world / "stage1", run, "--recipe", "xml"), "architecture 'spr-stage1'")
     fails_with(world.answer(world / "stage1", run, "--recipe", "clip"), "model 'clip': unknown")
     fails_with(world.answer(world / "stage1", tmp_path / "run.pdf"), "run.pdf")
+    fails_with(world.answer(world / "stage1", world / "val.json"), "val.json: is read by the command")
+    fails_with(world.answer(world / "stage1", run, "--judgements", run), "run.json", "name two files")
     assert not run.exists()

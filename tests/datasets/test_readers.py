@@ -11,12 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from moviola.datasets.annotations import Flaw
 from moviola.datasets.readers import (
     READERS,
     read_annotations,
     read_questions,
     read_video_corpus,
     write_own_pairs,
+    write_tvr,
 )
 from moviola.datasets.readers.queries import read_queries
 from moviola.datasets.statistics import statistics
@@ -172,6 +174,24 @@ def test_what_does_not_fit_is_told(tmp_path: Path) -> None:
     assert found.flaw_counts == {"no extent": 1, "missing video": 1, "beyond the video": 1}
     assert [flaw.where for flaw in found.flaws] == ["2 (v)", "3 (w)", "4 (v)"]
     assert found.moment_ids == ("1", "4")
+
+
+def test_videos_of_two_durations_are_told(tmp_path: Path) -> None:
+    lengths = write(tmp_path, "d.csv", "id,length\nv,60\nw,61\n")
+    rows = [{**TVR, "desc_id": place, "duration": length} for place, length in enumerate((60.4, 60.1, 30))]
+    found = read_annotations(write(tmp_path, "a.jsonl", rows), "tvr", lengths)
+    assert found.flaws == (Flaw("other duration", "v"),)
+
+
+def test_moments_without_a_caption_are_told_and_survive_their_file(tmp_path: Path) -> None:
+    entry = {"duration": 9, "timestamps": [[0, 1], [2, 3]], "sentences": ["A.", " "]}
+    found = read_annotations(write(tmp_path, "a.json", {"v": entry}), "activitynet")
+    write_tvr(found, tmp_path / "a.jsonl")
+    again = read_annotations(tmp_path / "a.jsonl", "tvr")
+    assert found.captions == again.captions == ("A.", "")
+    assert found.flaws == again.flaws == (Flaw("no caption", "2 (v)"),)
+    with pytest.raises(InvalidValue, match="moment 2 has no caption, which would be its query"):
+        write_own_pairs(again, tmp_path / "pairs.json")
 
 
 def test_the_same_moment_in_many_pairs_is_one(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 from pathlib import Path
 
@@ -43,6 +44,10 @@ def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
             read_text(endless)
     with pytest.raises(DataError, match=r"cannot be read \(Is a directory\)"):
         read_text(tmp_path)
+    packed = tmp_path / "run.csv.gz"
+    packed.write_bytes(gzip.compress(b"query_id,video_id\n"))
+    with pytest.raises(DataError, match=r"run\.csv\.gz: compressed with gzip; unpack it first"):
+        read_text(packed)
     file = tmp_path / "latin"
     file.write_bytes(b"one\ncaf\xe9\n")
     with pytest.raises(DataError, match="latin: line 2: not UTF-8 text; save the file as UTF-8"):
@@ -119,6 +124,11 @@ def test_csv_rows_are_lists_and_mappings() -> None:
     assert list(rows.objects())[1] == ("f: line 5", {"a": "3", "b": "4\u2028"})
 
 
+def test_blanks_after_commas_are_left_out_where_the_header_has_them() -> None:
+    assert csv_rows(HERE, '\na, b, c\r\n1, v 2, "3, 4"\n').rows == [["1", "v 2", "3, 4"]]
+    assert csv_rows(HERE, "a,b\n1, v 2\n").rows == [["1", " v 2"]]
+
+
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
@@ -128,6 +138,7 @@ def test_csv_rows_are_lists_and_mappings() -> None:
         ("b\na", "f: line 1: the field 'a' is missing; the header is b"),
         ("\na,b\n\n1\n", "f: line 4: the field b is missing"),
         ("a\n1,2\n", "f: line 2: the field number 2 has no name in the header"),
+        ("\na,b,a\n1,2,3\n", "f: line 2: two columns are named 'a'; rename or remove one"),
         ("a\n" + "x" * 200_000, "f: line 2: not valid CSV"),
     ],
 )

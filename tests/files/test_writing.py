@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from moviola.errors import InvalidValue
-from moviola.files.writing import atomic_write, draft_of, write_json, write_text
+from moviola.files.writing import atomic_write, draft_of, require_unread, write_json, write_text
 
 
 def test_parent_folders_are_made_and_nothing_else_is_left(tmp_path: Path) -> None:
@@ -179,3 +179,13 @@ def test_folders_that_cannot_be_synced(tmp_path: Path, monkeypatch: pytest.Monke
     else:
         write_text(tmp_path / "a.txt", "whole")
     assert (tmp_path / "a.txt").read_text() == "whole"
+
+
+def test_a_file_that_is_read_is_not_written_over(tmp_path: Path) -> None:
+    ratings, link = tmp_path / "ratings.csv", tmp_path / "link.csv"
+    write_text(ratings, "pair_id\n")
+    link.symlink_to(ratings)
+    require_unread(tmp_path / "agreed.csv", ratings, None)
+    for out in (ratings, link, tmp_path / "x" / ".." / "ratings.csv"):
+        with pytest.raises(InvalidValue, match=r"ratings\.csv|link\.csv: is read by the command"):
+            require_unread(out, None, ratings)

@@ -449,3 +449,10 @@ def test_an_empty_line_before_a_header_changes_no_format(tmp_path: Path) -> None
 def test_columns_have_one_row_for_each_moment() -> None:
     with pytest.raises(InvalidValue, match="columns of 1, 1, 2, 1, 1 rows"):
         Run.from_columns(["q"], ["v"], [0.0, 5.0], [1.0], [0.5])
+
+
+@pytest.mark.parametrize("name", ["run.trec", "run.txt"])
+def test_a_trec_file_whose_ids_hold_commas_is_read(tmp_path: Path, name: str) -> None:
+    rows = {"a,b": [{"video_id": "v,1", "start": 0.0, "end": 5.0, "score": 0.5}]}
+    write_run(Run.from_dict(rows), tmp_path / name)
+    assert read_run(tmp_path / name).rows() == rows

@@ -200,6 +200,8 @@ def test_a_measured_run_is_written_in_another_form(tmp_path: Path) -> None:
     run.write_text(json.dumps({"film0_red": [row]}))
     run_public("extreme_when_bench", annotations, run=run, out=out)
     assert read_run(out).rows() == {"film0_red": [row]}
+    with pytest.raises(InvalidValue, match=r"run\.json: is read by the command"):
+        run_public("extreme_when_bench", annotations, run=run, out=run)
 
 
 @pytest.mark.parametrize("suffix", [".json", ".jsonl", ".csv"])

@@ -29,8 +29,8 @@ from moviola.cli.train import (
     note_left_out,
     video_ids,
 )
-from moviola.errors import counted
-from moviola.files.writing import draft_of
+from moviola.errors import InvalidValue, counted
+from moviola.files.writing import draft_of, require_unread
 
 if TYPE_CHECKING:
     from moviola.measures import Run
@@ -103,9 +103,14 @@ def answer(
     From Python: `moviola.Library.search_many`; `moviola.training.experiment.answer`, and
     `moviola.measures.write_run`.
     """
+    files = [file for file in (out, judgements) if file is not None]
+    for file in files:
+        require_unread(file, queries, candidates)
+    if judgements is not None and out.resolve() == judgements.resolve():
+        raise InvalidValue(f"{out}: given for the run and for the judgements; name two files")
     if features is None:
         with reading(library) as lib:
-            for file in filter(None, (out, judgements)):
+            for file in files:
                 lib.require_outside(file)
     if model is None:
         refuse_given(context, _MODEL_ONLY, "only together with --model")

@@ -12,7 +12,7 @@ from typer import Argument, Option
 from moviola.cli.app import JsonOption, command_group, leave_partial, note, show, show_records
 from moviola.cli.options import SentenceEncoderOption
 from moviola.errors import InvalidValue, counted
-from moviola.files.writing import write_json
+from moviola.files.writing import require_unread, write_json
 
 dataset = command_group("dataset", "Annotations of data sets: read them, and build ranked ones.")
 
@@ -32,6 +32,7 @@ def consensus_(
     from moviola.datasets.building.annotation_files import read_ratings, write_agreed
     from moviola.datasets.building.consensus import agreement, consensus
 
+    require_unread(out, ratings)
     given = read_ratings(ratings)
     outcome, figures = consensus(given), agreement(given)
     write_agreed(outcome.agreed, out)
@@ -126,6 +127,7 @@ def pseudo(
     from moviola.datasets.readers.queries import read_queries
     from moviola.encoders import load_sentence_encoder
 
+    require_unread(out, path, queries, durations, *(held_out or ()))
     found = read_annotations(path, kind, durations)
     banned = [query.text for file in held_out or [] for query in read_queries(file)]
     texts = None if queries is None else [query.text for query in read_queries(queries)]
@@ -156,6 +158,7 @@ def convert(
     """
     from moviola.datasets.readers import read_annotations, write_own_pairs, write_tvr
 
+    require_unread(out, path, durations)
     found = read_annotations(path, kind, durations)
     (write_own_pairs if pairs else write_tvr)(found, out)
     said = f"{out}: {counted(len(found), 'moment')} {found.flaw_counts or ''}"
@@ -194,13 +197,15 @@ def imprecise(
     from moviola.datasets.readers import read_annotations, write_tvr
     from moviola.encoders import load_sentence_encoder
 
+    require_unread(out, path, durations)
     if bool(endpoint) != bool(model):
         raise InvalidValue("--endpoint and --model go together: give both or neither")
     key = os.environ.get("MOVIOLA_CHAT_KEY", "")
     review = review or out.with_name(out.name + ".review.csv")
     made = rewrite_captions(
         read_annotations(path, kind, durations), load_sentence_encoder(sentence_encoder),
-        out.with_name(out.name + ".journal"), review, types=types.split(",") if types else (),
+        out.with_name(out.name + ".journal"), review,
+        types=types.replace(" ", "").split(",") if types else (),
         endpoint=ChatEndpoint(endpoint, model, key) if endpoint else None,
         names=names, threshold=threshold, batch=batch,
     )  # fmt: skip
@@ -268,6 +273,7 @@ def candidates(
     from moviola.datasets.readers.queries import read_queries
     from moviola.encoders import load_sentence_encoder
 
+    require_unread(out, path, queries, durations)
     texts = {query.query_id: query.text for query in read_queries(queries)}
     found = read_annotations(path, kind, durations)
     pairs = find_candidates(texts, found, load_sentence_encoder(sentence_encoder), top)
@@ -296,6 +302,7 @@ def tasks(
     from moviola.datasets.building.annotation_files import read_agreed, read_pairs, write_pairs
     from moviola.datasets.building.candidate_pairs import next_pairs
 
+    require_unread(out, pairs, agreed)
     known = read_pairs(pairs)
     if agreed is None:
         due = [pair for pair in known if pair.batch == 1]
@@ -348,6 +355,7 @@ def judgements(
     """
     from moviola.datasets.building.annotation_files import read_agreed, read_pairs, write_judgements
 
+    require_unread(out, pairs, agreed)
     count = write_judgements(read_pairs(pairs), read_agreed(agreed), out)
     show(json, {"pairs": count, "out": str(out)}, f"{out}: {counted(count, 'judged pair')}")
 
@@ -374,6 +382,7 @@ def relevant_pairs_(
     from moviola.datasets.readers import read_annotations
     from moviola.encoders import load_sentence_encoder
 
+    require_unread(out, path, durations)
     captions = read_annotations(path, kind, durations).captions
     embed = load_sentence_encoder(sentence_encoder)
     pairs = find_relevant_pairs(captions, embed, phi=phi, theta=theta)

@@ -15,6 +15,9 @@ from moviola.errors import InvalidValue
 
 __all__ = ["Annotations", "Collector", "Flaw"]
 
+_ROUNDING = 0.5
+"""Seconds by which times of one thing may differ, as files round them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Flaw:
@@ -40,8 +43,8 @@ class Annotations:
         start, end: (m,) float64 seconds as annotated, end > start; NaN where a split hides the answers.
         captions: (m,) sentences.
         types: (m,) TVR's v, t or vt; empty where a data set has no types.
-        flaws: flaws by name. A moment beyond its video stays unchanged; one of zero length, or in no video,
-            is left out, and so is a query without an answer.
+        flaws: flaws by name. A moment beyond its video, or without a caption, stays unchanged; one of zero
+            length, or in no video, is left out, and so is a query without an answer.
     """
 
     name: str
@@ -104,16 +107,25 @@ class Annotations:
 
 @dataclass(slots=True)
 class Collector:
-    """Gathers moments row by row, checks them, and makes :class:`Annotations`."""
+    """Gathers moments row by row, checks them, and makes :class:`Annotations`.
+
+    ``captioned``: a moment without a caption is a flaw; not so where searches find them.
+    """
 
     name: str
     durations: dict[str, float] = field(default_factory=dict)
+    captioned: bool = True
     rows: list[tuple[Any, ...]] = field(default_factory=list)
     flaws: list[Flaw] = field(default_factory=list)
     given: int = 0
 
     def add_video(self, video: str, duration: float = math.nan) -> None:
-        """Add a video, with its duration in seconds if known; a known one is kept."""
+        """Add a video, with its duration in seconds if known; a known one is kept where none is given.
+
+        Where another one is given, that counts, and is a flaw.
+        """
+        if abs(duration - self.durations.get(video, duration)) > _ROUNDING:
+            self.flaws.append(Flaw("other duration", video))
         if not math.isnan(duration) or video not in self.durations:
             self.durations[video] = duration
 
@@ -139,8 +151,10 @@ class Collector:
             self.flaws.append(Flaw("no extent", where))
             return
         duration = self.durations[video]
-        if end > duration + 0.5 or start >= duration:
+        if end > duration + _ROUNDING or start >= duration:
             self.flaws.append(Flaw("beyond the video", where))
+        if self.captioned and not caption.strip():
+            self.flaws.append(Flaw("no caption", where))
         self.rows.append((name, query_id or name, video, start, end, caption.strip(), type))
 
     def add_unanswered(self, query_id: str, video: str) -> None:

@@ -27,6 +27,8 @@ __all__ = [
 ]  # fmt: skip
 
 _GAP = re.compile(r"[\s,:]*")
+_GZIP = b"\x1f\x8b"
+_SPACED_HEADER = re.compile(r"\s*[^\r\n]*, ")
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +93,7 @@ def read_text(path: Path) -> str:
 
     Raises:
         NotFound: no such file.
-        DataError: not UTF-8, unreadable, or a device, named pipe or socket, which may never end.
+        DataError: not UTF-8, compressed, unreadable, or a device, named pipe or socket, which may never end.
     """
     try:
         mode = path.stat().st_mode
@@ -103,6 +105,8 @@ def read_text(path: Path) -> str:
         raise NotFound(f"{path}: no such file") from None
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror}); name a text file") from error
+    if raw.startswith(_GZIP):
+        raise DataError(f"{path}: compressed with gzip; unpack it first (gunzip)")
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -233,10 +237,14 @@ def read_csv(path: Path, required: Sequence[str] = ()) -> CsvRows:
 def csv_rows(path: Path, text: str, required: Sequence[str] = ()) -> CsvRows:
     """Rows of a CSV file's text, every row as long as the header; empty lines are skipped.
 
+    Blanks after commas are no part of the fields where the header has them: " v1" would be no video.
+
     Raises:
-        DataError: a required column is missing, or a row has more or fewer fields than the header.
+        DataError: a required column is missing or given twice, or a row has more or fewer fields than the
+            header.
     """
-    reader = csv.reader(io.StringIO(text, newline=""))
+    spaced = _SPACED_HEADER.match(text) is not None
+    reader = csv.reader(io.StringIO(text, newline=""), skipinitialspace=spaced)
     table: list[list[str]] = []
     ends: list[int] = []
     try:
@@ -252,6 +260,8 @@ def csv_rows(path: Path, text: str, required: Sequence[str] = ()) -> CsvRows:
             line = ends[0] if ends else 1
             given = ",".join(header) or "empty"
             raise DataError(f"{path}: line {line}: the field {name!r} is missing; the header is {given}")
+        if header.count(name) > 1:
+            raise DataError(f"{path}: line {ends[0]}: two columns are named {name!r}; rename or remove one")
     made = CsvRows(path, table[1:], lambda row: f"line {ends[row + 1]}", header)
     for i, row in enumerate(made.rows):
         if len(row) < len(header):

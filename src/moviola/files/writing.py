@@ -19,7 +19,9 @@ from typing import IO, Any, Literal, overload
 
 from moviola.errors import InvalidValue
 
-__all__ = ["atomic_write", "draft_folder_of", "draft_of", "write_csv", "write_json", "write_text"]
+__all__ = [
+    "atomic_write", "draft_folder_of", "draft_of", "require_unread", "write_csv", "write_json", "write_text",
+]  # fmt: skip
 
 
 @contextmanager
@@ -140,6 +142,17 @@ def write_json(path: str | os.PathLike[str], value: Any, indent: int | None = No
         TypeError: ``value`` is not serialisable.
     """
     write_text(path, json.dumps(value, ensure_ascii=False, indent=indent) + "\n")
+
+
+def require_unread(out: Path, *read: Path | None) -> None:
+    """Refuse to write over a file that the same command reads; None is no file.
+
+    Raises:
+        InvalidValue: ``out`` is one of ``read``, by this name or through a link.
+    """
+    target = os.path.realpath(out)
+    if any(path is not None and os.path.realpath(path) == target for path in read):
+        raise InvalidValue(f"{out}: is read by the command, and would be written over; name another file")
 
 
 def _flush(path: Path) -> None:

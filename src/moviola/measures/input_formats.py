@@ -245,7 +245,8 @@ def _detect(path: Path, text: str) -> str:
     head = text.lstrip()[:1]
     if head not in ("[", "{"):
         first = text.lstrip().partition("\n")[0]
-        return "csv" if path.suffix == ".csv" or "," in first else "trec"
+        # An id of a query may hold commas; the # of a document stands in no header.
+        return "csv" if path.suffix == ".csv" or ("," in first and "#" not in first) else "trec"
     marks = _first_keys(text, head)
     plain = "json" if head == "{" else "jsonl"
     return next((name for key, name in _MARKS.items() if key in marks), plain)

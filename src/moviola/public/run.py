@@ -13,7 +13,7 @@ from moviola.datasets.readers import read_questions
 from moviola.encoders import best_encoder
 from moviola.errors import InvalidValue
 from moviola.files.rows import listed_rows, number, read_text, text
-from moviola.files.writing import atomic_write
+from moviola.files.writing import atomic_write, require_unread
 from moviola.library import IngestProgress
 from moviola.library.disk.settings import SETTINGS_FILE
 from moviola.measures import Preset, read_run, write_run
@@ -81,8 +81,8 @@ def run_public(
         answering: called with the number of finished questions.
 
     Raises:
-        InvalidValue: an unknown name, both or neither of ``videos`` and ``run``, ``out`` of no form, or of
-            one that cannot hold the ``pred_exist_score`` of the run.
+        InvalidValue: an unknown name, both or neither of ``videos`` and ``run``, ``out`` of no form, of one
+            that cannot hold the ``pred_exist_score`` of the run, or one of the files that are read.
         NotFound, DataError: a file is missing or damaged, or none of the videos is there.
         LibraryError, MediaError, MissingModel: see :meth:`moviola.search.Library.index` and ``search``.
     """
@@ -91,6 +91,7 @@ def run_public(
         raise InvalidValue("give either a folder of videos to answer from, or a run to measure")
     if out is not None:
         format_of(out)  # an unknown suffix is refused before the videos are indexed
+        require_unread(out, annotations, run)
     questions = read_questions(annotations, name)
     refused: dict[str, str] = {}
     unanswered: tuple[str, ...] = ()

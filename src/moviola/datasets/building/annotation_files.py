@@ -13,7 +13,7 @@ from typing import Any
 
 from moviola.datasets.building.candidate_pairs import Pair
 from moviola.datasets.building.consensus import LEVELS, Rating
-from moviola.errors import DataError
+from moviola.errors import DataError, InvalidValue
 from moviola.files.rows import number, read_csv, text
 from moviola.files.writing import write_csv, write_json
 
@@ -53,8 +53,16 @@ def read_pairs(path: Path) -> list[Pair]:
 
 
 def write_judgements(pairs: Iterable[Pair], agreed: Mapping[str, int], path: Path) -> int:
-    """A TVR-Ranking pair file with the relevance of agreed pairs; returns how many there are."""
+    """A TVR-Ranking pair file with the relevance of agreed pairs; returns how many there are.
+
+    Raises:
+        InvalidValue: no pair has an agreed level.
+    """
     judged = [pair for pair in pairs if pair.pair_id in agreed]
+    if not judged:
+        raise InvalidValue(
+            f"{path}: none of the candidates has an agreed level; give the levels of these pairs"
+        )
     entries: dict[str, dict[str, Any]] = {}
     for pair in judged:
         entry = {"query_id": pair.query_id, "query": pair.query, "relevant_moment": []}

@@ -22,7 +22,7 @@ def read_tvr_ranking(path: Path, durations: Path | None = None) -> Annotations:
 
     A moment is the same if video, times and caption are; one that a search found has no caption.
     """
-    collector = Collector("TVR-Ranking", known_durations(durations))
+    collector = Collector("TVR-Ranking", known_durations(durations), captioned=False)
     seen: set[tuple[str, float, float, str]] = set()
     for where, _, moment in _pairs(path):
         video, caption = text(moment, "video_name", where), str(moment.get("caption") or "")
@@ -77,11 +77,17 @@ def write_own_pairs(moments: Annotations, path: Path) -> None:
     Data sets of moment retrieval (VCMR, SVMR) are judged like this: one moment per query, or a few.
 
     Raises:
-        InvalidValue: a video's duration is unknown, or the split hides its answers.
+        InvalidValue: a video's duration is unknown, a moment has no caption, or the split hides its answers.
     """
     moments.require_durations()
     if np.isnan(moments.start).any():
         raise InvalidValue(f"{moments.name}: this split hides its answers; give one that has them")
+    if "" in moments.captions:
+        moment_id = moments.moment_ids[moments.captions.index("")]
+        raise InvalidValue(
+            f"{moments.name}: moment {moment_id} has no caption, which would be its query; add one, or "
+            "remove the moment"
+        )
     entries: dict[tuple[str, str], dict[str, Any]] = {
         (query_id, query): {"query_id": query_id, "query": query, "relevant_moment": []}
         for query_id, query in moments.queries
