@@ -365,6 +365,9 @@ class Served:
                 self.failures.append(f"{name} grow: {', '.join(map(str, values))}")
 
     def _left_behind(self, server: Server) -> None:
+        # A job that is cancelled dies where it is; what it had begun is cleared away by the next writer.
+        with Library(self._library) as library:
+            library.index(self._inbox, ocr=False)
         drafts = [path for path in self._made() if path.suffix in (".tmp", ".part")]
         others = [path.name for path in self._temporary.iterdir() if path.name.startswith("moviola-")]
         if drafts or others:
