@@ -47,7 +47,7 @@ def _same_file(out: Path, videos: dict[str, int]) -> bool:
 
 
 def _subtitles(video: Path) -> tuple[Path, ...]:
-    from moviola.media import sidecars
+    from moviola.media import sidecars  # with PyAV, which a search does without
 
     try:
         return sidecars(video)
