@@ -25,7 +25,7 @@ from moviola.errors import InvalidValue, MoviolaError
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--preset", default="small", help="small (minutes) or full (hours on 2 cores)")
+    parser.add_argument("--preset", default="small", help="small (minutes) or third (a day on 2 cores)")
     parser.add_argument(
         "--out", type=Path, default=Path("benchmark-gridhouse"),
         help="films, features, models and figures; kept between calls",

@@ -2,7 +2,7 @@
 
     python benchmarks/moment_ranking_weight.py COMPARISON 1 0.05
 
-COMPARISON is a folder in which `compare_models.py --preset full` has trained. Paper 003 prints no
+COMPARISON is a folder in which `compare_models.py --preset third` has trained. Paper 003 prints no
 weight, so the comparison's rows have 1. But the score of a moment (Eq. 14) has 20 times the video's score in
 it, so its ranking losses pull 20 times as hard at what those of the videos pull at. Rows are trained as in
 the comparison but for the weight, on one thread; each takes some eight minutes. Val chooses the weights of a
@@ -37,7 +37,7 @@ def main() -> None:
     parser.add_argument("--rows", nargs="+", default=ROWS, help=f"of those with +SL; by default {ROWS}")
     options = parser.parse_args()
     torch.set_num_threads(1)
-    bench = Bench(options.comparison, PRESETS["full"])
+    bench = Bench(options.comparison, PRESETS["third"])
     jobs = {job.name: job for job in bench.jobs()}
     for weight in options.weights:
         for row in options.rows:

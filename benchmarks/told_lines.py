@@ -2,7 +2,7 @@
 
     python benchmarks/told_lines.py COMPARISON
 
-COMPARISON is a folder in which `compare_models.py --preset full` has trained. A query's sentence
+COMPARISON is a folder in which `compare_models.py --preset third` has trained. A query's sentence
 vector is compared with those of all lines that are told in the test films; the best 40 lines are the answer,
 each with the clips in which it is told. Below it, by type of query, the main rows at N = 20 (seed 0) that are
 finished. Nothing is trained or chosen.
@@ -33,7 +33,7 @@ DEPTH = 40
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("comparison", type=Path, help="folder with worlds, models and results")
-    bench = Bench(parser.parse_args().comparison, PRESETS["full"])
+    bench = Bench(parser.parse_args().comparison, PRESETS["third"])
     world = bench.world("report")
     test = Split.read(world.features, world.pairs("test"), world.videos("test"))
     found = evaluate(nearest_lines(test, DEPTH), test.pairs.qrels, MEASURES)

@@ -2,7 +2,7 @@
 
     python benchmarks/untrained_text.py WORLD
 
-WORLD is a world of a `compare_models.py --preset full` run, `OUT/worlds/report`: its films and
+WORLD is a world of a `compare_models.py --preset third` run, `OUT/worlds/report`: its films and
 features are used. The
 demo encoder has learned gridhouse's words; a text tower of the same shape with random weights has not. For
 each, mean-pooled CLIP and a stage 1 trained on the training films answer the test queries with coarse
@@ -30,7 +30,7 @@ from moviola.training.validation import judge, run_of
 from spine import untrained
 
 MEASURES = tuple(f"nDCG@20,IoU>={overlap}" for overlap in (0.3, 0.5, 0.7))
-FULL = PRESETS["full"]
+FULL = PRESETS["third"]
 
 
 def main() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from comparison.bench import Bench
 from comparison.figures import MAIN, OVER
-from comparison.plan import Preset
+from comparison.plan import RISING, Preset
 from moviola.measures import Results
 
 __all__ = ["Findings"]
@@ -74,7 +74,7 @@ class Findings:
         """
         longer = name.removesuffix(f"-n{self.preset.top}") + "-longer"
         return any(
-            all(_late_gain(phase) < self.preset.rising for phase in self.result(job)["phases"])
+            all(_late_gain(phase) < RISING for phase in self.result(job)["phases"])
             for job in (name, longer)
             if self.done(job)
         )

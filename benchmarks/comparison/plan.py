@@ -29,7 +29,7 @@ __all__ = [
 TOPS = (1, 20, 40)
 """N: moments a training query (TVR-Ranking, section 3.5)."""
 
-HARD_SHARE = 0.25
+HARD_SHARE = 0.5
 """Of a budget of steps, the share after which negatives are drawn from the hardest."""
 
 EVALUATIONS = 24
@@ -130,11 +130,7 @@ class Preset:
         studies: with ablations.
         lines: subtitle lines a query that are candidates too, in rows of :data:`WITH_LINES`; 0 leaves these
             rows out.
-        hard_share: of a budget of steps, after which negatives are drawn from the hardest.
         chosen: place in :data:`SETTINGS` by recipe, where it was chosen before; nothing is tried again there.
-        longer: how many times as many steps some main rows (:data:`MAIN_ROWS`) are trained with besides.
-        rising: share by which val's best value rises in the last quarter of a training that would gain by a
-            longer one.
         slow_clips: with SPR_ReLo-S on clips of 1.5 s, as the paper's are.
         own_stage1: with Reel's own stage 1, and Reel on its proposals.
         encoder: revision of the demo's encoder that films are encoded with; "" for today's.
@@ -151,10 +147,7 @@ class Preset:
     sizes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     studies: bool = True
     lines: int = 0
-    hard_share: float = HARD_SHARE
     chosen: Mapping[str, int] = field(default_factory=dict)
-    longer: Mapping[str, int] = field(default_factory=dict)
-    rising: float = 0.05
     slow_clips: bool = False
     own_stage1: bool = False
     encoder: str = ""
@@ -164,15 +157,17 @@ class Preset:
 
 QUICK = ("loop.optimizer.warmup=0.05", "loop.select=nDCG@20,IoU>=0.5")
 WINDOWS = ("sampling.held_by_window=true", *QUICK)
+OVER_TYPES = "loop.select=types nDCG@20,IoU>=0.5"
+WEIGHED = ("model.stream_weights=query", "sampling.even_types=true", OVER_TYPES)
 SIZES: dict[str, tuple[str, ...]] = {
     "spr-stage1": ("model.layers=2", "model.identity_start=true", "model.logit_scale=4.0"),
-    "spr-clip": ("model.layers=2", "model.identity_start=true", *WINDOWS),
-    "spr-relo": ("model.hidden_size=64", "model.heads=4", *WINDOWS),
-    "spr-relo-large": ("model.hidden_size=128", "model.heads=4", *WINDOWS),
+    "spr-clip": ("model.layers=2", "model.identity_start=true", *WINDOWS, OVER_TYPES),
+    "spr-relo": ("model.hidden_size=64", "model.heads=4", *WINDOWS, OVER_TYPES),
+    "spr-relo-large": ("model.hidden_size=128", "model.heads=4", *WINDOWS, OVER_TYPES),
     "reel-stage1": ("model.hidden_size=128",),
-    "reel": ("model.hidden_size=128", "model.longest_span=16"),
-    "xml": ("model.hidden_size=64", *QUICK),
-    "reloclnet": ("model.hidden_size=64", "model.heads=4", *QUICK),
+    "reel": ("model.hidden_size=128", "model.longest_span=16", OVER_TYPES),
+    "xml": ("model.hidden_size=64", *QUICK, *WEIGHED),
+    "reloclnet": ("model.hidden_size=64", "model.heads=4", *QUICK, *WEIGHED),
     "conquer": (
         "model.hidden_size=64",
         "model.heads=4",
@@ -180,10 +175,16 @@ SIZES: dict[str, tuple[str, ...]] = {
         "model.clusters=8",
         "model.candidates=10",
         "model.top_videos=10",
+        OVER_TYPES,
     ),
-    "prem": ("model.hidden_size=64", "model.feed_forward_size=128"),
+    "prem": (
+        "model.hidden_size=64",
+        "model.feed_forward_size=128",
+        "localizer.select=types nDCG@20,IoU>=0.5",
+    ),
 }
-"""Sizes for features of 128 numbers and a machine of two cores; the papers' sizes are the recipes' own."""
+"""Sizes for features of 128 numbers and a machine of two cores; the papers' sizes are the recipes' own.
+Weights of a training are chosen by the mean over types of queries; XML and ReLoCLNet weigh streams."""
 
 
 def _rates(*rates: str) -> tuple[tuple[str, ...], ...]:
@@ -231,72 +232,52 @@ HARD: dict[str, str] = {
 
 
 def _budgets(scale: float) -> dict[str, Budget]:
-    """Steps in proportion; a training of XML has ``1200 * scale``."""
+    """Steps in proportion; a training of XML has ``2400 * scale``."""
 
     def budget(steps: int, batch: int) -> Budget:
         return Budget({"loop": max(4, round(steps * scale))}, {"loop": batch})
 
-    prem = {"retriever": max(4, round(600 * scale)), "localizer": max(4, round(600 * scale))}
+    prem = {"retriever": max(4, round(2400 * scale)), "localizer": max(4, round(2400 * scale))}
     return {
         "spr-stage1": budget(600, 256),
         "spr-clip": budget(2400, 64),
-        "spr-relo": budget(2400, 64),
-        "spr-relo-large": budget(1200, 64),
+        "spr-relo": budget(4800, 64),
+        "spr-relo-large": budget(4800, 64),
         "reel-stage1": budget(600, 32),
         "reel": budget(1600, 32),
-        "xml": budget(1200, 128),
-        "reloclnet": budget(1200, 64),
-        "conquer": budget(800, 8),
+        "xml": budget(2400, 128),
+        "reloclnet": budget(2400, 64),
+        "conquer": budget(3200, 8),
         "prem": Budget(prem, {"retriever": 64, "localizer": 8}),
     }
 
-
-OVER_TYPES = "select=types nDCG@20,IoU>=0.5"
-WEIGHED = ("model.stream_weights=query", "sampling.even_types=true", f"loop.{OVER_TYPES}")
-THIRD_SIZES: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("spr-clip", "spr-relo", "spr-relo-large", "reel", "conquer"), (f"loop.{OVER_TYPES}",)),
-    **dict.fromkeys(("xml", "reloclnet"), WEIGHED),
-    "prem": (f"localizer.{OVER_TYPES}",),
-}
-"""Weights of a training are chosen by the mean over types of queries; XML and ReLoCLNet weigh streams."""
-
-THIRD_BUDGETS = _budgets(1.0) | {
-    name: _budgets(1.0)[name].longer(times)
-    for name, times in {
-        "xml": 2, "reloclnet": 2, "spr-relo": 2, "spr-relo-large": 4, "prem": 4, "conquer": 4,
-    }.items()
-}  # fmt: skip
-"""As long as the longer rows of ``full``, by which most had stopped rising; SPR_ReLo-L is as long as S."""
 
 CHOSEN_BEFORE = {
     "spr-stage1": 1, "spr-clip": 0, "spr-relo": 0, "spr-relo-large": 0, "reel": 2, "xml": 2, "reloclnet": 2,
     "conquer": 1, "prem": 1,
 }  # fmt: skip
-"""What ``full`` chose, place in :data:`SETTINGS` by recipe (``results/develop-*.json``)."""
+"""Place in :data:`SETTINGS` of what was best on val of the films of seed 51, by recipe
+(``results/develop-*.json``)."""
 
-LONGER = {
-    "xml": 2, "reloclnet": 2, "spr-relo": 2, "reel": 2, "conquer-disjoint": 4, "prem": 4, "spr-relo-large": 4,
-}  # fmt: skip
+LONGER = {"prem": 2, "spr-relo-large": 2}
 """Main rows that are trained with so many times the budget too, whether they gain by more."""
+
+RISING = 0.02
+"""Share by which val's best value rises in the last quarter of a training that would gain by a longer one."""
 
 PRESETS: dict[str, Preset] = {
     "small": Preset(
         videos=40, queries=60, films={"develop": 32, "report": 33}, tops=(20,), top=20, seeds=(0,),
-        segments=40, budgets=_budgets(0.005), longer=LONGER,
-    ),
-    "full": Preset(
-        videos=300, queries=500, films={"develop": 51, "report": 52}, tops=TOPS, top=20, seeds=(0, 1, 2),
-        segments=50, budgets=_budgets(1.0), longer=LONGER,
+        segments=40, budgets=_budgets(0.0025),
     ),
     "third": Preset(
         videos=300, queries=500, films={"develop": 51, "report": 97}, tops=TOPS, top=20, seeds=(0, 1, 2),
-        segments=50, budgets=THIRD_BUDGETS, sizes=THIRD_SIZES, lines=20, hard_share=0.5,
-        chosen=CHOSEN_BEFORE, longer={"prem": 2, "spr-relo-large": 2}, rising=0.02,
-        slow_clips=True, own_stage1=True, encoder="cf4f03a5c3dd7cc3",
+        segments=50, budgets=_budgets(1.0), lines=20, chosen=CHOSEN_BEFORE, slow_clips=True,
+        own_stage1=True, encoder="cf4f03a5c3dd7cc3",
     ),
 }  # fmt: skip
-"""``small`` shows that everything works, in minutes; ``full`` is for a report: hours. ``third`` is planned,
-on films that nothing has seen (``benchmarks/comparison/third.md``)."""
+"""``small`` shows that everything works, in minutes; ``third`` is for a report: hours, on films that nothing
+was chosen on (``benchmarks/comparison/third.md``)."""
 
 
 # ---- jobs ------------------------------------------------------------------------------------------------
@@ -408,7 +389,7 @@ class _Planner:
             queries, top = pairs
             examples = queries * (1 if by_query else top)
             per_epoch = -(-examples // budget.batch["loop"])
-            first = max(1, round(self.preset.hard_share * budget.steps["loop"] / per_epoch))
+            first = max(1, round(HARD_SHARE * budget.steps["loop"] / per_epoch))
             made.append(f"{HARD[recipe]}={first}")
         return tuple(made)
 
@@ -468,7 +449,7 @@ class _Planner:
 
     def studies(self) -> Iterator[Job]:
         """The rows of the ablations."""
-        for row, times in self.preset.longer.items():
+        for row, times in LONGER.items():
             recipe, *kind = MAIN_ROWS[row]
             yield self.study(f"{row}-longer", recipe, "longer", *kind, times=times)
         for recipe in ("xml", "reloclnet"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from comparison.findings import Findings
-from comparison.plan import CONQUERS
+from comparison.plan import CONQUERS, LONGER
 from comparison.table import Row, Table
 from moviola.training.validation import MEASURES
 
@@ -49,7 +49,7 @@ def more_steps(found: Findings, models: Iterable[str]) -> dict[str, str]:
     """Job by label, of the models that are trained with more steps too."""
     return {
         f"{NAMES[model]}, {times} times the steps": f"{model}-longer"
-        for model, times in found.preset.longer.items()
+        for model, times in LONGER.items()
         if model in models
     }
 

@@ -6,6 +6,7 @@ from comparison.figures import MAIN, OVER, TYPES
 from comparison.findings import Findings
 from comparison.plan import (
     BY_SENTENCES,
+    LONGER,
     MORE_QUERIES,
     SENTENCES,
     STRATEGIES,
@@ -38,7 +39,7 @@ def _strategies(found: Findings) -> Table:
 
 def _longer(found: Findings) -> Table:
     rows: dict[str, str] = {}
-    for model in found.preset.longer:
+    for model in LONGER:
         rows |= {NAMES[model]: f"{model}-n{found.preset.top}", **more_steps(found, [model])}
     text = f"N = {found.preset.top}; the schedule is as much longer."
     return table_of(found, "Longer training", rows, ALL, text)
@@ -68,6 +69,18 @@ def _lines(found: Findings) -> Table:
     )
     head = ("model", *OVER, *(f"{kind} {MAIN}" for kind in kinds))
     return Table("Subtitle lines as candidates, and the scores of proposals", head, rows, text)
+
+
+def _clips(found: Findings) -> Table:
+    rows: dict[str, str] = {}
+    if found.preset.slow_clips:
+        rows = {NAMES[name]: f"{name}-n{found.preset.top}" for name in ("spr-clip", "spr-relo")}
+        rows |= {f"{NAMES['spr-relo']}, clips of 1.5 s": "spr-relo-1.5s"}
+    text = (
+        f"N = {found.preset.top}. Clips of one second where nothing else is said; all refine the proposals "
+        "of the stage 1 that reads one frame a second."
+    )
+    return table_of(found, "The length of clips", rows, ALL, text)
 
 
 def _hard(found: Findings) -> Table:
@@ -157,6 +170,7 @@ def _prem(found: Findings) -> Table:
 STUDIES = {
     "longer-training": _longer,
     "subtitle-lines": _lines,
+    "length-of-clips": _clips,
     "pseudo-labels": _labels,
     "training-strategies": _strategies,
     "more-queries": _queries,

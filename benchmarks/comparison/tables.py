@@ -9,7 +9,7 @@ import numpy as np
 
 from comparison.figures import FINE, MAIN, OVER, RECALL_DEPTHS, TYPES
 from comparison.findings import Findings
-from comparison.plan import HARD, ORDER, OWN_STAGE1, SETTINGS, SHARES, tried_name
+from comparison.plan import HARD, ORDER, OWN_STAGE1, RISING, SETTINGS, SHARES, tried_name
 from comparison.rows import ALL, BASELINES, NAMES, REFINERS, ROWS, cells, finished, more_steps
 from comparison.studies import STUDIES
 from comparison.table import Row, Table
@@ -146,7 +146,7 @@ def _claims(found: Findings) -> Table:
         "steps counted) of those under Longer training too. Reel's differences are given for each seed that "
         "both were trained with, and p is the largest of their paired permutation tests. It is given where "
         "all of them have one sign and val had stopped rising for both models (by less than "
-        f"{found.preset.rising:.0%} in the last quarter, of this training or of one with more steps): of a "
+        f"{RISING:.0%} in the last quarter, of this training or of one with more steps): of a "
         "model that still learned nothing follows."
     )
     rows = [*_claims_of_spr(found), *_claims_of_stages(found), *_claims_of_reel(found)]

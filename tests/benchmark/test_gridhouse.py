@@ -34,7 +34,7 @@ TABLES = {
     "duplicates-dropped": ("Duplicates dropped", 10),
     "number-of-segments": ("Number of segments (SPR, Table 6)", 5),
     "untrained-and-trained": ("CLIP without training against trained (SPR, Table 7)", 6),
-    "longer-training": ("Longer training", 14),
+    "longer-training": ("Longer training", 4),
     "pseudo-labels": ("The similarity of pseudo labels", 8),
     "training-strategies": ("Training strategies (SPR, Table 5)", 15),
     "more-queries": ("More training queries", 8),
@@ -162,7 +162,7 @@ def test_what_is_left_is_said_and_no_time_trains_nothing(work: Path, tmp_path: P
 
 
 def test_another_preset_does_not_take_over_the_folder(work: Path) -> None:
-    refused = compare("--preset", "full", "--out", work)
+    refused = compare("--preset", "third", "--out", work)
     assert refused.returncode == 1
     assert "holds 40 plain and 0 edited films of seed 32" in " ".join(refused.stderr.split())
 
@@ -170,4 +170,4 @@ def test_another_preset_does_not_take_over_the_folder(work: Path) -> None:
 def test_an_unknown_preset_is_named(tmp_path: Path) -> None:
     refused = compare("--preset", "huge", "--out", tmp_path)
     assert refused.returncode == 1
-    assert "preset 'huge': unknown; there are small, full" in " ".join(refused.stderr.split())
+    assert "preset 'huge': unknown; there are small, third" in " ".join(refused.stderr.split())
