@@ -96,6 +96,11 @@ def test_a_word_with_an_at_sign_is_a_concept(text: str, query: SearchQuery) -> N
     assert as_query(text) == query == compose(text)
 
 
+def test_a_concept_is_named_with_or_without_its_sign() -> None:
+    marked = Marked(None, concept="@our-logo")
+    assert marked == Marked(None, concept="our-logo") and str(marked) == "@our-logo"
+
+
 def test_two_concepts_in_one_text_are_refused() -> None:
     with pytest.raises(InvalidValue, match="one concept at a time"):
         as_query("@a @b")
