@@ -183,6 +183,13 @@ def test_videos_of_two_durations_are_told(tmp_path: Path) -> None:
     assert found.flaws == (Flaw("other duration", "v"),)
 
 
+def test_ids_of_several_moments_are_told(tmp_path: Path) -> None:
+    path = write(tmp_path, "a.jsonl", [{**TVR, "desc_id": name} for name in (1, 2, 1, 1)])
+    found = read_annotations(path, "tvr")
+    assert found.moment_ids == ("1", "2", "1", "1")
+    assert found.flaws == (Flaw("same id", "1"),)
+
+
 def test_moments_without_a_caption_are_told_and_survive_their_file(tmp_path: Path) -> None:
     entry = {"duration": 9, "timestamps": [[0, 1], [2, 3]], "sentences": ["A.", " "]}
     found = read_annotations(write(tmp_path, "a.json", {"v": entry}), "activitynet")
