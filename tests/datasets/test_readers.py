@@ -23,7 +23,7 @@ from moviola.datasets.readers import (
 from moviola.datasets.readers.queries import read_queries
 from moviola.datasets.statistics import statistics
 from moviola.errors import DataError, InvalidValue, MoviolaError, NotFound
-from moviola.measures import read_qrels
+from moviola.measures import read_qrels, read_run, write_run
 
 TVR = {"vid_name": "v", "duration": 60.5, "ts": [1, 2.5], "desc": "One.", "type": "v", "desc_id": 7}
 PAIR = {
@@ -314,11 +314,17 @@ def test_a_run_is_no_file_of_queries(tmp_path: Path, indent: int | None) -> None
     path.write_text(json.dumps(run, indent=indent))
     with pytest.raises(DataError, match=r"run\.json: a run or judgements, moments by query, .* give queries"):
         read_queries(path)
+    for suffix in (".csv", ".trec"):
+        write_run(read_run(path), rows := path.with_suffix(suffix))
+        with pytest.raises(DataError, match=f"run{suffix}: a run or judgements, moments by query"):
+            read_queries(rows)
     path.write_text('{"query_id": "1"}\n')
     with pytest.raises(DataError, match="line 1: the field 'query' is missing"):
         read_queries(path)
     path.write_text('{"query_id": "1", "query": "a dog"}\n')
     assert [query.text for query in read_queries(path)] == ["a dog"]
+    path.write_text("a dog, video_id, and a cat\n1 0 #1 of all\n")
+    assert len(read_queries(path)) == 2
 
 
 def test_separators_of_unicode_end_no_line(tmp_path: Path) -> None:
