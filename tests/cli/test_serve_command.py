@@ -42,6 +42,12 @@ def test_the_page_is_opened_where_that_is_wanted(
     assert is_open.wait(30) and opened == [ADDRESS]
 
 
+def test_the_usual_device_reaches_the_server(served: list[Options], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MOVIOLA_DEVICE", "cuda:1")
+    CliRunner().invoke(all_commands(), ["serve", "--library", "x"])
+    assert served[0].device == "cuda:1"
+
+
 def test_tokens_and_the_evaluation_reach_the_server(
     served: list[Options], monkeypatch: pytest.MonkeyPatch
 ) -> None:

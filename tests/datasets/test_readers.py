@@ -23,7 +23,7 @@ from moviola.datasets.readers import (
 from moviola.datasets.readers.queries import read_queries
 from moviola.datasets.statistics import statistics
 from moviola.errors import DataError, InvalidValue, MoviolaError, NotFound
-from moviola.measures import read_qrels
+from moviola.measures import read_qrels, read_run, write_run
 
 TVR = {"vid_name": "v", "duration": 60.5, "ts": [1, 2.5], "desc": "One.", "type": "v", "desc_id": 7}
 PAIR = {
@@ -183,6 +183,13 @@ def test_videos_of_two_durations_are_told(tmp_path: Path) -> None:
     assert found.flaws == (Flaw("other duration", "v"),)
 
 
+def test_ids_of_several_moments_are_told(tmp_path: Path) -> None:
+    path = write(tmp_path, "a.jsonl", [{**TVR, "desc_id": name} for name in (1, 2, 1, 1)])
+    found = read_annotations(path, "tvr")
+    assert found.moment_ids == ("1", "2", "1", "1")
+    assert found.flaws == (Flaw("same id", "1"),)
+
+
 def test_moments_without_a_caption_are_told_and_survive_their_file(tmp_path: Path) -> None:
     entry = {"duration": 9, "timestamps": [[0, 1], [2, 3]], "sentences": ["A.", " "]}
     found = read_annotations(write(tmp_path, "a.json", {"v": entry}), "activitynet")
@@ -307,11 +314,17 @@ def test_a_run_is_no_file_of_queries(tmp_path: Path, indent: int | None) -> None
     path.write_text(json.dumps(run, indent=indent))
     with pytest.raises(DataError, match=r"run\.json: a run or judgements, moments by query, .* give queries"):
         read_queries(path)
+    for suffix in (".csv", ".trec"):
+        write_run(read_run(path), rows := path.with_suffix(suffix))
+        with pytest.raises(DataError, match=f"run{suffix}: a run or judgements, moments by query"):
+            read_queries(rows)
     path.write_text('{"query_id": "1"}\n')
     with pytest.raises(DataError, match="line 1: the field 'query' is missing"):
         read_queries(path)
     path.write_text('{"query_id": "1", "query": "a dog"}\n')
     assert [query.text for query in read_queries(path)] == ["a dog"]
+    path.write_text("a dog, video_id, and a cat\n1 0 #1 of all\n")
+    assert len(read_queries(path)) == 2
 
 
 def test_separators_of_unicode_end_no_line(tmp_path: Path) -> None:

@@ -106,9 +106,25 @@ def test_of_two_bad_files_with_the_same_bytes_both_are_refused(folder: Path, emp
         report = empty.index(folder)
         assert report.refused == {
             "first": "first.mp4: the file is empty (0 bytes); skipped",
-            str(folder / "second.mp4"): "second.mp4: the file is empty (0 bytes); skipped",
+            "second": "second.mp4: the file is empty (0 bytes); skipped",
         }
         assert report.copies == {}
+        states = {video.video_id: video.state for video in empty.catalogue.videos()}
+        assert states == {"first": "refused", "second": "refused", GOOD: "ready"}
+    (folder / "first.mp4").unlink()
+    assert list(empty.index(folder, prune=True).refused) == ["second"]
+
+
+def test_of_a_refused_file_that_is_pruned_nothing_can_be_restored(folder: Path, empty: Library) -> None:
+    (folder / "bad.mp4").write_bytes(b"")
+    assert empty.index(folder).added == [GOOD]
+    (folder / "bad.mp4").unlink()
+    assert empty.index(folder).missing == ["bad"]
+    assert empty.index(folder, prune=True).removed == []
+    (folder / "bad.mp4").write_bytes(b"")
+    empty.index(folder)
+    assert empty.forget_root(folder) == [GOOD]
+    assert empty.restore([GOOD]) == [GOOD]
 
 
 def test_a_refused_file_that_gets_the_bytes_of_another_is_not_removed(folder: Path, empty: Library) -> None:
@@ -118,7 +134,7 @@ def test_a_refused_file_that_gets_the_bytes_of_another_is_not_removed(folder: Pa
     (folder / "second.mp4").write_bytes(b"")
     report = empty.index(folder)
     assert report.removed == []
-    assert set(report.refused) == {"first", str(folder / "second.mp4")}
+    assert set(report.refused) == {"first", "second"}
 
 
 def test_a_bad_file_that_is_named_itself_is_refused(folder: Path, empty: Library) -> None:

@@ -55,6 +55,11 @@ def test_many_queries_agree_with_scipys_permutation() -> None:
     assert permutation_test(gains, seed=5) == permutation_test(gains, seed=5)
 
 
+def test_an_interval_of_one_trial_is_drawn_without_a_warning() -> None:
+    low, high = bootstrap_interval(np.array([0.0, 0.5, 1.0]), trials=1)  # warnings are errors here
+    assert 0 <= low <= high <= 1
+
+
 def test_the_bootstrap_interval_is_that_of_the_mean() -> None:
     values = np.random.default_rng(4).normal(3, 1, 400)
     low, high = bootstrap_interval(values)

@@ -129,6 +129,13 @@ def test_indexed_answered_and_measured(films: Path, tmp_path: Path, kind: str) -
     assert set(report.measures) - set(again) == (by_verdict if kind.endswith("_fig") else set())
 
 
+def test_the_usual_device_answers(films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MOVIOLA_DEVICE", "abacus")
+    words = ["--annotations", written(tmp_path, "qv_m2"), "--videos", films / "films"]
+    done = CliRunner().invoke(app, ["public", "qv_m2", *map(str, words), "--library", str(films / "library")])
+    assert done.exit_code == 1 and "device 'abacus': unknown" in str(done.exception)
+
+
 def test_the_right_answers_get_full_marks(films: Path, tmp_path: Path) -> None:
     annotations = written(tmp_path, "extreme_when_bench")
     truth = {

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from moviola.devices import require_device_name
-from moviola.errors import InvalidValue
+from moviola.errors import InvalidValue, NotFound
 from moviola.retrieval import CurveRefiner, Refiner, ShotRefiner
 from moviola.retrieval.phrases import phrases_of
 from moviola.search import (
@@ -265,6 +265,14 @@ def test_options_may_be_given_whole_or_by_name(library: Library, films: Path) ->
         RED, top_k=3, by="visual", videos=["film1", "film0"]
     )
     assert len(library.search(RED, options, top_k=1)) == 1
+
+
+def test_an_unknown_video_is_named_in_an_empty_library_too(tmp_path: Path) -> None:
+    with Library(tmp_path / "empty", encoder="demo", sentence_encoder="none") as empty:
+        unknown = LikeMoment("film9", 1)
+        for query in (unknown, RED.then(unknown), RED.without(unknown)):
+            with pytest.raises(NotFound, match="film9: no such video"):
+                empty.search(query)
 
 
 @pytest.mark.parametrize("refiner", [CurveRefiner(), ShotRefiner()], ids=["curve", "shots"])

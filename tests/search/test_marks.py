@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from safetensors import safe_open
+from safetensors.numpy import save
 
 from full_disk import full_disk
 from moviola.errors import DataError, EncoderMismatch, InvalidValue, LibraryError, NotFound
@@ -92,6 +94,11 @@ def test_marks_are_read_as_they_are_written(start: float, end: float) -> None:
 )
 def test_a_word_with_an_at_sign_is_a_concept(text: str, query: SearchQuery) -> None:
     assert as_query(text) == query == compose(text)
+
+
+def test_a_concept_is_named_with_or_without_its_sign() -> None:
+    marked = Marked(None, concept="@our-logo")
+    assert marked == Marked(None, concept="our-logo") and str(marked) == "@our-logo"
 
 
 def test_two_concepts_in_one_text_are_refused() -> None:
@@ -279,6 +286,28 @@ def test_a_damaged_concept_is_named(library: Library, damage: bytes) -> None:
     path.write_bytes(damage)
     with pytest.raises(DataError, match=r"logo\.safetensors"):
         library.search("@logo")
+
+
+def test_a_flipped_bit_of_a_concept_is_found(library: Library) -> None:
+    library.teach("logo", Marked(None, (BLOCK,)))
+    path = library.folder / "concepts" / "logo.safetensors"
+    whole, start = path.read_bytes(), len(path.read_bytes()) - 40
+    path.write_bytes(whole[:start] + bytes([whole[start] ^ 1]) + whole[start + 1 :])
+    (problem,) = library.verify()
+    assert "logo.safetensors: damaged (it does not match its digest)" in problem.message
+    path.write_bytes(whole.replace(b"film0@3-6", b"film1@3-6"))
+    with pytest.raises(DataError, match="does not match its digest"):
+        library.concepts()
+
+
+def test_a_concept_of_an_earlier_version_is_read(library: Library) -> None:
+    library.teach("logo", Marked(None, (BLOCK,)))
+    path = library.folder / "concepts" / "logo.safetensors"
+    with safe_open(path, framework="numpy") as file:
+        facts, tensors = file.metadata(), {name: file.get_tensor(name) for name in ("right", "wrong")}
+    assert facts.pop("digest")
+    path.write_bytes(save(tensors, facts))
+    assert [concept.moments for concept in library.concepts()] == [("film0@3-6",)]
 
 
 def test_a_concept_of_another_encoder_is_refused(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:

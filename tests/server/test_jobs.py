@@ -96,6 +96,21 @@ def test_a_library_that_somebody_else_writes_fails_the_job(
     assert "is writing to this library" in job.error
 
 
+def test_searches_and_jobs_compute_on_the_device_of_the_server(
+    serving: Serving, folder: Path, films: Path, tmp_path: Path
+) -> None:
+    inbox = tmp_path / "inbox"
+    inbox.mkdir()
+    other_bytes = (films / "harbour.mp4").read_bytes() + bytes(8)
+    (inbox / "harbour.mp4").write_bytes(other_bytes)  # so that it is encoded
+    with serving(folder, allow_ingest=(inbox,), device="abacus") as http:
+        answer = http.post("/api/search", json={"query": "a lighthouse"})
+        client = Client(http=http)
+        *_, (_, job) = client.events(client.index("harbour.mp4", ocr=False).job)
+    for said in (answer.text, job.error):
+        assert "device 'abacus': unknown" in said
+
+
 def test_who_listens_hears_that_nothing_happens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("moviola.server.jobs.HEARTBEAT", 0.0)
     jobs = Jobs(tmp_path, [tmp_path], most=1)
@@ -182,7 +197,7 @@ def indexed(*_):
     os.write(1, b"half a line")
     return IngestReport(added=["a"])
 
-worker.Library, worker._indexed = nullcontext, indexed
+worker.Library, worker._indexed = lambda library, device: nullcontext(), indexed
 sys.exit(worker.main())
 """
 
@@ -197,7 +212,7 @@ def test_what_is_printed_while_videos_are_indexed_is_no_line_of_the_process(
 
     monkeypatch.setattr(asyncio, "create_subprocess_exec", noisy)
     lines: list[Mapping[str, Any]] = []
-    order = {"library": "films", "sources": [], "allowed": []}
+    order = {"library": "films", "device": "auto", "sources": [], "allowed": []}
     assert (asyncio.run(run_worker(order, lines.append)), lines) == (0, [{"added": 1, "copies": 0}])
 
 

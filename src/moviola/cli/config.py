@@ -3,7 +3,7 @@
 The file lies in the user's configuration folder; ``MOVIOLA_CONFIG`` names another one, or none if it is
 empty. A key is the default of every option with an environment variable of its name: ``library`` of those
 that read ``MOVIOLA_LIBRARY``. The command line comes before the environment, the environment before the file.
-``device`` counts for searches, too, whose commands have no such option.
+``device`` counts for commands without such an option, too, such as searches and servers.
 """
 
 from __future__ import annotations

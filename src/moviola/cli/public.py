@@ -9,6 +9,7 @@ from rich.progress import BarColumn, MofNCompleteColumn
 from typer import Argument, Context, Option
 
 from moviola.cli.app import JsonOption, app, leave_partial, note, show_records, some
+from moviola.cli.config import usual_device
 from moviola.cli.options import DEFAULT_LIBRARY, EncoderOption, LibraryOption, encoder_for
 from moviola.cli.progress import progress_bar
 from moviola.errors import counted
@@ -61,7 +62,7 @@ def public(
         report = run_public(
             name, annotations, videos, library=library,
             encoder=None if run else encoder_for(context, library, encoder),
-            run=run, out=out, indexing=indexing, answering=answering,
+            device=usual_device(), run=run, out=out, indexing=indexing, answering=answering,
         )  # fmt: skip
     by = f", {report.encoder}" if report.encoder else ""
     title = f"{report.title}, {counted(report.questions, 'question')}{by}"

@@ -11,6 +11,7 @@ from typing import Annotated
 from typer import BadParameter, Option
 
 from moviola.cli.app import JsonOption, app, show
+from moviola.cli.config import usual_device
 from moviola.cli.options import (
     DEFAULT_LIBRARY,
     AlertCommandOption,
@@ -88,7 +89,7 @@ def serve(
     options = Options(
         host=host, port=port, token=token, read_token=read_token, allow_ingest=tuple(allow_ingest or ()),
         allow_hosts=tuple(allow_host or ()), watch=tuple(watch or ()), judge=judge,
-        alerts=alerts,
+        alerts=alerts, device=usual_device(),
         dres=(dres, dres_user, os.environ.get(PASSWORD, ""), dres_evaluation) if dres else None,
     )  # fmt: skip
 

@@ -43,8 +43,9 @@ class Annotations:
         start, end: (m,) float64 seconds as annotated, end > start; NaN where a split hides the answers.
         captions: (m,) sentences.
         types: (m,) TVR's v, t or vt; empty where a data set has no types.
-        flaws: flaws by name. A moment beyond its video, or without a caption, stays unchanged; one of zero
-            length, or in no video, is left out, and so is a query without an answer.
+        flaws: flaws by name. A moment beyond its video, without a caption, or with an id that another one
+            has, stays unchanged; one of zero length, or in no video, is left out, and so is a query without
+            an answer.
     """
 
     name: str
@@ -166,6 +167,7 @@ class Collector:
         place = {video: number for number, video in enumerate(self.durations)}
         columns = zip(*self.rows, strict=True) if self.rows else [()] * 7
         moments, queries, videos, starts, ends, captions, types = columns
+        twice = [Flaw("same id", name) for name, times in Counter(moments).items() if times > 1]
         return Annotations(
             name=self.name,
             videos=tuple(self.durations),
@@ -177,5 +179,5 @@ class Collector:
             end=np.array(ends, dtype=np.float64),
             captions=captions,
             types=types,
-            flaws=tuple(self.flaws),
+            flaws=(*self.flaws, *twice),
         )

@@ -131,8 +131,8 @@ def bootstrap_interval(
         return float(values.sum()), float(values.sum())
     from scipy import stats
 
-    interval = stats.bootstrap(
-        (values,), np.mean, n_resamples=trials, batch=max(1, CHUNK // len(values)),
+    interval = stats.bootstrap(  # of two samples at least: scipy warns that one has no spread
+        (values,), np.mean, n_resamples=max(2, trials), batch=max(1, CHUNK // len(values)),
         confidence_level=confidence, method="percentile", rng=np.random.default_rng(seed),
     ).confidence_interval  # fmt: skip
     return float(interval.low), float(interval.high)

@@ -58,6 +58,7 @@ def run_public(
     *,
     library: Path | None = None,
     encoder: str | None = None,
+    device: str = "auto",
     run: Path | None = None,
     out: Path | None = None,
     indexing: Callable[[IngestProgress], None] | None = None,
@@ -72,6 +73,7 @@ def run_public(
         library: folder of the index; by default ``NAME-library`` beside the annotations. Videos that are in
             it already are skipped.
         encoder: of a new library; by default the best on this machine.
+        device: as in :class:`moviola.Library`.
         run: existing ranked moments, in any form of :func:`moviola.measures.read_run`; they are measured, and
             nothing is indexed. Rows of Soccer-GMR's form may have a ``pred_exist_score``, the confidence that
             there is an answer.
@@ -104,7 +106,8 @@ def run_public(
     else:
         folder = library or annotations.with_name(f"{name}-library")
         fresh = not (folder / SETTINGS_FILE).is_file()
-        with Library(folder, encoder=encoder or (best_encoder().name if fresh else None)) as opened:
+        chosen = encoder or (best_encoder().name if fresh else None)
+        with Library(folder, encoder=chosen, device=device) as opened:
             if out is not None:
                 opened.require_outside(out)
             refused = dict(opened.index(videos or ".", progress=indexing).refused)

@@ -100,12 +100,16 @@ class EvidenceGatherer:
 
         Raises:
             LibraryError: a part needs pictures, which are not searched.
+            NotFound: a part is a moment of an unknown video.
         """
         things = [thing for query in queries for thing in parts_of(query)]
         terms = [term for thing in things for term, _ in _terms(thing)]
         texts = dict.fromkeys(term for term in terms if isinstance(term, Text))
         if self.texts is None and (alike := next((t for t in things if _kind(t) == "like"), None)):
             raise self._without_pictures(f"{str(alike)!r} needs")
+        for term in terms:
+            if isinstance(term, LikeMoment):  # which an empty library would never read
+                self.store.catalogue.video(term.video_id)
         with stage("text"):
             if new := [text for text in texts if text not in self._features]:
                 self._encode(new)

@@ -257,7 +257,7 @@ class Marked(SearchQuery):
         right, wrong = (_marked_moments(name, getattr(self, name)) for name in ("right", "wrong"))
         if both := right & wrong:
             raise InvalidValue(f"{min(both)}: marked both right and wrong; choose one")
-        query, concept = None if self.query is None else as_query(self.query), self.concept
+        query, concept = None if self.query is None else as_query(self.query), self.concept.removeprefix("@")
         if isinstance(query, Marked):
             if concept and query.concept not in ("", concept):
                 raise InvalidValue(f"@{query.concept}, @{concept}: name one concept at a time")

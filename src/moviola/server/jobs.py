@@ -86,10 +86,19 @@ class Jobs:
         allowed: folders from which videos may be indexed.
         most: maximum number of waiting and running jobs.
         patient: wait while another process is writing to the library.
+        device: as in :class:`moviola.Library`.
     """
 
-    def __init__(self, library: Path, allowed: Iterable[Path], most: int, *, patient: bool = False) -> None:
-        self._library, self._most, self._patient = library, most, patient
+    def __init__(
+        self,
+        library: Path,
+        allowed: Iterable[Path],
+        most: int,
+        *,
+        patient: bool = False,
+        device: str = "auto",
+    ) -> None:
+        self._library, self._most, self._patient, self._device = library, most, patient, device
         self._allowed = [folder.resolve() for folder in allowed]
         self._runs: dict[str, _Run] = {}
         self._turn = asyncio.Lock()
@@ -200,6 +209,7 @@ class Jobs:
         order = {
             "library": str(self._library), "sources": run.job.sources, "ocr": run.ocr,
             "allowed": [str(folder) for folder in self._allowed], "patient": self._patient,
+            "device": self._device,
         }  # fmt: skip
         try:
             async with self._turn:
@@ -229,9 +239,10 @@ class Watched:
     ``alerts`` reports new findings of saved searches.
     """
 
-    def __init__(self, library: Path, folders: Sequence[Path], alerts: AlertOptions) -> None:
+    def __init__(self, library: Path, folders: Sequence[Path], alerts: AlertOptions, device: str) -> None:
         self._order = {
             "library": str(library), "watch": [str(folder) for folder in folders], "alerts": asdict(alerts),
+            "device": device,
         }  # fmt: skip
         self._task: asyncio.Task[None] | None = None
 

@@ -59,6 +59,7 @@ class Options:
         alerts: reports of new findings of saved searches in watched folders; none by default.
         judge: judging task of the library's videos, made by ``moviola judge new``; None for none.
         dres: address, user, password and evaluation for :class:`moviola.server.dres.Dres`; None for none.
+        device: what encodes queries and videos: ``"cpu"``, ``"cuda"``, ``"cuda:N"``, ``"mps"`` or ``"auto"``.
         threads: searching threads, and threads that read videos; by default one per core.
 
     Raises:
@@ -76,6 +77,7 @@ class Options:
     alerts: AlertOptions = field(default_factory=AlertOptions)
     judge: Path | None = None
     dres: tuple[str, str, str, str] | None = field(default=None, repr=False)
+    device: str = "auto"
     threads: int = field(default_factory=available_cores)
     limits: Limits = field(default_factory=Limits)
 

@@ -42,7 +42,8 @@ class Service:
     def __init__(self, folder: str | os.PathLike[str], options: Options) -> None:
         limits = options.limits
         self.options = options
-        self.library = Library(folder, read_only=True)  # it follows the changes of writers
+        # It follows the changes of writers.
+        self.library = Library(folder, read_only=True, device=options.device)
         self.task = None if options.judge is None else _task_on(self.library, options.judge)
         self.dres = options.dres and Dres(*options.dres)
         self.searching = Pool("search", threads=options.threads, waiting=limits.waiting)
@@ -56,8 +57,10 @@ class Service:
         self.converted = Conversions(converted, self.converting)
         self.uploads = Uploads(limits.picture_pixels)
         self.receiving = Receiving(options.allow_ingest, limits.upload_bytes, limits.uploads)
-        self.jobs = Jobs(home, options.allow_ingest, limits.jobs, patient=bool(options.watch))
-        self.watched = Watched(home, options.watch, options.alerts)
+        self.jobs = Jobs(
+            home, options.allow_ingest, limits.jobs, patient=bool(options.watch), device=options.device
+        )
+        self.watched = Watched(home, options.watch, options.alerts, options.device)
         self.unready = "the encoder is being loaded"
         """Why queries cannot be answered yet, or at all; empty when they can."""
         self.warming: asyncio.Task[None] | None = None
@@ -82,7 +85,7 @@ class Service:
         """Do something to the library as its only writer, in a thread of ``media`` or another pool."""
 
         def run() -> T:
-            with Library(self.library.folder) as library:
+            with Library(self.library.folder, device=self.options.device) as library:
                 done = work(library)
             self.library.store.refresh()
             return done

@@ -1,8 +1,8 @@
 """Indexing process of a server: ``python -m moviola.server.worker``.
 
-The first line of standard input is a JSON order: ``{"library": …, "sources": […], "allowed": […], "ocr": …,
-"patient": …}``, or ``{"library": …, "watch": […], "alerts": {…}}`` to watch folders. Links may have been
-put into the sources while the job waited, so they are checked again.
+The first line of standard input is a JSON order: ``{"library": …, "device": …, "sources": […],
+"allowed": […], "ocr": …, "patient": …}``, or ``{"library": …, "device": …, "watch": […], "alerts": {…}}``
+to watch folders. Links may have been put into the sources while the job waited, so they are checked again.
 Progress goes to standard output in lines of JSON. The process ends with its standard input, so that it does
 not outlive a killed server.
 """
@@ -51,7 +51,7 @@ def main() -> int:
             return 0
         for source in map(Path, order["sources"]):
             require_inside(source, next(f for f in map(Path, order["allowed"]) if source.is_relative_to(f)))
-        with Library(order["library"]) as library:
+        with Library(order["library"], device=order["device"]) as library:
             lines = _ProgressLines(library)
             report = _indexed(library, order, lines)
     except (MoviolaError, Forbidden, OSError) as error:
@@ -78,7 +78,7 @@ def _watch(order: dict[str, Any]) -> None:
     from moviola.library.ingest.watching import Watcher
     from moviola.search.alerts import AlertOptions, Alerts
 
-    with Library(order["library"]) as library:
+    with Library(order["library"], device=order["device"]) as library:
         chosen = order["alerts"]
         options = AlertOptions(tuple(chosen["searches"]), tuple(chosen["command"]), chosen["webhook"])
         alerts = Alerts(library, options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 from moviola.errors import DataError
@@ -10,6 +11,9 @@ from moviola.files.rows import lines_of, listed_rows, read_text, text
 from moviola.types import Query
 
 __all__ = ["read_queries"]
+
+# Query, Q0 or 0, and a moment as a document.
+_TREC = re.compile(r"\S+\s+Q?0\s+\S+#\S+#\S+\s")
 
 
 def read_queries(path: Path) -> list[Query]:
@@ -19,13 +23,17 @@ def read_queries(path: Path) -> list[Query]:
 
     Raises:
         NotFound: no such file.
-        DataError: not UTF-8, a row without ``query_id`` or ``query``, two texts under one id, no query, or
-            one object, as a run.
+        DataError: not UTF-8, a row without ``query_id`` or ``query``, two texts under one id, no query, or a
+            run or judgements, in JSON, CSV or TREC's form.
     """
     content = read_text(path)
+    if _is_run(content):
+        raise DataError(
+            f"{path}: a run or judgements, moments by query, which hold no text to search for; give queries: "
+            "a JSON list or lines with query_id and query, or one text per line"
+        )
     texts: dict[str, str] = {}
     if content.lstrip()[:1] in ("[", "{"):
-        _refuse_run(path, content)
         for place, row in listed_rows(path, content).objects():
             query_id, query = text(row, "query_id", place), text(row, "query", place)
             if texts.setdefault(query_id, query) != query:
@@ -38,13 +46,13 @@ def read_queries(path: Path) -> list[Query]:
     return [Query(query_id, query) for query_id, query in texts.items()]
 
 
-def _refuse_run(path: Path, content: str) -> None:
+def _is_run(content: str) -> bool:
+    first = content.lstrip().partition("\n")[0]
+    columns = {name.strip(' "\r') for name in first.split(",")}
+    if {"query_id", "video_id"} <= columns or _TREC.match(first):
+        return True
     try:
         whole = json.loads(content)
     except (ValueError, RecursionError):
-        return  # lines, or damaged
-    if isinstance(whole, dict) and whole and all(isinstance(value, list) for value in whole.values()):
-        raise DataError(
-            f"{path}: a run or judgements, moments by query, which hold no text to search for; give queries: "
-            "a JSON list or lines with query_id and query, or one text per line"
-        )
+        return False  # lines, or damaged
+    return isinstance(whole, dict) and bool(whole) and all(isinstance(one, list) for one in whole.values())

@@ -219,11 +219,15 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
         assignments = ", ".join(f"{name} = ?" for name in columns)
         self._rows(f"UPDATE videos SET {assignments} WHERE row = ?", (*columns.values(), row))
 
-    def take_out(self, video: VideoRow) -> None:
-        """Remove a video so that it can be restored; a refused one, which has no data, for good."""
-        if video.state != "refused":
+    def take_out(self, video: VideoRow) -> bool:
+        """Remove a video so that it can be restored; False for a refused one, of which there is nothing to
+        keep.
+        """
+        has_data = video.state != "refused"
+        if has_data:
             self.keep_removed(video.row)
         self.drop(video.row)
+        return has_data
 
     def drop(self, row: int) -> None:
         """Delete a video and its data."""

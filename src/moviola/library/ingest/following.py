@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from moviola.errors import InvalidValue, LibraryError, NotFound, counted, printable
+from moviola.errors import InvalidValue, LibraryError, NotFound, counted
 from moviola.features import Extent
 from moviola.files.names import composed
 from moviola.files.presence import is_file, is_folder
@@ -34,8 +34,7 @@ def follow(store: LibraryStore, plan: Plan, report: IngestReport) -> None:
         for root in roots:
             catalogue.put_root(root)
         for video in plan.overwritten:
-            catalogue.take_out(video)
-            if video.state != "refused":  # there is nothing to bring back
+            if catalogue.take_out(video):
                 report.removed.append(video.video_id)
         for path in plan.lost_copies:
             catalogue.drop_copy(path)
@@ -74,8 +73,8 @@ def note_copies(store: LibraryStore, plan: Plan, report: IngestReport) -> None:
             if video is None:
                 continue
             if video.state == "refused":
-                path = printable(found.path)
-                report.refused[path] = f"{printable(found.path.name)}: {video.error}; skipped"
+                report.refused[found.video_id] = f"{found.path.name}: {video.error}; skipped"
+                catalogue.put(found.row("refused", error=video.error), [])
             else:
                 catalogue.put_copy(Copy(video.row, str(found.path), found.size, found.mtime_ns))
                 report.copies.setdefault(video_id, []).append(str(found.path))
@@ -125,8 +124,7 @@ def forget_root(store: LibraryStore, folder: Path) -> list[str]:
             if other := elsewhere.get(video.row):
                 catalogue.drop_copy(other.path)
                 catalogue.moved(video.row, other.path, other.size, other.mtime_ns, video.sidecars)
-            else:
-                catalogue.take_out(video)
+            elif catalogue.take_out(video):
                 removed.append(video.video_id)
         for copy in here:
             catalogue.drop_copy(copy.path)

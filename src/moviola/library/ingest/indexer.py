@@ -230,9 +230,7 @@ class Indexer:
             report.not_pruned = f"{len(ids)} of {total} videos would be taken out, more than a tenth"
             return
         with catalogue.transaction():
-            for video in videos:
-                catalogue.take_out(video)
-        report.removed += ids
+            report.removed += [video.video_id for video in videos if catalogue.take_out(video)]
         report.missing, report.left_out = [], []
 
     def _reread_moved(self, plan: Plan, report: IngestReport) -> None:

@@ -42,7 +42,8 @@ class Plan:
         moved: known content at another path, or a file that was only touched.
         overwritten: known videos whose path has other known content now.
         kept_paths: former paths of moved videos, which may come back since their root is away.
-        copies: further paths of the content of a known video, or of a new one, by its id.
+        copies: further paths of the content of a known video, or of a new one, by its id; each has an id of
+            its own, for where that one is refused.
         lost_copies: paths of copies that are gone.
         subtitles: new subtitles, the same pictures.
         missing: known videos of the given folders whose file is gone, though its root is there.

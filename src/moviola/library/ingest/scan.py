@@ -281,6 +281,7 @@ class _Planner:
         self, one: _Seen, moving: Container[int], places: Mapping[int, Path], pending: dict[str, FoundFile]
     ) -> None:
         """Content that no video has at this path: a copy, a removed one, changed, or new."""
+        own_id = one.known.video_id if one.known is not None and one.known.row not in moving else None
         alike = []
         if origin := self._by_hash.get(one.hash):
             alike.append((origin.video_id, places.get(origin.row, Path(origin.path))))
@@ -293,10 +294,10 @@ class _Planner:
                 same = True
             if same:
                 self._overwrites(one, moving)
-                self.plan.copies.append((video_id, one.found(video_id)))
+                self.plan.copies.append((video_id, one.found(own_id or self._new_id(one.path, one.name))))
                 return
-        if one.known is not None and one.known.row not in moving:
-            self.plan.changed.append(found := one.found(one.known.video_id))
+        if own_id is not None:
+            self.plan.changed.append(found := one.found(own_id))
         elif removed := self._removed.pop(one.hash, None):
             wanted = removed.video_id
             video_id = self._new_id(one.path, one.name) if wanted in self._taken else wanted

@@ -1,15 +1,16 @@
 """Concepts, learnt from marks and kept in a library under a name: ``concepts/NAME.safetensors``.
 
-A file holds the features of the marked moments, so that a concept outlives its videos, and the moments'
-ids and times.
+A file holds the features of the marked moments, so that a concept outlives its videos, the moments' ids and
+times, and a digest of all that, which files of earlier versions lack.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -66,6 +67,7 @@ def keep_concept(folder: Path, settings: Settings, concept: Concept) -> None:
         "format": str(FORMAT), "encoder": settings.encoder, "encoder_revision": settings.encoder_revision,
         "title": concept.title, "moments": json.dumps(concept.moments),
     }  # fmt: skip
+    facts["digest"] = _digest(facts, concept.right, concept.wrong)
     # Not by safetensors' own file: its errors are no OSError, and a killed process leaves its draft.
     content = save({"right": concept.right, "wrong": concept.wrong}, facts)
     with atomic_write(_path(folder, concept.name), "wb") as file:
@@ -91,6 +93,8 @@ def read_concept(folder: Path, settings: Settings, name: str) -> Concept:
                     f"{path}: of format {facts.get('format')}; this moviola reads format {FORMAT}. Update it"
                 )
             right, wrong = file.get_tensor("right"), file.get_tensor("wrong")
+            if facts.pop("digest", None) not in (None, _digest(facts, right, wrong)):
+                raise ValueError("it does not match its digest")
             title, moments = facts["title"], tuple(json.loads(facts["moments"]))
             theirs = facts["encoder"], facts["encoder_revision"]
     except (SafetensorError, OSError, KeyError, ValueError) as error:
@@ -113,6 +117,12 @@ def forget_concept(folder: Path, name: str) -> None:
     if name not in concepts_of(folder):
         raise _unknown(folder, name)
     _path(folder, name).unlink()
+
+
+def _digest(facts: Mapping[str, str], right: Floats, wrong: Floats) -> str:
+    """SHA-256 of all else in a file."""
+    content = json.dumps(facts, sort_keys=True).encode() + right.tobytes() + wrong.tobytes()
+    return hashlib.sha256(content).hexdigest()
 
 
 def _unknown(folder: Path, name: str, hint: str = "") -> NotFound:
