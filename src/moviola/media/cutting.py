@@ -43,6 +43,8 @@ _SOUND_RATE = 48_000
 _TICK = Fraction(1, 90_000)
 # Seconds to decode before the start where time stamps may be wrong, since earlier ones correct them.
 _RUN_UP = 10
+# Seconds by which the last picture may outlast its packet, as a still does in Matroska or among B pictures.
+_GAP = 0.1
 _ENCODE = "choose the mode that encodes: exact for an export, encode for a cut"
 
 
@@ -226,6 +228,7 @@ def _packets(excerpt: _Excerpt) -> Iterator[Packet[Stream]]:
     end = excerpt.end
     finished: set[int] = set()
     deferred: list[Packet[Stream]] = []  # pictures shown after the end, needed only if an earlier one follows
+    last: int | None = None  # where pictures end by their packets
     for packet in excerpt.source.packets_with(excerpt.sound):
         if packet.pts is None:
             raise MediaError(excerpt.path, f"cannot be copied, time stamps are missing; {_ENCODE}")
@@ -241,11 +244,16 @@ def _packets(excerpt: _Excerpt) -> Iterator[Packet[Stream]]:
         elif packet.pts >= end:
             deferred.append(packet)
         else:
+            until = packet.pts + (packet.duration or excerpt.source.step)
+            last = until if last is None else max(last, until)
             yield from deferred
             deferred.clear()
             yield packet
         if len(finished) == len(streams):
-            return
+            break
+    followed = deferred or excerpt.video.index in finished
+    if followed and last is not None and (end - last) * excerpt.source.tick > _GAP:
+        raise MediaError(excerpt.path, f"cannot be copied, its last picture outlasts its packet; {_ENCODE}")
 
 
 def _run_up(excerpt: _Excerpt, packets: Iterator[Packet[Stream]]) -> tuple[list[Packet[Stream]], int, int]:
