@@ -188,6 +188,16 @@ def test_sidecars_share_the_stem(tmp_path: Path) -> None:
     assert [path.name for path in sidecars(tmp_path / "film.two.mp4")] == ["film.two.srt"]
 
 
+def test_sidecars_may_spell_accents_otherwise(tmp_path: Path) -> None:
+    one, two = "caf\u00e9", "cafe\u0301"
+    for name in (f"{one}.mp4", f"{one}.de.srt", f"{two}.en.srt", f"{two}.srt"):
+        (tmp_path / name).touch()
+    names = [path.name for path in sidecars(tmp_path / f"{one}.mp4")]
+    assert names == [f"{two}.en.srt", f"{two}.srt", f"{one}.de.srt"]
+    (tmp_path / f"{two}.mkv").touch()
+    assert [path.name for path in sidecars(tmp_path / f"{one}.mp4")] == [f"{one}.de.srt"]
+
+
 def test_videos_are_found_at_any_depth(tmp_path: Path) -> None:
     for name in ("b.MP4", "a/c.mkv", "a/.hidden.mp4", ".trash/d.mp4", "notes.txt", "a/b/e.webm", "sound.mp3"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)

@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice, pairwise, takewhile
+from itertools import chain, islice, pairwise, takewhile
 from pathlib import Path
 
 import pysubs2
@@ -17,6 +17,7 @@ from av.subtitles.stream import SubtitleStream
 from av.subtitles.subtitle import AssSubtitle
 
 from moviola.errors import InvalidValue, UnreadableMedia
+from moviola.files.names import spellings
 from moviola.files.writing import draft_of
 from moviola.media.container import DAMAGE, VIDEO_SUFFIXES, open_container, regular_file, video_stream
 from moviola.media.probe import TEXT_SUBTITLES
@@ -51,23 +52,30 @@ class Subtitles:
 
 
 def sidecars(path: Path, names: Sequence[str] | None = None) -> tuple[Path, ...]:
-    """Subtitle files beside a video: the same stem, perhaps with a language (``film.en.srt``), sorted.
+    """Subtitle files beside a video: the same stem, perhaps with a language (``film.en.srt``), accents in
+    either form of Unicode, sorted.
     ``names`` are all names in its folder, sorted, where they are known; else the folder is read."""
     path = Path(path)
     if names is None:
         names = sorted(other.name for other in path.parent.iterdir())
-    first = bisect_left(names, path.stem)
-    alike = list(takewhile(lambda name: name.startswith(path.stem), islice(names, first, None)))
+    beside = chain.from_iterable(_beside(path.stem, stem, names) for stem in spellings(path.stem))
+    return tuple(path.parent / name for name in sorted(beside))
+
+
+def _beside(of: str, stem: str, names: Sequence[str]) -> Iterator[Path]:
+    """Names of subtitle files of a video whose stem is ``of``, where they spell it as ``stem``."""
+    first = bisect_left(names, stem)
+    alike = list(takewhile(lambda name: name.startswith(stem), islice(names, first, None)))
     found = [Path(name) for name in alike if name.lower().endswith(SUBTITLE_SUFFIXES)]
     if not found:
-        return ()
+        return
     videos = {Path(name).stem for name in alike if Path(name).suffix.lower() in VIDEO_SUFFIXES}
-    return tuple(
-        path.parent / other
-        for other in found
-        if other.stem == path.stem
-        or (_TAGS.fullmatch(other.stem[len(path.stem) :]) and other.stem not in videos)
-    )
+    if stem != of and stem in videos:  # a twin, with subtitles of its own
+        return
+    for other in found:
+        tags = other.stem[len(stem) :]
+        if not tags or (_TAGS.fullmatch(tags) and other.stem not in videos):
+            yield other
 
 
 def read_subtitles(path: Path) -> Subtitles:
