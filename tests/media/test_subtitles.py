@@ -113,6 +113,27 @@ def test_quotes_and_ellipses_of_windows(tmp_path: Path) -> None:
         assert read_subtitles(path) == Subtitles((Cue(1.0, 2.0, said),))
 
 
+@pytest.mark.parametrize(
+    ("said", "encoding"),
+    [
+        ("一只狗跳进水里", "gb18030"), ("犬が水に飛び込む", "shift_jis"), ("개가 물에 뛰어든다", "euc_kr"),
+        ("Собака прыгает", "cp1251"), ("Ο σκύλος πηδάει", "cp1253"), ("الكلب يقفز", "cp1256"),
+    ],
+)  # fmt: skip
+def test_encodings_of_other_scripts_are_refused(tmp_path: Path, said: str, encoding: str) -> None:
+    path = tmp_path / "a.srt"
+    path.write_bytes(f"1\n00:00:01,000 --> 00:00:02,000\n{said}\n".encode(encoding))
+    with pytest.raises(UnreadableMedia, match="save it as UTF-8"):
+        read_subtitles(path)
+
+
+@pytest.mark.parametrize("said", ["naïve façade", "一只狗跳进水里"])
+def test_a_damaged_letter_leaves_the_others_as_they_are(tmp_path: Path, said: str) -> None:
+    path = tmp_path / "a.srt"
+    path.write_bytes(f"1\n00:00:01,000 --> 00:00:02,000\n{said} ".encode() + b"\xe9t\n")
+    assert read_subtitles(path).cues == (Cue(1.0, 2.0, f"{said} \ufffdt"),)
+
+
 def test_a_dialogue_goes_on_after_a_separator_of_unicode(tmp_path: Path) -> None:
     path = tmp_path / "a.ass"
     path.write_text("Dialogue: 0,0:00:01.00,0:00:02.00,,,0,0,0,,one\u2028two\n", encoding="utf-8")

@@ -37,6 +37,8 @@ _TAGS = re.compile(r"(\.[A-Za-z]{2,8}([-_][A-Za-z0-9]{2,8})*){1,2}")
 # Commands of SubStation Alpha; those that begin or end a drawing (`\p1`, `\p0`), and that reset the style.
 _COMMANDS = re.compile(r"\{[^}]*\}")
 _DRAWING = re.compile(r"\\(?:p([0-9])|r([a-zA-Z_0-9 ]*))")
+# What words of Windows-1252 do not have, and nearly all of other scripts become in it.
+_FOREIGN = re.compile(r"[^\x00-\x7f]{4}")
 _TIMES = re.compile(r"[ \t]*\d[\d:.,]*[ \t]*-->")
 _INLINE_TIME = re.compile(r"<(\d+:)?\d\d:\d\d\.\d{3}>")
 _ASS_EVENTS = "[Script Info]\nScriptType: v4.00+\n\n[Events]\n"
@@ -81,11 +83,12 @@ def _beside(of: str, stem: str, names: Sequence[str]) -> Iterator[Path]:
 def read_subtitles(path: Path) -> Subtitles:
     """Read a subtitle file: SubRip, WebVTT or Advanced SubStation Alpha, by its suffix; without tags.
 
-    Encodings: UTF-8 with or without byte order mark, UTF-16 with one, else Windows-1252, else Latin-1. Each
-    cue is parsed alone, so that a damaged one does not affect others.
+    Encodings: UTF-8 with or without byte order mark, UTF-16 with one, else Windows-1252, else Latin-1; none
+    of other scripts. Each cue is parsed alone, so that a damaged one does not affect others.
 
     Raises:
-        UnreadableMedia: no such file, no regular file, another suffix, more than 64 MiB, or no readable cue.
+        UnreadableMedia: no such file, no regular file, another suffix, more than 64 MiB, another
+            encoding, or no readable cue.
     """
     path = Path(path)
     kind = path.suffix.lower()
@@ -95,7 +98,7 @@ def read_subtitles(path: Path) -> Subtitles:
     if size > _MAX_BYTES:
         raise UnreadableMedia(path, f"{size:,} bytes; subtitles have at most {_MAX_BYTES:,}")
     try:
-        text = _decode_text(path.read_bytes())
+        text, guessed = _decode_text(path.read_bytes())
     except OSError as error:
         raise UnreadableMedia(path, f"cannot be read ({error.strerror})") from error
     for end in ("\r\r\n", "\r\n", "\r"):  # the first of a program that converted them twice
@@ -103,6 +106,8 @@ def read_subtitles(path: Path) -> Subtitles:
     subtitles = _sorted_cues(_ass(text) if kind == ".ass" else _blocks(text, kind[1:]))
     if not subtitles.cues:
         raise UnreadableMedia(path, f"no subtitle in it can be read ({subtitles.skipped} damaged)")
+    if guessed and 2 * sum(bool(_FOREIGN.search(cue.text)) for cue in subtitles.cues) > len(subtitles.cues):
+        raise UnreadableMedia(path, "written in none of UTF-8, UTF-16 and Windows-1252; save it as UTF-8")
     return subtitles
 
 
@@ -180,13 +185,17 @@ def _sorted_cues(found: Iterable[Cue | None]) -> Subtitles:
     return Subtitles(tuple(cues), sum(cue is None for cue in found))
 
 
-def _decode_text(data: bytes) -> str:
+def _decode_text(data: bytes) -> tuple[str, bool]:
+    """The text of a file, and whether its encoding is a guess."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return data.decode("utf-16", errors="replace")
-    for encoding in ("utf-8-sig", "cp1252"):
-        with suppress(UnicodeDecodeError):
-            return data.decode(encoding)
-    return data.decode("latin-1")
+        return data.decode("utf-16", errors="replace"), False
+    text = data.decode("utf-8-sig", errors="replace")
+    # Damage to a few letters does not make it another encoding.
+    if 2 * text.count("\ufffd") <= len(text) - len(text.encode("ascii", errors="ignore")):
+        return text, False
+    with suppress(UnicodeDecodeError):
+        return data.decode("cp1252"), True
+    return data.decode("latin-1"), True
 
 
 def _blocks(text: str, kind: str) -> Iterator[Cue | None]:
