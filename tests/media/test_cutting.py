@@ -159,3 +159,11 @@ def test_a_part_of_a_still_is_encoded(films: Any, tmp_path: Path, suffix: str) -
         cut(path, span, out, mode="copy")
     export_clip(Moment("still", span.start, span.end, 1.0, 1), path, out)
     assert probe(out).duration == pytest.approx(0.75, abs=0.02)
+    cut(path, Span(2.1, 2.3), out, mode="encode")  # the eighth stays from 0.98 to 2.38 s
+    assert probe(out).duration == pytest.approx(0.2, abs=0.02)
+    path, _ = films.make(f"slides_{suffix}", suffix=suffix, rate=Fraction(1, 5), seconds=20, sound="aac")
+    with pytest.raises(MediaError, match="begins amid a still"):
+        cut(path, Span(7, 11), out, mode="copy")
+    export_clip(Moment("slides", 7.0, 11.0, 1.0, 1), path, out)
+    assert probe(out).duration == pytest.approx(4, abs=0.05)
+    assert shown(films, out)[1] == pytest.approx([0, 3], abs=0.02)
