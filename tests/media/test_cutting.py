@@ -15,8 +15,9 @@ import pytest
 
 from full_disk import full_disk
 from moviola.errors import InvalidValue, MediaError
+from moviola.export import export_clip
 from moviola.media import Card, Piece, cut, join, probe, sample_frames, write_video
-from moviola.types import FrameSize, Span
+from moviola.types import FrameSize, Moment, Span
 
 SMALL = FrameSize(48, 64, fit="stretch")
 B = {"bf": "3", "preset": "veryfast"}
@@ -147,3 +148,22 @@ def test_a_full_disk_is_said_and_leaves_nothing_open(films: Any, tmp_path: Path,
         assert list(tmp_path.iterdir()) == []
     gc.collect()
     assert len(list(Path("/proc/self/fd").iterdir())) == opened
+
+
+@pytest.mark.parametrize("suffix", ["mkv", "mp4"])
+def test_a_part_of_a_still_is_encoded(films: Any, tmp_path: Path, suffix: str) -> None:
+    path, _ = films.make("still", suffix=suffix, uneven=True, options={"bf": "2", "x264-params": "b-adapt=0"})
+    out = tmp_path / "out.mp4"
+    span = Span(0.2, 0.85)  # the fifth picture stays from 0.1 to 0.9 s
+    with pytest.raises(MediaError, match="its last picture outlasts its packet"):
+        cut(path, span, out, mode="copy")
+    export_clip(Moment("still", span.start, span.end, 1.0, 1), path, out)
+    assert probe(out).duration == pytest.approx(0.75, abs=0.02)
+    cut(path, Span(2.1, 2.3), out, mode="encode")  # the eighth stays from 0.98 to 2.38 s
+    assert probe(out).duration == pytest.approx(0.2, abs=0.02)
+    path, _ = films.make(f"slides_{suffix}", suffix=suffix, rate=Fraction(1, 5), seconds=20, sound="aac")
+    with pytest.raises(MediaError, match="begins amid a still"):
+        cut(path, Span(7, 11), out, mode="copy")
+    export_clip(Moment("slides", 7.0, 11.0, 1.0, 1), path, out)
+    assert probe(out).duration == pytest.approx(4, abs=0.05)
+    assert shown(films, out)[1] == pytest.approx([0, 3], abs=0.02)

@@ -113,6 +113,27 @@ def test_quotes_and_ellipses_of_windows(tmp_path: Path) -> None:
         assert read_subtitles(path) == Subtitles((Cue(1.0, 2.0, said),))
 
 
+@pytest.mark.parametrize(
+    ("said", "encoding"),
+    [
+        ("一只狗跳进水里", "gb18030"), ("犬が水に飛び込む", "shift_jis"), ("개가 물에 뛰어든다", "euc_kr"),
+        ("Собака прыгает", "cp1251"), ("Ο σκύλος πηδάει", "cp1253"), ("الكلب يقفز", "cp1256"),
+    ],
+)  # fmt: skip
+def test_encodings_of_other_scripts_are_refused(tmp_path: Path, said: str, encoding: str) -> None:
+    path = tmp_path / "a.srt"
+    path.write_bytes(f"1\n00:00:01,000 --> 00:00:02,000\n{said}\n".encode(encoding))
+    with pytest.raises(UnreadableMedia, match="save it as UTF-8"):
+        read_subtitles(path)
+
+
+@pytest.mark.parametrize("said", ["naïve façade", "一只狗跳进水里"])
+def test_a_damaged_letter_leaves_the_others_as_they_are(tmp_path: Path, said: str) -> None:
+    path = tmp_path / "a.srt"
+    path.write_bytes(f"1\n00:00:01,000 --> 00:00:02,000\n{said} ".encode() + b"\xe9t\n")
+    assert read_subtitles(path).cues == (Cue(1.0, 2.0, f"{said} \ufffdt"),)
+
+
 def test_a_dialogue_goes_on_after_a_separator_of_unicode(tmp_path: Path) -> None:
     path = tmp_path / "a.ass"
     path.write_text("Dialogue: 0,0:00:01.00,0:00:02.00,,,0,0,0,,one\u2028two\n", encoding="utf-8")
@@ -186,6 +207,16 @@ def test_sidecars_share_the_stem(tmp_path: Path) -> None:
     names = [path.name for path in sidecars(tmp_path / "film.mp4")]
     assert names == ["film.de.ass", "film.en.srt", "film.pt-BR.forced.VTT", "film.srt"]
     assert [path.name for path in sidecars(tmp_path / "film.two.mp4")] == ["film.two.srt"]
+
+
+def test_sidecars_may_spell_accents_otherwise(tmp_path: Path) -> None:
+    one, two = "caf\u00e9", "cafe\u0301"
+    for name in (f"{one}.mp4", f"{one}.de.srt", f"{two}.en.srt", f"{two}.srt"):
+        (tmp_path / name).touch()
+    names = [path.name for path in sidecars(tmp_path / f"{one}.mp4")]
+    assert names == [f"{two}.en.srt", f"{two}.srt", f"{one}.de.srt"]
+    (tmp_path / f"{two}.mkv").touch()
+    assert [path.name for path in sidecars(tmp_path / f"{one}.mp4")] == [f"{one}.de.srt"]
 
 
 def test_videos_are_found_at_any_depth(tmp_path: Path) -> None:

@@ -118,6 +118,22 @@ def test_a_repeated_time_stamp_stops_nothing(films: Any, tmp_path: Path) -> None
     assert shown(films, out)[::20] == expected[::20]
 
 
+@pytest.mark.parametrize("suffix", ["mkv", "mp4"])
+def test_b_pictures_among_stills_of_minutes(films: Any, suffix: str) -> None:
+    path, film = films.make(
+        "stills",
+        suffix=suffix,
+        rate=Fraction(1, 90),
+        seconds=900,
+        options={"bf": "3", "x264-params": "b-adapt=0"},
+    )
+    with sample_frames(path, rate=1 / 45, size=SMALL) as frames:
+        numbers = [films.number_of(frame.image) for frame in frames]
+    assert frames.broken_at is None
+    assert numbers[: 2 * len(film.times) - 1] == [number // 2 for number in range(2 * len(film.times) - 1)]
+    assert films.number_of(frame_at(path, 100, 64)) == 1
+
+
 def test_edit_lists_of_several_parts(films: Any, tmp_path: Path) -> None:
     path, _ = films.make("unedited", **X264, seconds=16)
     edited = tmp_path / "edited.mp4"

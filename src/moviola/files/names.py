@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import unicodedata
 
-__all__ = ["composed", "folded"]
+__all__ = ["composed", "folded", "spellings"]
 
 
 def composed(name: str) -> str:
@@ -19,3 +19,8 @@ def composed(name: str) -> str:
 def folded(name: str) -> str:
     """:func:`composed`, without a difference between capital and small letters."""
     return composed(name).casefold()
+
+
+def spellings(name: str) -> tuple[str, ...]:
+    """The name with its accents as they are, as one character and as a letter and a mark, each once."""
+    return tuple(dict.fromkeys([name, composed(name), unicodedata.normalize("NFD", name)]))

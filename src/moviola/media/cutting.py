@@ -43,6 +43,10 @@ _SOUND_RATE = 48_000
 _TICK = Fraction(1, 90_000)
 # Seconds to decode before the start where time stamps may be wrong, since earlier ones correct them.
 _RUN_UP = 10
+# Seconds by which the last picture may outlast its packet, as a still does in Matroska or among B pictures.
+_GAP = 0.1
+# Seconds from which on a picture is a still, whose own time is no place for a clip to begin.
+_STILL = 1
 _ENCODE = "choose the mode that encodes: exact for an export, encode for a cut"
 
 
@@ -57,8 +61,8 @@ def cut(
 ) -> None:
     """Write ``span`` of a video, picture and sound, to an MP4 that browsers play.
 
-    The clip starts with the picture on screen at ``span.start``, at that picture's own time, and ends at
-    ``span.end`` or with the video.
+    The clip starts with the picture on screen at ``span.start``, at that picture's own time, or, where it has
+    been there for more than a second, at ``span.start``; it ends at ``span.end`` or with the video.
 
     Args:
         path: a video file.
@@ -128,6 +132,10 @@ class _Excerpt:
     def length(self, first: int) -> Fraction:
         return _exact(self.span.end) - (first - (self.source.zero or 0)) * self.source.tick
 
+    def begins_in_still(self, first: int) -> bool:
+        """Whether the picture at the start has been on screen for long, since a tick."""
+        return (self.start - first) * self.source.tick > _STILL
+
     def require_before(self, end: int) -> None:
         if self.start >= end:
             start, last = self.span.start, self.source.seconds(end)
@@ -157,6 +165,8 @@ def _copy(excerpt: _Excerpt, draft: Path, hide: bool = True, new_sound: bool = F
         if sound is not None:
             tracks[sound.index] = target.add_stream_from_template(sound)
         held, first, floor = _run_up(copied, packets)
+        if hide and copied.begins_in_still(first):
+            raise MediaError(copied.path, f"cannot be copied, it begins amid a still; {_ENCODE}")
         first, last = first if hide else floor, 0
         streams: list[Iterator[Packet[Any]]] = [
             _shifted(copied, chain(held, packets), tracks, first * source.tick, floor)
@@ -226,6 +236,7 @@ def _packets(excerpt: _Excerpt) -> Iterator[Packet[Stream]]:
     end = excerpt.end
     finished: set[int] = set()
     deferred: list[Packet[Stream]] = []  # pictures shown after the end, needed only if an earlier one follows
+    last: int | None = None  # where pictures end by their packets
     for packet in excerpt.source.packets_with(excerpt.sound):
         if packet.pts is None:
             raise MediaError(excerpt.path, f"cannot be copied, time stamps are missing; {_ENCODE}")
@@ -241,11 +252,16 @@ def _packets(excerpt: _Excerpt) -> Iterator[Packet[Stream]]:
         elif packet.pts >= end:
             deferred.append(packet)
         else:
+            until = packet.pts + (packet.duration or excerpt.source.step)
+            last = until if last is None else max(last, until)
             yield from deferred
             deferred.clear()
             yield packet
         if len(finished) == len(streams):
-            return
+            break
+    followed = deferred or excerpt.video.index in finished
+    if followed and last is not None and (end - last) * excerpt.source.tick > _GAP:
+        raise MediaError(excerpt.path, f"cannot be copied, its last picture outlasts its packet; {_ENCODE}")
 
 
 def _run_up(excerpt: _Excerpt, packets: Iterator[Packet[Stream]]) -> tuple[list[Packet[Stream]], int, int]:
@@ -289,6 +305,7 @@ def _fill_decoding_times(pictures: list[Packet[Stream]], step: int) -> None:
 def _encode(excerpt: _Excerpt, draft: Path) -> None:
     pictures = without_fields(_pictures_of(excerpt))
     first, frame = next(pictures)
+    first = excerpt.start if excerpt.begins_in_still(first) else first
     with new_mp4(draft) as target:
         scale = DisplayScaler(frame, pixel_aspect(excerpt.video))
         track = add_h264(target, excerpt.video.average_rate or Fraction(25), (scale.width, scale.height))

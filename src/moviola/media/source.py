@@ -31,10 +31,9 @@ from moviola.threads import DECODING
 __all__ = ["Joint", "SoundTimes", "Source", "joints_of"]
 
 # Seconds. A time stamp is damaged where a picture is shown longer than this, or than the second, after the
-# end in the header; later than this after its decoding; or first, but further than this from the header's
-# start.
+# end in the header; as long after its decoding, or that second time before; or first, but further than this
+# from the header's start.
 _LONGEST_STILL, _LONG_STILL = 3600, 60
-_LONGEST_DELAY = 60
 _START = 1
 # Pictures per second where the header has none, or more than any camera takes.
 _USUAL, _FASTEST = Fraction(25), 1000
@@ -255,10 +254,10 @@ class Source:
         alike, self._by_pts = self._by_pts == (packet.dts is None), packet.dts is None
         if self._last is not None and alike:
             jump = (stamp + self._offset - self._last) * self.tick
-            too_late = jump > _LONGEST_STILL or (
-                jump > _LONG_STILL and self.seconds(stamp + self._offset) > self._promised + _LONG_STILL
-            )
-            if (jump < -_BACKWARD and not self._edited) or too_late:
+            too_late = self._is_endless(jump, stamp + self._offset)
+            # Times of display run back to every B picture.
+            runs_back = jump < -_BACKWARD and not (self._edited or self._by_pts)
+            if runs_back or too_late:
                 if jump > 0:
                     self.note_damage(self._last)
                 before = (self._last - self._offset) * self.tick
@@ -277,15 +276,22 @@ class Source:
                 packet.pts += self._offset
         return packet
 
+    def _is_endless(self, seconds: Fraction, until: int) -> bool:
+        """Whether no picture is shown as long, up to a tick."""
+        late = self.seconds(until) > self._promised + _LONG_STILL
+        return seconds > _LONGEST_STILL or (seconds > _LONG_STILL and late)
+
     def _correct(self, packet: Packet[VideoStream]) -> None:
         """Replace impossible times: endless pictures, endless delays, a start far from zero."""
         if packet.duration and packet.duration * self.tick > _LONGEST_STILL:
             packet.duration = 0
         if packet.pts is None:
             return
-        if packet.dts is not None and abs(packet.pts - packet.dts) * self.tick > _LONGEST_DELAY:
-            self.note_damage(self._last)
-            packet.pts = packet.dts
+        if packet.dts is not None:
+            delay = (packet.pts - packet.dts) * self.tick  # B pictures wait for as long as a still is shown
+            if delay < -_LONG_STILL or self._is_endless(delay, packet.pts + self._offset):
+                self.note_damage(self._last)
+                packet.pts = packet.dts
         if self._from_start and not packet.is_discard and packet.pts is not None:
             self._from_start = False
             if self.zero is not None and abs(packet.pts - self.zero) * self.tick > _START:

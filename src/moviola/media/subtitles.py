@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice, pairwise, takewhile
+from itertools import chain, islice, pairwise, takewhile
 from pathlib import Path
 
 import pysubs2
@@ -17,6 +17,7 @@ from av.subtitles.stream import SubtitleStream
 from av.subtitles.subtitle import AssSubtitle
 
 from moviola.errors import InvalidValue, UnreadableMedia
+from moviola.files.names import spellings
 from moviola.files.writing import draft_of
 from moviola.media.container import DAMAGE, VIDEO_SUFFIXES, open_container, regular_file, video_stream
 from moviola.media.probe import TEXT_SUBTITLES
@@ -36,6 +37,8 @@ _TAGS = re.compile(r"(\.[A-Za-z]{2,8}([-_][A-Za-z0-9]{2,8})*){1,2}")
 # Commands of SubStation Alpha; those that begin or end a drawing (`\p1`, `\p0`), and that reset the style.
 _COMMANDS = re.compile(r"\{[^}]*\}")
 _DRAWING = re.compile(r"\\(?:p([0-9])|r([a-zA-Z_0-9 ]*))")
+# What words of Windows-1252 do not have, and nearly all of other scripts become in it.
+_FOREIGN = re.compile(r"[^\x00-\x7f]{4}")
 _TIMES = re.compile(r"[ \t]*\d[\d:.,]*[ \t]*-->")
 _INLINE_TIME = re.compile(r"<(\d+:)?\d\d:\d\d\.\d{3}>")
 _ASS_EVENTS = "[Script Info]\nScriptType: v4.00+\n\n[Events]\n"
@@ -51,33 +54,41 @@ class Subtitles:
 
 
 def sidecars(path: Path, names: Sequence[str] | None = None) -> tuple[Path, ...]:
-    """Subtitle files beside a video: the same stem, perhaps with a language (``film.en.srt``), sorted.
+    """Subtitle files beside a video: the same stem, perhaps with a language (``film.en.srt``), accents in
+    either form of Unicode, sorted.
     ``names`` are all names in its folder, sorted, where they are known; else the folder is read."""
     path = Path(path)
     if names is None:
         names = sorted(other.name for other in path.parent.iterdir())
-    first = bisect_left(names, path.stem)
-    alike = list(takewhile(lambda name: name.startswith(path.stem), islice(names, first, None)))
+    beside = chain.from_iterable(_beside(path.stem, stem, names) for stem in spellings(path.stem))
+    return tuple(path.parent / name for name in sorted(beside))
+
+
+def _beside(of: str, stem: str, names: Sequence[str]) -> Iterator[Path]:
+    """Names of subtitle files of a video whose stem is ``of``, where they spell it as ``stem``."""
+    first = bisect_left(names, stem)
+    alike = list(takewhile(lambda name: name.startswith(stem), islice(names, first, None)))
     found = [Path(name) for name in alike if name.lower().endswith(SUBTITLE_SUFFIXES)]
     if not found:
-        return ()
+        return
     videos = {Path(name).stem for name in alike if Path(name).suffix.lower() in VIDEO_SUFFIXES}
-    return tuple(
-        path.parent / other
-        for other in found
-        if other.stem == path.stem
-        or (_TAGS.fullmatch(other.stem[len(path.stem) :]) and other.stem not in videos)
-    )
+    if stem != of and stem in videos:  # a twin, with subtitles of its own
+        return
+    for other in found:
+        tags = other.stem[len(stem) :]
+        if not tags or (_TAGS.fullmatch(tags) and other.stem not in videos):
+            yield other
 
 
 def read_subtitles(path: Path) -> Subtitles:
     """Read a subtitle file: SubRip, WebVTT or Advanced SubStation Alpha, by its suffix; without tags.
 
-    Encodings: UTF-8 with or without byte order mark, UTF-16 with one, else Windows-1252, else Latin-1. Each
-    cue is parsed alone, so that a damaged one does not affect others.
+    Encodings: UTF-8 with or without byte order mark, UTF-16 with one, else Windows-1252, else Latin-1; none
+    of other scripts. Each cue is parsed alone, so that a damaged one does not affect others.
 
     Raises:
-        UnreadableMedia: no such file, no regular file, another suffix, more than 64 MiB, or no readable cue.
+        UnreadableMedia: no such file, no regular file, another suffix, more than 64 MiB, another
+            encoding, or no readable cue.
     """
     path = Path(path)
     kind = path.suffix.lower()
@@ -87,7 +98,7 @@ def read_subtitles(path: Path) -> Subtitles:
     if size > _MAX_BYTES:
         raise UnreadableMedia(path, f"{size:,} bytes; subtitles have at most {_MAX_BYTES:,}")
     try:
-        text = _decode_text(path.read_bytes())
+        text, guessed = _decode_text(path.read_bytes())
     except OSError as error:
         raise UnreadableMedia(path, f"cannot be read ({error.strerror})") from error
     for end in ("\r\r\n", "\r\n", "\r"):  # the first of a program that converted them twice
@@ -95,6 +106,8 @@ def read_subtitles(path: Path) -> Subtitles:
     subtitles = _sorted_cues(_ass(text) if kind == ".ass" else _blocks(text, kind[1:]))
     if not subtitles.cues:
         raise UnreadableMedia(path, f"no subtitle in it can be read ({subtitles.skipped} damaged)")
+    if guessed and 2 * sum(bool(_FOREIGN.search(cue.text)) for cue in subtitles.cues) > len(subtitles.cues):
+        raise UnreadableMedia(path, "written in none of UTF-8, UTF-16 and Windows-1252; save it as UTF-8")
     return subtitles
 
 
@@ -172,13 +185,17 @@ def _sorted_cues(found: Iterable[Cue | None]) -> Subtitles:
     return Subtitles(tuple(cues), sum(cue is None for cue in found))
 
 
-def _decode_text(data: bytes) -> str:
+def _decode_text(data: bytes) -> tuple[str, bool]:
+    """The text of a file, and whether its encoding is a guess."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return data.decode("utf-16", errors="replace")
-    for encoding in ("utf-8-sig", "cp1252"):
-        with suppress(UnicodeDecodeError):
-            return data.decode(encoding)
-    return data.decode("latin-1")
+        return data.decode("utf-16", errors="replace"), False
+    text = data.decode("utf-8-sig", errors="replace")
+    # Damage to a few letters does not make it another encoding.
+    if 2 * text.count("\ufffd") <= len(text) - len(text.encode("ascii", errors="ignore")):
+        return text, False
+    with suppress(UnicodeDecodeError):
+        return data.decode("cp1252"), True
+    return data.decode("latin-1"), True
 
 
 def _blocks(text: str, kind: str) -> Iterator[Cue | None]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.errors import MediaError, printable
+from moviola.errors import MediaError, counted, printable
 from moviola.library.disk.catalogue import ShotRow
 from moviola.library.disk.fingerprints import Fingerprint, FingerprintMaker
 from moviola.library.ingest.ahead import Branch, side_by_side
@@ -216,7 +216,8 @@ def read_cues(file: FoundFile) -> tuple[list[Cue], list[str]]:
             continue
         cues.extend(subtitles.cues)
         if subtitles.skipped:
-            problems.append(f"{printable(path.name)}: {subtitles.skipped} damaged cues skipped")
+            damaged = counted(subtitles.skipped, "damaged cue")
+            problems.append(f"{printable(path.name)}: {damaged} skipped")
     if not cues:
         try:
             cues.extend(embedded_subtitles(file.path).cues)
