@@ -106,6 +106,10 @@ def test_its_format_is_written_by_name_and_by_suffix(tmp_path: Path) -> None:
 def test_its_readers_are_opened_by_name() -> None:
     assert load_text_reader("example-text").id == "example-text"
     assert list(load_speech_reader("example-speech").read([])) == []
+    with pytest.raises(InvalidValue, match=r"text reader 'example-speech': it reads speech.*--speech"):
+        load_text_reader("example-speech")
+    with pytest.raises(InvalidValue, match=r"speech reader 'example-text': it reads pictures.*--ocr-reader"):
+        load_speech_reader("example-text")
 
 
 def test_the_command_line_reads_text_by_it(films: Path, folder: Path, tmp_path: Path) -> None:
@@ -146,6 +150,12 @@ def test_a_broken_one_is_named_and_the_rest_works(
     assert load_encoder("demo").id == "demo"
     with pytest.raises(InvalidValue, match="no format is known by"):
         format_of(tmp_path / "m.xyz")
+
+
+def test_one_that_returns_nothing_is_named(broken: Callable[[str, str], None]) -> None:
+    broken("moviola.encoders", "bad = builtins:print")
+    with pytest.raises(BrokenPlugin, match=r"encoder 'bad' of moviola-broken 2\.0: .*print returns nothing"):
+        load_encoder("bad")
 
 
 def test_two_of_one_name_are_refused(broken: Callable[[str, str], None]) -> None:
