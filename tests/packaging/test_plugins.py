@@ -19,7 +19,7 @@ from moviola.cli import all_commands
 from moviola.datasets import gridhouse
 from moviola.encoders import load_encoder
 from moviola.encoders.readers import load_speech_reader, load_text_reader
-from moviola.errors import BrokenPlugin, InvalidValue
+from moviola.errors import BrokenPlugin, InvalidValue, LibraryError
 from moviola.export import format_of, write_moments
 from moviola.index import backend_of, backends_of
 from moviola.library import diagnosis
@@ -76,6 +76,16 @@ def test_a_library_is_made_and_searched_with_it(folder: Path, films: Path, tmp_p
         own.index(films)
         assert [m.span for m in own.search("a robot picks up a key", top_k=3)] == [m.span for m in found]
     assert backend_of(backends_of("example-plain")["example-plain"](4)) == "example-plain"
+
+
+def test_without_its_package_the_library_says_what_to_install(folder: Path, tmp_path: Path) -> None:
+    own = shutil.copytree(folder, tmp_path / "lib")
+    settings = own / "moviola.toml"
+    settings.write_text(settings.read_text().replace("example-plain", "gone-plain"))
+    with pytest.raises(
+        LibraryError, match=r"index 'gone-plain': unknown; .*install the package that adds it"
+    ):
+        Library(own, read_only=True)
 
 
 def test_its_refiner_is_taken_into_use(folder: Path, tmp_path: Path) -> None:
