@@ -467,6 +467,8 @@ def test_wrong_calls_are_named(tmp_path: Path, rates: dict[str, str]) -> None:
         (lambda: write_moments(one, rates, tmp_path / "a.mp4", size="3x3"), "size '3x3'"),
         (lambda: write_moments(one, rates, tmp_path / "a.mp4", size="64xnox48"), "size '64xnox48'"),
         (lambda: write_moments(one, rates, tmp_path / "a.png", columns=0), "columns 0"),
+        (lambda: write_moments(one, rates, tmp_path / "a.edl", title=None), "title None: give a text"),
+        (lambda: write_moments(one, rates, tmp_path / "a.edl", start_timecode=None), "timecode None: give a"),
         (
             lambda: write_moments(one, rates, tmp_path / "a.edl", drop_frame="no"),
             "drop_frame 'no': give true or",

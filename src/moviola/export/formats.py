@@ -59,8 +59,8 @@ class ExportOptions:
 
     def __post_init__(self) -> None:
         require_mode(self.mode)
-        for name in ("title", "start_timecode", "size"):
-            if not isinstance(value := getattr(self, name), str | None):
+        for name, kind in {"title": str, "start_timecode": str, "size": str | None}.items():
+            if not isinstance(value := getattr(self, name), kind):
                 raise InvalidValue(f"{name} {value!r}: give a text")
         if not isinstance(self.drop_frame, bool | None):
             raise InvalidValue(f"drop_frame {self.drop_frame!r}: give true or false")
