@@ -75,11 +75,13 @@ class Plugin:
         """What the object gives when it is called.
 
         Raises:
-            BrokenPlugin: it cannot be imported, or fails otherwise than by an error of moviola's.
+            BrokenPlugin: it cannot be imported, returns None, or fails by an error that is not moviola's.
         """
         called: Any = self.load(object)
         try:
-            return called(*args, **options)
+            if (made := called(*args, **options)) is None:
+                raise TypeError(f"{self.point.value} returns nothing")
+            return made
         except MoviolaError:
             raise
         except Exception as error:

@@ -95,6 +95,8 @@ def test_pseudo_training_set() -> None:
     assert first[1]["timestamp"] == [2.0, 3.0] and first[1]["duration"] == 100.0
     with pytest.raises(InvalidValue, match="give one each"):
         pseudo_training_set(annotations(captions), embeddings[:2], 2)
+    with pytest.raises(InvalidValue, match="held_out 'a dog barks': a single text; give a list"):
+        pseudo_training_set(annotations(captions), embeddings, 2, held_out="a dog barks")
 
 
 def test_blanks_around_a_held_out_text_do_not_matter() -> None:

@@ -23,6 +23,8 @@ from moviola.export import (
     Selection,
     Timebase,
     clip_name,
+    export_clip,
+    export_clips,
     lay_out,
     read_sources,
     write_moments,
@@ -457,9 +459,16 @@ def test_wrong_calls_are_named(tmp_path: Path, rates: dict[str, str]) -> None:
         (lambda: write_moments(one, rates, tmp_path / "a.csv", rate=25), "csv: no option rate; it has: none"),
         (lambda: write_moments(one, rates, tmp_path / "a.edl", rate="x"), "rate 'x'"),
         (lambda: write_moments(one, rates, tmp_path / "c", "clips", mode="fast"), "mode 'fast'"),
+        (lambda: export_clips(one, rates, tmp_path / "c", mode="fast"), "mode 'fast'"),  # type: ignore[arg-type]
+        (
+            lambda: export_clip(one[0], tmp_path / "a", tmp_path / "a.mp4", mode="fast"),  # type: ignore[arg-type]
+            "mode 'fast'",
+        ),
         (lambda: write_moments(one, rates, tmp_path / "a.mp4", size="3x3"), "size '3x3'"),
         (lambda: write_moments(one, rates, tmp_path / "a.mp4", size="64xnox48"), "size '64xnox48'"),
         (lambda: write_moments(one, rates, tmp_path / "a.png", columns=0), "columns 0"),
+        (lambda: write_moments(one, rates, tmp_path / "a.edl", title=None), "title None: give a text"),
+        (lambda: write_moments(one, rates, tmp_path / "a.edl", start_timecode=None), "timecode None: give a"),
         (
             lambda: write_moments(one, rates, tmp_path / "a.edl", drop_frame="no"),
             "drop_frame 'no': give true or",

@@ -575,6 +575,8 @@ def test_patterns_are_kept_for_a_folder_and_written_in_it(library: Library, film
     assert report.removed == ["a", "d"] and ids(library) == ["b", "deep/c"]
     with pytest.raises(InvalidValue, match=r"exclude.*\.gitignore"):
         library.index(films, exclude=["!"])
+    with pytest.raises(InvalidValue, match=r"exclude '\*\.mp4': a single text; give a list"):
+        library.index(films, exclude="*.mp4", prune=True)
     (films / ".moviolaignore").unlink()
     os.mkfifo(films / ".moviolaignore")
     with pytest.raises(DataError, match=r"moviolaignore: a device, pipe or socket"):

@@ -449,6 +449,8 @@ def test_an_empty_line_before_a_header_changes_no_format(tmp_path: Path) -> None
 def test_columns_have_one_row_for_each_moment() -> None:
     with pytest.raises(InvalidValue, match="columns of 1, 1, 2, 1, 1 rows"):
         Run.from_columns(["q"], ["v"], [0.0, 5.0], [1.0], [0.5])
+    with pytest.raises(InvalidValue, match="video_id nan: must be text"):
+        Run.from_columns(["q"], [float("nan")], [0.0], [1.0], [0.5])
 
 
 @pytest.mark.parametrize("name", ["run.trec", "run.txt"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -112,3 +114,10 @@ def test_systems_on_other_queries_are_not_compared() -> None:
         compare(evaluate(run, qrels, "AxIoU@1", "spr"), evaluate(fewer, qrels, "AxIoU@1", "spr"), "AxIoU@1")
     with pytest.raises(InvalidValue, match="not evaluated"):
         compare(results(0, 0), results(1, 0), "R@1,IoU>0.5")
+
+
+@pytest.mark.parametrize("function", [bootstrap_interval, permutation_test, t_test])
+def test_a_query_that_does_not_count_is_refused(function: Callable[[object], object]) -> None:
+    with pytest.raises(InvalidValue, match="NaN is no value; leave out queries that do not count"):
+        function(np.array([0.5, np.nan, 0.25]))
+    assert function([0.5, 0.25]) == function(np.array([0.5, 0.25]))

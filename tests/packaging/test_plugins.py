@@ -19,7 +19,7 @@ from moviola.cli import all_commands
 from moviola.datasets import gridhouse
 from moviola.encoders import load_encoder
 from moviola.encoders.readers import load_speech_reader, load_text_reader
-from moviola.errors import BrokenPlugin, InvalidValue
+from moviola.errors import BrokenPlugin, InvalidValue, LibraryError
 from moviola.export import format_of, write_moments
 from moviola.index import backend_of, backends_of
 from moviola.library import diagnosis
@@ -78,6 +78,16 @@ def test_a_library_is_made_and_searched_with_it(folder: Path, films: Path, tmp_p
     assert backend_of(backends_of("example-plain")["example-plain"](4)) == "example-plain"
 
 
+def test_without_its_package_the_library_says_what_to_install(folder: Path, tmp_path: Path) -> None:
+    own = shutil.copytree(folder, tmp_path / "lib")
+    settings = own / "moviola.toml"
+    settings.write_text(settings.read_text().replace("example-plain", "gone-plain"))
+    with pytest.raises(
+        LibraryError, match=r"index 'gone-plain': unknown; .*install the package that adds it"
+    ):
+        Library(own, read_only=True)
+
+
 def test_its_refiner_is_taken_into_use(folder: Path, tmp_path: Path) -> None:
     model = tmp_path / "wider"
     model.mkdir()
@@ -106,6 +116,10 @@ def test_its_format_is_written_by_name_and_by_suffix(tmp_path: Path) -> None:
 def test_its_readers_are_opened_by_name() -> None:
     assert load_text_reader("example-text").id == "example-text"
     assert list(load_speech_reader("example-speech").read([])) == []
+    with pytest.raises(InvalidValue, match=r"text reader 'example-speech': it reads speech.*--speech"):
+        load_text_reader("example-speech")
+    with pytest.raises(InvalidValue, match=r"speech reader 'example-text': it reads pictures.*--ocr-reader"):
+        load_speech_reader("example-text")
 
 
 def test_the_command_line_reads_text_by_it(films: Path, folder: Path, tmp_path: Path) -> None:
@@ -146,6 +160,12 @@ def test_a_broken_one_is_named_and_the_rest_works(
     assert load_encoder("demo").id == "demo"
     with pytest.raises(InvalidValue, match="no format is known by"):
         format_of(tmp_path / "m.xyz")
+
+
+def test_one_that_returns_nothing_is_named(broken: Callable[[str, str], None]) -> None:
+    broken("moviola.encoders", "bad = builtins:print")
+    with pytest.raises(BrokenPlugin, match=r"encoder 'bad' of moviola-broken 2\.0: .*print returns nothing"):
+        load_encoder("bad")
 
 
 def test_two_of_one_name_are_refused(broken: Callable[[str, str], None]) -> None:

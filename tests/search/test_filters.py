@@ -171,7 +171,7 @@ def test_a_folder_may_be_a_path(tmp_path: Path) -> None:
         {"top_k": 2.5}, {"top_k": 3.0}, {"top_k": True}, {"per_video": 1.5},
         {"per_video": 0}, {"min_score": "0.5"}, {"min_score": None}, {"min_score": 1.5}, {"by": ["visual"]},
         {"filter": "beach"}, {"filter": None}, {"videos": "beach"},
-        {"videos": 3}, {"videos": [3]},
+        {"videos": 3}, {"videos": [3]}, {"refine": "no"}, {"weak": None},
     ],
 )  # fmt: skip
 def test_options_that_cannot_be_are_refused(wrong: dict[str, object]) -> None:

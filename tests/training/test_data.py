@@ -99,6 +99,9 @@ def test_moments_after_the_first_n_are_known_to_be_alike(tmp_path: Path) -> None
     assert [column.tolist() for column in pairs.beyond] == [[0, 0], [1, 0], [3.0, 5.0], [4.0, 6.0]]
     assert pairs.types == ("t", "v")
     assert [len(column) for column in Pairs.read(path, ["v", "w"]).beyond] == [0] * 4
+    for wrong in (0, -1, "1", 1.5):
+        with pytest.raises(InvalidValue, match=r"top .*: give an integer, 1 or more"):
+            Pairs.read(path, ["v", "w"], top=wrong)  # type: ignore[arg-type]
     alone = Pairs.read(path, ["w", "v", "x"], top=1).of_own_videos()
     assert alone.videos == ("w", "v")
     assert [column.tolist() for column in alone.beyond] == [[0, 0], [0, 1], [3.0, 5.0], [4.0, 6.0]]

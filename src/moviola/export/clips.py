@@ -13,7 +13,9 @@ from moviola.errors import InvalidValue, MediaError, MoviolaError, NotFound
 from moviola.media import cut, probe
 from moviola.types import Moment
 
-__all__ = ["clip_name", "export_clip", "export_clips", "file_stem", "require_no_source", "source_of"]
+__all__ = [
+    "clip_name", "export_clip", "export_clips", "file_stem", "require_mode", "require_no_source", "source_of",
+]  # fmt: skip
 
 _SUFFIXES = {".mp4", ".m4v", ".mov"}  # container brands of MP4
 _STEM_BYTES = 180  # leaves room for rank, times, suffix, and what marks a draft
@@ -39,8 +41,9 @@ def export_clips(
         the clips, in the order of the moments, and the reasons of missing ones by file name.
 
     Raises:
-        InvalidValue: nothing can be written in that folder.
+        InvalidValue: nothing can be written in that folder, or another mode.
     """
+    require_mode(mode)
     _require_writable(folder)
     total, before = sum(moment.end - moment.start for moment in moments), 0.0
     raised: list[BaseException] = []
@@ -103,8 +106,9 @@ def export_clip(
 
     Raises:
         MediaError: the video is missing or unreadable, cannot be copied, or has no such track.
-        InvalidValue: ``out`` cannot be written, or is the video itself.
+        InvalidValue: ``out`` cannot be written, or is the video itself; or another mode.
     """
+    require_mode(mode)
     if out.suffix.lower() not in _SUFFIXES:
         raise InvalidValue(f"{out}: a clip is an MP4; give it the suffix .mp4")
     require_no_source(out, (source,))
@@ -125,6 +129,12 @@ def source_of(video_id: str, sources: Mapping[str, str | Path]) -> Path:
     if video_id not in sources:
         raise NotFound(f"{video_id}: no path is known for this video; give one, or leave its moments out")
     return Path(sources[video_id])
+
+
+def require_mode(mode: str) -> None:
+    """Refuse what is no mode of :func:`export_clip`."""
+    if mode not in ("exact", "key-frames"):
+        raise InvalidValue(f"mode {mode!r}: give exact or key-frames")
 
 
 def require_no_source(out: Path, sources: Iterable[str | Path]) -> None:

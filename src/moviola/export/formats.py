@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from moviola.errors import BrokenPlugin, InvalidValue, MissingDependency
 from moviola.export.chapters import write_film_chapters, write_video_chapters
-from moviola.export.clips import clip_name, export_clips, file_stem, require_no_source
+from moviola.export.clips import clip_name, export_clips, file_stem, require_mode, require_no_source
 from moviola.export.edl import write_cuts, write_markers
 from moviola.export.fcpxml import write_fcpxml
 from moviola.export.film import CARD_SECONDS, parse_size, write_film
@@ -58,10 +58,9 @@ class ExportOptions:
     columns: int = 5
 
     def __post_init__(self) -> None:
-        if self.mode not in ("exact", "key-frames"):
-            raise InvalidValue(f"mode {self.mode!r}: give exact or key-frames")
-        for name in ("title", "start_timecode", "size"):
-            if not isinstance(value := getattr(self, name), str | None):
+        require_mode(self.mode)
+        for name, kind in {"title": str, "start_timecode": str, "size": str | None}.items():
+            if not isinstance(value := getattr(self, name), kind):
                 raise InvalidValue(f"{name} {value!r}: give a text")
         if not isinstance(self.drop_frame, bool | None):
             raise InvalidValue(f"drop_frame {self.drop_frame!r}: give true or false")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -25,13 +25,14 @@ Integers = NDArray[np.int64]
 _T = TypeVar("_T", bound="Columns")
 
 
-def query_name(value: object) -> str:
-    """The one form of a query id, text: ``7`` is ``"7"``. Other types are an :class:`InvalidValue`."""
+def query_name(value: object, field: str = "query_id") -> str:
+    """The one form of a query's or a video's id, text: ``7`` is ``"7"``. Other types are an
+    :class:`InvalidValue`."""
     if isinstance(value, str):
         return value
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         return str(int(value))
-    raise InvalidValue(f"query_id {value!r}: must be text or a whole number")
+    raise InvalidValue(f"{field} {value!r:.200}: must be text or a whole number")
 
 
 def query_number(name: str) -> int | str:
@@ -143,10 +144,10 @@ class Columns:
 
         Raises:
             InvalidValue: a number is not finite, ``end <= start``, a relevance is negative, with the row
-                named; or columns differ in length.
+                named; an id of another type; or columns differ in length.
         """
         names, codes = _coded(query, query_name, None if queries is None else map(query_name, queries))
-        videos, video_codes = _coded(video, str)
+        videos, video_codes = _coded(video, partial(query_name, field="video_id"))
         starts, ends, values = (np.asarray(column, np.float64) for column in (start, end, value))
         lengths = [len(column) for column in (codes, video_codes, starts, ends, values)]
         if len(set(lengths)) > 1:

@@ -92,6 +92,7 @@ def permutation_test(gains: Floats, *, trials: int = 10_000, seed: int = 0) -> f
     Returns the p value of (queries,) differences in (0, 1]; 1 when none differs from 0.
     """
     require_draws(trials)
+    gains = _counted(gains)
     gains = gains[gains != 0]
     if not len(gains):
         return 1.0
@@ -111,6 +112,7 @@ def t_test(gains: Floats) -> float:
     """Two-sided paired t test of (queries,) differences; 1 when fewer than two queries or none differs."""
     from scipy import stats
 
+    gains = _counted(gains)
     if len(gains) < 2 or not gains.any():
         return 1.0
     if gains.std(ddof=1) <= _SLACK * np.abs(gains).max():
@@ -124,9 +126,10 @@ def bootstrap_interval(
     """Percentile bootstrap interval of the mean of (queries,) values; (0, 0) without queries.
 
     Raises:
-        InvalidValue: ``confidence`` is not inside (0, 1), or there is no trial.
+        InvalidValue: ``confidence`` is not inside (0, 1), there is no trial, or a value is NaN.
     """
     require_draws(trials, confidence)
+    values = _counted(values)
     if len(values) < 2:  # scipy takes no fewer
         return float(values.sum()), float(values.sum())
     from scipy import stats
@@ -136,3 +139,11 @@ def bootstrap_interval(
         confidence_level=confidence, method="percentile", rng=np.random.default_rng(seed),
     ).confidence_interval  # fmt: skip
     return float(interval.low), float(interval.high)
+
+
+def _counted(values: Floats) -> Floats:
+    """Values of queries as an array. Raises InvalidValue: NaN, as :meth:`Results.by_query` has."""
+    numbers = np.asarray(values, np.float64)
+    if np.isnan(numbers).any():
+        raise InvalidValue(f"values {values!r:.200}: NaN is no value; leave out queries that do not count")
+    return numbers

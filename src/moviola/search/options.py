@@ -46,7 +46,7 @@ class SearchOptions:
         weak: False omits weak moments, see :data:`moviola.retrieval.STRONG`.
 
     Raises:
-        InvalidValue: a number outside its range or of another type, unknown evidence, or one text as
+        InvalidValue: a number outside its range, a value of another type, unknown evidence, or one text as
             ``videos``.
     """
 
@@ -66,6 +66,8 @@ class SearchOptions:
         if not is_number(self.min_score, 0, 1):
             raise InvalidValue(f"min_score={self.min_score!r:.200}: give a number; scores lie in [0, 1]")
         require_kind("filter", self.filter, Filter, "a Filter; `Filter.parse` reads texts")
+        for name in ("refine", "weak"):
+            require_kind(name, getattr(self, name), bool, "True or False")
         if self.by not in [*KINDS]:
             raise InvalidValue(f"by={self.by!r}: choose {', '.join(KINDS)}")
         if self.videos is not None:

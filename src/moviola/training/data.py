@@ -103,9 +103,11 @@ class Pairs:
         moments are read, the first in the file.
 
         Raises:
-            InvalidValue: no pair is left.
+            InvalidValue: no pair is left, or ``top`` is no integer from 1 on.
             DataError: a malformed moment; the message names file, row and field.
         """
+        if top is not None and not (isinstance(top, int | np.integer) and top >= 1):
+            raise InvalidValue(f"top {top!r:.200}: give an integer, 1 or more; None for all moments")
         row_of = {name: row for row, name in enumerate(videos)}
         queries: dict[str, tuple[int, str, str]] = {}
         moments: dict[tuple[str, float, float, str], int] = {}

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from moviola.datasets.annotations import Annotations
 from moviola.datasets.building.nearest import nearest
 from moviola.errors import InvalidValue
+from moviola.types import several
 
 __all__ = ["BATCH", "needs_second_batch", "pseudo_training_set"]
 
@@ -58,13 +59,13 @@ def pseudo_training_set(
         entries in TVR-Ranking's pair-file form.
 
     Raises:
-        InvalidValue: not one embedding for each moment and query.
+        InvalidValue: not one embedding for each moment and query, or a single text for ``held_out``.
     """
     texts, vectors = queries or (moments.captions, embeddings)
     for kind, rows, count in (("moments", embeddings, len(moments)), ("queries", vectors, len(texts))):
         if len(rows) != count:
             raise InvalidValue(f"{len(rows)} embeddings for {count} {kind}: give one each")
-    banned = {text.strip() for text in held_out}
+    banned = {text.strip() for text in several("held_out", held_out)}
     first_of: dict[str, int] = {}
     for place, text in enumerate(texts):
         if text.strip() not in banned:

@@ -30,6 +30,7 @@ from moviola.datasets.building.phrases import Phrase, chunker_with_spacy
 from moviola.datasets.building.pseudo import pseudo_training_set
 from moviola.datasets.building.relevant_pairs import RelevantPairs, mark_of, parts_of, relevant_pairs
 from moviola.errors import InvalidValue
+from moviola.types import several
 
 __all__ = [
     "Rewritten", "caption_changes", "find_candidates", "find_relevant_pairs", "pseudo_pairs",
@@ -92,7 +93,7 @@ def rewrite_captions(
         MissingDependency: the finder of names is not installed.
     """
     lexicon = learn_names(found.captions)
-    if wanted := list(types):
+    if wanted := several("types", types):
         found = found.select(np.isin(found.types, wanted))
     decided = read_review(review) if review.exists() else {}
     outcome = make_imprecise(
@@ -136,7 +137,7 @@ def pseudo_pairs(
     Returns:
         entries in TVR-Ranking's pair-file form.
     """
-    rows = unit_rows(embed([*found.captions, *(queries or ())], encoder))
+    rows = unit_rows(embed([*found.captions, *several("queries", queries or ())], encoder))
     pool, query_rows = rows[: len(found)], rows[len(found) :]
     given = None if queries is None else (queries, query_rows)
     return pseudo_training_set(found, pool, top, queries=given, held_out=held_out)

@@ -22,7 +22,8 @@ PACKAGES = ("faster_whisper", "pocketsphinx")
 
 
 def load_text_reader(name: str = OFFLINE_TEXT) -> TextReader:
-    """Open a reader of text. Raises InvalidValue: no such reader; BrokenPlugin: that of a plug-in fails."""
+    """Open a reader of text. Raises InvalidValue: no such reader, or one of speech; BrokenPlugin: that of a
+    plug-in fails."""
     if name == OFFLINE_TEXT:
         return _rapidocr()
     added = plugin("moviola.readers", name)
@@ -30,6 +31,8 @@ def load_text_reader(name: str = OFFLINE_TEXT) -> TextReader:
         known = [OFFLINE_TEXT, *(one.point.name for one in plugins("moviola.readers"))]
         raise InvalidValue(f"text reader {name!r}: there is {', '.join(known)}")
     reader: TextReader = added.make(None)
+    if not hasattr(reader, "longest_side"):
+        raise InvalidValue(f"text reader {name!r}: it reads speech; give it to `--speech`")
     return reader
 
 
@@ -46,11 +49,13 @@ def load_speech_reader(name: str, *, device: str = "auto", language: str | None 
     Raises:
         MissingDependency: the extra ``speech`` is not installed.
         MissingModel: the model is not on this machine; the message says how to get it.
-        InvalidValue: a model of another kind, or the reader does not know the language.
+        InvalidValue: a model or reader of another kind, or the reader does not know the language.
         BrokenPlugin: the reader comes of a plug-in, which fails.
     """
     if name != OFFLINE_SPEECH and (added := plugin("moviola.readers", name)):
         reader: SpeechReader = added.make(language)
+        if hasattr(reader, "longest_side"):
+            raise InvalidValue(f"speech reader {name!r}: it reads pictures; give it to `--ocr-reader`")
         return reader
     if any(importlib.util.find_spec(module) is None for module in PACKAGES):
         raise MissingDependency("speech needs further packages; pip install 'moviola[speech]'")

@@ -92,7 +92,7 @@ class Settings:  # no model of pydantic's, whose import takes a tenth of a searc
         if self.index != AUTO and name_of(self.index) not in backends:
             raise InvalidValue(
                 f"index {self.index!r}: unknown; choose {', '.join((AUTO, *backends))}, and "
-                "milvus://HOST:PORT/COLLECTION"
+                "milvus://HOST:PORT/COLLECTION, or install the package that adds it"
             )
         for name, dim in ((self.encoder, self.encoder_dim), (self.sentence_encoder, self.sentence_dim)):
             if bool(name) != bool(dim):

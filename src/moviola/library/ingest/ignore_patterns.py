@@ -108,5 +108,5 @@ def _left_out(rules: _Rules, path: str, *, folder: bool) -> bool:
 def _spec(patterns: Sequence[str], where: str) -> GitIgnoreSpec:
     try:
         return GitIgnoreSpec.from_lines(patterns)
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         raise InvalidValue(f"{where}: {error}; write patterns as in .gitignore") from error

@@ -25,7 +25,7 @@ from moviola.library.ingest.plan import FoundFile, Plan, only_renamed
 from moviola.library.ingest.reading import Listening, Readers, ReadingRun, replace_subtitles
 from moviola.library.ingest.report import IngestProgress, IngestReport
 from moviola.library.ingest.workers import Workers
-from moviola.types import require_kind
+from moviola.types import require_kind, several
 
 if TYPE_CHECKING:
     from moviola.library.ingest.frame_features import Refused
@@ -127,6 +127,7 @@ class Indexer:
             raise InvalidValue("nothing to index: name at least one video file or folder")
         for source in sources:
             require_kind("source", source, (str, PathLike), "a path; several go one by one, as index(*paths)")
+        exclude = None if exclude is None else several("exclude", exclude)
         listening = Listening.chosen(speech_track, speech_language)
         readers = Readers.chosen(ocr, ocr_reader, speech, self._store.encoders.device, listening)
         chosen = nullcontext() if workers is None else Workers(workers)
