@@ -31,6 +31,12 @@ _MEANING = Calibration(slope=20.0, intercept=-9.0)
 # Cues below this score are ignored.
 _LEAST = 0.5
 
+# Letters of scripts without spaces between words: Thai, Lao, Burmese, Khmer, Japanese, Chinese.
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+)
+_MOST_PIECES = 100
+
 Evidence = Iterable[tuple[tuple[int, int], float]]
 
 
@@ -62,7 +68,7 @@ class CueSearch:
             rows: row numbers of the videos to search; None for all.
             kinds, meant: kinds of cues to search, and those of them that are also compared by meaning.
         """
-        words_by_stem = {stem: word for word in re.findall(r"\w+", text.lower()) for stem in stems_of(word)}
+        words_by_stem = {stem: word for word in _words(text) for stem in stems_of(word)}
         evidence: dict[tuple[int, int], float] = defaultdict(float)
         matches = (*self._by_words(text, rows, kinds), *self._by_meaning(view, vector, rows, meant))
         for (row, number), score in matches:
@@ -76,19 +82,28 @@ class CueSearch:
             scored = [(cues[number], evidence[row, number]) for _, number in places]
             for kind, moments in by_kind.items():
                 same = [match for match in scored if match[0].kind == kind]
-                moments += _joined(row, same, view.videos[row], words_by_stem)
+                moments += _joined(row, same, view.videos[row], words_by_stem, _pieces(text))
         return reduce(fused, by_kind.values(), [])
 
     def _by_words(self, text: str, rows: frozenset[int] | None, kinds: Collection[CueKind]) -> Evidence:
         """Share of the query's weight (idf) in a cue; 1 is the BM25 of an average cue with all words."""
-        catalogue = self._store.catalogue
-        words = list(dict.fromkeys(re.findall(r"\w+", text.lower())))
-        total, weight = sum(catalogue.cue_counts().values()), 0.0
-        for holding in map(catalogue.cues_with, words):
-            others = max(total - holding, 0)  # cues may come in between two counts
-            weight += max(math.log((others + 0.5) / (holding + 0.5)), 1e-6)
+        catalogue, words, pieces = self._store.catalogue, _words(text), _pieces(text)
+        holding = {word: catalogue.cues_with(word) for word in words}
+        unspaced = catalogue.cues_with_any(pieces, rows, kinds)
+        holding |= {piece: sum(piece in own for _, _, own in unspaced) for piece in pieces}
+        total = sum(catalogue.cue_counts().values())
+        weights = {
+            # Cues may come in between two counts.
+            word: max(math.log((max(total - count, 0) + 0.5) / (count + 0.5)), 1e-6)
+            for word, count in holding.items()
+        }
+        found: dict[tuple[int, int], float] = defaultdict(float)
         for match in catalogue.match_cues(words, _CUES, rows, kinds):
-            yield (match.video, match.number), _WORDS_CEILING * min(1.0, match.score / weight)
+            found[match.video, match.number] += match.score
+        for row, number, own in unspaced:
+            found[row, number] += sum(weights[piece] for piece in pieces if piece in own)
+        for place in sorted(found, key=lambda place: (-found[place], place))[:_CUES]:
+            yield place, _WORDS_CEILING * min(1.0, found[place] / sum(weights.values()))
 
     def _by_meaning(
         self,
@@ -123,8 +138,24 @@ class CueSearch:
         return known[kinds]
 
 
+def _words(text: str) -> list[str]:
+    """Distinct words of a text, but for those of scripts without spaces."""
+    return list(dict.fromkeys(re.findall(r"\w+", re.sub(f"[{_UNSPACED}]+", " ", text.lower()))))
+
+
+def _pieces(text: str) -> list[str]:
+    """Distinct pairs of neighbouring letters in scripts without spaces, which stand in for their words."""
+    runs = re.findall(f"[{_UNSPACED}]+", text)
+    pairs = (run[at : at + 2] for run in runs for at in range(max(len(run) - 1, 1)))
+    return list(dict.fromkeys(pairs))[:_MOST_PIECES]
+
+
 def _joined(
-    row: int, matches: Sequence[tuple[Cue, float]], video: VideoRow, words_by_stem: Mapping[str, str]
+    row: int,
+    matches: Sequence[tuple[Cue, float]],
+    video: VideoRow,
+    words_by_stem: Mapping[str, str],
+    pieces: Sequence[str],
 ) -> list[Found]:
     """Cues of one kind in one video, with scores, as moments; short pauses do not divide them."""
     groups: list[list[tuple[Cue, float]]] = []
@@ -140,7 +171,8 @@ def _joined(
         span = Span(group[0][0].start, min(max(cue.end for cue, _ in group), video.duration))
         cue, score = max(group, key=lambda match: match[1])
         stems = {stem for one, _ in group for stem in stems_of(one.text)}
-        words = tuple(sorted(word for stem, word in words_by_stem.items() if stem in stems))
-        why = Reason("written" if cue.kind == "text" else "said", score, words)
+        words = [word for stem, word in words_by_stem.items() if stem in stems]
+        words += [piece for piece in pieces if any(piece in one.text for one, _ in group)]
+        why = Reason("written" if cue.kind == "text" else "said", score, tuple(sorted(words)))
         joined.append(Found(row, span, score, cue.kind, cue.text, snippet_kind=cue.kind, why=(why,)))
     return joined

@@ -325,19 +325,45 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
         """At most ``limit`` cues of some kinds that hold any of the words (stemmed), best BM25 first;
         ``videos`` are row numbers of those to search, None for all.
         """
-        recognised = self._has("recognised")
-        if not words or not (recognised or "subtitle" in kinds):
+        if not words:
             return []
-        where, values = "cues MATCH ?", [_expression(words)]
+        within, values = self._cues_within(videos, kinds)
+        statement = f"SELECT video, number, -bm25(cues) FROM cues WHERE cues MATCH ?{within}"
+        order = "ORDER BY bm25(cues), video, number LIMIT ?"
+        return [
+            CueRow(*row) for row in self._rows(f"{statement} {order}", (_expression(words), *values, limit))
+        ]
+
+    def cues_with_any(
+        self,
+        pieces: Sequence[str],
+        videos: Collection[int] | None = None,
+        kinds: Collection[CueKind] = CUE_KINDS,
+    ) -> list[tuple[int, int, str]]:
+        """Video, number and text of the cues of some kinds in which one of at most 100 pieces of text stands,
+        as it is, also within a word; reads all cues.
+        """
+        if not pieces:
+            return []
+        within, values = self._cues_within(videos, kinds)
+        holds = " OR ".join(["instr(text, ?)"] * len(pieces))
+        return self._rows(f"SELECT video, number, text FROM cues WHERE ({holds}){within}", (*pieces, *values))
+
+    def _cues_within(
+        self, videos: Collection[int] | None, kinds: Collection[CueKind]
+    ) -> tuple[str, list[str]]:
+        """Further conditions on a row of ``cues``, and their values."""
+        where, values = "", []
         if videos is not None:
             where += f" AND video IN ({_MEMBERS})"
             values.append(json.dumps(sorted(videos)))
-        if recognised and set(kinds) < set(CUE_KINDS):
-            where += f" AND {_KIND} IN ({_MEMBERS})"
-            values.append(json.dumps([*kinds]))
-        statement = f"SELECT video, number, -bm25(cues) FROM cues WHERE {where}"
-        order = "ORDER BY bm25(cues), video, number LIMIT ?"
-        return [CueRow(*row) for row in self._rows(f"{statement} {order}", (*values, limit))]
+        if set(kinds) < set(CUE_KINDS):
+            if self._has("recognised"):
+                where += f" AND {_KIND} IN ({_MEMBERS})"
+                values.append(json.dumps([*kinds]))
+            elif "subtitle" not in kinds:
+                where += " AND 0"
+        return where, values
 
     def cues_with(self, word: str) -> int:
         """Number of cues that contain a word (stemmed)."""

@@ -1,0 +1,64 @@
+"""Subtitles in scripts without spaces between words are found by parts of what they say."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from moviola.search import Library
+
+LINES = (
+    "一只狗跳进水里",
+    "猫在桌子上睡觉",
+    "สุนัขกระโดดลงน้ำ",
+    "今日は電話を買った",
+    "the dog jumps into the water",
+)
+
+
+@pytest.fixture(scope="module")
+def library(films: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
+    """A library of one film by its subtitles alone; each line is apart from the next."""
+    videos = tmp_path_factory.mktemp("scripts") / "videos"
+    videos.mkdir()
+    shutil.copy(films / "film2.mp4", videos)
+    cues = (
+        f"{n + 1}\n00:00:0{3 * n // 2},000 --> 00:00:0{3 * n // 2},300\n{line}\n"
+        for n, line in enumerate(LINES)
+    )
+    (videos / "film2.srt").write_text("\n".join(cues), encoding="utf-8")
+    with Library(videos.parent / "library", encoder="none", sentence_encoder="none") as made:
+        made.index(videos)
+        assert [cue.text for cue in made.catalogue.cues(1)] == [*LINES]
+        yield made
+
+
+@pytest.mark.parametrize(
+    ("query", "line", "words"),
+    [
+        ("狗", 0, ("狗",)),
+        ("水里", 0, ("水里",)),
+        ("狗跳", 0, ("狗跳",)),
+        ("桌子上", 1, ("子上", "桌子")),
+        ("สุนัข", 2, ("นั", "สุ", "ัข", "ุน")),
+        ("買った", 3, ("った", "買っ")),
+        ("dog", 4, ("dog",)),
+    ],
+)
+def test_a_part_of_a_line_is_found(library: Library, query: str, line: int, words: tuple[str, ...]) -> None:
+    best = library.search(query, by="said")[0]
+    assert best.snippet == LINES[line]
+    (why,) = best.why
+    assert why.words == words
+
+
+def test_letters_that_no_line_has_find_nothing(library: Library) -> None:
+    assert library.search("鱼", by="said") == []
+    assert library.search("狼", by="said") == []
+
+
+def test_a_long_query_is_searched_too(library: Library) -> None:
+    assert library.search("狗跳进水里" * 200, by="said")[0].snippet == LINES[0]
