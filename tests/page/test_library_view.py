@@ -175,6 +175,19 @@ def test_the_focus_stays_while_a_job_runs_and_when_a_video_is_taken_out(
     expect(page.get_by_role("button", name="Take breakfast out of the library")).to_be_focused()
 
 
+def test_the_library_is_shown_when_the_server_is_back(
+    open_page: Callable[..., Page], own_server: Served
+) -> None:
+    page = open_page(own_server)
+    page.get_by_role("region", name="Try").wait_for()
+    own_server.stop()
+    page.get_by_role("link", name="Library").click()
+    expect(page.locator("#offline")).to_contain_text("does not answer")
+    expect(page.locator("#notices")).to_be_empty()
+    own_server.start()
+    expect(page.locator(".videos tbody tr")).to_have_count(4)
+
+
 def test_a_server_that_is_restarted_under_an_open_page(
     open_page: Callable[..., Page], own_server: Served
 ) -> None:
