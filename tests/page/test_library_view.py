@@ -175,6 +175,21 @@ def test_the_focus_stays_while_a_job_runs_and_when_a_video_is_taken_out(
     expect(page.get_by_role("button", name="Take breakfast out of the library")).to_be_focused()
 
 
+def test_what_others_change_is_seen_when_the_library_is_shown_again(
+    open_page: Callable[..., Page], own_server: Served
+) -> None:
+    page = open_page(own_server, "#/library")
+    videos = page.locator(".facts div", has_text="Videos")
+    expect(videos).to_contain_text("4,")
+    page.request.delete(f"{own_server.url}/api/videos/work%2Flaunch")
+    sources = {"sources": [str(own_server.incoming)]}
+    job = page.request.post(f"{own_server.url}/api/jobs", data=sources).json()["job"]
+    page.get_by_role("link", name="Search").click()
+    page.get_by_role("link", name="Library").click()
+    expect(videos).to_contain_text("3,")
+    expect(page.get_by_role("article", name=f"Videos being brought in, job {job}")).to_be_visible()
+
+
 def test_the_library_is_shown_when_the_server_is_back(
     open_page: Callable[..., Page], own_server: Served
 ) -> None:

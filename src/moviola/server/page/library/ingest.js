@@ -15,6 +15,9 @@ const BUSY = 1000; // ms until a job is begun again
 
 const jobs = h("div", { class: "jobs" });
 const waiting = h("div", { class: "jobs" });
+/** Jobs that are shown, by name.
+ * @type {Set<string>} */
+const shown = new Set();
 /** @type {Does} */
 let does = { changed: async () => {}, failed: () => {} };
 
@@ -115,6 +118,8 @@ function drawUnfinished() {
 /** Show a job and follow it to its end.
  * @param {api.Job} job */
 function followJob(job) {
+  if (shown.has(job.job)) return;
+  shown.add(job.job);
   const element = h("article", { class: "job", "aria-label": t("Videos being brought in, job {job}", { job: job.job }) });
   jobs.prepend(element);
   const draw = (/** @type {api.Job} */ now) => refill(element, jobParts(now));
@@ -149,9 +154,8 @@ function jobParts(job) {
 
 /** Jobs of this server that were not begun here. */
 export async function showJobs() {
-  if (!libraryInfo.value?.can_ingest || jobs.children.length) return;
-  const known = await api.jobs().catch(() => []);
-  if (!jobs.children.length) for (const job of known.toReversed()) followJob(job);
+  if (!libraryInfo.value?.can_ingest) return;
+  for (const job of (await api.jobs().catch(() => [])).toReversed()) followJob(job);
 }
 
 /** @param {Does} does_ */
