@@ -152,6 +152,57 @@ def test_jobs_are_followed_by_one_request_to_their_ends(
     assert set(asked) == {f"{own_server.url}/api/jobs"}
 
 
+def test_the_focus_stays_while_a_job_runs_and_when_a_video_is_taken_out(
+    open_page: Callable[..., Page], own_server: Served
+) -> None:
+    page = open_page(own_server)
+    job = {"job": "a", "state": "running", "done": 0, "total": 4, "share": 0.0, "seconds_left": None}
+    job |= {"step": "pictures", "video": "x", "refused": [], "added": 0, "copies": 0, "error": ""}
+
+    def running(route: Route) -> None:
+        job["done"] += 1
+        route.fulfill(json={"jobs": [{**job, "share": min(job["done"] / 10, 0.9)}]})
+
+    page.route("**/api/jobs", running)
+    page.get_by_role("link", name="Library").click()
+    cancel = page.get_by_role("button", name="Cancel")
+    cancel.focus()
+    shown = page.locator(".job progress").get_attribute("value")
+    expect(page.locator(".job progress")).not_to_have_attribute("value", shown or "")
+    expect(cancel).to_be_focused()
+    page.get_by_role("button", name="Take launch out of the library").press("Enter")
+    expect(page.locator(".videos tbody tr")).to_have_count(3)
+    expect(page.get_by_role("button", name="Take breakfast out of the library")).to_be_focused()
+
+
+def test_what_others_change_is_seen_when_the_library_is_shown_again(
+    open_page: Callable[..., Page], own_server: Served
+) -> None:
+    page = open_page(own_server, "#/library")
+    videos = page.locator(".facts div", has_text="Videos")
+    expect(videos).to_contain_text("4,")
+    page.request.delete(f"{own_server.url}/api/videos/work%2Flaunch")
+    sources = {"sources": [str(own_server.incoming)]}
+    job = page.request.post(f"{own_server.url}/api/jobs", data=sources).json()["job"]
+    page.get_by_role("link", name="Search").click()
+    page.get_by_role("link", name="Library").click()
+    expect(videos).to_contain_text("3,")
+    expect(page.get_by_role("article", name=f"Videos being brought in, job {job}")).to_be_visible()
+
+
+def test_the_library_is_shown_when_the_server_is_back(
+    open_page: Callable[..., Page], own_server: Served
+) -> None:
+    page = open_page(own_server)
+    page.get_by_role("region", name="Try").wait_for()
+    own_server.stop()
+    page.get_by_role("link", name="Library").click()
+    expect(page.locator("#offline")).to_contain_text("does not answer")
+    expect(page.locator("#notices")).to_be_empty()
+    own_server.start()
+    expect(page.locator(".videos tbody tr")).to_have_count(4)
+
+
 def test_a_server_that_is_restarted_under_an_open_page(
     open_page: Callable[..., Page], own_server: Served
 ) -> None:

@@ -56,6 +56,21 @@ def test_videos_and_tags_are_offered_and_taken_by_keys(
     expect(options).to_have_count(0)
 
 
+def test_a_name_that_nobody_taught_is_said(page: Page) -> None:
+    search(page, "a cat")
+    page.get_by_label("What to look for").fill("@nobody")
+    expect(page.get_by_role("alert").filter(has_text="@nobody: no such concept")).to_be_visible()
+
+
+def test_nothing_is_offered_for_a_long_text(page: Page) -> None:
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if "completions" in request.url else None)
+    search(page, "a cat " * 50 + "on a roof")
+    with page.expect_request("**/api/completions?*"):
+        page.get_by_label("What to look for").fill("a cat")
+    assert [url.rpartition("text=")[2] for url in asked] == ["a+cat"]
+
+
 def test_the_offer_goes_away_by_escape_and_leaves_the_way_to_the_results(page: Page) -> None:
     search(page, "a cat")
     options = page.get_by_role("listbox", name="What is called so").get_by_role("option")

@@ -74,6 +74,19 @@ def test_everything_is_in_reach_in_any_window(open_page: Opener, dated: Served) 
     assert beyond == {key: [] for key in beyond}
 
 
+def test_a_name_without_blanks_stays_in_its_column(page: Page) -> None:
+    page.route(
+        "**/api/videos?*",
+        lambda route: route.fulfill(
+            body=route.fetch().text().replace('"work/launch"', '"a_take_of_many_words"')
+        ),
+    )
+    page.set_viewport_size({"width": 360, "height": 640})
+    page.get_by_role("link", name="Library").click()
+    cell = page.locator(".videos td.name", has_text="a_take_of_many_words")
+    assert cell.evaluate("(cell) => cell.scrollWidth <= cell.clientWidth")
+
+
 @pytest.mark.parametrize("look", LOOKS, ids=lambda look: "-".join(look.values()))
 def test_axe_finds_nothing_on_any_view(open_page: Opener, dated: Served, look: dict[str, str]) -> None:
     page = open_page(dated, **look)

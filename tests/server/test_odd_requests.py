@@ -188,6 +188,12 @@ def test_what_is_not_there_is_said_in_json(client: TestClient, method: str, path
     assert answer.json()["error"]["code"] == code
 
 
+def test_an_address_or_method_that_there_is_not_is_named_with_what_there_is(client: TestClient) -> None:
+    missing, wrong = client.get("/api/copies"), client.put("/api/search")
+    assert missing.json()["error"]["message"].startswith("GET /api/copies: nothing has this address; ")
+    assert wrong.json()["error"]["message"] == "PUT /api/search: this address takes POST"
+
+
 def test_a_defect_is_logged_and_not_told(
     original: Any, serving: Any, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -34,14 +34,15 @@ export function fill(element, ...children) {
   element.replaceChildren(...nodes(children));
 }
 
-/** Put children in place of those that are there; what has the focus has it again, by its place from the end.
+/** Put children in place of those that are there; the control that has the focus has it again, by its place from the end.
  * @param {Element} element @param {...(Child | Child[])} children */
 export function refill(element, ...children) {
-  const before = [...element.children];
-  const at = before.findIndex((child) => child === document.activeElement);
+  const controls = () => [...element.querySelectorAll(/** @type {"button"} */ ("button, select, input"))];
+  const before = controls();
+  const at = before.findIndex((control) => control === document.activeElement);
   fill(element, ...children);
-  const again = at < 0 ? undefined : [...element.children].at(at - before.length);
-  if (again instanceof HTMLElement) again.focus();
+  const after = controls();
+  if (at >= 0) after[Math.max(after.length - before.length + at, 0)]?.focus();
 }
 
 /** Set a state, or take it away. An empty value, which toggleAttribute sets, is none to a screen reader.

@@ -1,5 +1,6 @@
 // The library's view is loaded when it is first wanted: most visits only search.
 
+import * as api from "./api.js";
 import { notify } from "./notices.js";
 import { t } from "./language.js";
 import { view } from "./store.js";
@@ -13,8 +14,9 @@ async function libraryView() {
   try {
     return await loading;
   } catch (error) {
-    loading = null; // to be tried again: the server was away just now
-    notify(t("The library cannot be shown: {why}", { why: error instanceof Error ? error.message : String(error) }));
+    loading = null; // to be tried again
+    const why = error instanceof Error ? error.message : String(error);
+    await api.library().then(() => notify(t("The library cannot be shown: {why}", { why })), () => {}); // or the server is away, which the page says
     return null;
   }
 }
@@ -26,5 +28,6 @@ export const sendVideos = async (files) => (await libraryView())?.sendVideos(fil
 export function startLibraryView() {
   const show = () => { if (view.value === "library") void libraryView(); };
   view.onChange(show);
+  api.connection.addEventListener("up", show);
   show();
 }

@@ -10,7 +10,7 @@ import { alsoIn } from "./within.js";
 /** @typedef {{name: string, about: string, take: () => void}} Offer */
 
 const MOST = 8;
-const LEAST = 2; // letters of a video's or a tag's name
+const [LEAST, LONGEST] = [2, 200]; // letters of a video's or a tag's name; the server takes no more
 const TYPING = 120; // ms
 const NAME = /(^|\s)@([\p{L}\p{M}\p{N}-]*)$/u; // before the caret
 
@@ -87,7 +87,8 @@ export function suggestions(input, taken) {
     close();
     const begun = typed();
     if (begun !== undefined) return void offerTaught(begun);
-    if (input.value.trim().length < LEAST) return;
+    const { length } = input.value.trim();
+    if (length < LEAST || length > LONGEST) return;
     asking = new AbortController();
     timer = window.setTimeout(() => void offerNamed(asking.signal), TYPING);
   };

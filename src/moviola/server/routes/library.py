@@ -16,12 +16,14 @@ from moviola.server.service import ServiceOf
 router = APIRouter(tags=["library"])
 
 
+@router.head("/healthz", include_in_schema=False)
 @router.get("/healthz", response_class=PlainTextResponse)
 async def healthz() -> str:
     """Whether the server runs: ``ok``. Needs no token."""
     return "ok"
 
 
+@router.head("/readyz", include_in_schema=False)
 @router.get("/readyz", responses={503: {"description": "Not ready; the body has the reason"}})
 async def readyz(service: ServiceOf) -> Response:
     """Whether queries can be answered: the encoder is in memory."""

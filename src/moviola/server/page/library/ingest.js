@@ -1,7 +1,7 @@
 // Bringing videos in: from a folder of the server, or sent from here; one progress over all steps.
 
 import * as api from "../api.js";
-import { fill, h, icon, iconButton } from "../dom.js";
+import { fill, h, icon, iconButton, refill } from "../dom.js";
 import { size, title } from "../format.js";
 import { follow, runs } from "./following.js";
 import { plural, t } from "../language.js";
@@ -15,6 +15,9 @@ const BUSY = 1000; // ms until a job is begun again
 
 const jobs = h("div", { class: "jobs" });
 const waiting = h("div", { class: "jobs" });
+/** Jobs that are shown, by name.
+ * @type {Set<string>} */
+const shown = new Set();
 /** @type {Does} */
 let does = { changed: async () => {}, failed: () => {} };
 
@@ -85,7 +88,7 @@ export async function sendVideos(files) {
       const passed = (performance.now() - began) / 1000;
       const left = passed > 3 && sent > first ? ((file.size - sent) * passed) / (sent - first) : null;
       const share = sent / (file.size || 1);
-      fill(element, h("div", { class: "job-head" }, h("strong", {}, t("sending")), h("span", { class: "muted" }, saidProgress({ share, seconds_left: left })),
+      refill(element, h("div", { class: "job-head" }, h("strong", {}, t("sending")), h("span", { class: "muted" }, saidProgress({ share, seconds_left: left })),
         h("span", { class: "job-video" }, t("{name}, {sent} of {all}", { name: file.name, sent: size(sent), all: size(file.size) })),
         iconButton("close", t("Do not send {name}", { name: file.name }), () => going.abort())),
         progressBar(share, t("Sent of {name}", { name: file.name })));
@@ -115,9 +118,11 @@ function drawUnfinished() {
 /** Show a job and follow it to its end.
  * @param {api.Job} job */
 function followJob(job) {
+  if (shown.has(job.job)) return;
+  shown.add(job.job);
   const element = h("article", { class: "job", "aria-label": t("Videos being brought in, job {job}", { job: job.job }) });
   jobs.prepend(element);
-  const draw = (/** @type {api.Job} */ now) => fill(element, jobParts(now));
+  const draw = (/** @type {api.Job} */ now) => refill(element, jobParts(now));
   draw(job);
   if (runs(job)) follow(job, (now) => { draw(now); if (!runs(now)) void does.changed().catch(() => {}); });
 }
@@ -149,9 +154,8 @@ function jobParts(job) {
 
 /** Jobs of this server that were not begun here. */
 export async function showJobs() {
-  if (!libraryInfo.value?.can_ingest || jobs.children.length) return;
-  const known = await api.jobs().catch(() => []);
-  if (!jobs.children.length) for (const job of known.toReversed()) followJob(job);
+  if (!libraryInfo.value?.can_ingest) return;
+  for (const job of (await api.jobs().catch(() => [])).toReversed()) followJob(job);
 }
 
 /** @param {Does} does_ */

@@ -40,7 +40,7 @@ function showFailure(what, error) {
   fill(failure, h("div", { class: "failure" }, h("strong", {}, what), h("p", {}, error instanceof Error ? error.message : String(error))));
 }
 
-/** Videos came in, or went. */
+/** Videos came in, or went: from here, from another page or by a command. */
 async function changed() {
   fill(failure);
   libraryInfo.value = await api.library();
@@ -50,7 +50,7 @@ async function changed() {
 
 async function show() {
   fill(searches, savedSection());
-  await Promise.all([loadVideos(), showRoots(), showJobs(), showTwins()]);
+  await Promise.all([changed(), showJobs()]).catch(() => {}); // the server is away, which the page says
 }
 
 export { sendVideos } from "./ingest.js";

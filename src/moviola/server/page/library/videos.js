@@ -1,7 +1,7 @@
 // The videos of the library: refused ones first, then all in an order; taken out, back in, read again.
 
 import * as api from "../api.js";
-import { fill, h, icon, iconButton } from "../dom.js";
+import { fill, h, icon, iconButton, refill } from "../dom.js";
 import { clock, size, title } from "../format.js";
 import { follow, runs } from "./following.js";
 import { bringIn } from "./ingest.js";
@@ -53,8 +53,9 @@ export async function loadVideos(further = false) {
       api.videos({ ...fields, offset, state: state.value, sort: order.value.replace("-", ""), descending: order.value.startsWith("-") }, signal),
       further || state.value ? null : api.videos({ ...fields, offset: 0, state: "refused" }, signal),
     ]);
-    if (!further) fill(table);
-    table.append(...videos.map(videoRow));
+    const rows = videos.map(videoRow);
+    if (further) table.append(...rows);
+    else refill(table, rows);
     listed = offset + videos.length;
     tableStatus.textContent = total ? plural(total, "{n} video", "{n} videos") : t("No video is called so.");
     more.hidden = listed >= total;
