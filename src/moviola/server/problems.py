@@ -176,14 +176,14 @@ def complaint(error: Mapping[str, Any]) -> str:
 
 async def _http(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
-    said, asked = str(error.detail), f"{request.method} {request.scope['path'][:200]}"
+    said, address = str(error.detail), f"{request.method} {request.scope['path'][:200]}"
     codes: list[Code] = [code for code, status in STATUS.items() if status == error.status_code]
     if error.status_code == 400:  # FastAPI's, for a body that is not even text
         return problem("invalid_value", "body: no JSON; send one JSON document in UTF-8")
     if said == "Not Found":
-        said = f"{asked}: nothing has this address; /api/openapi.json lists those that there are"
+        said = f"{address}: nothing has this address; /api/openapi.json lists those that there are"
     elif said == "Method Not Allowed":
-        said = f"{asked}: this address takes {(error.headers or {}).get('Allow', 'other methods')}"
+        said = f"{address}: this address takes {(error.headers or {}).get('Allow', 'other methods')}"
     return problem((*codes, "invalid_value")[0], said, error.headers)
 
 
