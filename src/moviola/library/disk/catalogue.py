@@ -340,8 +340,8 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
         videos: Collection[int] | None = None,
         kinds: Collection[CueKind] = CUE_KINDS,
     ) -> list[tuple[int, int, str]]:
-        """Video, number and text of the cues of some kinds in which one of at most 100 pieces of text stands,
-        as it is, also within a word; reads all cues.
+        """Video, number and text of the cues of some kinds in which one of a few pieces of text stands, as
+        it is, also within a word; reads all cues.
         """
         if not pieces:
             return []
