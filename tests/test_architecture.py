@@ -66,6 +66,7 @@ MAY_IMPORT |= {
 HOME: dict[str, set[str]] = {
     "av": {"media"},
     "pysubs2": {"media"},
+    "charset_normalizer": {"media"},
     "transformers": {"encoders"},
     "tokenizers": {"encoders"},
     "onnxruntime": {"encoders"},

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -113,16 +115,51 @@ def test_quotes_and_ellipses_of_windows(tmp_path: Path) -> None:
         assert read_subtitles(path) == Subtitles((Cue(1.0, 2.0, said),))
 
 
-@pytest.mark.parametrize(
-    ("said", "encoding"),
-    [
-        ("一只狗跳进水里", "gb18030"), ("犬が水に飛び込む", "shift_jis"), ("개가 물에 뛰어든다", "euc_kr"),
-        ("Собака прыгает", "cp1251"), ("Ο σκύλος πηδάει", "cp1253"), ("الكلب يقفز", "cp1256"),
-    ],
-)  # fmt: skip
-def test_encodings_of_other_scripts_are_refused(tmp_path: Path, said: str, encoding: str) -> None:
-    path = tmp_path / "a.srt"
-    path.write_bytes(f"1\n00:00:01,000 --> 00:00:02,000\n{said}\n".encode(encoding))
+OTHER_SCRIPTS = {
+    "cp1251": ("Привет, как дела?", "Собака прыгает в воду", "Мы идём домой, уже поздно"),
+    "cp1253": ("Γεια σου, τι κάνεις;", "Ο σκύλος πηδάει στο νερό", "Πάμε σπίτι, είναι αργά"),
+    "cp1255": ("שלום, מה שלומך?", "הכלב קופץ למים", "בוא נלך הביתה, כבר מאוחר"),
+    "cp1256": ("مرحبا كيف حالك", "الكلب يقفز في الماء", "لنذهب إلى البيت الوقت متأخر"),
+    "cp874": ("สวัสดี คุณทำอะไรอยู่", "สุนัขกระโดดลงน้ำ", "กลับบ้านกันเถอะ ดึกแล้ว"),
+    "shift_jis": (
+        "犬が水に飛び込む",
+        "ありがとうございます。また会いましょう。",
+        "どうしてそんなことを言うの",
+        "昨日の夜どこにいたの",
+        "もう遅いから家に帰ろう",
+        "これは私の本です。読んでみてください。",
+        "東京駅で待っています",
+        "何をしているんですか",
+    ),
+    "euc_kr": ("안녕하세요, 뭐 하세요?", "개가 물에 뛰어든다", "늦었으니 집에 가자"),
+    "gb18030": ("你好,你在做什么?", "一只狗跳进水里", "我们回家吧,已经很晚了"),
+    "big5": ("你好,你在做什麼?", "一隻狗跳進水裡", "我們回家吧,已經很晚了"),
+}
+
+
+def encoded(path: Path, lines: Sequence[bytes]) -> Path:
+    cues = (
+        b"%d\n00:00:%02d,000 --> 00:00:%02d,500\n%s\n" % (n, n, n, line) for n, line in enumerate(lines, 1)
+    )
+    path.write_bytes(b"\n".join(cues))
+    return path
+
+
+@pytest.mark.parametrize("encoding", OTHER_SCRIPTS)
+def test_encodings_of_other_scripts_are_recognised(tmp_path: Path, encoding: str) -> None:
+    said = 6 * OTHER_SCRIPTS[encoding]
+    path = encoded(tmp_path / "a.srt", [line.encode(encoding) for line in said])
+    assert tuple(cue.text for cue in read_subtitles(path).cues) == said
+
+
+def test_an_encoding_of_few_letters_is_not_guessed(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableMedia, match="save it as UTF-8"):
+        read_subtitles(encoded(tmp_path / "a.srt", ["犬が水に飛び込む".encode("shift_jis")]))
+
+
+def test_letters_of_no_encoding_are_refused(tmp_path: Path) -> None:
+    draw = Random(0)
+    path = encoded(tmp_path / "a.srt", [bytes(draw.choices(range(128, 256), k=30)) for _ in range(20)])
     with pytest.raises(UnreadableMedia, match="save it as UTF-8"):
         read_subtitles(path)
 

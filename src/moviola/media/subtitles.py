@@ -39,6 +39,9 @@ _COMMANDS = re.compile(r"\{[^}]*\}")
 _DRAWING = re.compile(r"\\(?:p([0-9])|r([a-zA-Z_0-9 ]*))")
 # What words of Windows-1252 do not have, and nearly all of other scripts become in it.
 _FOREIGN = re.compile(r"[^\x00-\x7f]{4}")
+_OTHER_SCRIPTS = ["cp1251", "cp1253", "cp1255", "cp1256", "cp874", "cp932", "cp949", "gb18030", "big5"]
+# Bytes beyond ASCII that it takes to know encodings: by fewer, Japanese is taken for Korean.
+_ENOUGH = 150
 _TIMES = re.compile(r"[ \t]*\d[\d:.,]*[ \t]*-->")
 _INLINE_TIME = re.compile(r"<(\d+:)?\d\d:\d\d\.\d{3}>")
 _ASS_EVENTS = "[Script Info]\nScriptType: v4.00+\n\n[Events]\n"
@@ -83,11 +86,12 @@ def _beside(of: str, stem: str, names: Sequence[str]) -> Iterator[Path]:
 def read_subtitles(path: Path) -> Subtitles:
     """Read a subtitle file: SubRip, WebVTT or Advanced SubStation Alpha, by its suffix; without tags.
 
-    Encodings: UTF-8 with or without byte order mark, UTF-16 with one, else Windows-1252, else Latin-1; none
-    of other scripts. Each cue is parsed alone, so that a damaged one does not affect others.
+    Encodings: UTF-8 with or without byte order mark, UTF-16 with one, else Windows-1252, else Latin-1; where
+    that gives no words, the likeliest of those in use for Cyrillic, Greek, Hebrew, Arabic, Thai, Japanese,
+    Korean and Chinese. Each cue is parsed alone, so that a damaged one does not affect others.
 
     Raises:
-        UnreadableMedia: no such file, no regular file, another suffix, more than 64 MiB, another
+        UnreadableMedia: no such file, no regular file, another suffix, more than 64 MiB, an unknown
             encoding, or no readable cue.
     """
     path = Path(path)
@@ -98,17 +102,22 @@ def read_subtitles(path: Path) -> Subtitles:
     if size > _MAX_BYTES:
         raise UnreadableMedia(path, f"{size:,} bytes; subtitles have at most {_MAX_BYTES:,}")
     try:
-        text, guessed = _decode_text(path.read_bytes())
+        data = path.read_bytes()
     except OSError as error:
         raise UnreadableMedia(path, f"cannot be read ({error.strerror})") from error
-    for end in ("\r\r\n", "\r\n", "\r"):  # the first of a program that converted them twice
-        text = text.replace(end, "\n")
-    subtitles = _sorted_cues(_ass(text) if kind == ".ass" else _blocks(text, kind[1:]))
+    text, guessed = _decode_text(data)
+    subtitles = _parsed(text, kind)
+    if guessed and 2 * sum(bool(_FOREIGN.search(cue.text)) for cue in subtitles.cues) > len(subtitles.cues):
+        subtitles = _parsed(_of_other_script(path, data), kind)
     if not subtitles.cues:
         raise UnreadableMedia(path, f"no subtitle in it can be read ({subtitles.skipped} damaged)")
-    if guessed and 2 * sum(bool(_FOREIGN.search(cue.text)) for cue in subtitles.cues) > len(subtitles.cues):
-        raise UnreadableMedia(path, "written in none of UTF-8, UTF-16 and Windows-1252; save it as UTF-8")
     return subtitles
+
+
+def _parsed(text: str, kind: str) -> Subtitles:
+    for end in ("\r\r\n", "\r\n", "\r"):  # the first of a program that converted them twice
+        text = text.replace(end, "\n")
+    return _sorted_cues(_ass(text) if kind == ".ass" else _blocks(text, kind[1:]))
 
 
 def write_subtitles(path: Path, cues: Iterable[Cue]) -> None:
@@ -196,6 +205,17 @@ def _decode_text(data: bytes) -> tuple[str, bool]:
     with suppress(UnicodeDecodeError):
         return data.decode("cp1252"), True
     return data.decode("latin-1"), True
+
+
+def _of_other_script(path: Path, data: bytes) -> str:
+    """The text of a file in the encoding of another script, the likeliest by its letters."""
+    from charset_normalizer import from_bytes  # only here: most subtitles are in Unicode
+
+    enough = sum(byte > 127 for byte in data) >= _ENOUGH
+    best = from_bytes(data, cp_isolation=_OTHER_SCRIPTS).best() if enough else None
+    if best is None:
+        raise UnreadableMedia(path, "its encoding cannot be recognised; save it as UTF-8")
+    return str(best)
 
 
 def _blocks(text: str, kind: str) -> Iterator[Cue | None]:
