@@ -17,6 +17,8 @@ from PIL import Image
 
 from comparison.bench import Bench
 from comparison.plan import PRESETS
+from comparison.world import prepare
+from moviola.errors import InvalidValue
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
 
@@ -164,7 +166,9 @@ def test_what_is_left_is_said_and_no_time_trains_nothing(work: Path, tmp_path: P
 def test_another_preset_does_not_take_over_the_folder(work: Path) -> None:
     refused = compare("--preset", "third", "--out", work)
     assert refused.returncode == 1
-    assert "holds 40 plain and 0 edited films of seed 32" in " ".join(refused.stderr.split())
+    assert "but revision cf4f03a5c3dd7cc3 is needed" in " ".join(refused.stderr.split())
+    with pytest.raises(InvalidValue, match="holds 40 plain and 0 edited films of seed 33, not 300"):
+        prepare(work / "worlds" / "report", videos=300, seed=97, workers=1, told=True)
 
 
 def test_an_unknown_preset_is_named(tmp_path: Path) -> None:

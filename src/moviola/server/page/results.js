@@ -22,6 +22,7 @@ const TYPING = 140; // ms without a key before a search starts
 const STALE = 120; // ms after which the answer before is dimmed
 const BUSY = 1500; // ms until a busy server is asked again
 const SLOW = 600; // ms after which it is said that there is none yet
+const NAMING = /(^|\s)@[\p{L}\p{N}-]*$/u;
 const PAGE = 24;
 const ROWS = 10;
 
@@ -61,7 +62,8 @@ async function search() {
     answer.value = found;
   } catch (error) {
     if (mine.signal.aborted || error instanceof api.Unreachable) return;
-    if (document.querySelector("#words[aria-expanded=true]")) return; // a name that is still being typed
+    const offered = document.querySelector("#words[aria-expanded=true]");
+    if (offered && NAMING.test(currentSearch.value.text)) return; // a name that is still being typed
     showProblem(error instanceof Error ? error : new Error(String(error)));
   } finally {
     clearTimeout(late);
