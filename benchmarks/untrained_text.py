@@ -3,10 +3,9 @@
     python benchmarks/untrained_text.py WORLD
 
 WORLD is a world of a `compare_models.py --preset third` run, `OUT/worlds/report`: its films and
-features are used. The
-demo encoder has learned gridhouse's words; a text tower of the same shape with random weights has not. For
-each, mean-pooled CLIP and a stage 1 trained on the training films answer the test queries with coarse
-proposals. It takes a minute.
+features are used. The demo encoder has learned gridhouse's words; a text tower of the same shape with random
+weights has not. For each, mean-pooled CLIP and a stage 1 trained on the training films answer the test
+queries with coarse proposals. It takes a minute.
 """
 
 from __future__ import annotations
@@ -30,13 +29,13 @@ from moviola.training.validation import judge, run_of
 from spine import untrained
 
 MEASURES = tuple(f"nDCG@20,IoU>={overlap}" for overlap in (0.3, 0.5, 0.7))
-FULL = PRESETS["third"]
+PRESET = PRESETS["third"]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("work", type=Path, help="folder of a comparison with the demo encoder")
-    parser.add_argument("--steps", type=int, default=FULL.budgets["spr-stage1"].steps["loop"])
+    parser.add_argument("--steps", type=int, default=PRESET.budgets["spr-stage1"].steps["loop"])
     options = parser.parse_args()
     torch.set_num_threads(1)
     table = Table("queries of", "system", *MEASURES)
@@ -70,18 +69,18 @@ def found(world: World, steps: int) -> dict[str, dict[str, float]]:
     """NDCG of coarse proposals, mean pooled and of a trained stage 1."""
     test, length, plain = world.split("test"), world.features.facts.segment_clips, MeanPooling()
     index = segment_index(plain, test.features, length)
-    retrieval = Retrieval(test.features, index, plain, None, length, FULL.segments)
+    retrieval = Retrieval(test.features, index, plain, None, length, PRESET.segments)
     pooled = run_of(retrieval.moments(test.queries, scored=False), test)
     limits = (f"loop.steps={steps}", "loop.epochs=1000000", f"loop.evaluate_every={-(-steps // 2)}")
     with tempfile.TemporaryDirectory() as scratch:
         train_model(
             "spr-stage1", world.features, train=world.pairs("train"), val=world.pairs("val"),
             out=Path(scratch), train_videos=world.videos("train"), val_videos=world.videos("val"),
-            top=FULL.top, overrides=[*SIZES["spr-stage1"], *limits],
+            top=PRESET.top, overrides=[*SIZES["spr-stage1"], *limits],
         )  # fmt: skip
         trained = answer(
             Path(scratch), world.features, world.pairs("test"), videos=world.videos("test"),
-            segments=FULL.segments,
+            segments=PRESET.segments,
         )  # fmt: skip
     return {"mean pooled": judge(pooled, test), "trained stage 1": dict(trained.figures)}
 

@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from moviola.training.validation import OVER_TYPES
+
 __all__ = [
     "PRESETS",
     "SETTINGS",
@@ -157,15 +159,15 @@ class Preset:
 
 QUICK = ("loop.optimizer.warmup=0.05", "loop.select=nDCG@20,IoU>=0.5")
 WINDOWS = ("sampling.held_by_window=true", *QUICK)
-OVER_TYPES = "loop.select=types nDCG@20,IoU>=0.5"
-WEIGHED = ("model.stream_weights=query", "sampling.even_types=true", OVER_TYPES)
+BY_TYPES = f"select={OVER_TYPES}"
+WEIGHED = ("model.stream_weights=query", "sampling.even_types=true", f"loop.{BY_TYPES}")
 SIZES: dict[str, tuple[str, ...]] = {
     "spr-stage1": ("model.layers=2", "model.identity_start=true", "model.logit_scale=4.0"),
-    "spr-clip": ("model.layers=2", "model.identity_start=true", *WINDOWS, OVER_TYPES),
-    "spr-relo": ("model.hidden_size=64", "model.heads=4", *WINDOWS, OVER_TYPES),
-    "spr-relo-large": ("model.hidden_size=128", "model.heads=4", *WINDOWS, OVER_TYPES),
+    "spr-clip": ("model.layers=2", "model.identity_start=true", *WINDOWS, f"loop.{BY_TYPES}"),
+    "spr-relo": ("model.hidden_size=64", "model.heads=4", *WINDOWS, f"loop.{BY_TYPES}"),
+    "spr-relo-large": ("model.hidden_size=128", "model.heads=4", *WINDOWS, f"loop.{BY_TYPES}"),
     "reel-stage1": ("model.hidden_size=128",),
-    "reel": ("model.hidden_size=128", "model.longest_span=16", OVER_TYPES),
+    "reel": ("model.hidden_size=128", "model.longest_span=16", f"loop.{BY_TYPES}"),
     "xml": ("model.hidden_size=64", *QUICK, *WEIGHED),
     "reloclnet": ("model.hidden_size=64", "model.heads=4", *QUICK, *WEIGHED),
     "conquer": (
@@ -175,12 +177,12 @@ SIZES: dict[str, tuple[str, ...]] = {
         "model.clusters=8",
         "model.candidates=10",
         "model.top_videos=10",
-        OVER_TYPES,
+        f"loop.{BY_TYPES}",
     ),
     "prem": (
         "model.hidden_size=64",
         "model.feed_forward_size=128",
-        "localizer.select=types nDCG@20,IoU>=0.5",
+        f"localizer.{BY_TYPES}",
     ),
 }
 """Sizes for features of 128 numbers and a machine of two cores; the papers' sizes are the recipes' own.
