@@ -193,9 +193,9 @@ class VideoFeatures:
         """The same videos, pictures alone."""
         return replace(self, subtitles=None)
 
-    def with_fresh_cache(self, most_bytes: int = 1 << 32) -> VideoFeatures:
+    def with_fresh_cache(self) -> VideoFeatures:
         """The same videos with an empty cache in memory, for a model whose weights change."""
-        return replace(self, cache=MemoryCache(most_bytes))
+        return replace(self, cache=MemoryCache(1 << 32))
 
     def clips_at(self, seconds: Any) -> Integers:
         """The clip (n,) during which each time (n,) of a video falls, also behind its end."""

@@ -98,7 +98,7 @@ class Fitted:
     """The result of a run; the model holds the best weights.
 
     ``history`` has one row per evaluation. ``seconds`` is the time of the steps alone, without evaluations;
-    ``cpu_seconds`` is the processor time, evaluations included. ``rested``: patience ended it.
+    ``cpu_seconds`` is the processor time, evaluations included.
     """
 
     best: float
@@ -106,7 +106,6 @@ class Fitted:
     steps: int
     seconds: float
     cpu_seconds: float
-    rested: bool
     history: list[dict[str, float]]
 
 
@@ -206,7 +205,7 @@ def fit(
     model.load_state_dict(state.best)
     model.eval()
     return Fitted(
-        run.best, run.best_step, run.step, run.seconds, run.cpu_seconds, _patience_lost(config, run),
+        run.best, run.best_step, run.step, run.seconds, run.cpu_seconds,
         run.history,
     )  # fmt: skip
 

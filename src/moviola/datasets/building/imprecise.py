@@ -106,8 +106,7 @@ def by_rules(lexicon: NameLexicon) -> Rewriter:
 
 def make_imprecise(
     captions: Iterable[str], rewriter: Rewriter, check: Check, journal: Path, *,
-    reviewed: Mapping[str, str] | None = None, temperatures: Sequence[float] = TEMPERATURES, batch: int = 20,
-    by: str = "",
+    reviewed: Mapping[str, str] | None = None, batch: int = 20, by: str = "",
 ) -> Outcome:  # fmt: skip
     """Rewrite captions, each text once.
 
@@ -117,7 +116,6 @@ def make_imprecise(
         journal: JSON lines; captions whose rewrite in it passes ``check`` are not rewritten again, new
             rewrites are appended.
         reviewed: rewrites by reviewers, accepted unchanged.
-        temperatures: tried in order for failures.
         batch: captions per request, >= 1.
         by: who rewrites, noted in the journal; rewrites of another are refused.
 
@@ -144,7 +142,7 @@ def make_imprecise(
     journal.parent.mkdir(parents=True, exist_ok=True)
     _mend(journal)
     with journal.open("a", encoding="utf-8") as file:
-        for temperature in temperatures:
+        for temperature in TEMPERATURES:
             for some in (waiting[first : first + batch] for first in range(0, len(waiting), batch)):
                 rewrites: list[str] = []
                 if in_a_row < _GIVE_UP:

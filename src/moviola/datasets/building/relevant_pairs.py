@@ -128,7 +128,6 @@ def relevant_pairs(
     parts: NDArray[np.float32],
     offsets: NDArray[np.int64],
     theta: float,
-    progress: Callable[[int, int], None] | None = None,
 ) -> RelevantPairs:
     """All pairs of captions with Phi >= theta; memory is bounded by a block and the pairs that are found.
 
@@ -137,7 +136,6 @@ def relevant_pairs(
         parts: (t, d) float32 embeddings of the texts that Phi compares, likewise.
         offsets: (n + 1,) int64, see :class:`Parts`; every caption has at least one text.
         theta: threshold in (0, 1].
-        progress: called with captions done and captions in all.
 
     Raises:
         InvalidValue: theta is out of range, or the arrays do not fit together.
@@ -157,8 +155,6 @@ def relevant_pairs(
             # The same pairs the other way round; a product of its own may be rounded in another way.
             if other > first:
                 found.append((two, one, value))
-        if progress:
-            progress(rows.stop, count)
     i, j, phi = (np.concatenate(column) for column in zip(*found, strict=True))
     order = np.lexsort((j, i))
     i, j, phi = i[order], j[order], phi[order]
