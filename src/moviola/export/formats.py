@@ -91,7 +91,6 @@ class Export:
         chosen: moments with titles and notes, in the order in which they are to stand.
         paths: of the videos, by id.
         out: the file, or the folder, to write.
-        options: what was chosen.
         kept: gives small stills in place of frames that cannot be read now.
         progress: called with the share that is written, by what encodes; what it raises ends the writing.
         check: called by what writes into a folder with each file, before the first is written.
@@ -246,8 +245,6 @@ def format_of(out: Path) -> MomentFormat:
 
 
 def _file(write: Callable[[Export], object]) -> Writer:
-    """The writer of a format whose output is one file."""
-
     def written(export: Export) -> Written:
         write(export)
         return Written((export.out,))

@@ -174,7 +174,6 @@ def lay_out(
 
 
 def _source_frames(selection: Selection, video: SourceVideo) -> tuple[int, int]:
-    """The frames of a moment that its video has."""
     first, end = video.timebase.frames(selection.moment.span)
     count = video.frame_count
     if count is not None and first >= count:

@@ -96,7 +96,6 @@ def gather_features(
     ``files.query_vectors``. Models that read tokens treat it as one more.
 
     Args:
-        files: the files.
         out: a new folder.
         queries: the key of each query in ``files`` by its text.
         key: name of these keys, for messages: "query_id", "text", …

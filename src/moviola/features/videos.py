@@ -82,7 +82,6 @@ class VideoFeatures:
     """Features of V videos.
 
     Attributes:
-        video_ids: their ids.
         durations: (V,) float64 seconds.
         clip_seconds: length of a clip in seconds.
         counts: (V,) int64, clips of each video, >= 1.

@@ -70,7 +70,6 @@ class RerankedIndex(TrainedIndex):
         self._main: _Main | None = None
 
     def stats(self) -> IndexStats:
-        """Size, and the bytes that a search reads."""
         main = self._main
         lists, code = (len(main.lists), main.lists.code_size) if main else (0, 0)
         return self._stats(lists, code, 2 * self.dim)
@@ -166,7 +165,6 @@ class _Best:
 
     @classmethod
     def empty(cls, queries: int, depth: int) -> _Best:
-        """Empty answers for a number of queries."""
         return cls(np.empty((queries, depth), np.float32), np.empty((queries, depth), np.int64))
 
     @classmethod

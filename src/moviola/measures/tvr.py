@@ -54,7 +54,6 @@ def tvr_recall(
         truth: annotations with ``desc_id``, ``vid_name``, ``ts`` (``[start, end]``, or several of them) and
             maybe ``type``.
         overlaps: thresholds on the IoU.
-        tops: depths.
 
     Returns:
         By task ``{"0.5-r1": 12.2, …}`` (VR: ``{"r1": …}``), and where all annotations have a type, under

@@ -121,7 +121,6 @@ class _Scaler:
         return np.ascontiguousarray(self._scaled(frame, *self._size(frame)))
 
     def _size(self, frame: VideoFrame) -> tuple[int, int]:
-        """Width and height to which a picture is scaled."""
         raise NotImplementedError
 
     def _turned(self, frame: VideoFrame) -> Orientation:

@@ -139,7 +139,6 @@ def rank_corpus(
     """Answers of a model in evaluation mode, at most :data:`ANSWERS` per query, cut at the videos' durations.
 
     Args:
-        model: ranks all videos.
         videos, queries: in its form.
         rank: by default the model's own ``rank``; scores are given as it has them.
     """

@@ -87,8 +87,7 @@ class TrainedVectors(ABC):
 
     @property
     @abstractmethod
-    def dim(self) -> int:
-        """Numbers in a vector."""
+    def dim(self) -> int: ...
 
     @abstractmethod
     def segments(self, clips: Vectors, segment_clips: int) -> Vectors:

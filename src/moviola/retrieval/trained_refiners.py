@@ -69,7 +69,6 @@ def load_refiner(folder: Path, revision: str, device: str = "cpu", **options: An
     Args:
         folder: what :func:`moviola.models.pretrained.save_pretrained` wrote.
         revision: changes with the model's weights and settings.
-        device: where to run it.
         options: as of :func:`refiner_of`, instead of what the folder says.
 
     Raises:

@@ -69,7 +69,6 @@ class _Run:
         self.happened = asyncio.Event()
 
     def take(self, line: Mapping[str, Any]) -> None:
-        """Handle a line of the process."""
         if "progress" in line:
             self.progress.at(line["progress"]["share"])
             self.note("progress", **line["progress"], seconds_left=self.progress.seconds_left)
@@ -199,7 +198,6 @@ class Jobs:
                 yield None
 
     async def close(self) -> None:
-        """End all jobs."""
         self.closing.set()
         for name in list(self._runs):
             await self.cancel(name)
@@ -252,7 +250,6 @@ class Watched:
             self._task = asyncio.create_task(self._run())
 
     async def close(self) -> None:
-        """End the process."""
         if self._task is not None:
             self._task.cancel()
             with suppress(asyncio.CancelledError):

@@ -57,7 +57,6 @@ class Impatient(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
                 self._wait(BODY_SECONDS)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop the timer."""
         self._stop()
         super().connection_lost(exc)
 
@@ -91,8 +90,6 @@ def serve(
     """Serve a library over HTTP until the process is interrupted.
 
     Args:
-        library_folder: the library.
-        options: options of the server.
         started: called with the address for a browser when the server accepts requests.
 
     Raises:

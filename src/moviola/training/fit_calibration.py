@@ -114,7 +114,6 @@ def calibration_of(
 
     Args:
         recipe, model: of a refiner, trained, in evaluation mode.
-        val: with proposals.
         how: context of the model's training.
         learned: texts of the queries that it was trained on.
 

@@ -43,8 +43,7 @@ class Task(Protocol[Batch]):
     @property
     def model(self) -> nn.Module: ...
 
-    def batches_per_epoch(self) -> int:
-        """Number of batches per epoch."""
+    def batches_per_epoch(self) -> int: ...
 
     def batches(self, epoch: int, draw: Generator) -> Iterator[Batch]:
         """The batches of an epoch; ``draw`` is the only source of randomness."""
@@ -63,7 +62,6 @@ class LoopConfig:
     Attributes:
         epochs, steps: maximum numbers; None: no limit of steps. The schedule ends with the first of both.
         batch_size: pairs per batch.
-        optimizer: see :class:`OptimizerConfig`.
         evaluate_every: steps between evaluations on val; 0: after each epoch.
         patience: stop after this number of evaluations without a better value; 0: never.
         patience_from: the epoch, counted from 0, from which evaluations count for that: the start of the last

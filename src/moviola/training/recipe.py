@@ -115,7 +115,6 @@ class Recipe(ABC):
         Args:
             model: trained, in evaluation mode.
             val: with the proposals of a stage 1.
-            how: options of answering.
             select: the measure that chooses weights, by its name in :mod:`moviola.training.validation`.
         """
         return 0.0

@@ -111,7 +111,6 @@ def make_imprecise(
     """Rewrite captions, each text once.
 
     Args:
-        captions: as annotated.
         rewriter: :func:`by_rules` or :meth:`moviola.datasets.building.chat.ChatEndpoint.rewrite`.
         journal: JSON lines; captions whose rewrite in it passes ``check`` are not rewritten again, new
             rewrites are appended.

@@ -54,9 +54,7 @@ def parts_of(captions: Sequence[str], phi: str, phrases: Sequence[Sequence[Phras
     """The texts that Phi compares, without repetitions within a caption.
 
     Args:
-        captions: one per moment.
         phi: a name in :data:`PHI`.
-        phrases: of each caption.
 
     Raises:
         InvalidValue: an unknown Phi.

@@ -84,7 +84,6 @@ def rewrite_captions(
         endpoint: the chat model; without one the rules rewrite.
         names: finder of remaining names, see :mod:`moviola.datasets.building.names_left`.
         threshold: minimum similarity of a caption and its rewrite.
-        batch: captions per request.
 
     Raises:
         DataError: the journal or the review file is damaged.
@@ -176,7 +175,6 @@ def find_relevant_pairs(
     See :mod:`moviola.datasets.building.relevant_pairs`.
 
     Args:
-        captions: one per moment.
         encoder: returns vectors of length 1.
         phi: compared parts of captions: ``sent``, ``vp`` or ``np-vp``.
         theta: minimum Phi of a pair, in (0, 1].

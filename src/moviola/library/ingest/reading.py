@@ -206,8 +206,6 @@ Found = tuple[list[Cue], str]
 
 @dataclass(frozen=True, slots=True)
 class _ToRead:
-    """What a reader needs of a video."""
-
     path: Path
     duration: float
     shots: Sequence[Span]
@@ -226,7 +224,6 @@ class VideoReader:
 
     @property
     def on_gpu(self) -> bool:
-        """Whether the reader uses a GPU where there is one."""
         return self.kind == "speech" and self._device != "cpu"
 
     def require_able(self, files: Iterable[tuple[Path, int]]) -> None:

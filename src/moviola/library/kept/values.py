@@ -46,7 +46,6 @@ class SavedSearch(_Value):
     Attributes:
         text: what to search for.
         then, gap: later steps, see :func:`moviola.search.compose`; ``math.inf`` is kept as the longest gap.
-        without: what to exclude.
         filter: by name, texts as in :meth:`moviola.search.Filter.parse`.
         by: kinds of evidence to use.
     """
@@ -101,7 +100,6 @@ class Mark(_Value):
     """Tags and a rating of a video, or of one of its moments.
 
     Attributes:
-        video_id: of the video.
         start, end: of the moment; None for the whole video.
         tags: as entered.
         rating: 1 to 5; 0 for none.

@@ -34,7 +34,6 @@ class _TorchParts:
 
     @cached_property
     def settings(self) -> Mapping[str, Any]:
-        """The model's."""
         return asdict(self.network.config)
 
     @cached_property
