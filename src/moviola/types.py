@@ -21,7 +21,7 @@ T = TypeVar("T")
 __all__ = [
     "CUE_KINDS", "Box", "Capture", "CaptureSource", "CopiedMoment", "Cue", "CueKind", "FrameSize", "Moment",
     "Query", "Reason", "ReasonKind", "Span", "Video", "Word", "clock", "plain_seconds", "require_kind",
-    "several",
+    "require_known", "several",
 ]  # fmt: skip
 
 CueKind = Literal["subtitle", "speech", "text"]
@@ -227,6 +227,12 @@ def require_kind(name: str, value: object, kind: type | tuple[type, ...], give: 
     """Raise :class:`InvalidValue` for a value of another type; ``give`` says what an argument must be."""
     if not isinstance(value, kind):
         raise InvalidValue(f"{name} {value!r:.200}: give {give}")
+
+
+def require_known(name: str, value: object, known: Iterable[object]) -> None:
+    """Raise :class:`InvalidValue` for a value that is none of the known ones, which the message lists."""
+    if value not in known:
+        raise InvalidValue(f"{name} {value!r}: unknown; choose {', '.join(map(str, known))}")
 
 
 def several(name: str, values: Iterable[T]) -> tuple[T, ...]:

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import TypeVar
 
 from moviola.errors import InvalidValue
+from moviola.types import require_known
 
 __all__ = [
     "require_heads", "require_known", "require_odd", "require_positive", "require_subtitles", "validated",
 ]  # fmt: skip
 
 Settings = TypeVar("Settings")
-
-
-def require_known(name: str, value: str, known: Collection[str]) -> None:
-    """The value of a setting must be one of the known names."""
-    if value not in known:
-        raise InvalidValue(f"{name} {value!r}: unknown; choose {', '.join(known)}")
 
 
 def require_positive(**settings: int | None) -> None:

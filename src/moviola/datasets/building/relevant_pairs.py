@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from moviola.datasets.building.phrases import Phrase
 from moviola.errors import DataError, InvalidValue, NotFound
 from moviola.files.writing import atomic_write
+from moviola.types import require_known
 
 __all__ = [
     "PHI", "Parts", "RelevantPairs", "mark_of", "parts_of", "read_relevant_pairs", "relevant_pairs",
@@ -59,8 +60,7 @@ def parts_of(captions: Sequence[str], phi: str, phrases: Sequence[Sequence[Phras
     Raises:
         InvalidValue: an unknown Phi.
     """
-    if phi not in PHI:
-        raise InvalidValue(f"phi {phi!r}: unknown; choose {', '.join(PHI)}")
+    require_known("phi", phi, PHI)
     groups = [
         list(dict.fromkeys(PHI[phi](caption, own))) for caption, own in zip(captions, phrases, strict=True)
     ]

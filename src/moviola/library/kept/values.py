@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from moviola.errors import InvalidValue
-from moviola.types import plain_seconds
+from moviola.types import plain_seconds, require_known
 
 __all__ = [
     "KINDS", "Collection", "Entry", "KeptMoment", "Kind", "Mark", "Name", "SavedSearch", "checked_kind",
@@ -198,6 +198,5 @@ def entry_of(kind: Kind, name: str, value: Mapping[str, Any] | BaseModel) -> Ent
 
 def checked_kind(kind: Kind) -> Kind:
     """The kind; :class:`InvalidValue` where it is none of :data:`KINDS`."""
-    if kind not in KINDS:
-        raise InvalidValue(f"kind {kind!r}: choose {', '.join(KINDS)}")
+    require_known("kind", kind, KINDS)
     return kind
