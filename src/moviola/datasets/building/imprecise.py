@@ -25,6 +25,7 @@ from moviola.datasets.building.rewriting import rewrite
 from moviola.errors import InvalidValue
 from moviola.files.rows import read_csv, read_json_lines, text
 from moviola.files.writing import write_csv
+from moviola.types import require_positive
 
 __all__ = [
     "TEMPERATURES", "THRESHOLD", "Check", "Outcome", "Rewrite", "by_rules", "make_imprecise",
@@ -122,8 +123,7 @@ def make_imprecise(
         DataError: the journal is damaged.
         InvalidValue: ``batch`` < 1, or the journal has rewrites of another.
     """
-    if batch < 1:
-        raise InvalidValue(f"batch={batch}: give at least 1")
+    require_positive(batch=batch)
     given = dict.fromkeys(captions)
     # Moments that a search found have no caption.
     decided = {**(reviewed or {}), "": ""}
