@@ -25,7 +25,6 @@ class SourceVideo:
     """A video with its rate and its timecode.
 
     Attributes:
-        info: properties of its file.
         timebase: its nominal rate, and the counting of its timecode.
     """
 

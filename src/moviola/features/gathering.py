@@ -154,7 +154,6 @@ def _query(files: PublishedFiles, key: str, max_tokens: int | None) -> NDArray[n
 
 
 def _clip_counts(streams: Sequence[Published], names: Sequence[str], slack: int) -> dict[str, int]:
-    """Clips of each video, which all streams have."""
     counts = {}
     for name in names:
         rows = [stream.features.shape(name)[0] for stream in streams]

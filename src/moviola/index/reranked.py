@@ -175,7 +175,6 @@ class _Best:
         return cls(scores.view(np.float32), keys & _ROW)
 
     def fill(self, numbers: Ids | slice, other: _Best) -> None:
-        """Insert the answers of some queries."""
         self.scores[numbers], self.rows[numbers] = other.scores, other.rows
 
 
@@ -255,7 +254,6 @@ class _Look:
 
     @classmethod
     def fresh(cls, numbers: Ids, probes: int, candidates: Candidates, count: int) -> _Look:
-        """The state before any comparison."""
         return cls(numbers, probes, candidates, count, np.empty((len(numbers), 0), np.int64))
 
     def of(self, chosen: NDArray[np.bool_]) -> _Look:

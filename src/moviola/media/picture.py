@@ -169,7 +169,6 @@ class InputScaler(_Scaler):
         self._target = size
 
     def __call__(self, frame: VideoFrame) -> NDArray[np.uint8]:
-        """Scale and crop one picture."""
         size = self._target
         width, height = size.width, size.height
         if size.fit == "crop":

@@ -240,7 +240,6 @@ class Retrieval:
 
     @cached_property
     def _random_windows(self) -> Proposals:
-        """Random segments of some videos as proposals."""
         generator = np.random.default_rng(0)
         videos = generator.permutation(len(self.features))[:_BACKGROUND_VIDEOS]
         own, position = _all_segments(self.features, self.segment_clips, videos)

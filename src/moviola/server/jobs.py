@@ -61,7 +61,6 @@ class _Run:
     progress: Progress = field(default_factory=Progress)
 
     def note(self, name: Literal["progress", "refused", "done"], **changes: Any) -> None:
-        """Change the job and notify listeners."""
         self.job = self.job.model_copy(update=changes)
         number = self.events[-1].number + 1 if self.events else 1
         self.events.append(Event(number, name, self.job))

@@ -114,7 +114,6 @@ def serve(
 
 
 def _address(options: Options, port: int) -> str:
-    """The address for a browser, with a token if there is one."""
     host = f"[{options.host}]" if ":" in options.host else options.host
     token = quote(options.token or options.read_token, safe="")
     return f"http://{host}:{port}/" + (f"?token={token}" if token else "")

@@ -108,7 +108,6 @@ class Service:
 
 
 def _task_on(library: Library, path: Path) -> JudgingTask:
-    """A judging task whose videos are all in the library."""
     task = JudgingTask(path)
     lacking = {pair.video_name for pair in task.pairs} - {video.video_id for video in library.videos()}
     if lacking:

@@ -328,7 +328,6 @@ class _State:
             torch.save(state, draft)
 
     def restore(self, folder: Path | None) -> None:
-        """Fill everything from the file."""
         path = (folder or Path()) / "state.pt"
         if folder is None or not path.is_file():
             raise DataError(f"{path}: nothing to resume from; train without resuming first")

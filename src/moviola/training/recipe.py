@@ -209,7 +209,6 @@ def _config(recipe: Recipe, sizes: Sizes, given: Mapping[str, Any]) -> dict[str,
 
 
 def _places(folder: Path | None, phases: list[str]) -> list[Path | None]:
-    """Folder of each phase's log and state."""
     if folder is None or len(phases) == 1:
         return [folder] * len(phases)
     return [folder / name for name in phases]

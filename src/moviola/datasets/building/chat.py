@@ -46,7 +46,6 @@ class ChatEndpoint:
 
     Attributes:
         url: base address; ``/chat/completions`` is added.
-        model: name of the model there.
         key: bearer token; empty for none.
         timeout: seconds to wait for a response.
         attempts: maximum number if the endpoint is busy or responds unusably, >= 1.

@@ -263,7 +263,6 @@ def _reopened(kind: CueKind, reader_id: str, revision: str, device: str, listeni
 
 
 def _commit(store: LibraryStore, video: VideoRow, cues: Sequence[Cue], reading: Reading) -> None:
-    """Replace the cues of a kind in a video."""
     catalogue = store.catalogue
     before = catalogue.cues(video.row)
     others = [cue for cue in before if cue.kind != reading.kind]

@@ -248,7 +248,6 @@ class Watcher:
         return True
 
     def _warn(self, message: str) -> None:
-        """Report an obstacle once."""
         if message and message != self._warned:
             self.warned(message)
         self._warned = message

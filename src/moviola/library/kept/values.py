@@ -44,7 +44,6 @@ class SavedSearch(_Value):
     """A saved query.
 
     Attributes:
-        text: what to search for.
         then, gap: later steps, see :func:`moviola.search.compose`; ``math.inf`` is kept as the longest gap.
         filter: by name, texts as in :meth:`moviola.search.Filter.parse`.
         by: kinds of evidence to use.

@@ -79,7 +79,6 @@ class ReelRecipe(RefinerRecipe):
         return {"crossing": best}
 
     def phases(self, model: Any, train: Split, val: Split, settings: TrainingSettings) -> Iterable[Task[Any]]:
-        """One phase, on queries with all their answers."""
         loop = settings.loops["train"]
         yield AnswerTask(
             model,

@@ -31,7 +31,6 @@ class ReelStage1Recipe(SegmentRecipe):
         return {"visual_size": sizes.visual, "query_size": sizes.query}
 
     def phases(self, model: Any, train: Split, val: Split, settings: TrainingSettings) -> Iterable[Task[Any]]:
-        """One phase, on queries with all their answers."""
         sampling = settings.sampling
         yield AnswerTask(
             model,

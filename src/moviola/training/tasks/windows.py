@@ -293,7 +293,6 @@ class WindowTask:
         )
 
     def _beside(self, further: tuple[Integers, ClipWindows] | None, rows: Integers) -> Windows | None:
-        """Some of the further windows in their videos."""
         return further and Windows(*self._read(further[0][rows], further[1].take(rows)))
 
     def _read(self, video: Integers, windows: ClipWindows) -> tuple[Tensor, Tensor, Tensor | None]:
