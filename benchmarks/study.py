@@ -17,12 +17,11 @@ import typer
 
 from measure_studies import reports
 from measure_studies.cases import case_study
-from measure_studies.judged_pairs import read_judged, relevance_by_similarity
+from measure_studies.judged_pairs import caption_changes, read_judged, relevance_by_similarity
 from measure_studies.judged_pairs import replacements as replaced
 from measure_studies.judgements import rating_study, relevance_study
 from measure_studies.reports import Study, read_runs
 from moviola.datasets.building.annotation_files import read_ratings
-from moviola.datasets.building.steps import caption_changes
 from moviola.datasets.readers import read_annotations
 from moviola.errors import InvalidValue, MoviolaError
 from moviola.measures import Qrels, Run, read_qrels, read_run

@@ -11,16 +11,18 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from moviola.datasets.annotations import Annotations
 from moviola.datasets.building.consensus import LEVELS
 from moviola.datasets.readers import ranked_rows
 from moviola.datasets.statistics import words
-from moviola.errors import DataError
+from moviola.errors import DataError, InvalidValue
 from moviola.files.rows import number
 
 __all__ = [
     "Judged",
     "Replacement",
     "SimilarityTable",
+    "caption_changes",
     "ranks",
     "read_judged",
     "relevance_by_similarity",
@@ -40,6 +42,15 @@ class Replacement:
     word: str
     count: int
     gender: Literal["M", "F", "N"]
+
+
+def caption_changes(before: Annotations, after: Annotations) -> list[tuple[str, str]]:
+    """Captions before and after, of the moments with the same id in both; without any an ``InvalidValue``."""
+    captions = dict(zip(before.moment_ids, before.captions, strict=True))
+    pairs = [(captions[m], c) for m, c in zip(after.moment_ids, after.captions, strict=True) if m in captions]
+    if not pairs:
+        raise InvalidValue("no moment id is in both annotations; give two states of one data set")
+    return pairs
 
 
 def replacements(pairs: Iterable[tuple[str, str]]) -> list[Replacement]:

@@ -35,7 +35,7 @@ from moviola.datasets.building.embeddings import TextEncoder, embed, unit_rows
 from moviola.datasets.building.nearest import nearest
 from moviola.datasets.building.pseudo import BATCH, needs_second_batch, pseudo_training_set
 from moviola.datasets.building.splits import draw_queries
-from moviola.datasets.building.steps import Rewritten, caption_changes, rewrite_captions
+from moviola.datasets.building.steps import Rewritten, rewrite_captions
 from moviola.datasets.readers import read_annotations
 from moviola.datasets.statistics import Statistics, statistics
 from moviola.encoders import load_sentence_encoder
@@ -43,7 +43,7 @@ from moviola.files.rows import read_json_lines
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from measure_studies.judged_pairs import replacements
+from measure_studies.judged_pairs import caption_changes, replacements
 
 Floats = NDArray[np.float64]
 

@@ -57,9 +57,6 @@ class Plugin:
     def load(self, kind: type[Kind]) -> Kind:
         """The object.
 
-        Args:
-            kind: the class that it is an instance of.
-
         Raises:
             BrokenPlugin: it cannot be imported, or is something else.
         """

@@ -146,11 +146,7 @@ def _survivors(count: int, better: NDArray[np.int64], worse: NDArray[np.int64]) 
 def _close(
     start: Numbers, end: Numbers, threshold: float, video: Numbers, *, nested: bool = False
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """All pairs that overlap more than a threshold, or lie in one another where ``nested`` counts.
-
-    Returns:
-        places (m,) of the earlier span and of the later one.
-    """
+    """Places (m,) of earlier and later spans that overlap above a threshold, or are ``nested``."""
     _, group, sizes = np.unique(video, return_inverse=True, return_counts=True)
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     order = np.lexsort((start, group))

@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
+from types import UnionType
 from typing import Literal, TypeVar
 
 from moviola.errors import InvalidValue
@@ -21,7 +22,7 @@ T = TypeVar("T")
 __all__ = [
     "CUE_KINDS", "Box", "Capture", "CaptureSource", "CopiedMoment", "Cue", "CueKind", "FrameSize", "Moment",
     "Query", "Reason", "ReasonKind", "Span", "Video", "Word", "clock", "plain_seconds", "require_kind",
-    "several",
+    "require_known", "require_positive", "several",
 ]  # fmt: skip
 
 CueKind = Literal["subtitle", "speech", "text"]
@@ -223,10 +224,23 @@ def _finite(*values: object) -> bool:
         return False
 
 
-def require_kind(name: str, value: object, kind: type | tuple[type, ...], give: str) -> None:
+def require_kind(name: str, value: object, kind: type | UnionType | tuple[type, ...], give: str) -> None:
     """Raise :class:`InvalidValue` for a value of another type; ``give`` says what an argument must be."""
     if not isinstance(value, kind):
         raise InvalidValue(f"{name} {value!r:.200}: give {give}")
+
+
+def require_known(name: str, value: object, known: Iterable[object]) -> None:
+    """Raise :class:`InvalidValue` for a value that is none of the known ones, which the message lists."""
+    if value not in known:
+        raise InvalidValue(f"{name} {value!r}: unknown; choose {', '.join(map(str, known))}")
+
+
+def require_positive(**settings: int | None) -> None:
+    """Raise :class:`InvalidValue` for an argument or a setting below 1; None is none."""
+    for name, value in settings.items():
+        if value is not None and value < 1:
+            raise InvalidValue(f"{name}={value}: give at least 1")
 
 
 def several(name: str, values: Iterable[T]) -> tuple[T, ...]:

@@ -10,11 +10,18 @@ import pytest
 from scipy.stats import spearmanr
 from typer.testing import CliRunner
 
-from measure_studies.judged_pairs import read_judged, relevance_by_similarity, replacements
+from measure_studies.judged_pairs import (
+    caption_changes,
+    read_judged,
+    relevance_by_similarity,
+    replacements,
+)
 from measure_studies.judgements import rating_study, relevance_study
 from moviola.cli import all_commands
+from moviola.datasets.annotations import Annotations
 from moviola.datasets.building.annotation_files import read_ratings
-from moviola.errors import DataError
+from moviola.datasets.readers import read_tvr
+from moviola.errors import DataError, InvalidValue
 
 app = all_commands()
 
@@ -109,3 +116,20 @@ def test_ranked_sets_count_their_own_queries(judged_file: Path) -> None:
     assert run.exit_code == 0, run.output
     figures = json.loads(run.stdout)
     assert (figures["queries"], figures["moments"]) == (2, 3)
+
+
+def tvr(path: Path, captions: dict[int, str]) -> Annotations:
+    rows = [
+        {"vid_name": "v", "duration": 60, "ts": [n, n + 2], "desc_id": n, "desc": caption}
+        for n, caption in captions.items()
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return read_tvr(path)
+
+
+def test_changes_are_joined_by_moment(tmp_path: Path) -> None:
+    before = tvr(tmp_path / "before", {1: "Ross sits.", 2: "Rachel waves.", 3: "Joey eats."})
+    after = tvr(tmp_path / "after", {3: "A man eats.", 1: "A man sits."})
+    assert caption_changes(before, after) == [("Joey eats.", "A man eats."), ("Ross sits.", "A man sits.")]
+    with pytest.raises(InvalidValue, match="no moment id is in both"):
+        caption_changes(before, tvr(tmp_path / "other", {9: "A dog."}))

@@ -6,14 +6,12 @@ import json
 from pathlib import Path
 
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 
 from moviola.datasets.annotations import Annotations
 from moviola.datasets.building.embeddings import embed, unit_rows
-from moviola.datasets.building.steps import caption_changes, rewrite_captions
+from moviola.datasets.building.steps import rewrite_captions
 from moviola.datasets.readers import read_query_keys, read_tvr
-from moviola.errors import InvalidValue
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
@@ -49,14 +47,6 @@ def test_keys_are_of_the_captions_as_they_are_read(tmp_path: Path) -> None:
     """Real captions of TVR have blanks around them, one of eight in val."""
     found = annotations(tmp_path / "tvr", {7: "A man sits. ", 8: " A dog."})
     assert read_query_keys([tmp_path / "tvr"], "desc_id") == dict(zip(found.captions, "78", strict=True))
-
-
-def test_changes_are_joined_by_moment(tmp_path: Path) -> None:
-    before = annotations(tmp_path / "before", {1: "Ross sits.", 2: "Rachel waves.", 3: "Joey eats."})
-    after = annotations(tmp_path / "after", {3: "A man eats.", 1: "A man sits."})
-    assert caption_changes(before, after) == [("Joey eats.", "A man eats."), ("Ross sits.", "A man sits.")]
-    with pytest.raises(InvalidValue, match="no moment id is in both"):
-        caption_changes(before, annotations(tmp_path / "other", {9: "A dog."}))
 
 
 def test_only_the_types_asked_for_are_rewritten(tmp_path: Path) -> None:

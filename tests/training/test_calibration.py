@@ -18,7 +18,7 @@ from moviola.measures import Qrels, Run
 from moviola.models.description import read_description
 from moviola.retrieval import Calibration
 from moviola.retrieval.calibration import logarithm
-from moviola.training.fit_calibration import calibration_error, first_answers, fit, reliability
+from moviola.training.fit_calibration import first_answers, fit, reliability
 
 app = all_commands()
 
@@ -130,13 +130,6 @@ def test_reliability_by_hand() -> None:
     assert low == (0.0, 0.5, 2, pytest.approx(0.2), 0.5)
     assert high == (0.5, 1.0, 3, pytest.approx(0.7), pytest.approx(2 / 3))
     assert len(reliability(score[:2], right[:2], bins=2)) == 1
-
-
-def test_calibration_error_by_hand() -> None:
-    """Two bins: three answers of .2, one of them right, and one of .9 that is right."""
-    score, right = np.array([0.2, 0.2, 0.2, 0.9]), np.array([True, False, False, True])
-    assert calibration_error(score, right) == pytest.approx((3 * (1 / 3 - 0.2) + 0.1) / 4)
-    assert calibration_error(np.array([1.0, 0.0]), np.array([True, False])) == 0
 
 
 # ---- the command -------------------------------------------------------------------------------------------

@@ -21,7 +21,8 @@ from moviola.models.pretrained import build
 from moviola.models.spr import SegmentRetriever, SegmentRetrieverConfig, SprClip
 from moviola.retrieval import Proposals, refiner_of
 from moviola.retrieval.encoded_windows import EncodedWindows
-from moviola.retrieval.refiners.by_torch import window_refiner
+from moviola.retrieval.refiners.by_torch import TorchWindows
+from moviola.retrieval.refiners.windowed import WindowRefiner
 from moviola.training.data import Pairs, Split
 from moviola.training.recipe import AnswerSettings, Trained, train
 from moviola.training.recipes.refining import WindowRecipe
@@ -428,7 +429,7 @@ def test_hard_pool_begins_with_its_epoch(splits: tuple[Split, Split]) -> None:
     batch = next(made.batches(0, np.random.default_rng(0)))
     late = replace(
         made,
-        refiner=window_refiner(model, "toy"),  # type: ignore[arg-type]
+        refiner=WindowRefiner(TorchWindows(model), "toy"),
         examples=examples(splits[0], hard_negatives_from_epoch=2, hard_pool=7),
     )
     for epoch in range(4):

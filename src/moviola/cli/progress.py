@@ -12,8 +12,6 @@ from moviola.cli.app import errors, note, plain
 
 
 class _Description(TextColumn):
-    """The description of a task, as it is."""
-
     def render(self, task: Task) -> Text:
         return Text(plain(task.description))
 

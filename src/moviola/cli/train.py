@@ -129,7 +129,6 @@ def note_left_out(path: Path, left_out: int, videos: int) -> None:
 
 
 def _tables(path: Path | None) -> Mapping[str, Any]:
-    """Tables of a file of settings."""
     tables = read_toml(path) if path else {}
     for name, table in tables.items():
         if not isinstance(table, dict):

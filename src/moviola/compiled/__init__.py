@@ -6,8 +6,6 @@ any machine; torch is needed to convert a model into such a file, and for nothin
 ``benchmarks/runtimes.md`` compares the runtime with torch and with ONNX Runtime.
 """
 
-from __future__ import annotations
-
 from moviola.compiled.module import Compiled, Source, cache_folder
 from moviola.compiled.runtime import convert, read_portable, save_portable
 

@@ -74,7 +74,6 @@ class Compiled:
     Args:
         folder: of plans, each in a folder of its own under ``name``; made when missing, and may be deleted at
             any time. If it cannot be written, every process plans again, which is logged.
-        source: the graph to run.
     """
 
     def __init__(self, folder: Path, source: Source) -> None:
@@ -97,7 +96,6 @@ class Compiled:
 
     @property
     def ready(self) -> bool:
-        """Whether a plan is on disk."""
         return self.path.is_dir()
 
     def __call__(self, *inputs: Array) -> tuple[Array, ...]:

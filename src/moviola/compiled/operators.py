@@ -32,7 +32,6 @@ def parameter(shape: Shape, kind: type) -> Node:
 
     Args:
         shape: None: an axis of any length.
-        kind: a type of NumPy's.
     """
     return operators().parameter([-1 if side is None else side for side in shape], kind)
 

@@ -8,9 +8,11 @@ from moviola.features import FeatureFiles
 
 __all__ = ["check_features"]
 
+_SLACK = 2  # rows that rounding may add or cost
+
 
 def check_features(
-    features: FeatureFiles, found: Annotations, seconds: float, *, dim: int | None = None, slack: int = 2
+    features: FeatureFiles, found: Annotations, seconds: float, *, dim: int | None = None
 ) -> tuple[Flaw, ...]:
     """Compare features with the videos of an annotation; flaws by kind and name.
 
@@ -21,7 +23,6 @@ def check_features(
         found: videos with durations.
         seconds: length of one row (clip) in seconds; :class:`InvalidValue` unless it is above 0.
         dim: expected dimension; None: the most frequent one.
-        slack: rows that rounding may add or cost.
     """
     if not seconds > 0:
         raise InvalidValue(f"seconds={seconds}: the length of a row must be above 0")
@@ -37,8 +38,8 @@ def check_features(
             flaws.append(Flaw("no such video", key))
             continue
         needed = videos[key] / seconds
-        if rows > needed + slack:
+        if rows > needed + _SLACK:
             flaws.append(Flaw("longer than the video", key))
-        if rows < needed - slack:
+        if rows < needed - _SLACK:
             flaws.append(Flaw("shorter than the video", key))
     return tuple(flaws)

@@ -11,8 +11,6 @@ torch and transformers are needed for GPUs, for half precision, and for checkpoi
 for: :mod:`moviola.encoders.by_torch`.
 """
 
-from __future__ import annotations
-
 from moviola.encoders.checkpoints import CONSE, DEMO, Checkpoint, find_checkpoint
 from moviola.encoders.clip import ClipEncoder
 from moviola.encoders.conse import ConseEncoder

@@ -97,11 +97,9 @@ class CheckpointEncoder:
         raise NotImplementedError
 
     def _by_numpy(self, ids: NDArray[np.int64], present: NDArray[np.bool_]) -> Floats:
-        """The tower in NumPy."""
         raise NotImplementedError
 
     def _graph(self) -> Any:
-        """The tower as a graph."""
         raise NotImplementedError
 
     def _by_torch(self) -> Callable[..., Any]:

@@ -60,11 +60,9 @@ class Weights:
 
     @property
     def names(self) -> list[str]:
-        """Names of all tensors."""
         return list(self._raw)
 
     def shape(self, name: str) -> tuple[int, ...]:
-        """Shape of a tensor."""
         return tuple(self._tensor(name)[0].shape)
 
     def array(self, name: str) -> NDArray[np.float32]:

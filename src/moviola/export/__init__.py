@@ -1,7 +1,5 @@
 """Exports of moments: tables, chapters, edit lists, clips, films, contact sheets; players."""
 
-from __future__ import annotations
-
 from moviola.export.clips import clip_name, export_clip, export_clips
 from moviola.export.formats import (
     FORMATS,

@@ -95,7 +95,6 @@ def export_clip(
     """Cut a moment into an MP4.
 
     Args:
-        source: its video.
         out: the MP4; it appears complete or not at all.
         mode: ``"exact"``: to the frame, H.264 without encoding where the file allows it; ``"key-frames"``:
             never encoded, from the key frame before the start on, so that programs that ignore the edit lists

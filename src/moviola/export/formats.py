@@ -23,7 +23,7 @@ from moviola.export.tables import write_moments_csv, write_moments_json
 from moviola.export.timebase import parse_rate
 from moviola.export.timeline import Timeline, lay_out, read_sources
 from moviola.plugins import plugin, plugins
-from moviola.types import Moment
+from moviola.types import Moment, require_kind
 
 __all__ = [
     "FORMATS", "Export", "ExportOptions", "MomentFormat", "Written", "all_formats", "format_of",
@@ -60,12 +60,9 @@ class ExportOptions:
     def __post_init__(self) -> None:
         require_mode(self.mode)
         for name, kind in {"title": str, "start_timecode": str, "size": str | None}.items():
-            if not isinstance(value := getattr(self, name), kind):
-                raise InvalidValue(f"{name} {value!r}: give a text")
-        if not isinstance(self.drop_frame, bool | None):
-            raise InvalidValue(f"drop_frame {self.drop_frame!r}: give true or false")
-        if not isinstance(self.titles, bool):
-            raise InvalidValue(f"titles {self.titles!r}: give true or false")
+            require_kind(name, getattr(self, name), kind, "a text")
+        require_kind("drop_frame", self.drop_frame, bool | None, "true or false")
+        require_kind("titles", self.titles, bool, "true or false")
         if not isinstance(self.columns, int) or self.columns < 1:
             raise InvalidValue(f"columns {self.columns!r}: give a whole number, at least one")
 
@@ -91,7 +88,6 @@ class Export:
         chosen: moments with titles and notes, in the order in which they are to stand.
         paths: of the videos, by id.
         out: the file, or the folder, to write.
-        options: what was chosen.
         kept: gives small stills in place of frames that cannot be read now.
         progress: called with the share that is written, by what encodes; what it raises ends the writing.
         check: called by what writes into a folder with each file, before the first is written.
@@ -246,8 +242,6 @@ def format_of(out: Path) -> MomentFormat:
 
 
 def _file(write: Callable[[Export], object]) -> Writer:
-    """The writer of a format whose output is one file."""
-
     def written(export: Export) -> Written:
         write(export)
         return Written((export.out,))

@@ -39,7 +39,6 @@ def export_sheet(
         sources: path of each video by id.
         title: a line above the pictures.
         notes: one more line of caption per moment, or none.
-        columns: pictures per row.
         kept: gives small stills in place of unreadable frames.
 
     Returns:

@@ -25,7 +25,6 @@ class SourceVideo:
     """A video with its rate and its timecode.
 
     Attributes:
-        info: properties of its file.
         timebase: its nominal rate, and the counting of its timecode.
     """
 
@@ -174,7 +173,6 @@ def lay_out(
 
 
 def _source_frames(selection: Selection, video: SourceVideo) -> tuple[int, int]:
-    """The frames of a moment that its video has."""
     first, end = video.timebase.frames(selection.moment.span)
     count = video.frame_count
     if count is not None and first >= count:

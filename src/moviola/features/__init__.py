@@ -5,8 +5,6 @@ makes them from published files. Retrieval and training read :class:`VideoFeatur
 :class:`QueryFeatures`; their source is a :class:`FeatureSource`: a library, or a :class:`FeatureFolder`.
 """
 
-from __future__ import annotations
-
 from moviola.features.cache import EncodingCache, MemoryCache
 from moviola.features.folder import FeatureFolder, describe_folder
 from moviola.features.published import Computed, FeatureFiles, convert, new_folder, open_features

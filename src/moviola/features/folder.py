@@ -143,8 +143,6 @@ def describe_folder(
     """Write ``features.json``, which completes a folder of features, and open it.
 
     Args:
-        folder: with the arrays.
-        facts: of the features.
         durations: seconds by video id.
         shots: start times in seconds, rising from 0, of the shots of the videos that are cut, by video id.
     """

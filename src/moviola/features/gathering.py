@@ -96,7 +96,6 @@ def gather_features(
     ``files.query_vectors``. Models that read tokens treat it as one more.
 
     Args:
-        files: the files.
         out: a new folder.
         queries: the key of each query in ``files`` by its text.
         key: name of these keys, for messages: "query_id", "text", …
@@ -155,7 +154,6 @@ def _query(files: PublishedFiles, key: str, max_tokens: int | None) -> NDArray[n
 
 
 def _clip_counts(streams: Sequence[Published], names: Sequence[str], slack: int) -> dict[str, int]:
-    """Clips of each video, which all streams have."""
     counts = {}
     for name in names:
         rows = [stream.features.shape(name)[0] for stream in streams]

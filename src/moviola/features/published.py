@@ -146,8 +146,6 @@ def _named(what: str) -> Iterator[None]:
 
 
 class _Files(_Arrays):
-    """One file a key in a folder."""
-
     def __init__(self, folder: Path, suffix: str) -> None:
         super().__init__(
             folder, (path.name.removesuffix(suffix) for path in sorted(folder.glob(f"*{suffix}"))), suffix

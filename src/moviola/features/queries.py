@@ -26,7 +26,6 @@ class QueryFeatures:
 
     Attributes:
         query_ids: of Q queries.
-        texts: their texts.
         rows: (n, d) float16 each, n >= 1, one row per token; the last row stands for the whole text. A query
             without tokens has that one row.
         max_tokens: maximum tokens returned by :meth:`tokens`.

@@ -66,11 +66,9 @@ class FeatureShards:
 
     @property
     def row_bytes(self) -> int:
-        """Bytes of one row."""
         return self.dim * _HALF.itemsize
 
     def shard(self, number: int) -> Path:
-        """The file of a shard."""
         return self.folder / f"{self.kind}-{number:05d}.f16"
 
     def shards(self) -> dict[int, Path]:
@@ -103,7 +101,6 @@ class FeatureShards:
         return Extent(number, offset, len(data), zlib.crc32(payload))
 
     def sync(self) -> None:
-        """Sync all written shards to disk."""
         for path in self.shards().values():
             with path.open("rb") as file:
                 os.fsync(file.fileno())
@@ -222,7 +219,6 @@ class KeyedShards:
         return self._extents[key]
 
     def shape(self, key: str) -> tuple[int, int]:
-        """Rows and dimension of a key."""
         return self.extent(key).count, self.dim
 
     def mapped(self, key: str) -> NDArray[np.float16]:

@@ -82,7 +82,6 @@ class VideoFeatures:
     """Features of V videos.
 
     Attributes:
-        video_ids: their ids.
         durations: (V,) float64 seconds.
         clip_seconds: length of a clip in seconds.
         counts: (V,) int64, clips of each video, >= 1.
@@ -193,9 +192,9 @@ class VideoFeatures:
         """The same videos, pictures alone."""
         return replace(self, subtitles=None)
 
-    def with_fresh_cache(self, most_bytes: int = 1 << 32) -> VideoFeatures:
+    def with_fresh_cache(self) -> VideoFeatures:
         """The same videos with an empty cache in memory, for a model whose weights change."""
-        return replace(self, cache=MemoryCache(most_bytes))
+        return replace(self, cache=MemoryCache(1 << 32))
 
     def clips_at(self, seconds: Any) -> Integers:
         """The clip (n,) during which each time (n,) of a video falls, also behind its end."""

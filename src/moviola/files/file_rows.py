@@ -47,7 +47,6 @@ class FileRows:
         name: its name in errors.
         offset: of the first row, in bytes.
         shape: n and dim.
-        dtype: of the numbers.
     """
 
     def __init__(

@@ -24,7 +24,6 @@ def read_moment(row: Mapping[str, Any], place: str, rank: int | None = None) -> 
 
     Args:
         row: needs ``video_id``, ``start`` and ``end`` (seconds); other fields of a moment are optional.
-        place: for messages.
         rank: from 1, replaces the row's own.
 
     Raises:

@@ -219,7 +219,6 @@ class CodedLists:
 
     @property
     def code_size(self) -> int:
-        """Bytes of a code."""
         return int(self._faiss.code_size)
 
     def nearest(self, queries: NDArray[np.float32]) -> Nearest:

@@ -73,8 +73,7 @@ class Index(ABC):
         self._sorted: Ids | None = None
 
     @abstractmethod
-    def __len__(self) -> int:
-        """Number of vectors."""
+    def __len__(self) -> int: ...
 
     def add(self, ids: Ids, vectors: NDArray[np.float32]) -> None:
         """Add vectors.

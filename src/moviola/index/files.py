@@ -51,7 +51,6 @@ class _File:
 
     @classmethod
     def named_by_digest(cls, written: Path, stem: str) -> _File:
-        """Rename a new file to its final name."""
         with written.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         path = written.replace(written.with_name(f"{stem}-{digest[:16]}{written.suffix}"))

@@ -34,7 +34,6 @@ class IVFIndex(TrainedIndex):
         self._faiss: Any = None
 
     def stats(self) -> IndexStats:
-        """Size, and the bytes that a search reads."""
         main = self._faiss
         return self._stats(0, 0) if main is None else self._stats(main.nlist, main.code_size)
 

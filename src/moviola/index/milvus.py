@@ -219,7 +219,6 @@ class MilvusIndex(TrainedIndex):
 
     @property
     def _stem(self) -> str:
-        """Prefix of the names of this index's collections."""
         return f"{self.ADDRESS.collection}_{Path(self.home).name}_"
 
     @property
@@ -233,7 +232,6 @@ class MilvusIndex(TrainedIndex):
     # -- contract ----------------------------------------------------------------------------------------
 
     def stats(self) -> IndexStats:
-        """Size, and the bytes that a search reads on the server."""
         lists = 0 if self.ADDRESS.kind == "flat" else self.ADDRESS.lists
         return self._stats(lists, self._index_type()[1].get("m", 4 * self.dim))
 

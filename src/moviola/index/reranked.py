@@ -70,7 +70,6 @@ class RerankedIndex(TrainedIndex):
         self._main: _Main | None = None
 
     def stats(self) -> IndexStats:
-        """Size, and the bytes that a search reads."""
         main = self._main
         lists, code = (len(main.lists), main.lists.code_size) if main else (0, 0)
         return self._stats(lists, code, 2 * self.dim)
@@ -166,7 +165,6 @@ class _Best:
 
     @classmethod
     def empty(cls, queries: int, depth: int) -> _Best:
-        """Empty answers for a number of queries."""
         return cls(np.empty((queries, depth), np.float32), np.empty((queries, depth), np.int64))
 
     @classmethod
@@ -177,7 +175,6 @@ class _Best:
         return cls(scores.view(np.float32), keys & _ROW)
 
     def fill(self, numbers: Ids | slice, other: _Best) -> None:
-        """Insert the answers of some queries."""
         self.scores[numbers], self.rows[numbers] = other.scores, other.rows
 
 
@@ -257,7 +254,6 @@ class _Look:
 
     @classmethod
     def fresh(cls, numbers: Ids, probes: int, candidates: Candidates, count: int) -> _Look:
-        """The state before any comparison."""
         return cls(numbers, probes, candidates, count, np.empty((len(numbers), 0), np.int64))
 
     def of(self, chosen: NDArray[np.bool_]) -> _Look:

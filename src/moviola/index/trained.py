@@ -47,7 +47,6 @@ class TrainedIndex(Index):
         return np.concatenate([main, self._recent.ids()])
 
     def build(self, ids: Ids, vectors: Rows) -> None:
-        """Learn from these vectors and replace all others; see :meth:`moviola.index.Index.build`."""
         ids = self._checked_all(ids, vectors)
         enough = len(ids) >= self.LEAST
         if enough:  # first of all: where it fails, for one on a full disk, the index stays as it was
@@ -65,7 +64,6 @@ class TrainedIndex(Index):
         return IndexStats(*counts, scanned_bytes, ranked_bytes, dict(self.parameters))
 
     def vectors_of(self, ids: Ids) -> NDArray[np.float32]:
-        """Vectors (n, dim) float32 added after the main part was made, as given."""
         return self._recent.vectors_of(ids)
 
     def _add(self, ids: Ids, vectors: NDArray[np.float32]) -> None:
@@ -105,8 +103,7 @@ class TrainedIndex(Index):
         """Make the main part of vectors (n, dim), float32 or float16, under rising ids."""
 
     @abstractmethod
-    def _forget(self) -> None:
-        """Drop the main part."""
+    def _forget(self) -> None: ...
 
     @abstractmethod
     def _search_main(

@@ -8,8 +8,6 @@ the two differ, and the rule of :mod:`moviola.datasets.building.consensus` decid
 ``progress`` measures progress and agreement, ``exports`` writes files for other programs.
 """
 
-from __future__ import annotations
-
 from moviola.judging.exports import EXPORTS, Imported, export_splits, export_task, import_ratings
 from moviola.judging.pooling import Pool, library_runs, make_task, pool
 from moviola.judging.progress import Progress, progress_of

@@ -20,6 +20,7 @@ from moviola.errors import AlreadyJudged, InvalidValue, NotFound
 from moviola.files.writing import write_json
 from moviola.judging.task import JudgingTask, shown_name
 from moviola.measures import Qrels, write_qrels
+from moviola.types import require_known
 
 __all__ = [
     "EXPORTS", "Export", "Imported", "export_splits", "export_task", "import_ratings", "training_entries",
@@ -74,8 +75,7 @@ def export_task(task: JudgingTask, path: Path, form: str = "tvr_ranking") -> int
         InvalidValue: no such form, no agreement so far, no moment left to rate, or the file is that of the
             task or cannot be written.
     """
-    if form not in EXPORTS:
-        raise InvalidValue(f"form {form!r}: choose {', '.join(EXPORTS)}")
+    require_known("form", form, EXPORTS)
     if path.exists() and path.samefile(task.path):
         raise InvalidValue(f"{path}: is the task itself, whose ratings would be lost; name another file")
     if form in ("tvr_ranking", "qrels") and not task.outcome().agreed:

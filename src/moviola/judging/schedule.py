@@ -115,7 +115,6 @@ def next_batch(
 
     Args:
         due: pairs that may be judged now.
-        answers: all so far.
         held: by pair id, other raters who hold it and have not answered.
     """
     given = list(answers)

@@ -5,8 +5,6 @@ joins both with searching. ``verify``, ``repair`` and ``compact`` look after it.
 its features can be trained on.
 """
 
-from __future__ import annotations
-
 from moviola.index import Trial
 from moviola.library.check import Problem, compact, repair, verify
 from moviola.library.derived.encoder_background import background_of

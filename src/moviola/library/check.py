@@ -172,7 +172,6 @@ def _cache_problems(store: LibraryStore) -> Iterator[Problem]:
 
 
 def _model_problems(store: LibraryStore) -> Iterator[Problem]:
-    """Whether the trained models in use are intact."""
     for role in ROLES:
         if getattr(store.settings, role):
             try:

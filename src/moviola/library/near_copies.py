@@ -180,7 +180,6 @@ def _key(rows: tuple[int, int]) -> tuple[int, int]:
 def _candidates(
     store: LibraryStore, videos: VideoTable, rows: Iterable[int]
 ) -> Iterator[tuple[int, list[int]]]:
-    """Videos, and those that are most like each."""
     name = "pictures" if store.settings.picture_dim else "segments"
     index, _ = current_index(store, name, videos)
     for row in rows:

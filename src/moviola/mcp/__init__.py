@@ -1,7 +1,5 @@
 """Tools for agents: a library's moments, stills, videos and clips over the Model Context Protocol."""
 
-from __future__ import annotations
-
 from moviola.mcp.server import library_server, serve_http, serve_stdio
 
 __all__ = ["library_server", "serve_http", "serve_stdio"]

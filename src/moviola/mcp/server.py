@@ -74,11 +74,7 @@ class _Server(MCPServer):
         self._known = {tool.name: set(tool.parameters["properties"]) for tool in tools}
 
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
-        """Call a tool.
-
-        Raises:
-            ToolError: an argument that the tool does not know, or a value outside its range.
-        """
+        """Call a tool; :class:`ToolError` for an unknown argument, or a value outside its range."""
         if name in self._known:
             _require_known(name, arguments, self._known[name])
         try:

@@ -37,8 +37,6 @@ References
     [5] "Retrieving Any Relevant Moments: Benchmark and Models for Generalized Moment Retrieval", 2026.
 """
 
-from __future__ import annotations
-
 from moviola.measures.evaluation import Results, evaluate
 from moviola.measures.input_formats import QRELS_FORMATS, RUN_FORMATS, read_qrels, read_run
 from moviola.measures.measure_names import Measure

@@ -47,7 +47,6 @@ class Results:
 
     @property
     def queries(self) -> int:
-        """Number of queries that count."""
         return len(self.query_ids)
 
     def by_query(self, measure: str) -> Floats:
@@ -72,7 +71,6 @@ def evaluate(
     """Score ``run`` against ``qrels``.
 
     Args:
-        run: ranked moments.
         qrels: graded moments; those of relevance > 0 are the ground truth of the measures that know no grade.
         measures: names or :class:`Measure` values.
         preset: ``"tvr_ranking"`` or ``"spr"`` to reproduce a release, queries left out included; read the
@@ -141,8 +139,7 @@ def _ndcg(joined: Joined, measure: Measure) -> Floats:
 
 
 def _dcg(joined: Joined, measure: Measure) -> Floats:
-    """AxIoU paper, Eq. 15, gain IoU and discount log2(rank + 1); with an overlap the graded sum under
-    nDCG."""
+    """AxIoU paper, Eq. 15, gain IoU, discount log2(rank + 1); with an overlap the graded sum under nDCG."""
     if measure.overlap is not None:
         return _graded_dcg(joined, measure)
     inside = joined.rank <= measure.k

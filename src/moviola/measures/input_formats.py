@@ -78,7 +78,6 @@ def read_qrels(path: str | Path, format: str | None = None, *, preset: str | Pre
     """Judgements of a file.
 
     Args:
-        path: the file.
         format: a key of :data:`QRELS_FORMATS`; found out from the content when not given.
         preset: of the evaluation that follows; decides whether moments with ``end == start``, or with
             ``end < start``, are allowed.

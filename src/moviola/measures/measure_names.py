@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 
 from moviola.errors import InvalidValue
+from moviola.types import require_known
 
 __all__ = ["FAMILIES", "Counting", "Family", "Measure"]
 
@@ -78,8 +79,7 @@ class Measure:
     level: float | None = None
 
     def __post_init__(self) -> None:
-        if self.family not in FAMILIES:
-            raise InvalidValue(f"measure {self.family!r}: unknown; choose {', '.join(FAMILIES)}")
+        require_known("measure", self.family, FAMILIES)
         family = FAMILIES[self.family]
         if family.depth and self.k < 1:
             raise InvalidValue(f"measure {self}: the depth must be at least 1, for instance {self.family}@10")

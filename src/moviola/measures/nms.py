@@ -17,7 +17,6 @@ def temporal_nms(run: Run, threshold: float, *, read: int = 1000, keep: int = 10
     """Suppression inside every video of every query, merged again by falling score.
 
     Args:
-        run: ranked moments.
         threshold: a moment whose IoU with a better one of its video is above it is dropped, in [0, 1].
         read: number of first moments of a query that take part, >= 1.
         keep: maximum number of moments of a query, >= 1.

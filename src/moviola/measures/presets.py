@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from moviola.errors import InvalidValue
+from moviola.types import require_known
 
 __all__ = ["DEFAULT", "PRESETS", "Preset", "preset_of"]
 
@@ -46,6 +46,5 @@ def preset_of(preset: str | Preset | None) -> Preset:
         return DEFAULT
     if isinstance(preset, Preset):
         return preset
-    if preset not in PRESETS:
-        raise InvalidValue(f"preset {preset!r}: unknown; choose {', '.join(PRESETS)}")
+    require_known("preset", preset, PRESETS)
     return PRESETS[preset]

@@ -89,7 +89,6 @@ class Columns:
     field = "value"
 
     def __len__(self) -> int:
-        """Number of moments of all queries."""
         return len(self.video)
 
     @cached_property

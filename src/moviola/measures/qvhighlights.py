@@ -120,7 +120,6 @@ def average_precision(iou: Floats, score: Floats, overlaps: Sequence[float] = OV
     Args:
         iou: (predictions, truths) IoU.
         score: (predictions,), higher is better; equal scores in the order given.
-        overlaps: thresholds.
     """
     iou = iou[np.argsort(-score, kind="stable")]
     count, truths = iou.shape

@@ -30,7 +30,6 @@ class Comparison:
         low, high: bounds of the bootstrap interval of the difference.
         permutation, t: two-sided p values of the paired permutation test and the paired t test.
         wins, losses: number of queries on which the second is better, and worse.
-        queries: queries compared.
     """
 
     measure: str

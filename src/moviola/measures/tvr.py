@@ -17,12 +17,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.errors import DataError, InvalidValue
+from moviola.errors import DataError
 from moviola.files.rows import json_rows, parse_json, read_text
 from moviola.measures.input_formats import read_run
 from moviola.measures.presets import Preset
 from moviola.measures.qrels_and_run import Flags, Run, query_name, query_number
 from moviola.temporal import overlap
+from moviola.types import require_known
 
 __all__ = [
     "OVERLAPS", "TOPS", "read_tvr_files", "read_tvr_submission", "read_tvr_truth", "submission_of",
@@ -54,7 +55,6 @@ def tvr_recall(
         truth: annotations with ``desc_id``, ``vid_name``, ``ts`` (``[start, end]``, or several of them) and
             maybe ``type``.
         overlaps: thresholds on the IoU.
-        tops: depths.
 
     Returns:
         By task ``{"0.5-r1": 12.2, …}`` (VR: ``{"r1": …}``), and where all annotations have a type, under
@@ -209,8 +209,7 @@ def read_tvr_files(
         truth: annotations in TVR's form; `moviola dataset convert` writes those of other sets so.
         task: VCMR, SVMR or VR, of a run that does not name it; another one is an :class:`InvalidValue`.
     """
-    if task not in TASKS:
-        raise InvalidValue(f"task {task!r}: unknown; choose {', '.join(TASKS)}")
+    require_known("task", task, TASKS)
     rows = read_tvr_truth(truth)
     try:
         submission = read_tvr_submission(run)

@@ -1,7 +1,5 @@
 """Video files: properties, frames at exact times, stills, cuts, subtitles. Only this room uses PyAV."""
 
-from __future__ import annotations
-
 from moviola.media.capture import read_capture
 from moviola.media.contact_sheet import SheetCell, contact_sheet, sheet_picture, title_card
 from moviola.media.container import VIDEO_SUFFIXES, find_videos, regular_file, walk_files

@@ -141,7 +141,6 @@ def _still(image: NDArray[np.uint8] | bytes) -> Image.Image:
 
 
 def _fitted(draw: ImageDraw.ImageDraw, text: str, font: Font, width: int) -> str:
-    """Text that the font can draw, cut to a width."""
     text = "".join(letter if _can_draw(font, letter) else _SUBSTITUTES.get(letter, letter) for letter in text)
     if draw.textlength(text, font) <= width:
         return text

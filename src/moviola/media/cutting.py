@@ -65,7 +65,6 @@ def cut(
     been there for more than a second, at ``span.start``; it ends at ``span.end`` or with the video.
 
     Args:
-        path: a video file.
         span: seconds from the video's zero.
         out: the MP4; it appears complete or not at all.
         mode: ``"copy"`` copies the pictures from the key frame before the start, and hides those outside the
@@ -403,8 +402,7 @@ def _encoded_pictures(
 def _encoded_audio(
     excerpt: _Excerpt, target: av.container.OutputContainer, first: int
 ) -> Iterator[Packet[AudioStream]]:
-    """Sound from a tick to the end of the span, encoded for a new track; read beside the pictures, so that
-    both are written as they are heard and seen."""
+    """Sound from a tick to the end of the span, encoded for a new track; read beside the pictures."""
     assert excerpt.sound is not None
     channels = 1 if excerpt.sound.codec_context.layout.nb_channels == 1 else 2
     track = target.add_stream("aac", rate=_SOUND_RATE, layout="mono" if channels == 1 else "stereo")

@@ -59,7 +59,6 @@ def sample_frames(
     To be used as a context manager. A damaged file yields the frames that decode.
 
     Args:
-        path: a video file.
         rate: frames per second, above 0 and at most 1000.
         size: of all frames; rotation and sample aspect ratio are applied first.
         watcher: receives every picture that is decoded on the way, and makes those right before rare key
@@ -82,7 +81,6 @@ def sample_stills(path: Path, times: Sequence[float], *, longest_side: int) -> F
     To be used as a context manager. Errors as of :func:`sample_frames`.
 
     Args:
-        path: a video file.
         times: seconds from the video's zero, rising; at least one.
         longest_side: pixels, at least 1, of the longer side of a still, which keeps the displayed aspect
             ratio; smaller pictures are not enlarged.
@@ -138,7 +136,6 @@ class FrameStream:
 
     @property
     def decoded(self) -> int:
-        """Number of decoded pictures."""
         return self._decoded_before + self._source.decoded
 
     @property

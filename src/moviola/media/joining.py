@@ -65,7 +65,6 @@ def join(
     chapter.
 
     Args:
-        parts: one after the other.
         out: the MP4; it appears complete or not at all.
         rate: pictures per second, constant.
         size: width and height in pixels, even.

@@ -121,7 +121,6 @@ class _Scaler:
         return np.ascontiguousarray(self._scaled(frame, *self._size(frame)))
 
     def _size(self, frame: VideoFrame) -> tuple[int, int]:
-        """Width and height to which a picture is scaled."""
         raise NotImplementedError
 
     def _turned(self, frame: VideoFrame) -> Orientation:
@@ -170,7 +169,6 @@ class InputScaler(_Scaler):
         self._target = size
 
     def __call__(self, frame: VideoFrame) -> NDArray[np.uint8]:
-        """Scale and crop one picture."""
         size = self._target
         width, height = size.width, size.height
         if size.fit == "crop":

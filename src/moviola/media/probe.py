@@ -43,7 +43,6 @@ class MediaInfo:
     """Properties of a video file.
 
     Attributes:
-        path: the file.
         container: short name of the format, such as ``mp4``, ``matroska``, ``avi``.
         duration: seconds by the header, None if it has none; :class:`~moviola.media.FrameStream` knows it
             exactly after decoding.

@@ -283,7 +283,6 @@ def _pictures(path: Path, pieces: list[Stretch]) -> Iterator[tuple[NDArray[np.fl
 
 
 def _moments(pieces: list[Stretch]) -> Moments:
-    """All moments of the pieces, each once."""
     ranges = (range(math.ceil(start * _FASTEST), math.floor(end * _FASTEST) + 1) for start, end in pieces)
     ticks = sorted(set(chain.from_iterable(ranges)))
     return Moments(Fraction(0), Fraction(1, _FASTEST), len(ticks), tuple(ticks))

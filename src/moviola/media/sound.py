@@ -48,7 +48,6 @@ def read_sound(
     where sound begins later, or is missing or damaged, there is silence. It ends with the sound.
 
     Args:
-        path: a video file.
         rate: samples per second, above 0.
         seconds: length of a piece; the last one is shorter.
         start: seconds from the zero of the pictures, >= 0.
@@ -145,7 +144,6 @@ class _TimeLine:
         self._kind: tuple[str, str, int] | None = None
 
     def add(self, frame: AudioFrame) -> Iterator[NDArray[np.float32]]:
-        """A frame that follows the one before."""
         kind = (frame.format.name, frame.layout.name, frame.sample_rate)
         if kind != self._kind:  # another recording, or sound that was entered amid a frame
             yield from self.end()

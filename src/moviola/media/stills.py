@@ -35,7 +35,6 @@ def frame_at(path: Path, time: float, width: int) -> NDArray[np.uint8]:
     """The frame on screen at ``time``, (height, width, 3) uint8 RGB; the last one when ``time`` is later.
 
     Args:
-        path: a video file.
         time: seconds from the video's zero, >= 0.
         width: pixels; the height follows from the displayed aspect ratio.
 

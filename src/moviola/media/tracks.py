@@ -72,8 +72,6 @@ def chosen_track(
     """The chosen sound track of an open file; None where it has no sound.
 
     Args:
-        container: the open file.
-        path: its path, for messages.
         choice: a number from 1 on; a language (BCP 47 or ISO 639): the first track in it, or the default one
             if the file has no languages at all; None: the default one by the file's flags.
 

@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import TypeVar
 
 from moviola.errors import InvalidValue
+from moviola.types import require_known, require_positive
 
 __all__ = [
     "require_heads", "require_known", "require_odd", "require_positive", "require_subtitles", "validated",
 ]  # fmt: skip
 
 Settings = TypeVar("Settings")
-
-
-def require_known(name: str, value: str, known: Collection[str]) -> None:
-    """The value of a setting must be one of the known names."""
-    if value not in known:
-        raise InvalidValue(f"{name} {value!r}: unknown; choose {', '.join(known)}")
-
-
-def require_positive(**settings: int | None) -> None:
-    """Whole numbers must be at least 1, where they are not None."""
-    for name, value in settings.items():
-        if value is not None and value < 1:
-            raise InvalidValue(f"{name}={value}: give at least 1")
 
 
 def require_heads(size: int, heads: int) -> None:

@@ -29,8 +29,6 @@ class Part:
 
 
 class _Step(nn.Module):
-    """A step of a model."""
-
     def __init__(self, model: nn.Module, run: Callable[..., Any]) -> None:
         super().__init__()
         self.model, self.run = model, run

@@ -46,7 +46,6 @@ class ReelConfig(RoleEncoderConfig):
     """Decoding, and what counts as an answer; the defaults suit CLIP features of one clip per second.
 
     Attributes:
-        clip_seconds: length of a clip.
         longest_span: ``0 <= end - start < longest_span`` in clips, ``end`` being the last clip of the span.
         least_overlap: spans that overlap an answer less than this (IoU) are no answer.
         sharpness: the gain of a span is its overlap beyond ``least_overlap`` to this power, times similarity

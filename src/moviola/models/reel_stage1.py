@@ -52,7 +52,6 @@ class ReelStage1(RoleEncoder):
         """The list-wise loss over all segments of the batch's videos.
 
         Args:
-            batch: the batch.
             segment_clips: T, clips of a segment.
             least_share: a segment answers a query if at least this share of it lies in an answer.
         """

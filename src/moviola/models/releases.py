@@ -137,9 +137,7 @@ def convert_checkpoint(path: str | Path, release: str, folder: str | Path, **con
     some releases keep beside the weights are skipped over.
 
     Args:
-        path: the checkpoint.
         release: a key of :data:`RELEASES`.
-        folder: where to write the model.
         config: settings that override.
 
     Returns:

@@ -4,8 +4,6 @@ Users fetch the data themselves; nothing here downloads. :data:`BENCHMARKS` has 
 :mod:`moviola.measures.public` its measures.
 """
 
-from __future__ import annotations
-
 from moviola.public.benchmark_answers import Answers, answer_questions
 from moviola.public.benchmarks import BENCHMARKS, PublicBenchmark, measure_answers
 from moviola.public.run import PublicReport, run_public

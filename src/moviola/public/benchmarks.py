@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from moviola.datasets.questions import Question, Questions
-from moviola.errors import InvalidValue
 from moviola.measures import public
 from moviola.public.benchmark_answers import Answers
+from moviola.types import require_known
 
 __all__ = ["BENCHMARKS", "PublicBenchmark", "measure_answers"]
 
@@ -89,6 +89,5 @@ def measure_answers(name: str, questions: Questions, answers: Answers) -> dict[s
 
 def benchmark_of(name: str) -> PublicBenchmark:
     """A line of :data:`BENCHMARKS`; :class:`InvalidValue` for an unknown name."""
-    if name not in BENCHMARKS:
-        raise InvalidValue(f"benchmark {name!r}: unknown; choose {', '.join(BENCHMARKS)}")
+    require_known("benchmark", name, BENCHMARKS)
     return BENCHMARKS[name]

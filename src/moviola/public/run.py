@@ -73,7 +73,6 @@ def run_public(
         library: folder of the index; by default ``NAME-library`` beside the annotations. Videos that are in
             it already are skipped.
         encoder: of a new library; by default the best on this machine.
-        device: as in :class:`moviola.Library`.
         run: existing ranked moments, in any form of :func:`moviola.measures.read_run`; they are measured, and
             nothing is indexed. Rows of Soccer-GMR's form may have a ``pred_exist_score``, the confidence that
             there is an answer.

@@ -12,8 +12,6 @@ benchmark all call it.
 - models that rank a whole corpus without proposals: ``corpus``
 """
 
-from __future__ import annotations
-
 from moviola.retrieval.background import Background, unrelated_queries
 from moviola.retrieval.calibration import STRONG, Calibration, Chance
 from moviola.retrieval.feedback import Marks

@@ -158,11 +158,9 @@ class Chance:
         return cls(float(evidence.mean()), max(float(evidence.std()), 1e-6), count)
 
     def standing(self, evidence: NDArray[np.floating[Any]]) -> Floats:
-        """Standard scores."""
         return (np.asarray(evidence, dtype=np.float64) - self.mean) / self.deviation
 
     def evidence(self, standing: Floats) -> Floats:
-        """The evidence for standard scores."""
         return self.mean + standing * self.deviation
 
     def scores(self, evidence: Floats) -> Floats:

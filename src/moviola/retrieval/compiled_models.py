@@ -81,7 +81,6 @@ class CompiledModel(ABC):
 
     @cached_property
     def settings(self) -> Mapping[str, Any]:
-        """The model's."""
         return read_description(self.folder).config
 
     def _number(self, name: str) -> int:

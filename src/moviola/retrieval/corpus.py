@@ -36,6 +36,8 @@ END_INSIDE = LABELS["spr"]
 ANSWERS = 100
 """Maximum moments, or videos, per query."""
 
+_CHUNK = 64  # queries at a time
+
 
 @dataclass(frozen=True)
 class PooledVideos:
@@ -133,23 +135,19 @@ def rank_corpus(
     videos: PooledVideos,
     queries: QueryFeatures,
     rank: Ranking | None = None,
-    *,
-    chunk: int = 64,
 ) -> Moments:
     """Answers of a model in evaluation mode, at most :data:`ANSWERS` per query, cut at the videos' durations.
 
     Args:
-        model: ranks all videos.
         videos, queries: in its form.
         rank: by default the model's own ``rank``; scores are given as it has them.
-        chunk: queries at a time.
     """
     device = next(model.parameters()).device
     columns: list[tuple[NDArray[Any], ...]] = []
     with torch.inference_mode():
         context = encoded_corpus(model, videos)
-        for first in range(0, len(queries), chunk):
-            some = slice(first, min(first + chunk, len(queries)))
+        for first in range(0, len(queries), _CHUNK):
+            some = slice(first, min(first + _CHUNK, len(queries)))
             tokens, mask = token_batch(queries, np.arange(some.start, some.stop))
             given = tokens.to(device), mask.to(device), context
             ranked = rank(some, *given) if rank else cast("Any", model).rank(*given)

@@ -32,7 +32,6 @@ def context_windows(
     """Stretches of videos with ``context`` seconds on both sides (tau_C; SPR, section 3.3), in whole clips.
 
     Args:
-        features: the videos.
         video, start, end: (N,) places of videos, and seconds in them.
         context: >= 0.
         max_clips: maximum clips of a model; a longer window is pooled.

@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 from moviola.errors import InvalidValue
 from moviola.retrieval.calibration import sigmoid
 from moviola.retrieval.segments import normalised
+from moviola.types import require_positive
 
 __all__ = ["Marks"]
 
@@ -87,8 +88,7 @@ class Marks:
         Raises:
             InvalidValue: ``most`` is below 1.
         """
-        if most < 1:
-            raise InvalidValue(f"most={most}: give at least 1")
+        require_positive(most=most)
         alike = _alike(self.right, self.right)
         chosen: list[int] = []
         covered = np.zeros(len(self.right))

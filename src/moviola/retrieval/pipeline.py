@@ -212,7 +212,6 @@ class Retrieval:
         return tuple(column[keep] for column in (video, start, end, match, score))
 
     def _refined(self, query: QueryFeatures, proposals: Proposals) -> Refined:
-        """The best span of each proposal of one query."""
         refiner = self.refiner
         if refiner is None or not len(proposals.video):
             return Refined(proposals.start, proposals.end, proposals.score)
@@ -229,7 +228,6 @@ class Retrieval:
     # -- scores --------------------------------------------------------------------------------------------
 
     def _scale(self, query: QueryFeatures) -> Scale:
-        """The scale for one query's moments."""
         refiner = self.refiner
         if refiner is not None and refiner.calibration is not None:
             return refiner.calibration.of_text(query.texts[0])
@@ -242,7 +240,6 @@ class Retrieval:
 
     @cached_property
     def _random_windows(self) -> Proposals:
-        """Random segments of some videos as proposals."""
         generator = np.random.default_rng(0)
         videos = generator.permutation(len(self.features))[:_BACKGROUND_VIDEOS]
         own, position = _all_segments(self.features, self.segment_clips, videos)

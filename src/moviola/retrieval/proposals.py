@@ -40,7 +40,6 @@ class Hits:
     searched: int
 
     def of(self, query: int) -> Hits:
-        """The hits of one query."""
         own = slice(query, query + 1)
         return Hits(self.video[own], self.position[own], self.score[own], self.searched)
 
@@ -61,7 +60,6 @@ class ByQuery:
     offsets: Integers
 
     def __len__(self) -> int:
-        """Number of queries."""
         return len(self.offsets) - 1
 
     @property
@@ -70,7 +68,6 @@ class ByQuery:
         return np.repeat(np.arange(len(self)), np.diff(self.offsets))
 
     def rows(self, query: int) -> slice:
-        """The rows of a query."""
         return slice(int(self.offsets[query]), int(self.offsets[query + 1]))
 
 
@@ -92,7 +89,6 @@ class Proposals(ByQuery):
     rank: Integers
 
     def of(self, query: int) -> Proposals:
-        """The proposals of one query."""
         rows = self.rows(query)
         columns = (self.video, self.start, self.end, self.score, self.rank)
         offsets = np.array([0, rows.stop - rows.start])

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.features import Integers, QueryFeatures, VideoFeatures
-from moviola.index import Index, backends_of
+from moviola.index import FlatIndex, Index
 from moviola.retrieval.segments import mean_pooled, normalised, pack_ids, segment_counts, whole_segments
 from moviola.retrieval.video_scores import VideoScores
 
@@ -87,8 +87,7 @@ class TrainedVectors(ABC):
 
     @property
     @abstractmethod
-    def dim(self) -> int:
-        """Numbers in a vector."""
+    def dim(self) -> int: ...
 
     @abstractmethod
     def segments(self, clips: Vectors, segment_clips: int) -> Vectors:
@@ -173,19 +172,11 @@ def trained_recipe(revision: str) -> str:
     return f"spr-stage1 {revision}"
 
 
-def segment_index(
-    stage1: Stage1, features: VideoFeatures, segment_clips: int, *, backend: str = "flat"
-) -> Index:
-    """An index in memory of all segments of some videos.
-
-    Args:
-        stage1: makes the vectors.
-        segment_clips: T, clips of a segment.
-        backend: a name in :data:`moviola.index.BACKENDS`, or of a plug-in.
-    """
+def segment_index(stage1: Stage1, features: VideoFeatures, segment_clips: int) -> Index:
+    """An exact index in memory of all segments, of ``segment_clips`` clips (T), of some videos."""
     vectors = _embedded(stage1, features, segment_clips)
     ids = [pack_ids(key, len(own)) for key, own in zip(features.keys.tolist(), vectors, strict=True)]
-    index = backends_of(backend)[backend](vectors[0].shape[1] if vectors else features.visual.dim)
+    index = FlatIndex(vectors[0].shape[1] if vectors else features.visual.dim)
     if vectors:
         index.add(np.concatenate(ids), np.concatenate(vectors))
     return index

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,23 +18,17 @@ from moviola.retrieval.refiners.reel import ReelRefiner
 from moviola.retrieval.refiners.windowed import WindowRefiner
 
 __all__ = [
-    "COMPILED", "REFINERS", "is_refiner", "load_compiled_refiner", "load_refiner", "proposal_weight_of",
+    "REFINERS", "is_refiner", "load_compiled_refiner", "load_refiner", "proposal_weight_of",
     "refiner_of",
 ]  # fmt: skip
 
-REFINERS: dict[str, tuple[str, str]] = {
-    "reel": ("moviola.retrieval.refiners.by_torch", "reel_refiner"),
-    "spr-clip": ("moviola.retrieval.refiners.by_torch", "window_refiner"),
-    "reloclnet": ("moviola.retrieval.refiners.by_torch", "window_refiner"),
+REFINERS: dict[str, tuple[Callable[..., Refiner], type[CompiledModel], str]] = {
+    "reel": (ReelRefiner, CompiledReel, "TorchReel"),
+    "spr-clip": (WindowRefiner, CompiledWindows, "TorchWindows"),
+    "reloclnet": (WindowRefiner, CompiledWindows, "TorchWindows"),
 }
-"""Module and function of what runs a trained refiner by torch, which is imported with it."""
-
-COMPILED: dict[str, tuple[Callable[..., Refiner], type[CompiledModel]]] = {
-    "reel": (ReelRefiner, CompiledReel),
-    "spr-clip": (WindowRefiner, CompiledWindows),
-    "reloclnet": (WindowRefiner, CompiledWindows),
-}
-"""Refiner, and the parts that it runs on the CPU from compiled graphs, without torch."""
+"""Refiner, and what runs its model: from compiled graphs, without torch; or by torch, a class of
+:mod:`moviola.retrieval.refiners.by_torch`, which is imported with it."""
 
 
 def is_refiner(architecture: str) -> bool:
@@ -58,9 +51,10 @@ def refiner_of(architecture: str, model: Any, revision: str, **options: Any) -> 
     """
     if architecture not in REFINERS:
         raise InvalidValue(f"architecture {architecture!r} is no refiner; there are {', '.join(REFINERS)}")
-    module, name = REFINERS[architecture]
-    made: Callable[..., Refiner] = getattr(import_module(module), name)
-    return made(model, revision, **options)
+    from moviola.retrieval.refiners import by_torch
+
+    refiner, _, parts = REFINERS[architecture]
+    return refiner(getattr(by_torch, parts)(model), revision, **options)
 
 
 def load_refiner(folder: Path, revision: str, device: str = "cpu", **options: Any) -> Refiner:
@@ -69,7 +63,6 @@ def load_refiner(folder: Path, revision: str, device: str = "cpu", **options: An
     Args:
         folder: what :func:`moviola.models.pretrained.save_pretrained` wrote.
         revision: changes with the model's weights and settings.
-        device: where to run it.
         options: as of :func:`refiner_of`, instead of what the folder says.
 
     Raises:
@@ -92,9 +85,9 @@ def load_refiner(folder: Path, revision: str, device: str = "cpu", **options: An
 def load_compiled_refiner(folder: Path, revision: str, graphs: Graphs) -> Refiner | None:
     """The same from compiled graphs, made where they are lacking; None where its kind is not compiled."""
     about, said = _described(folder)
-    if about.architecture not in COMPILED:
+    if about.architecture not in REFINERS:
         return None
-    refiner, parts = COMPILED[about.architecture]
+    refiner, parts, _ = REFINERS[about.architecture]
     return refiner(parts(folder, revision, graphs), revision, **said)
 
 

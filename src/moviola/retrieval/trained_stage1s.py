@@ -35,7 +35,6 @@ def stage1_of(architecture: str, model: Any, revision: str) -> TrainedVectors:
     Args:
         architecture: a key of :data:`STAGE1S`.
         model: of that architecture, in evaluation mode.
-        revision: changes with its weights.
     """
     module, name = STAGE1S[architecture]
     made: Callable[[Any, str], TrainedVectors] = getattr(import_module(module), name)

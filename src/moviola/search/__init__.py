@@ -4,8 +4,6 @@ Scores of moments are in [0, 1]; :mod:`moviola.retrieval.calibration` defines th
 strong.
 """
 
-from __future__ import annotations
-
 from moviola.search.completions import Completions
 from moviola.search.facets import LENGTHS, FacetCounts
 from moviola.search.filters import Filter, Position

@@ -75,7 +75,6 @@ class EvidenceGatherer:
         cues: search in speech and text.
         kinds: kinds of cues to search; empty where only pictures count.
         names: names of the videos; None: they do not count.
-        filter: where to search.
     """
 
     store: LibraryStore

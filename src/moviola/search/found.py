@@ -45,11 +45,9 @@ class Found:
 
     @property
     def strong(self) -> bool:
-        """Whether it is a strong moment."""
         return self.score >= STRONG
 
     def moment(self, video_id: str, rank: int) -> Moment:
-        """The moment with its rank."""
         return Moment(
             video_id, self.span.start, self.span.end, self.score, rank, self.source, self.snippet,
             tuple(step.moment(video_id, rank) for step in self.steps), self.snippet_kind, self.strong,

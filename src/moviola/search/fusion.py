@@ -124,7 +124,6 @@ def ranked(
         found: moments in any order.
         video_ids: by row number.
         options: number and minimum score.
-        known: copies among the videos.
     """
     least = options.min_score if options.weak else max(options.min_score, STRONG)
     answer: list[Moment] = []

@@ -44,7 +44,6 @@ class NameSearch:
 
     @classmethod
     def of(cls, store: LibraryStore, view: View) -> NameSearch:
-        """The names of a library in a view."""
         return cls(names_in(store, view.generation, view.videos))
 
     @property

@@ -50,8 +50,6 @@ def score_curve(gatherer: EvidenceGatherer, query: SearchQuery, video: VideoRow)
 
 
 class _Curve:
-    """Curves of queries in one video."""
-
     def __init__(self, gatherer: EvidenceGatherer, video: VideoRow, times: Floats, seconds: float) -> None:
         self._gatherer, self._video = gatherer, video
         self._times, self._seconds = times, seconds

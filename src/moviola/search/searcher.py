@@ -137,7 +137,6 @@ class Searcher:
         return None if rows is None else frozenset(rows)
 
     def _copies(self) -> KnownCopies:
-        """Known copies among the videos."""
         try:
             made = (self._store.folder / COPIES_FILE).stat().st_mtime_ns
         except OSError:

@@ -40,7 +40,6 @@ def parse_range(
     """The bounds of ``LOW..HIGH``; either may be left out (None), and both by None as text.
 
     Args:
-        text: the input.
         what: its name in messages.
         parse: reads one bound; its second argument is ``what``.
 

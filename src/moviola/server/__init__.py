@@ -5,8 +5,6 @@ access control (``security``), concurrency limits (``pools``), files made of vid
 jobs (``jobs``), and errors as responses (``problems``). ``client`` is the Python client.
 """
 
-from __future__ import annotations
-
 from moviola.server.app import create_app
 from moviola.server.client import Client
 from moviola.server.options import Options

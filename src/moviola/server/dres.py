@@ -35,7 +35,6 @@ class Outcome:
     Attributes:
         verdict: ``"pending"`` until a judge has seen it, ``"undecided"`` where it stays open.
         description: in the words of the server.
-        evaluation: name of the evaluation.
     """
 
     verdict: Verdict
@@ -91,7 +90,6 @@ class Dres:
         return Outcome(verdict, str(said.get("description", ""))[:_LONGEST], name)
 
     def _evaluation(self) -> tuple[str, str]:
-        """Its name and id."""
         listed = self._answer_to("GET", "/client/evaluation/list", kind=list)
         active = [(str(one["name"]), str(one["id"])) for one in listed if one.get("status") == "ACTIVE"]
         wanted = [one for one in active if not self._wanted or self._wanted in one]
@@ -143,7 +141,6 @@ class Dres:
             ) from error
 
     def close(self) -> None:
-        """Close the connections."""
         self._http.close()
 
 

@@ -61,7 +61,6 @@ class _Run:
     progress: Progress = field(default_factory=Progress)
 
     def note(self, name: Literal["progress", "refused", "done"], **changes: Any) -> None:
-        """Change the job and notify listeners."""
         self.job = self.job.model_copy(update=changes)
         number = self.events[-1].number + 1 if self.events else 1
         self.events.append(Event(number, name, self.job))
@@ -69,7 +68,6 @@ class _Run:
         self.happened = asyncio.Event()
 
     def take(self, line: Mapping[str, Any]) -> None:
-        """Handle a line of the process."""
         if "progress" in line:
             self.progress.at(line["progress"]["share"])
             self.note("progress", **line["progress"], seconds_left=self.progress.seconds_left)
@@ -199,7 +197,6 @@ class Jobs:
                 yield None
 
     async def close(self) -> None:
-        """End all jobs."""
         self.closing.set()
         for name in list(self._runs):
             await self.cancel(name)
@@ -252,7 +249,6 @@ class Watched:
             self._task = asyncio.create_task(self._run())
 
     async def close(self) -> None:
-        """End the process."""
         if self._task is not None:
             self._task.cancel()
             with suppress(asyncio.CancelledError):

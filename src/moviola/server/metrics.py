@@ -40,7 +40,6 @@ class Metrics:
         ready.set_function(lambda: not service.unready)
 
     def answer(self) -> Response:
-        """All metrics as text."""
         return Response(generate_latest(self.registry), media_type=CONTENT_TYPE_LATEST)
 
 

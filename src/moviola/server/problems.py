@@ -194,7 +194,6 @@ class Defects:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on a request, and respond even if it fails."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return

@@ -51,9 +51,7 @@ class Upload:
     """A video that is being sent.
 
     Attributes:
-        upload: its id.
         folder: where it goes.
-        name: of the file.
         length: bytes of the whole.
         offset: bytes that are here.
         path: where it lies; None until it is whole.
@@ -169,7 +167,6 @@ class Receiving:
         Args:
             name: id of the upload.
             offset: where they begin: as many bytes as are here.
-            parts: the bytes.
             checksum: algorithm and digest in base64, as ``"sha256 …"``: all of the bytes count, or none.
 
         Raises:

@@ -57,7 +57,6 @@ class Impatient(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
                 self._wait(BODY_SECONDS)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop the timer."""
         self._stop()
         super().connection_lost(exc)
 
@@ -91,8 +90,6 @@ def serve(
     """Serve a library over HTTP until the process is interrupted.
 
     Args:
-        library_folder: the library.
-        options: options of the server.
         started: called with the address for a browser when the server accepts requests.
 
     Raises:
@@ -117,7 +114,6 @@ def serve(
 
 
 def _address(options: Options, port: int) -> str:
-    """The address for a browser, with a token if there is one."""
     host = f"[{options.host}]" if ":" in options.host else options.host
     token = quote(options.token or options.read_token, safe="")
     return f"http://{host}:{port}/" + (f"?token={token}" if token else "")

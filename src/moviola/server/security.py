@@ -67,8 +67,6 @@ class AddedHeaders:
         self.app, self.headers, self.below = app, headers, below
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on a request."""
-
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 MutableHeaders(scope=message).update(self.headers)
@@ -111,7 +109,6 @@ class Guard:
         self.hosts = {"localhost", *(host.lower() for host in hosts)}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on a request, or refuse it with the reason."""
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
@@ -224,7 +221,6 @@ class BodyLimit:
         self.app, self.most, self.longer = app, most, longer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Respond 413, or pass on a body that ends in an error where it grows too long."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -254,7 +250,6 @@ class RawPaths:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on a request; routes decode their parameters."""
         raw = scope.get("raw_path")
         if scope["type"] == "http" and raw is not None and raw.startswith(b"/api/"):
             scope["path"] = raw.decode("ascii", "backslashreplace")

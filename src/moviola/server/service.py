@@ -67,7 +67,6 @@ class Service:
 
     @property
     def pools(self) -> tuple[Pool, ...]:
-        """All thread pools."""
         return self.searching, self.media, self.converting, self.exporting
 
     async def warm(self) -> None:
@@ -93,7 +92,6 @@ class Service:
         return await (pool or self.media).run(run)
 
     async def close(self) -> None:
-        """Release everything."""
         if self.warming is not None:
             self.warming.cancel()
         await self.watched.close()
@@ -110,7 +108,6 @@ class Service:
 
 
 def _task_on(library: Library, path: Path) -> JudgingTask:
-    """A judging task whose videos are all in the library."""
     task = JudgingTask(path)
     lacking = {pair.video_name for pair in task.pairs} - {video.video_id for video in library.videos()}
     if lacking:

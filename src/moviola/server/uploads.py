@@ -110,5 +110,4 @@ class Uploads:
         return text if self._folder is None else text.replace(f"{self._folder}{os.sep}", "picture ")
 
     def close(self) -> None:
-        """Delete all pictures."""
         self._held.close()

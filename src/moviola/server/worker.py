@@ -140,10 +140,7 @@ def _share(progress: IngestProgress) -> float:
 
 @cache
 def _output() -> TextIO:
-    """Standard output for lines of JSON alone.
-
-    From the first call on, what plug-ins and C libraries print goes to standard error.
-    """
+    """Standard output for JSON lines alone: what plug-ins and C libraries print goes to standard error."""
     output = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     return output

@@ -25,8 +25,7 @@ from moviola.training.data import Split, places_of
 from moviola.training.recipe import AnswerSettings, Recipe
 
 __all__ = [
-    "ANSWERS", "RIGHT", "calibration_error", "calibration_of", "closed_language", "first_answers", "fit",
-    "reliability",
+    "ANSWERS", "RIGHT", "calibration_of", "closed_language", "first_answers", "fit", "reliability",
 ]  # fmt: skip
 
 Floats = NDArray[np.float64]
@@ -114,7 +113,6 @@ def calibration_of(
 
     Args:
         recipe, model: of a refiner, trained, in evaluation mode.
-        val: with proposals.
         how: context of the model's training.
         learned: texts of the queries that it was trained on.
 
@@ -148,12 +146,3 @@ def reliability(
         for n in range(bins)
         if (own := which == n).any()
     ]
-
-
-def calibration_error(score: Floats, right: NDArray[np.bool_], bins: int = 10) -> float:
-    """Expected calibration error in [0, 1]: the mean distance of scores from the share that is right.
-
-    It is taken over answers, in bins of equal width (Naeini et al. 2015, AAAI).
-    """
-    rows = reliability(score, right, bins)
-    return sum(count * abs(mean - share) for _, _, count, mean, share in rows) / len(score)

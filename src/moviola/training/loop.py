@@ -43,8 +43,7 @@ class Task(Protocol[Batch]):
     @property
     def model(self) -> nn.Module: ...
 
-    def batches_per_epoch(self) -> int:
-        """Number of batches per epoch."""
+    def batches_per_epoch(self) -> int: ...
 
     def batches(self, epoch: int, draw: Generator) -> Iterator[Batch]:
         """The batches of an epoch; ``draw`` is the only source of randomness."""
@@ -63,7 +62,6 @@ class LoopConfig:
     Attributes:
         epochs, steps: maximum numbers; None: no limit of steps. The schedule ends with the first of both.
         batch_size: pairs per batch.
-        optimizer: see :class:`OptimizerConfig`.
         evaluate_every: steps between evaluations on val; 0: after each epoch.
         patience: stop after this number of evaluations without a better value; 0: never.
         patience_from: the epoch, counted from 0, from which evaluations count for that: the start of the last
@@ -98,7 +96,7 @@ class Fitted:
     """The result of a run; the model holds the best weights.
 
     ``history`` has one row per evaluation. ``seconds`` is the time of the steps alone, without evaluations;
-    ``cpu_seconds`` is the processor time, evaluations included. ``rested``: patience ended it.
+    ``cpu_seconds`` is the processor time, evaluations included.
     """
 
     best: float
@@ -106,7 +104,6 @@ class Fitted:
     steps: int
     seconds: float
     cpu_seconds: float
-    rested: bool
     history: list[dict[str, float]]
 
 
@@ -206,7 +203,7 @@ def fit(
     model.load_state_dict(state.best)
     model.eval()
     return Fitted(
-        run.best, run.best_step, run.step, run.seconds, run.cpu_seconds, _patience_lost(config, run),
+        run.best, run.best_step, run.step, run.seconds, run.cpu_seconds,
         run.history,
     )  # fmt: skip
 
@@ -331,7 +328,6 @@ class _State:
             torch.save(state, draft)
 
     def restore(self, folder: Path | None) -> None:
-        """Fill everything from the file."""
         path = (folder or Path()) / "state.pt"
         if folder is None or not path.is_file():
             raise DataError(f"{path}: nothing to resume from; train without resuming first")

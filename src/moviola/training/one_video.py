@@ -63,7 +63,6 @@ def run_in_one_video(answer: Callable[[Split], Run], split: Split) -> Run:
 
     Args:
         answer: a model's answers to the queries of a split of one video.
-        split: the queries, their answers and all videos.
     """
     rows: dict[str, Any] = {name: [] for name in split.queries.query_ids}
     for part in of_each_video(split):

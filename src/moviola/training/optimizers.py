@@ -217,7 +217,6 @@ def parameter_groups(
     group, once; frozen ones in none.
 
     Args:
-        model: whose parameters.
         weight_decay, lr: decay of the others, and learning rate of all.
         slow: factor of the learning rate, by a parameter's name or the end of it after a dot.
 

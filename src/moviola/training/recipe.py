@@ -115,7 +115,6 @@ class Recipe(ABC):
         Args:
             model: trained, in evaluation mode.
             val: with the proposals of a stage 1.
-            how: options of answering.
             select: the measure that chooses weights, by its name in :mod:`moviola.training.validation`.
         """
         return 0.0
@@ -210,7 +209,6 @@ def _config(recipe: Recipe, sizes: Sizes, given: Mapping[str, Any]) -> dict[str,
 
 
 def _places(folder: Path | None, phases: list[str]) -> list[Path | None]:
-    """Folder of each phase's log and state."""
     if folder is None or len(phases) == 1:
         return [folder] * len(phases)
     return [folder / name for name in phases]

@@ -53,7 +53,6 @@ def read_settings(
     In either, a phase's own table overrides ``loop``, which is for every phase.
 
     Args:
-        recipe: the recipe.
         values: tables ``model``, ``sampling``, ``loop`` (for every phase), or a phase's name, as in a TOML
             file.
         overrides: ``"loop.steps=100"``, ``"model.hidden_size=128"``: a table, a name, and a value.

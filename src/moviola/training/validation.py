@@ -37,7 +37,6 @@ def run_of(moments: Moments, split: Split, score: NDArray[np.float64] | None = N
 
     Args:
         moments: answers to the queries of a split in its videos.
-        split: the split.
         score: (N,) scores of the run; :attr:`Moments.match` by default.
     """
     queries, videos = (

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from moviola.errors import InvalidValue, MoviolaError
+from moviola.types import require_positive
 
 __all__ = ["ChatEndpoint", "EndpointFailure"]
 
@@ -45,7 +46,6 @@ class ChatEndpoint:
 
     Attributes:
         url: base address; ``/chat/completions`` is added.
-        model: name of the model there.
         key: bearer token; empty for none.
         timeout: seconds to wait for a response.
         attempts: maximum number if the endpoint is busy or responds unusably, >= 1.
@@ -70,8 +70,7 @@ class ChatEndpoint:
         for name, value in (("path of the endpoint", urlsplit(self.url).path), ("key", self.key)):
             if not (value.isascii() and value.isprintable() and " " not in value):
                 raise InvalidValue(f"{name}: holds a character that a request cannot; correct it")
-        if self.attempts < 1:
-            raise InvalidValue(f"attempts={self.attempts}: give at least 1")
+        require_positive(attempts=self.attempts)
 
     def rewrite(self, captions: Sequence[str], temperature: float) -> list[str]:
         """One rewrite per caption, in order; a batch with an unusable response is halved, down to one.

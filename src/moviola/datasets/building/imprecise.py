@@ -25,6 +25,7 @@ from moviola.datasets.building.rewriting import rewrite
 from moviola.errors import InvalidValue
 from moviola.files.rows import read_csv, read_json_lines, text
 from moviola.files.writing import write_csv
+from moviola.types import require_positive
 
 __all__ = [
     "TEMPERATURES", "THRESHOLD", "Check", "Outcome", "Rewrite", "by_rules", "make_imprecise",
@@ -106,18 +107,15 @@ def by_rules(lexicon: NameLexicon) -> Rewriter:
 
 def make_imprecise(
     captions: Iterable[str], rewriter: Rewriter, check: Check, journal: Path, *,
-    reviewed: Mapping[str, str] | None = None, temperatures: Sequence[float] = TEMPERATURES, batch: int = 20,
-    by: str = "",
+    reviewed: Mapping[str, str] | None = None, batch: int = 20, by: str = "",
 ) -> Outcome:  # fmt: skip
     """Rewrite captions, each text once.
 
     Args:
-        captions: as annotated.
         rewriter: :func:`by_rules` or :meth:`moviola.datasets.building.chat.ChatEndpoint.rewrite`.
         journal: JSON lines; captions whose rewrite in it passes ``check`` are not rewritten again, new
             rewrites are appended.
         reviewed: rewrites by reviewers, accepted unchanged.
-        temperatures: tried in order for failures.
         batch: captions per request, >= 1.
         by: who rewrites, noted in the journal; rewrites of another are refused.
 
@@ -125,8 +123,7 @@ def make_imprecise(
         DataError: the journal is damaged.
         InvalidValue: ``batch`` < 1, or the journal has rewrites of another.
     """
-    if batch < 1:
-        raise InvalidValue(f"batch={batch}: give at least 1")
+    require_positive(batch=batch)
     given = dict.fromkeys(captions)
     # Moments that a search found have no caption.
     decided = {**(reviewed or {}), "": ""}
@@ -144,7 +141,7 @@ def make_imprecise(
     journal.parent.mkdir(parents=True, exist_ok=True)
     _mend(journal)
     with journal.open("a", encoding="utf-8") as file:
-        for temperature in temperatures:
+        for temperature in TEMPERATURES:
             for some in (waiting[first : first + batch] for first in range(0, len(waiting), batch)):
                 rewrites: list[str] = []
                 if in_a_row < _GIVE_UP:

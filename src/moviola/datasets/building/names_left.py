@@ -12,7 +12,7 @@ from typing import Any
 from moviola.datasets.building.person_names import NameLexicon
 from moviola.datasets.building.rewriting import find_names
 from moviola.datasets.english import load_english
-from moviola.errors import InvalidValue
+from moviola.types import require_known
 
 __all__ = ["NAME_FINDERS", "NameFinder", "finder_by_lexicon", "finder_by_spacy", "load_name_finder"]
 
@@ -48,6 +48,5 @@ def load_name_finder(name: str, lexicon: NameLexicon) -> NameFinder:
         InvalidValue: an unknown name.
         MissingDependency: its package is not installed.
     """
-    if name not in NAME_FINDERS:
-        raise InvalidValue(f"names {name!r}: unknown; choose {', '.join(NAME_FINDERS)}")
+    require_known("names", name, NAME_FINDERS)
     return NAME_FINDERS[name](lexicon)

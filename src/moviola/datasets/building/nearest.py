@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from moviola.errors import InvalidValue
 from moviola.measures.matching import spread
+from moviola.types import require_positive
 
 __all__ = ["nearest"]
 
@@ -31,8 +32,7 @@ def nearest(
     """
     if queries.ndim != 2 or captions.ndim != 2 or queries.shape[1] != captions.shape[1]:
         raise InvalidValue(f"queries {queries.shape} and captions {captions.shape}: give (q, d) and (c, d)")
-    if top < 1:
-        raise InvalidValue(f"top={top}: give at least 1")
+    require_positive(top=top)
     depth = min(top, len(captions))
     if not depth or not len(queries):
         return np.empty((len(queries), depth), np.int64), np.empty((len(queries), depth), np.float32)

@@ -74,5 +74,4 @@ def _nouns_of(verb: Any) -> tuple[str, ...]:
 
 
 def _joined(noun: Any) -> list[Any]:
-    """A noun and those that "and" joins to it."""
     return [noun, *(other for child in noun.children if child.dep_ == "conj" for other in _joined(child))]

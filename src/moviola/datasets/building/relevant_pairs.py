@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from moviola.datasets.building.phrases import Phrase
 from moviola.errors import DataError, InvalidValue, NotFound
 from moviola.files.writing import atomic_write
+from moviola.types import require_known
 
 __all__ = [
     "PHI", "Parts", "RelevantPairs", "mark_of", "parts_of", "read_relevant_pairs", "relevant_pairs",
@@ -54,15 +55,12 @@ def parts_of(captions: Sequence[str], phi: str, phrases: Sequence[Sequence[Phras
     """The texts that Phi compares, without repetitions within a caption.
 
     Args:
-        captions: one per moment.
         phi: a name in :data:`PHI`.
-        phrases: of each caption.
 
     Raises:
         InvalidValue: an unknown Phi.
     """
-    if phi not in PHI:
-        raise InvalidValue(f"phi {phi!r}: unknown; choose {', '.join(PHI)}")
+    require_known("phi", phi, PHI)
     groups = [
         list(dict.fromkeys(PHI[phi](caption, own))) for caption, own in zip(captions, phrases, strict=True)
     ]
@@ -128,7 +126,6 @@ def relevant_pairs(
     parts: NDArray[np.float32],
     offsets: NDArray[np.int64],
     theta: float,
-    progress: Callable[[int, int], None] | None = None,
 ) -> RelevantPairs:
     """All pairs of captions with Phi >= theta; memory is bounded by a block and the pairs that are found.
 
@@ -137,7 +134,6 @@ def relevant_pairs(
         parts: (t, d) float32 embeddings of the texts that Phi compares, likewise.
         offsets: (n + 1,) int64, see :class:`Parts`; every caption has at least one text.
         theta: threshold in (0, 1].
-        progress: called with captions done and captions in all.
 
     Raises:
         InvalidValue: theta is out of range, or the arrays do not fit together.
@@ -157,8 +153,6 @@ def relevant_pairs(
             # The same pairs the other way round; a product of its own may be rounded in another way.
             if other > first:
                 found.append((two, one, value))
-        if progress:
-            progress(rows.stop, count)
     i, j, phi = (np.concatenate(column) for column in zip(*found, strict=True))
     order = np.lexsort((j, i))
     i, j, phi = i[order], j[order], phi[order]

@@ -59,8 +59,6 @@ _BETWEEN = words("both all then also just slowly quickly suddenly each")
 
 @dataclass(frozen=True, slots=True)
 class _Token:
-    """A word or what stands between words."""
-
     text: str
     word: bool
 
@@ -83,10 +81,7 @@ def _noun_of(mention: _Mention) -> str:
 
 
 def _introduced(mention: _Mention, cast: dict[str, str], total: Counter[str]) -> str:
-    """Words for a mention: "a man", "another man", "the man", "the first man".
-
-    ``cast`` holds the noun of each person mentioned so far, in order.
-    """
+    """Words for a mention: "a man", "another man"; ``cast``: the nouns of the persons mentioned so far."""
     if mention.key not in cast:
         noun = _noun_of(mention)
         article = "another" if noun in cast.values() else "an" if noun[0] in "aeiou" else "a"

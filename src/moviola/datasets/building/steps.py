@@ -29,12 +29,10 @@ from moviola.datasets.building.person_names import learn_names
 from moviola.datasets.building.phrases import Phrase, chunker_with_spacy
 from moviola.datasets.building.pseudo import pseudo_training_set
 from moviola.datasets.building.relevant_pairs import RelevantPairs, mark_of, parts_of, relevant_pairs
-from moviola.errors import InvalidValue
 from moviola.types import several
 
 __all__ = [
-    "Rewritten", "caption_changes", "find_candidates", "find_relevant_pairs", "pseudo_pairs",
-    "rewrite_captions",
+    "Rewritten", "find_candidates", "find_relevant_pairs", "pseudo_pairs", "rewrite_captions",
 ]  # fmt: skip
 
 
@@ -84,7 +82,6 @@ def rewrite_captions(
         endpoint: the chat model; without one the rules rewrite.
         names: finder of remaining names, see :mod:`moviola.datasets.building.names_left`.
         threshold: minimum similarity of a caption and its rewrite.
-        batch: captions per request.
 
     Raises:
         DataError: the journal or the review file is damaged.
@@ -107,15 +104,6 @@ def rewrite_captions(
     )
     write_review(outcome.failed, review, decided)
     return Rewritten(with_captions(found, outcome.done), outcome, len(set(found.captions)), len(decided))
-
-
-def caption_changes(before: Annotations, after: Annotations) -> list[tuple[str, str]]:
-    """Captions before and after, of the moments with the same id in both; without any an ``InvalidValue``."""
-    captions = dict(zip(before.moment_ids, before.captions, strict=True))
-    pairs = [(captions[m], c) for m, c in zip(after.moment_ids, after.captions, strict=True) if m in captions]
-    if not pairs:
-        raise InvalidValue("no moment id is in both annotations; give two states of one data set")
-    return pairs
 
 
 def pseudo_pairs(
@@ -176,7 +164,6 @@ def find_relevant_pairs(
     See :mod:`moviola.datasets.building.relevant_pairs`.
 
     Args:
-        captions: one per moment.
         encoder: returns vectors of length 1.
         phi: compared parts of captions: ``sent``, ``vp`` or ``np-vp``.
         theta: minimum Phi of a pair, in (0, 1].

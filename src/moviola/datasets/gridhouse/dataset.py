@@ -120,7 +120,6 @@ def build(
         videos: ordinary films (about 45 to 120 s).
         seed: same seed and settings, same annotation bytes, whatever the number of workers.
         write_video: ``write_video(path, frames, rate=...)``, a function of a module (it goes to processes).
-        workers: processes.
         subtitles: with a narrator (see :mod:`moviola.datasets.gridhouse.narrator`).
         long_videos: further films of ten minutes.
         hour: one further film of an hour.
@@ -262,7 +261,6 @@ def _annotate(
 
 
 def _mean(values: Iterable[float]) -> float:
-    """The mean of some values; 0 of none."""
     numbers = list(values)
     return float(np.mean(numbers)) if numbers else 0.0
 

@@ -248,7 +248,6 @@ def _view(kind: str, episode: Episode, start: float, end: float) -> View:
 
 
 def _middle(episode: Episode, cell: Cell) -> Point:
-    """The middle of the room of a cell."""
     column, row = room_of(cell, episode.rooms)
     return 5 * column + 2.5, 5 * row + 2.5
 

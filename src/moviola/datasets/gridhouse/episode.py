@@ -243,7 +243,6 @@ class _Story:
         self.house.take_over(colour)
 
     def pause(self, shortest: float, longest: float) -> None:
-        """Stand still for a while."""
         self.append("wait", float(self.draw.uniform(shortest, longest)))
 
     def beat(self, kind: Kind) -> None:

@@ -53,7 +53,6 @@ class Story:
 
     @property
     def cues(self) -> list[Cue]:
-        """All that is said, in order."""
         return sorted([*(line.cue for line in self.lines), *self.said], key=lambda cue: cue.start)
 
     @property

@@ -73,7 +73,6 @@ class _Pen:
 
 
 def _sprite(size: int, draw: Callable[[_Pen], None], ground: Paint | None = None) -> Image.Image:
-    """What a pen draws on a colour, or on nothing."""
     image = (
         Image.new("RGB", (_BIG, _BIG), ground) if ground else Image.new("RGBA", (_BIG, _BIG), (0, 0, 0, 0))
     )

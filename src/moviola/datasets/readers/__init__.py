@@ -25,7 +25,7 @@ from moviola.datasets.readers.tvr_ranking import (
     read_tvr_ranking,
     write_own_pairs,
 )
-from moviola.errors import InvalidValue
+from moviola.types import require_known
 
 __all__ = [
     "QUERIES_OF", "QUERY_KEYS", "QUESTIONS", "READERS", "ranked_rows", "read_activitynet", "read_annotations",
@@ -50,6 +50,5 @@ QUERIES_OF: dict[str, Callable[[Path], list[str]]] = {"tvr_ranking": ranked_quer
 
 def read_annotations(path: Path, kind: str, durations: Path | None = None) -> Annotations:
     """Read a file by the name of its data set; :class:`InvalidValue` for an unknown name."""
-    if kind not in READERS:
-        raise InvalidValue(f"data set {kind!r}: unknown; choose {', '.join(READERS)}")
+    require_known("data set", kind, READERS)
     return READERS[kind](path, durations)

@@ -24,8 +24,9 @@ from typing import Any
 from moviola.datasets.annotations import Annotations
 from moviola.datasets.questions import Question, Questions, Seconds
 from moviola.datasets.readers.activitynet import entries_by_video
-from moviola.errors import DataError, InvalidValue
+from moviola.errors import DataError
 from moviola.files.rows import number, read_json, read_json_lines, span, text
+from moviola.types import require_known
 
 __all__ = ["QUESTIONS", "annotations_reader", "read_questions"]
 
@@ -117,8 +118,7 @@ def read_questions(path: Path, kind: str) -> Questions:
         InvalidValue: an unknown name.
         NotFound, DataError: no file, or a damaged one, one without a question, or with an id twice.
     """
-    if kind not in QUESTIONS:
-        raise InvalidValue(f"benchmark {kind!r}: unknown; choose {', '.join(QUESTIONS)}")
+    require_known("benchmark", kind, QUESTIONS)
     title, rows = QUESTIONS[kind]
     questions = Questions(title, tuple(rows(path)))
     if not len(questions):

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from moviola.datasets.readers.tvr_ranking import ranked_rows
-from moviola.errors import DataError, InvalidValue
+from moviola.errors import DataError
 from moviola.files.rows import read_json_lines, text
+from moviola.types import require_known
 
 __all__ = ["QUERY_KEYS", "read_query_keys"]
 
@@ -34,8 +35,7 @@ def read_query_keys(annotations: Sequence[Path], key: str) -> dict[str, str]:
         InvalidValue: ``key`` is not in :data:`QUERY_KEYS`.
         DataError: one key stands for two texts, or there is no query.
     """
-    if key not in QUERY_KEYS:
-        raise InvalidValue(f"key {key!r}: unknown; choose {', '.join(QUERY_KEYS)}")
+    require_known("key", key, QUERY_KEYS)
     texts: dict[str, str] = {}
     keys: dict[str, str] = {}
     for path in annotations:

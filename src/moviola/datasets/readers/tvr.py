@@ -22,7 +22,6 @@ def read_tvr(path: Path, durations: Path | None = None) -> Annotations:
     The public test split has no times; it holds queries, not moments, and is refused.
 
     Args:
-        path: the jsonl file.
         durations: ``tvr_video2dur_idx.json``, for videos without a moment in the file.
     """
     collector = Collector("TVR", known_durations(durations))

@@ -4,8 +4,6 @@ As with encoders, a reader is named, libraries record its name and revision, and
 requested. The speech readers need the extra ``speech``.
 """
 
-from __future__ import annotations
-
 from moviola.encoders.readers.contract import RATE, SpeechReader, TextLine, TextReader, Utterance, Voiced
 from moviola.encoders.readers.loading import (
     OFFLINE_SPEECH,

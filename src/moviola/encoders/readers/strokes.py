@@ -36,8 +36,7 @@ def has_strokes(image: NDArray[np.uint8]) -> bool:
 
 
 def _close(grey: NDArray[np.uint8], way: int) -> float:
-    """Maximum number of strokes per row in a window over a picture (height, width) of greys; the
-    morphological hat separates bright or dark strokes from the ground."""
+    """Maximum number of strokes per row in a window over greys (height, width): a morphological hat."""
     import cv2
 
     stroke = cv2.morphologyEx(grey, way, np.ones((1, _NARROW), np.uint8)) > _CONTRAST

@@ -157,7 +157,6 @@ class NameTable:
         return place if place < len(self.stems) and self.stems[place] == number else None
 
     def vector_of(self) -> dict[str, NDArray[np.float32]]:
-        """Vectors by distinctive words."""
         texts = self.texts.tobytes().decode()
         return dict(zip(texts.split("\n"), self.vectors, strict=True)) if texts else {}
 

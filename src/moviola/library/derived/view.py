@@ -45,7 +45,6 @@ class View:
 
     @property
     def settings(self) -> Settings:
-        """Of the library at that time."""
         return self.models.settings
 
 

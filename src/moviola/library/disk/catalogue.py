@@ -192,7 +192,6 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
         return int(shard), int(rows)
 
     def set_feature_end(self, kind: str, shard: int, rows: int) -> None:
-        """Store that end."""
         self._rows("UPDATE feature_ends SET shard = ?, rows = ? WHERE kind = ?", (shard, rows, kind))
 
     def moved(self, row: int, path: str, size: int, mtime_ns: int, sidecars: str) -> None:
@@ -383,7 +382,6 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
             self._rows("UPDATE jobs SET state = ?, ended = CURRENT_TIMESTAMP WHERE job = ?", (state, job))
 
     def last_job(self) -> Job | None:
-        """The latest job."""
         rows = self._rows("SELECT kind, total, done, state, started FROM jobs ORDER BY job DESC LIMIT 1")
         return Job(*rows[0]) if rows else None
 

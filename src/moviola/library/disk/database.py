@@ -23,9 +23,7 @@ class _Connection(sqlite3.Connection):
 
 
 class _Own:
-    """The connection of a thread, closed when the thread ends: a connection and its statements refer to each
-    other, so by itself it would wait for the garbage collection.
-    """
+    """The connection of a thread, closed with it: in a cycle, it would wait for the garbage collector."""
 
     def __init__(self, db: _Connection) -> None:
         self.db = db
@@ -58,7 +56,6 @@ class Database:
 
     @property
     def _db(self) -> sqlite3.Connection:
-        """The connection of this thread."""
         own: _Own | None = getattr(self._own, "connection", None)
         if own is None:
             with self._opening:
@@ -112,7 +109,6 @@ class Database:
         return self._insert(statement, [*values.values()])
 
     def _insert_all(self, statement: str, values: Iterable[Sequence[Any]]) -> None:
-        """Insert many rows."""
         with named(self.path, self.holds, self.remedy):
             self._db.executemany(statement, values)
 
@@ -228,7 +224,6 @@ class LateDatabase(Database):
         return self.integrity_problem() if self._is_there() else ""
 
     def close(self) -> None:
-        """Close all connections."""
         if self._there:
             super().close()
 

@@ -363,8 +363,7 @@ def _uncovered(one: Fields, other: Fields) -> NDArray[np.bool_]:
 
 @cache
 def _middle(size: float) -> Fields:
-    """(256, 256), what makes of the fields of a frame those of its middle, ``size`` of its sides, without
-    their mean."""
+    """(256, 256), from a frame's fields to those of its middle, ``size`` of its sides, without their mean."""
     places = (np.arange(SIDE) + 0.5) * size + SIDE / 2 * (1 - size) - 0.5
     away = np.abs(places.clip(0, SIDE - 1)[:, None] - np.arange(SIDE))
     cut = np.maximum(1 - away, 0)

@@ -84,7 +84,6 @@ class Places(Database):
         self._put_all("copies (video, path, size, mtime_ns)", [astuple(copy)])
 
     def drop_copy(self, path: str) -> None:
-        """Delete a further path."""
         self._rows("DELETE FROM copies WHERE path = ?", (path,))
 
     def move_paths(self, old: str, new: str) -> int:

@@ -64,7 +64,6 @@ class StillStore(LateDatabase):
         return _unpacked(*found[0]) if found else None
 
     def with_fingerprint(self) -> set[str]:
-        """The contents of which a fingerprint is kept."""
         return {
             content for (content,) in self._rows_of(_FINGERPRINTS, f"SELECT content FROM {_FINGERPRINTS}")
         }

@@ -51,7 +51,6 @@ class LibraryStore:
 
     Attributes:
         settings: of the library, with the models in use.
-        catalogue: its videos.
         stills: small stills, for files that are away.
         cache: encodings of whole videos by models.
 
@@ -104,7 +103,6 @@ class LibraryStore:
         self._place = _identity(self.folder)
 
     def close(self) -> None:
-        """Close the catalogue."""
         self.catalogue.close()
         self.stills.close()
 

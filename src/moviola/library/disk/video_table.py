@@ -74,7 +74,6 @@ class VideoTable(Mapping[int, VideoRow]):
 
     @classmethod
     def of(cls, videos: Iterable[VideoRow]) -> Self:
-        """The rows of some videos, in any order."""
         ordered = sorted(videos, key=lambda video: video.row)
         texts = [
             json.dumps([v.video_id, v.path, v.hash, v.sidecars, v.state, v.error, v.codec]).encode()

@@ -101,7 +101,6 @@ def restore(store: LibraryStore, video_ids: Iterable[str]) -> list[str]:
 
 
 def _intact(store: LibraryStore, removed: RemovedVideo) -> bool:
-    """Whether the features of a removed video are intact."""
     (video,) = store.catalogue.removed_content(removed.row)["videos"]
     for kind, features in (("frame", store.frame_features), ("cue", store.cue_features)):
         values = [video[f"{kind}_{part}"] for part in ("shard", "offset", "count", "crc")]

@@ -38,8 +38,6 @@ Confirm = Callable[[Sequence[str], int], bool]
 
 
 def _report_on(plan: Plan) -> IngestReport:
-    """The report before indexing starts."""
-
     def ids(videos: Iterable[VideoRow]) -> list[str]:
         return [video.video_id for video in videos]
 

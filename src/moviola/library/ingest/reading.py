@@ -206,8 +206,6 @@ Found = tuple[list[Cue], str]
 
 @dataclass(frozen=True, slots=True)
 class _ToRead:
-    """What a reader needs of a video."""
-
     path: Path
     duration: float
     shots: Sequence[Span]
@@ -226,7 +224,6 @@ class VideoReader:
 
     @property
     def on_gpu(self) -> bool:
-        """Whether the reader uses a GPU where there is one."""
         return self.kind == "speech" and self._device != "cpu"
 
     def require_able(self, files: Iterable[tuple[Path, int]]) -> None:
@@ -266,7 +263,6 @@ def _reopened(kind: CueKind, reader_id: str, revision: str, device: str, listeni
 
 
 def _commit(store: LibraryStore, video: VideoRow, cues: Sequence[Cue], reading: Reading) -> None:
-    """Replace the cues of a kind in a video."""
     catalogue = store.catalogue
     before = catalogue.cues(video.row)
     others = [cue for cue in before if cue.kind != reading.kind]

@@ -336,7 +336,6 @@ class _Planner:
                     self.plan.lost_copies.append(path)
 
     def _root_away(self, path: str) -> Root | None:
-        """The root of a path, if it is away."""
         root = root_of(path, self._roots.values())
         return root if root is not None and self._away(root.path) else None
 

@@ -59,7 +59,6 @@ class Hours:
         return cls(since, until)
 
     def hold(self, now: time) -> bool:
-        """Whether a time of day is within the hours."""
         if self.since < self.until:
             return self.since <= now < self.until
         return now >= self.since or now < self.until
@@ -138,7 +137,6 @@ class Watcher:
                         break
 
     def _there(self) -> list[Path]:
-        """The folders that are there now."""
         return [folder for folder in self.folders if is_folder(folder)]
 
     def _happenings(self) -> Iterator[bool]:
@@ -250,7 +248,6 @@ class Watcher:
         return True
 
     def _warn(self, message: str) -> None:
-        """Report an obstacle once."""
         if message and message != self._warned:
             self.warned(message)
         self._warned = message

@@ -278,7 +278,6 @@ _unpickled = lru_cache(maxsize=1)(pickle.loads)
 
 
 def _call(function: bytes, item: Any) -> Any:
-    """The entry point of a task."""
     return _unpickled(function)(item)
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from moviola.errors import InvalidValue
-from moviola.types import plain_seconds
+from moviola.types import plain_seconds, require_known
 
 __all__ = [
     "KINDS", "Collection", "Entry", "KeptMoment", "Kind", "Mark", "Name", "SavedSearch", "checked_kind",
@@ -44,9 +44,7 @@ class SavedSearch(_Value):
     """A saved query.
 
     Attributes:
-        text: what to search for.
         then, gap: later steps, see :func:`moviola.search.compose`; ``math.inf`` is kept as the longest gap.
-        without: what to exclude.
         filter: by name, texts as in :meth:`moviola.search.Filter.parse`.
         by: kinds of evidence to use.
     """
@@ -101,7 +99,6 @@ class Mark(_Value):
     """Tags and a rating of a video, or of one of its moments.
 
     Attributes:
-        video_id: of the video.
         start, end: of the moment; None for the whole video.
         tags: as entered.
         rating: 1 to 5; 0 for none.
@@ -200,6 +197,5 @@ def entry_of(kind: Kind, name: str, value: Mapping[str, Any] | BaseModel) -> Ent
 
 def checked_kind(kind: Kind) -> Kind:
     """The kind; :class:`InvalidValue` where it is none of :data:`KINDS`."""
-    if kind not in KINDS:
-        raise InvalidValue(f"kind {kind!r}: choose {', '.join(KINDS)}")
+    require_known("kind", kind, KINDS)
     return kind

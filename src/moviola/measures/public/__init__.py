@@ -28,8 +28,6 @@ References
     [7] VideoSearch-R1, github.com/mlvlab/VideoSearch-R1, whose protocol is used on [6].
 """
 
-from __future__ import annotations
-
 from moviola.measures.public.answered import Answered, CorpusAnswered
 from moviola.measures.public.corpus import fig
 from moviola.measures.public.named import extreme_when_bench, moment_seeker, timelens

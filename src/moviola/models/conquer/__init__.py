@@ -24,8 +24,6 @@ these maxima may be given and more padding changes nothing. Candidates come from
 the one whose rankings the release carries.
 """
 
-from __future__ import annotations
-
 from moviola.models.conquer.config import ConquerConfig
 from moviola.models.conquer.model import Conquer, Context, Scores
 from moviola.models.conquer.similarities import SIMILARITIES

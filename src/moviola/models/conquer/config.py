@@ -26,7 +26,6 @@ class ConquerConfig:
         kernel: clips that the first of these convolutions sees; odd.
         similarity: a key of :data:`~moviola.models.conquer.similarities.SIMILARITIES`.
         span_weight, video_weight: of the losses of start and end, and of the video head.
-        clip_seconds: length of a clip.
         candidates: videos that the first stage hands over for a query.
         top_videos: videos of these whose moments are ranked, chosen by the similarity's video score.
         top_moments: moments that are returned for a query.

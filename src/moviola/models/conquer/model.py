@@ -117,7 +117,6 @@ class Conquer(nn.Module):
         """Compares Q queries with V videos each: the part that has to be run for every pair.
 
         Args:
-            queries: Q encoded queries.
             videos: encoded videos with the two first dimensions (Q, V), see :meth:`Context.select`.
         """
         clips = videos.visual

@@ -25,8 +25,6 @@ No code was released; what the text leaves open is settled thus:
 - A pair's losses are weighted by its ``similarity`` (1 in the paper; graded in ranked sets).
 """
 
-from __future__ import annotations
-
 from moviola.models.prem.config import PremConfig
 from moviola.models.prem.encoders import stream_mask
 from moviola.models.prem.localizer import PremLocalizer

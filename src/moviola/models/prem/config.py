@@ -44,7 +44,6 @@ class PremConfig:
         adversarial_weight: γ of equation 12; 0 leaves the task and its layers out (table 6).
         adversarial_iou: a span above this IoU with the moment is a positive.
         adversarial_predictions: best predictions of a negative video that are negatives.
-        clip_seconds: length of a clip.
         top_videos, top_moments: videos searched for a query, and moments that it is answered with at most.
         shortest_span, longest_span: ``shortest_span <= end - start < longest_span`` in clips, ``end`` being
             the last clip of the moment.

@@ -81,7 +81,6 @@ class Prem(nn.Module):
 
         Args:
             query, query_mask: (Q, Lq, dq) float32, and (Q, Lq), 1 for a token.
-            context: the corpus.
 
         Returns:
             ``config.top_moments`` moments per query.

@@ -38,7 +38,6 @@ def relevant_spans(
     Args:
         labels: (B, 2) int64, first and last clip, both inclusive.
         lengths: (B,) int64, clips of each video; the longest has ``size`` clips.
-        config: for the threshold.
 
     Returns:
         Pair, first and last clip of P spans, (P,) int64 each, ordered by pair, start and end.
@@ -62,7 +61,6 @@ def suppress_spans(scores: Tensor, *, threshold: float, keep: int) -> tuple[Tens
     Args:
         scores: (Q, R, L, W), of the span that starts at clip l and has w + 1 clips; -inf where there is none.
         threshold: an IoU above it is too like.
-        keep: K.
 
     Returns:
         Place among the R videos, first clip, last clip, all (Q, K) int64, and score (Q, K), falling. Where

@@ -13,8 +13,6 @@ shares, does the same without the temperature, which embeddings of length 1 need
 one by one, so that the mean of F^M is what stage 1 makes of the same frames.
 """
 
-from __future__ import annotations
-
 from moviola.models.spr.clip import SprClip, SprClipConfig, SprClipContext
 from moviola.models.spr.retriever import SegmentRetriever, SegmentRetrieverConfig
 

@@ -46,7 +46,6 @@ class TowerSizes:
 
     @property
     def head_count(self) -> int:
-        """The attention heads that the model has."""
         return max(1, self.hidden_size // 64) if self.heads is None else self.heads
 
     @property

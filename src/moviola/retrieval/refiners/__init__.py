@@ -5,8 +5,6 @@ architecture in :mod:`moviola.retrieval.trained_refiners`. A new one is a class 
 :class:`Refiner`, and a line in the table there.
 """
 
-from __future__ import annotations
-
 from moviola.retrieval.refiners.contract import CONTEXT, SAME_MOMENT, Refined, Refiner
 from moviola.retrieval.refiners.curve import CurveRefiner
 from moviola.retrieval.refiners.shots import ShotRefiner

@@ -12,16 +12,11 @@ import torch
 from numpy.typing import NDArray
 
 from moviola.models.parts import Part, parts_of
-from moviola.models.reel import Reel
 from moviola.models.reel_stage1 import ReelStage1
-from moviola.models.reloclnet import ReLoCLNet
-from moviola.models.spr import SprClip
-from moviola.retrieval.refiners.reel import ReelRefiner
 from moviola.retrieval.refiners.trained import Decoded
-from moviola.retrieval.refiners.windowed import WindowRefiner
 from moviola.retrieval.stage1 import PooledStage1
 
-__all__ = ["TorchReel", "TorchRoles", "TorchWindows", "reel_refiner", "reel_stage1", "window_refiner"]
+__all__ = ["TorchReel", "TorchRoles", "TorchWindows", "reel_stage1"]
 
 Floats = NDArray[np.float32]
 
@@ -34,7 +29,6 @@ class _TorchParts:
 
     @cached_property
     def settings(self) -> Mapping[str, Any]:
-        """The model's."""
         return asdict(self.network.config)
 
     @cached_property
@@ -49,11 +43,6 @@ class _TorchParts:
             found = self._parts[name].module(*given)
         outputs = found if isinstance(found, tuple) else (found,)
         return tuple(each.cpu().numpy() for each in outputs)
-
-
-def reel_refiner(model: Reel, revision: str, **options: Any) -> ReelRefiner:
-    """A refiner that runs a model in evaluation mode; for the rest see :class:`ReelRefiner`."""
-    return ReelRefiner(TorchReel(model), revision, **options)
 
 
 def reel_stage1(model: ReelStage1, revision: str) -> PooledStage1:
@@ -78,11 +67,6 @@ class TorchReel(TorchRoles):
 
     def best_spans(self, similarity: Floats, mask: Floats, cuts: Floats | None) -> Decoded:
         return cast("Decoded", self._run("spans", similarity, mask, cuts))
-
-
-def window_refiner(model: SprClip | ReLoCLNet, revision: str, **options: Any) -> WindowRefiner:
-    """The same for one of SPR's refiners; see :class:`WindowRefiner`."""
-    return WindowRefiner(TorchWindows(model), revision, **options)
 
 
 class TorchWindows(_TorchParts):

@@ -57,7 +57,6 @@ class ReelRefiner(TrainedRefiner[ReelParts]):
 
     @property
     def max_tokens(self) -> int:
-        """Maximum tokens of a query that the model reads."""
         return int(self.model.settings["max_tokens"])
 
     def evidence(self, score: NDArray[np.floating[Any]]) -> NDArray[np.float64]:

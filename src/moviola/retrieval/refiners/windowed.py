@@ -29,8 +29,7 @@ class WindowParts(Protocol):
     """The parts of SPR_CLIP or of SPR_ReLo."""
 
     @property
-    def settings(self) -> Mapping[str, Any]:
-        """The model's."""
+    def settings(self) -> Mapping[str, Any]: ...
 
     def encode(self, visual: Floats, mask: Floats, subtitles: Floats | None) -> Floats:
         """Encodings of N windows, (N, L, ...)."""
@@ -45,12 +44,10 @@ class WindowRefiner(TrainedRefiner[WindowParts]):
 
     @property
     def needs_tokens(self) -> bool:
-        """Whether the model reads the query's tokens."""
         return "query_size" in self.model.settings
 
     @property
     def max_tokens(self) -> int:
-        """Maximum tokens of a query that the model reads."""
         return int(self.model.settings.get("max_tokens", super().max_tokens))
 
     @property
@@ -60,7 +57,6 @@ class WindowRefiner(TrainedRefiner[WindowParts]):
 
     @property
     def max_clips(self) -> int:
-        """Maximum clips of a window; a longer one is pooled."""
         return int(self.model.settings["max_clips"])
 
     def evidence(self, score: NDArray[np.floating[Any]]) -> NDArray[np.float64]:

@@ -87,7 +87,6 @@ class PairRecipe(RankerRecipe):
         )
 
     def phases(self, model: Any, train: Split, val: Split, settings: TrainingSettings) -> Iterable[Task[Any]]:
-        """One phase, on pairs."""
         loop, sampling = settings.loops["train"], settings.sampling
         yield PairTask(
             model,

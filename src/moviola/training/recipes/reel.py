@@ -21,7 +21,7 @@ from moviola.training.settings import TrainingSettings
 from moviola.training.tasks.answers import AnswerTask
 from moviola.training.validation import judge
 
-__all__ = ["CROSSINGS", "PROPOSAL_SHARES", "REEL"]
+__all__ = ["CROSSINGS", "PROPOSAL_SHARES", "REEL", "loop_by"]
 
 PROPOSAL_SHARES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5)
 """Weights of a proposal's score that are tried on val: within a query, the deviation of weighted scores in
@@ -31,21 +31,20 @@ CROSSINGS = (0.0, 0.5, 1.0, 2.0, 4.0)
 """What a span loses by each cut that it crosses, as tried on val."""
 
 
+def loop_by(select: str) -> LoopConfig:
+    """The loop of Reel and of its stage 1, chosen on gridhouse's val; ``select`` is a measure on val."""
+    optimizer = OptimizerConfig(
+        name="adamw", lr=1e-3, eps=1e-8, weight_decay=1e-2, warmup=0.05, schedule="cosine"
+    )
+    return LoopConfig(epochs=30, batch_size=32, patience=0, select=select, optimizer=optimizer)
+
+
 class ReelRecipe(RefinerRecipe):
     """Trained on whole videos, it refines proposals."""
 
     architecture = "reel"
 
-    # Chosen on gridhouse's val.
-    settings = TrainingSettings(
-        {"cuts": True},
-        {"train": LoopConfig(
-            epochs=30, batch_size=32, patience=0, select="nDCG@20,IoU>=0.5",
-            optimizer=OptimizerConfig(
-                name="adamw", lr=1e-3, eps=1e-8, weight_decay=1e-2, warmup=0.05, schedule="cosine",
-            ),
-        )},
-    )  # fmt: skip
+    settings = TrainingSettings({"cuts": True}, {"train": loop_by("nDCG@20,IoU>=0.5")})
 
     def sized(self, sizes: Sizes) -> dict[str, Any]:
         return sizes.settings()
@@ -80,7 +79,6 @@ class ReelRecipe(RefinerRecipe):
         return {"crossing": best}
 
     def phases(self, model: Any, train: Split, val: Split, settings: TrainingSettings) -> Iterable[Task[Any]]:
-        """One phase, on queries with all their answers."""
         loop = settings.loops["train"]
         yield AnswerTask(
             model,

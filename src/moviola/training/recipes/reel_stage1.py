@@ -8,8 +8,8 @@ from typing import Any
 
 from moviola.retrieval import stage1_of
 from moviola.training.data import Sizes, Split
-from moviola.training.loop import LoopConfig, Task
-from moviola.training.optimizers import OptimizerConfig
+from moviola.training.loop import Task
+from moviola.training.recipes.reel import loop_by
 from moviola.training.recipes.segment_retrieval import SegmentRecipe
 from moviola.training.settings import TrainingSettings
 from moviola.training.tasks.answers import AnswerTask
@@ -24,24 +24,13 @@ class ReelStage1Recipe(SegmentRecipe):
     architecture = "reel-stage1"
     optional_streams = frozenset()
 
-    # Chosen on gridhouse's val.
-    settings = TrainingSettings(
-        {},
-        {"train": LoopConfig(
-            epochs=30, batch_size=32, patience=0, select="recall@100",
-            optimizer=OptimizerConfig(
-                name="adamw", lr=1e-3, eps=1e-8, weight_decay=1e-2, warmup=0.05, schedule="cosine",
-            ),
-        )},
-        SegmentSampling(),
-    )  # fmt: skip
+    settings = TrainingSettings({}, {"train": loop_by("recall@100")}, SegmentSampling())
 
     def sized(self, sizes: Sizes) -> dict[str, Any]:
         """The sizes of the features; subtitles are not read."""
         return {"visual_size": sizes.visual, "query_size": sizes.query}
 
     def phases(self, model: Any, train: Split, val: Split, settings: TrainingSettings) -> Iterable[Task[Any]]:
-        """One phase, on queries with all their answers."""
         sampling = settings.sampling
         yield AnswerTask(
             model,

@@ -68,7 +68,6 @@ class WindowRecipe(RefinerRecipe):
         return {}
 
     def phases(self, model: Any, train: Split, val: Split, settings: TrainingSettings) -> Iterable[Task[Any]]:
-        """One phase, on pairs of a query and a window."""
         assert train.proposals is not None
         loop, sampling = settings.loops["train"], settings.sampling
         how = AnswerSettings(context=sampling.context)

@@ -1,7 +1,5 @@
 """ReLoCLNet as a baseline of TVR-Ranking (appendix C)."""
 
-from __future__ import annotations
-
 from moviola.training.loop import LoopConfig
 from moviola.training.recipes.ranking import PairRecipe
 from moviola.training.settings import TrainingSettings

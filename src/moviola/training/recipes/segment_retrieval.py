@@ -20,11 +20,9 @@ class SegmentRecipe(Recipe):
     """A stage 1 answers with its best segments, merged where they touch."""
 
     def measured(self, phase: str) -> tuple[str, ...]:
-        """Recall of segments."""
         return NAMES
 
     def moments(self, model: nn.Module, split: Split, how: AnswerSettings) -> Moments:
-        """Coarse proposals."""
         stage1 = stage1_of(self.architecture, model, "answering")
         index = segment_index(stage1, split.features, how.segment_clips)
         retrieval = Retrieval(split.features, index, stage1, None, how.segment_clips, how.segments)

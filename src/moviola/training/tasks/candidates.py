@@ -46,7 +46,6 @@ class CandidateTask:
     """Training on pairs, each with some videos that a retriever ranks high without an answer.
 
     Attributes:
-        videos: in the model's form.
         pairs: each is learned from once per epoch.
         hardest: (Q, K) int64, see :func:`hardest_videos`.
         negatives: number of them beside each pair's own video.

@@ -85,7 +85,6 @@ class SegmentGrid:
 
     @property
     def seconds(self) -> float:
-        """Length of a segment."""
         return self.segment_clips * self.features.clip_seconds
 
     def clips(self, rows: Integers) -> NDArray[np.float32]:
@@ -171,7 +170,6 @@ class SegmentTask:
 
     @cached_property
     def grid(self) -> SegmentGrid:
-        """The training segments."""
         return SegmentGrid(self.train.features, self.sampling.segment_clips)
 
     @cached_property

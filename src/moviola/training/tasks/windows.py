@@ -145,7 +145,6 @@ class Examples:
         return self._windows(video, first, last, max_clips)
 
     def beside(self, proposals: Integers, max_clips: int) -> ClipWindows:
-        """The windows of some proposals."""
         own = self.proposals
         return self._windows(own.video[proposals], own.start[proposals], own.end[proposals], max_clips)
 
@@ -241,7 +240,6 @@ class WindowTask:
 
     @property
     def model(self) -> nn.Module:
-        """The model."""
         return cast("nn.Module", cast("TorchWindows", self.refiner.model).network)
 
     def _drawn(self, draw: Generator) -> Drawn:
@@ -295,7 +293,6 @@ class WindowTask:
         )
 
     def _beside(self, further: tuple[Integers, ClipWindows] | None, rows: Integers) -> Windows | None:
-        """Some of the further windows in their videos."""
         return further and Windows(*self._read(further[0][rows], further[1].take(rows)))
 
     def _read(self, video: Integers, windows: ClipWindows) -> tuple[Tensor, Tensor, Tensor | None]:
