@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -9,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import chain, count
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 from moviola.errors import BrokenPlugin, InvalidValue, MissingDependency
@@ -162,6 +164,7 @@ def write_moments(
     out: Path,
     format: str | None = None,
     *,
+    durations: Mapping[str, float] = MappingProxyType({}),
     kept: KeptStill | None = None,
     progress: Callable[[float], None] = lambda _: None,
     check: Callable[[Path], None] = lambda _: None,
@@ -174,6 +177,8 @@ def write_moments(
         videos: path of each video by id.
         out: the file, or the folder, which is made when missing; a file appears whole or not at all.
         format: a name in :data:`FORMATS`, or of a plug-in; None: by the suffix of ``out``, :func:`format_of`.
+        durations: seconds of videos by id, as far as known, such as those of a library's catalogue: moments
+            end with their video.
         kept: gives small stills to a sheet in place of frames that cannot be read now, such as
             :meth:`moviola.Library.kept_still`.
         progress: called with the share that is written (of clips and films; the rest is quick); what it
@@ -193,10 +198,9 @@ def write_moments(
         MediaError: a video's file is missing or unreadable; nothing is written.
         MissingDependency: a package that the format needs is not installed.
     """
-    chosen = [one if isinstance(one, Selection) else Selection(one) for one in moments]
+    selections = (one if isinstance(one, Selection) else Selection(one) for one in moments)
+    chosen = [replace(one, moment=_within(one.moment, durations)) for one in selections]
     out = Path(out)
-    for selection in chosen:
-        _ = selection.moment.span  # refused when it is none
     chosen_format = format_of(out) if format is None else named_format(format)
     if not chosen:
         raise InvalidValue(f"{out}: no moments to write; search or choose some first")
@@ -204,6 +208,12 @@ def write_moments(
     require_no_source(out, videos.values())
     check(out)
     return chosen_format.write(Export(chosen, videos, out, ExportOptions(**options), kept, progress, check))
+
+
+def _within(moment: Moment, durations: Mapping[str, float]) -> Moment:
+    """A moment, and its steps, up to the end of their video; refused where it is no span."""
+    span = moment.span.within(moment.video_id, durations.get(moment.video_id, math.inf))
+    return replace(moment, end=span.end, steps=tuple(_within(step, durations) for step in moment.steps))
 
 
 def all_formats() -> dict[str, MomentFormat]:
