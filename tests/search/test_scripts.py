@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from moviola.search import Library
+from moviola.search import Library, Text
 
 LINES = (
     "一只狗跳进水里",
@@ -70,3 +70,15 @@ def test_letters_that_no_line_has_find_nothing(library: Library) -> None:
 def test_a_long_query_is_searched_too(library: Library) -> None:
     assert library.search("狗跳进水里" * 200, by="said")[0].snippet == LINES[0]
     library.search(" ".join(f"iphone{n}" for n in range(5000)), by="said")
+
+
+def test_letters_that_the_sentence_encoder_does_not_know_mean_nothing(films: Path, tmp_path: Path) -> None:
+    """All such texts have one vector."""
+    videos = tmp_path / "videos"
+    videos.mkdir()
+    shutil.copy(films / "film2.mp4", videos)
+    (videos / "film2.srt").write_text("1\n00:00:01,000 --> 00:00:02,000\n🐱\n", encoding="utf-8")
+    with Library(tmp_path / "library", encoder="none", sentence_encoder="minilm") as library:
+        library.index(videos)
+        assert library.search("🐶", by="said", weak=True) == []
+        assert library.search(Text("🐶") + Text("a cat"), by="said", weak=True) == []

@@ -137,6 +137,7 @@ class EvidenceGatherer:
         sentences = self.store.encoders.sentences
         reads_cues = bool(self.kinds and self.view.cues)
         if sentences is not None and (reads_cues or (self.names is not None and self.names.has_meanings)):
+            words = [word for word in words if sentences.knows(word)]
             self._sentences |= dict(zip(words, normalised(sentences.encode_text(words)), strict=True))
 
     def _read_phrases(self, encoder: FrameTextEncoder, texts: Sequence[Text]) -> None:
