@@ -24,6 +24,7 @@ from moviola.export.sheet import KeptStill, export_sheet
 from moviola.export.tables import write_moments_csv, write_moments_json
 from moviola.export.timebase import parse_rate
 from moviola.export.timeline import Timeline, lay_out, read_sources
+from moviola.media import lead_of
 from moviola.plugins import plugin, plugins
 from moviola.types import Moment
 
@@ -119,6 +120,10 @@ class Export:
             start=options.start_timecode if counted else None,
             lead=CARD_SECONDS if options.titles else 0.0,
         )
+
+    def lead(self, video_id: str) -> float:
+        """Seconds of a video's file before its first picture; 0 where it is not there."""
+        return lead_of(Path(self.paths[video_id])) if video_id in self.paths else 0.0
 
     def only_video(self, instead: str) -> None:
         """Refuse moments of more than one video."""
@@ -267,7 +272,7 @@ def _file(write: Callable[[Export], object]) -> Writer:
 
 def _video_chapters(export: Export) -> None:
     export.only_video("vtt-videos or vtt-film")
-    write_video_chapters(export.chosen, export.out)
+    write_video_chapters(export.chosen, export.out, export.lead(export.chosen[0].moment.video_id))
 
 
 def _chapters_by_video(export: Export) -> Written:
@@ -283,8 +288,8 @@ def _chapters_by_video(export: Export) -> Written:
         taken.add(stem.casefold())
         files.append(export.out / f"{stem}.vtt")
         export.check(files[-1])
-    for file, own in zip(files, by_video.values(), strict=True):
-        write_video_chapters(own, file)
+    for file, (video_id, own) in zip(files, by_video.items(), strict=True):
+        write_video_chapters(own, file, export.lead(video_id))
     return Written(tuple(files))
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from moviola.errors import InvalidValue, NotFound
+from moviola.media import lead_of
 from moviola.types import Span
 
 __all__ = ["OPENERS", "PLAYERS", "folder_command", "play", "player_command"]
@@ -103,7 +104,8 @@ def _installed(names: Sequence[str]) -> str | None:
 
 def _filled(arguments: str, path: Path, span: Span) -> list[str]:
     """The words of a command; split before the path is inserted, so that it stays one word."""
-    values = {"path": str(path), "start": f"{span.start:.3f}", "end": f"{span.end:.3f}"}
+    start, end = (time + lead_of(path) for time in (span.start, span.end))
+    values = {"path": str(path), "start": f"{start:.3f}", "end": f"{end:.3f}"}
     try:
         return [word.format(**values) for word in shlex.split(arguments)]
     except (ValueError, LookupError, AttributeError, TypeError) as error:

@@ -12,18 +12,19 @@ import av.container
 from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
-from moviola.errors import UnreadableMedia
+from moviola.errors import MediaError, UnreadableMedia
 from moviola.media.container import DAMAGE, open_container, promised_duration, video_stream
 from moviola.media.picture import Orientation, displayed_size, for_other_screens, pixel_aspect
 from moviola.media.tracks import SoundTrack, chosen_track, sound_tracks
 from moviola.threads import DECODING
 
-__all__ = ["TEXT_SUBTITLES", "MediaInfo", "SubtitleStream", "probe"]
+__all__ = ["TEXT_SUBTITLES", "MediaInfo", "SubtitleStream", "lead_of", "probe"]
 
 TEXT_SUBTITLES = frozenset({"mov_text", "subrip", "srt", "ass", "ssa", "webvtt", "text"})
 """Subtitle codecs that carry text; the others (DVD, Blu-ray, DVB) carry pictures of text."""
 
 # A comma or a full stop before the frames also marks drop-frame (SMPTE ST 12-1 leaves the sign open).
+_LEAST_LEAD = 0.1
 _TIMECODE = re.compile(r"((?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d)([:;.,])(\d\d)")
 
 
@@ -45,6 +46,8 @@ class MediaInfo:
     Attributes:
         path: the file.
         container: short name of the format, such as ``mp4``, ``matroska``, ``avi``.
+        lead: seconds of the file before its first picture, sound alone, 0 where less than a tenth. Moviola
+            counts from the picture, players and subtitle files from the file's beginning.
         duration: seconds by the header, None if it has none; :class:`~moviola.media.FrameStream` knows it
             exactly after decoding.
         width, height: pixels as displayed, after rotation and sample aspect ratio.
@@ -64,6 +67,7 @@ class MediaInfo:
 
     path: Path
     container: str
+    lead: float
     duration: float | None
     width: int
     height: int
@@ -107,6 +111,7 @@ def probe(path: Path) -> MediaInfo:
         return MediaInfo(
             path=Path(path),
             container=_container_name(container.format.name, Path(path)),
+            lead=_lead(container, stream),
             duration=promised_duration(container, stream) or whole,
             width=width,
             height=height,
@@ -132,6 +137,22 @@ def probe(path: Path) -> MediaInfo:
                 for s in container.streams.subtitles
             ),
         )
+
+
+def lead_of(path: Path) -> float:
+    """:attr:`MediaInfo.lead` of a file; 0 where it cannot be read."""
+    try:
+        return probe(path).lead
+    except MediaError:
+        return 0.0
+
+
+def _lead(container: av.container.InputContainer, stream: VideoStream) -> float:
+    if stream.start_time is None or stream.time_base is None or container.start_time is None:
+        return 0.0
+    lead = float(stream.start_time * stream.time_base) - container.start_time / av.time_base
+    # A damaged header may have any time; decoders of sound and reordered pictures begin a little apart.
+    return lead if _LEAST_LEAD <= lead < (container.duration or 0) / av.time_base else 0.0
 
 
 def _first_picture(container: av.container.InputContainer, stream: VideoStream, path: Path) -> VideoFrame:
