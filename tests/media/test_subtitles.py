@@ -99,7 +99,7 @@ def test_advanced_substation_alpha(tmp_path: Path) -> None:
     assert subtitles.skipped == 1
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "latin-1"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "latin-1"])
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r", "\r\r\n"])
 def test_encodings(tmp_path: Path, encoding: str, newline: str) -> None:
     path = tmp_path / "a.srt"

@@ -42,6 +42,8 @@ _FOREIGN = re.compile(r"[^\x00-\x7f]{4}")
 _OTHER_SCRIPTS = ["cp1251", "cp1253", "cp1255", "cp1256", "cp874", "cp932", "cp949", "gb18030", "big5"]
 # Bytes beyond ASCII that it takes to know encodings: by fewer, Japanese is taken for Korean.
 _ENOUGH = 150
+# Without a byte order mark; all formats begin with ASCII.
+_UTF_16 = {"utf-16-le": re.compile(rb"([^\0]\0){2}"), "utf-16-be": re.compile(rb"(\0[^\0]){2}")}
 _TIMES = re.compile(r"[ \t]*\d[\d:.,]*[ \t]*-->")
 _INLINE_TIME = re.compile(r"<(\d+:)?\d\d:\d\d\.\d{3}>")
 _ASS_EVENTS = "[Script Info]\nScriptType: v4.00+\n\n[Events]\n"
@@ -86,7 +88,7 @@ def _beside(of: str, stem: str, names: Sequence[str]) -> Iterator[Path]:
 def read_subtitles(path: Path) -> Subtitles:
     """Read a subtitle file: SubRip, WebVTT or Advanced SubStation Alpha, by its suffix; without tags.
 
-    Encodings: UTF-8 with or without byte order mark, UTF-16 with one, else Windows-1252, else Latin-1; where
+    Encodings: UTF-8 and UTF-16 with or without byte order mark, else Windows-1252, else Latin-1; where
     that gives no words, the likeliest of those in use for Cyrillic, Greek, Hebrew, Arabic, Thai, Japanese,
     Korean and Chinese. Each cue is parsed alone, so that a damaged one does not affect others.
 
@@ -198,6 +200,9 @@ def _decode_text(data: bytes) -> tuple[str, bool]:
     """The text of a file, and whether its encoding is a guess."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return data.decode("utf-16", errors="replace"), False
+    for order, begins in _UTF_16.items():
+        if begins.match(data):
+            return data.decode(order, errors="replace"), False
     text = data.decode("utf-8-sig", errors="replace")
     # Damage to a few letters does not make it another encoding.
     if 2 * text.count("\ufffd") <= len(text) - len(text.encode("ascii", errors="ignore")):
