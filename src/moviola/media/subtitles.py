@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pysubs2
 from av.packet import Packet
+from av.stream import Disposition
 from av.subtitles.stream import SubtitleStream
 from av.subtitles.subtitle import AssSubtitle
 
@@ -45,6 +46,7 @@ _ENOUGH = 150
 # Without a byte order mark; all formats begin with ASCII.
 _UTF_16 = {"utf-16-le": re.compile(rb"([^\0]\0){2}"), "utf-16-be": re.compile(rb"(\0[^\0]){2}")}
 _TIMES = re.compile(r"[ \t]*\d[\d:.,]*[ \t]*-->")
+_BLANK_FIRST = re.compile(rf"^({_TIMES.pattern}.*\n)[ \t]+\n", re.MULTILINE)
 _INLINE_TIME = re.compile(r"<(\d+:)?\d\d:\d\d\.\d{3}>")
 _ASS_EVENTS = "[Script Info]\nScriptType: v4.00+\n\n[Events]\n"
 _ASS_FORMAT = "Format: Layer, Start, End, Style, Name, MarginL, MarginR, MarginV, Effect, Text"
@@ -148,7 +150,8 @@ def write_subtitles(path: Path, cues: Iterable[Cue]) -> None:
 def embedded_subtitles(path: Path, index: int | None = None) -> Subtitles:
     """Text subtitles inside a video file, in the time of its pictures; none if no such stream carries text.
 
-    ``index`` is that of a :class:`~moviola.media.SubtitleStream`; None: the first of text. Errors as of
+    ``index`` is that of a :class:`~moviola.media.SubtitleStream`; None: the first of text, one of foreign
+    lines alone (``forced``) only if there is no other. Errors as of
     :func:`~moviola.media.probe`.
     """
     with open_container(path) as container:
@@ -164,9 +167,10 @@ def embedded_subtitles(path: Path, index: int | None = None) -> Subtitles:
         ]
         if not chosen:
             return Subtitles(())
+        track = min(chosen, key=lambda stream: bool(stream.disposition & Disposition.forced))
         cues: list[Cue | None] = []
         try:
-            for packet in container.demux(chosen[0]):
+            for packet in container.demux(track):
                 cues.extend(_cues_of_packet(packet, zero))
         except DAMAGE:
             cues.append(None)
@@ -226,6 +230,8 @@ def _of_other_script(path: Path, data: bytes) -> str:
 def _blocks(text: str, kind: str) -> Iterator[Cue | None]:
     """Cues of SubRip and WebVTT: times, and the lines below up to an empty one or to other times."""
     header = "WEBVTT\n\n" if kind == "vtt" else "1\n"
+    if kind == "vtt":  # YouTube writes a blank in the first line of a cue that stands in the second alone
+        text = _BLANK_FIRST.sub(r"\1", text)
     for block in re.split(r"\n[ \t]*\n", text):
         lines = block.strip("\n").split("\n")
         begins = [n for n, line in enumerate(lines) if "-->" in line and (n < 2 or _TIMES.match(line))]
