@@ -166,7 +166,7 @@ class MomentFormat:
 def write_moments(
     moments: Sequence[Moment | Selection],
     videos: Mapping[str, str | Path],
-    out: Path,
+    out: str | Path,
     format: str | None = None,
     *,
     durations: Mapping[str, float] = MappingProxyType({}),
@@ -244,13 +244,13 @@ def named_format(name: str) -> MomentFormat:
     raise InvalidValue(f"format {name!r}: give one of {', '.join(all_formats())}")
 
 
-def format_of(out: Path) -> MomentFormat:
+def format_of(out: str | Path) -> MomentFormat:
     """The format of a suffix: the first in :data:`FORMATS`, then of plug-ins; without one, clips.
 
     Raises:
         InvalidValue: no format has that suffix.
     """
-    suffix = out.suffix.lower()
+    suffix = Path(out).suffix.lower()
     if not suffix:
         return FORMATS["clips"]
     for format in (formats := all_formats().values()):

@@ -33,7 +33,7 @@ OPENERS: dict[str, tuple[str, ...]] = {
 """Programs by ``sys.platform`` that open a file in the system's default player, from its beginning."""
 
 
-def player_command(path: Path, span: Span, player: str | None = None) -> list[str]:
+def player_command(path: str | Path, span: Span, player: str | None = None) -> list[str]:
     """The command that plays a moment.
 
     Args:
@@ -72,12 +72,14 @@ def player_command(path: Path, span: Span, player: str | None = None) -> list[st
     return [program, *words]
 
 
-def folder_command(path: Path) -> list[str]:
+def folder_command(path: str | Path) -> list[str]:
     """The command that shows a file in the system's file manager; on Linux its folder.
 
     Raises:
         NotFound: no program to open folders with is installed.
     """
+    path = Path(path)
+    path = Path(path)
     shown = {"darwin": ["-R", str(path)], "win32": [f"/select,{path}"]}.get(sys.platform, [str(path.parent)])
     program = shutil.which({"darwin": "open", "win32": "explorer"}.get(sys.platform, "xdg-open"))
     if program is None:
@@ -102,7 +104,7 @@ def _installed(names: Sequence[str]) -> str | None:
     return next(filter(None, map(shutil.which, names)), None)
 
 
-def _filled(arguments: str, path: Path, span: Span) -> list[str]:
+def _filled(arguments: str, path: str | Path, span: Span) -> list[str]:
     """The words of a command; split before the path is inserted, so that it stays one word."""
     start, end = (time + lead_of(path) for time in (span.start, span.end))
     values = {"path": str(path), "start": f"{start:.3f}", "end": f"{end:.3f}"}

@@ -90,13 +90,14 @@ class MediaInfo:
         return float(self.average_rate) if self.average_rate else None
 
 
-def probe(path: Path) -> MediaInfo:
+def probe(path: str | Path) -> MediaInfo:
     """Read the properties of a video file. One picture is decoded, since rotation is stored with pictures.
 
     Raises:
         UnreadableMedia: no regular or media file, no picture that decodes, or too large or elongated ones.
         NoVideoStream: sound or text only; cover art is not video.
     """
+    path = Path(path)
     with open_container(path) as container:
         stream = video_stream(container, path)
         picture = _first_picture(container, stream, path)
@@ -107,10 +108,10 @@ def probe(path: Path) -> MediaInfo:
             raise UnreadableMedia(path, str(error)) from error
         rate = stream.average_rate or stream.guessed_rate
         whole = container.duration / av.time_base if container.duration and container.duration > 0 else None
-        audio = chosen_track(container, Path(path))
+        audio = chosen_track(container, path)
         return MediaInfo(
-            path=Path(path),
-            container=_container_name(container.format.name, Path(path)),
+            path=path,
+            container=_container_name(container.format.name, path),
             lead=_lead(container, stream),
             duration=promised_duration(container, stream) or whole,
             width=width,
@@ -139,7 +140,7 @@ def probe(path: Path) -> MediaInfo:
         )
 
 
-def lead_of(path: Path) -> float:
+def lead_of(path: str | Path) -> float:
     """:attr:`MediaInfo.lead` of a file; 0 where it cannot be read."""
     try:
         return probe(path).lead

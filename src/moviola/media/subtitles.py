@@ -124,7 +124,7 @@ def _parsed(text: str, kind: str) -> Subtitles:
     return _sorted_cues(_ass(text) if kind == ".ass" else _blocks(text, kind[1:]))
 
 
-def write_subtitles(path: Path, cues: Iterable[Cue]) -> None:
+def write_subtitles(path: str | Path, cues: Iterable[Cue]) -> None:
     """Write cues, in any order, as a subtitle file that appears complete or not at all: SubRip, WebVTT or
     Advanced SubStation Alpha, by its suffix; times are rounded to the format's precision, and a cue lasts one
     step of it at least, since players drop those without a duration.
@@ -132,6 +132,7 @@ def write_subtitles(path: Path, cues: Iterable[Cue]) -> None:
     Raises:
         InvalidValue: another suffix, or a place that cannot be written.
     """
+    path = Path(path)
     kind = path.suffix.lower()
     if kind not in SUBTITLE_SUFFIXES:
         raise InvalidValue(f"{path}: unknown subtitle format; give one of {', '.join(SUBTITLE_SUFFIXES)}")

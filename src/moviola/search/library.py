@@ -222,7 +222,7 @@ class Library(Indexer):
         paths = {video: str(path or self.catalogue.video(video).path) for video, path in there.items()}
         return paths, {video for video, path in there.items() if path is None}
 
-    def require_outside(self, out: Path) -> None:
+    def require_outside(self, out: str | Path) -> None:
         """Refuse to write over what the library has; see :func:`moviola.library.require_outside`."""
         require_outside(out, self.folder, self.catalogue)
 

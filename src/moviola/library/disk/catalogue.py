@@ -82,8 +82,8 @@ class Job:
 class Catalogue(Places, Captures, RemovedVideos, Database):
     """The catalogue of an existing library; :class:`LibraryError` also where it holds other tables."""
 
-    def __init__(self, folder: Path, *, read_only: bool = False) -> None:
-        super().__init__(folder / CATALOGUE_FILE, read_only=read_only)
+    def __init__(self, folder: str | Path, *, read_only: bool = False) -> None:
+        super().__init__(Path(folder) / CATALOGUE_FILE, read_only=read_only)
         self._require_schema()
 
     @classmethod
