@@ -25,7 +25,7 @@ from moviola.export.tables import write_moments_csv, write_moments_json
 from moviola.export.timebase import parse_rate
 from moviola.export.timeline import Timeline, lay_out, read_sources
 from moviola.media import lead_of
-from moviola.plugins import plugin, plugins
+from moviola.plugins import naming_plugins, plugin, plugins
 from moviola.types import Moment
 
 __all__ = [
@@ -163,6 +163,7 @@ class MomentFormat:
             raise InvalidValue(f"{self.name}: no option {', '.join(unknown)}; it has: {heeded}")
 
 
+@naming_plugins()
 def write_moments(
     moments: Sequence[Moment | Selection],
     videos: Mapping[str, str | Path],
@@ -202,6 +203,7 @@ def write_moments(
         NotFound: a video without a path.
         MediaError: a video's file is missing or unreadable; nothing is written.
         MissingDependency: a package that the format needs is not installed.
+        BrokenPlugin: the format is a plug-in's, which fails.
     """
     selections = (one if isinstance(one, Selection) else Selection(one) for one in moments)
     chosen = [replace(one, moment=_within(one.moment, durations)) for one in selections]
