@@ -197,6 +197,20 @@ def test_a_cue_without_a_text_says_nothing(tmp_path: Path) -> None:
     assert [(cue.start, cue.text) for cue in read_subtitles(path).cues] == [(3.0, "seven")]
 
 
+@pytest.mark.parametrize(
+    ("suffix", "text"),
+    [
+        (".srt", "WEBVTT\n\n00:01.000 --> 00:02.000\nhello\n"),
+        (".vtt", "1\n00:00:01,000 --> 00:00:02,000\nhello\n"),
+        (".srt", "[Events]\nDialogue: 0,0:00:01.00,0:00:02.00,,,0,0,0,,hello\n"),
+        (".ass", "1\n00:00:01,000 --> 00:00:02,000\nhello\n"),
+    ],
+)
+def test_another_format_than_the_suffix_says(tmp_path: Path, suffix: str, text: str) -> None:
+    (tmp_path / f"a{suffix}").write_text(text)
+    assert read_subtitles(tmp_path / f"a{suffix}") == Subtitles((Cue(1.0, 2.0, "hello"),))
+
+
 def test_a_blank_in_the_first_line_is_not_the_end_of_a_cue(tmp_path: Path) -> None:
     path = tmp_path / "a.vtt"
     path.write_text("WEBVTT\n\n00:01.000 --> 00:02.000 align:start\n \nhello<00:01.500><c> there</c>\n")

@@ -88,7 +88,8 @@ def _beside(of: str, stem: str, names: Sequence[str]) -> Iterator[Path]:
 
 
 def read_subtitles(path: Path) -> Subtitles:
-    """Read a subtitle file: SubRip, WebVTT or Advanced SubStation Alpha, by its suffix; without tags.
+    """Read a subtitle file: SubRip, WebVTT or Advanced SubStation Alpha; without tags. It is read as its
+    suffix says, and as another of them where that gives no cue.
 
     Encodings: UTF-8 and UTF-16 with or without byte order mark, else Windows-1252, else Latin-1; where
     that gives no words, the likeliest of those in use for Cyrillic, Greek, Hebrew, Arabic, Thai, Japanese,
@@ -119,9 +120,13 @@ def read_subtitles(path: Path) -> Subtitles:
 
 
 def _parsed(text: str, kind: str) -> Subtitles:
+    """The cues by a format; where that gives none, by the first of the others that does."""
     for end in ("\r\r\n", "\r\n", "\r"):  # the first of a program that converted them twice
         text = text.replace(end, "\n")
-    return _sorted_cues(_ass(text) if kind == ".ass" else _blocks(text, kind[1:]))
+    formats = dict.fromkeys((kind, *SUBTITLE_SUFFIXES))
+    read = (_sorted_cues(_ass(text) if one == ".ass" else _blocks(text, one[1:])) for one in formats)
+    first = next(read)
+    return first if first.cues else next((other for other in read if other.cues), first)
 
 
 def write_subtitles(path: str | Path, cues: Iterable[Cue]) -> None:
