@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from moviola.search import Library, Text
+from moviola.search import Library, SearchQuery, Text
 
 LINES = (
     "一只狗跳进水里",
@@ -82,3 +82,16 @@ def test_letters_that_the_sentence_encoder_does_not_know_mean_nothing(films: Pat
         library.index(videos)
         assert library.search("🐶", by="said", weak=True) == []
         assert library.search(Text("🐶") + Text("a cat"), by="said", weak=True) == []
+
+
+def test_they_say_nothing_about_pictures_either(films: Path, tmp_path: Path) -> None:
+    with Library(tmp_path / "library", encoder="conse-lite1", sentence_encoder="none") as library:
+        library.index(films / "film2.mp4", ocr=False)
+
+        def scores(query: SearchQuery) -> list[float]:
+            return [moment.score for moment in library.search(query, by="visual", weak=True)]
+
+        unknown, known = Text("🐶"), Text("a dog")
+        assert scores(unknown) == [] and scores(known) != []
+        assert scores(known.without(unknown)) == scores(known)
+        assert max(scores(unknown + known)) > 1e-6

@@ -124,7 +124,7 @@ class SentenceEncoder(CheckpointEncoder):
         return [tokens[place] for place in range(len(texts))]
 
     def knows(self, text: str) -> bool:
-        """Whether a text has a token of the vocabulary; all others have one vector, whatever they mean."""
+        """As of :class:`~moviola.encoders.contract.TextJudge`."""
         return not self._tokenizer.special.issuperset(self._tokenize([text])[0])
 
     @cached_property
