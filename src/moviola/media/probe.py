@@ -24,8 +24,9 @@ TEXT_SUBTITLES = frozenset({"mov_text", "subrip", "srt", "ass", "ssa", "webvtt",
 """Subtitle codecs that carry text; the others (DVD, Blu-ray, DVB) carry pictures of text."""
 
 # A comma or a full stop before the frames also marks drop-frame (SMPTE ST 12-1 leaves the sign open).
-_LEAST_LEAD = 0.1
 _TIMECODE = re.compile(r"((?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d)([:;.,])(\d\d)")
+# Seconds by which pictures begin later that count as a lead.
+_LEAST_LEAD = 0.1
 
 
 @dataclass(frozen=True, slots=True)
