@@ -12,11 +12,15 @@
 ``moviola.indexes``    a subclass of :class:`moviola.index.Index`
 =====================  =====================================================================================
 
-A plug-in is imported when its name is used, never before. Names of moviola's own come first.
+A plug-in is imported when its name is used, never before. Names of moviola's own come first. Whatever calls
+plug-ins stands in :func:`naming_plugins`.
 """
 
 from __future__ import annotations
 
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -25,7 +29,7 @@ from moviola.errors import BrokenPlugin, MoviolaError
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-__all__ = ["GROUPS", "Plugin", "plugin", "plugins"]
+__all__ = ["GROUPS", "Plugin", "naming_plugins", "plugin", "plugins"]
 
 GROUPS = {
     "moviola.encoders": "encoder",
@@ -111,3 +115,35 @@ def plugin(group: str, name: str) -> Plugin | None:
     if len(found) > 1:
         raise BrokenPlugin(f"{' and '.join(map(str, found))} have one name; uninstall one of the packages")
     return found[0] if found else None
+
+
+@contextmanager
+def naming_plugins() -> Iterator[None]:
+    """Errors that a plug-in raises at its work, other than moviola's own, as errors that name its package.
+
+    Raises:
+        BrokenPlugin: an error comes of a plug-in's module, or of what that calls.
+    """
+    try:
+        yield
+    except MoviolaError:
+        raise
+    except Exception as error:
+        if broken := _blamed(error):
+            raise broken from error
+        raise
+
+
+def _blamed(error: Exception) -> BrokenPlugin | None:
+    """The error that names a package; None where the last code of moviola's or of plug-ins is not of one."""
+    packages = {one.point.module.partition(".")[0]: one.distribution for one in plugins()}
+    for frame, _ in reversed([*traceback.walk_tb(error.__traceback__)]):
+        top = str(frame.f_globals.get("__name__")).partition(".")[0]
+        if top == "moviola":
+            return None
+        if top in packages:
+            return BrokenPlugin(
+                f"{packages[top]}: {frame.f_code.co_qualname} failed ({type(error).__name__}: {error}); "
+                "update the package, or uninstall it"
+            )
+    return None

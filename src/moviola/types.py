@@ -69,6 +69,17 @@ class Span:
         shared = self.intersection(other)
         return shared / (self.duration + other.duration - shared)
 
+    def within(self, video_id: str, duration: float) -> Span:
+        """This span up to the end of its video of ``duration`` seconds.
+
+        Raises:
+            InvalidValue: it begins at the end or after it.
+        """
+        if self.start >= duration:
+            ends = f"the video ends at {duration:g} s"
+            raise InvalidValue(f"{video_id}: start {self.start:g}: {ends}; give a time before that")
+        return Span(self.start, min(self.end, duration))
+
     def padded(self, before: float, after: float, duration: float) -> Span:
         """This span with context in seconds on both sides, clipped to a video of ``duration`` seconds."""
         return Span(max(0.0, self.start - before), min(duration, self.end + after))

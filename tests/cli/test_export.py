@@ -146,11 +146,24 @@ def test_a_table_that_was_edited(moviola: Run, library: Path, films: Path, tmp_p
 @pytest.mark.usefixtures("found")
 def test_what_is_refused_is_told(moviola: Run, library: Path, tmp_path: Path) -> None:
     table = tmp_path / "m.csv"
-    table.write_text("video_id,start,end\nstreet,1,2\nstreet,90,91\n")
+    table.write_text("video_id,start,end\nstreet,1,2\nstreet,3,4\n")
+    taken = tmp_path / "clips" / "002_street_3.0-4.0.mp4"
+    taken.mkdir(parents=True)
     answer = moviola("export", tmp_path / "clips", "--moments", table, "-l", library)
-    assert answer.code == 3 and "002_street_90.0-91.0.mp4: " in answer.err
+    assert answer.code == 3 and f"{taken.name}: " in answer.err
     assert answer.out == f"{tmp_path / 'clips'}: 2 moments, Clips (MP4); 1 refused\n"
-    assert len(list((tmp_path / "clips").iterdir())) == 1
+    assert len([path for path in (tmp_path / "clips").iterdir() if path.is_file()]) == 1
+
+
+def test_moments_end_with_their_video(moviola: Run, library: Path, tmp_path: Path) -> None:
+    """The library knows its length; another file of that name, which the table names, is not its video."""
+    table, out = tmp_path / "m.csv", tmp_path / "out.csv"
+    table.write_text(f"video_id,start,end,path\nstreet,10,99,\nharbour,10,99,{tmp_path / 'harbour.mp4'}\n")
+    assert moviola("export", out, "--moments", table, "-l", library).code == 0
+    assert [one.moment.end for one in read_moments(out)[0]] == [12, 99]
+    table.write_text("video_id,start,end\nstreet,1,2\nstreet,90,91\n")
+    answer = moviola("export", out, "--moments", table, "-l", library)
+    assert answer.code == 1 and "street: start 90: the video ends at 12 s; give" in answer.err
 
 
 def test_search_writes_several(moviola: Run, library: Path, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import pytest
 from PIL import Image
 
 from distinct import film_like
+from late_pictures import late_pictures
 from moviola.errors import MissingModel
 from moviola.measures import read_run
 from moviola.media import probe
@@ -378,6 +379,20 @@ def test_index_takes_another_type_and_measures_it(
     assert "'nosuch': unknown; choose auto, flat, ivf, ivfpq, reranked" in refused.err
     assert moviola("library", "tune", "-l", tmp_path / "nowhere").code == 1
     assert not (tmp_path / "nowhere").exists()
+
+
+def test_a_transcript_counts_from_the_beginning_of_the_file(
+    moviola: Run, films: Path, tmp_path: Path
+) -> None:
+    """As players do, where the sound begins before the pictures."""
+    own, lib, out = tmp_path / "films", tmp_path / "lib", tmp_path / "out.srt"
+    own.mkdir()
+    late_pictures(films / "harbour.mp4", own / "late.mp4", 2)
+    (own / "late.srt").write_text("1\n00:00:06,000 --> 00:00:08,000\nA line\n")
+    assert moviola("index", own, "-l", lib, "--encoder", "none", "--no-ocr").code == 0
+    assert moviola("transcript", "late", "-l", lib).out.startswith("0:00:04.0 – 0:00:06.0")
+    assert moviola("transcript", "late", "-l", lib, "--out", out).code == 0
+    assert "00:00:06,000 --> 00:00:08,000" in out.read_text()
 
 
 def test_a_transcript_of_nothing_is_not_written(moviola: Run, library: Path, tmp_path: Path) -> None:

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
+from late_pictures import late_pictures
 from moviola.errors import InvalidValue, NotFound
-from moviola.export import PLAYERS, folder_command, play, player_command
-from moviola.types import Span
+from moviola.export import PLAYERS, folder_command, play, player_command, write_moments
+from moviola.types import Moment, Span
 
 FILM, SPAN = Path("/films/a b'c.mp4"), Span(12.5, 20)
 
@@ -37,6 +38,19 @@ def test_each_starts_at_the_moment(installed: set[str], player: str, words: list
     installed.add(player)
     assert player_command(FILM, SPAN, player) == [f"/bin/{player}", *words]
     assert player_command(FILM, SPAN) == [f"/bin/{player}", *words]
+
+
+def test_players_count_from_the_beginning_of_the_file(
+    installed: set[str], rates: dict[str, str], tmp_path: Path
+) -> None:
+    installed.add("mpv")
+    late = late_pictures(Path(rates["24"]), tmp_path / "late.mp4", 2)
+    assert player_command(late, SPAN, "mpv")[1] == "--start=14.500"
+    for format in ("vtt", "vtt-videos"):
+        (chapters,) = write_moments(
+            [Moment("a", 0.5, 1, 0.5, 1)], {"a": late}, tmp_path / f"{format}.vtt", format
+        ).files
+        assert "00:00:02.500 --> 00:00:03.000" in chapters.read_text()
 
 
 def test_the_first_of_the_table_is_taken(installed: set[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,22 @@ def test_short_times_of_steps_are_read_back(tmp_path: Path) -> None:
     write_moments([Moment("a", 0.0, 3.5, 0.5, 1, steps=steps)], {}, tmp_path / "steps.csv")
     (read,), _ = read_moments(tmp_path / "steps.csv")
     assert [(step.start, step.end) for step in read.moment.steps] == [(0.0, 1e-05), (2e-05, 3.5)]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".json", ".vtt"])
+def test_moments_end_with_their_video(tmp_path: Path, suffix: str) -> None:
+    steps = (Moment("a", 1.0, 2.0, 0.5, 1), Moment("a", 3.0, 9.0, 0.5, 1))
+    cut = replace(steps[1], end=4.5)
+    moment, whole = (
+        Moment("a", 1.0, 9.0, 0.5, 1, steps=steps),
+        Moment("a", 1.0, 4.5, 0.5, 1, steps=(steps[0], cut)),
+    )
+    given, expected = (tmp_path / f"{name}{suffix}" for name in ("given", "expected"))
+    write_moments([moment], {}, given, durations={"a": 4.5, "b": 1.0})
+    write_moments([whole], {}, expected)
+    assert given.read_text() == expected.read_text()
+    with pytest.raises(InvalidValue, match=r"a: start 5: the video ends at 4\.5 s; give a time before that"):
+        write_moments([moment, Moment("a", 5.0, 6.0, 0.5, 2)], {}, given, durations={"a": 4.5})
 
 
 def test_no_cell_is_a_formula(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from late_pictures import late_pictures
 from moviola.errors import InvalidValue, LibraryError, LibraryLocked, NotFound
 from moviola.library.disk.lock import writing
 from moviola.search import Library
@@ -142,6 +143,20 @@ def test_subtitles_that_change_are_read_again_without_decoding(library: Library,
     assert [cue.text for cue in library.catalogue.cues(after.row)] == ["A zebra sings."]
     assert library.search("walrus", by="subtitles")[0].video_id == "a"
     assert library.verify() == []
+
+
+def test_subtitles_count_from_the_beginning_of_the_file(library: Library, films: Path) -> None:
+    """Pictures from the first of them."""
+    late_pictures(films / "d.mp4", films / "late.mp4", 2)
+    times = (
+        "00:00:00,500 --> 00:00:02,000",
+        "00:00:01,000 --> 00:00:03,000",
+        "00:00:06,000 --> 00:00:08,000",
+    )
+    (films / "late.srt").write_text("\n".join(f"{n}\n{one}\nline {n}\n" for n, one in enumerate(times, 1)))
+    library.index(films)
+    cues = library.catalogue.cues(library.catalogue.video("late").row)
+    assert [(cue.text, cue.start, cue.end) for cue in cues] == [("line 2", 0, 1), ("line 3", 4, 6)]
 
 
 def test_one_writer_at_a_time_while_readers_read(library: Library, films: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from late_pictures import late_pictures
 from moviola.errors import UnreadableMedia
 from moviola.media import make_playable, plays_in_browsers, probe, read_sound, sample_frames
 from moviola.types import FrameSize
@@ -54,6 +55,17 @@ def test_what_they_do_not_play_is_made_playable(films: Any, tmp_path: Path, name
     assert bool(film.sound) == (np.abs(heard).max() > 0.1)
     if film.sound:
         assert len(heard) / 16_000 == pytest.approx(film.seconds, abs=0.1)
+
+
+def test_sound_before_the_pictures_is_not_what_browsers_count_from(films: Any, tmp_path: Path) -> None:
+    path, film = films.make("silent", **PLAYED["silent"])
+    late = late_pictures(path, tmp_path / "late.mp4", 2)
+    assert (probe(path).lead, probe(late).lead) == (0, pytest.approx(2))
+    assert not plays_in_browsers(probe(late))
+    make_playable(late, tmp_path / "out.mp4")
+    made = probe(tmp_path / "out.mp4")
+    assert made.lead == 0 and made.duration == pytest.approx(film.seconds, abs=0.05)
+    assert numbers_of(films, tmp_path / "out.mp4") == numbers_of(films, path)
 
 
 def numbers_of(films: Any, path: Path) -> list[int]:

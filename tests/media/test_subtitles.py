@@ -8,9 +8,12 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import av
 import numpy as np
 import pysubs2
 import pytest
+from av.stream import Disposition
+from av.subtitles.subtitle import SubtitleSet
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -99,7 +102,7 @@ def test_advanced_substation_alpha(tmp_path: Path) -> None:
     assert subtitles.skipped == 1
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "latin-1"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "latin-1"])
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r", "\r\r\n"])
 def test_encodings(tmp_path: Path, encoding: str, newline: str) -> None:
     path = tmp_path / "a.srt"
@@ -194,6 +197,26 @@ def test_a_cue_without_a_text_says_nothing(tmp_path: Path) -> None:
     assert [(cue.start, cue.text) for cue in read_subtitles(path).cues] == [(3.0, "seven")]
 
 
+@pytest.mark.parametrize(
+    ("suffix", "text"),
+    [
+        (".srt", "WEBVTT\n\n00:01.000 --> 00:02.000\nhello\n"),
+        (".vtt", "1\n00:00:01,000 --> 00:00:02,000\nhello\n"),
+        (".srt", "[Events]\nDialogue: 0,0:00:01.00,0:00:02.00,,,0,0,0,,hello\n"),
+        (".ass", "1\n00:00:01,000 --> 00:00:02,000\nhello\n"),
+    ],
+)
+def test_another_format_than_the_suffix_says(tmp_path: Path, suffix: str, text: str) -> None:
+    (tmp_path / f"a{suffix}").write_text(text)
+    assert read_subtitles(tmp_path / f"a{suffix}") == Subtitles((Cue(1.0, 2.0, "hello"),))
+
+
+def test_a_blank_in_the_first_line_is_not_the_end_of_a_cue(tmp_path: Path) -> None:
+    path = tmp_path / "a.vtt"
+    path.write_text("WEBVTT\n\n00:01.000 --> 00:02.000 align:start\n \nhello<00:01.500><c> there</c>\n")
+    assert read_subtitles(path) == Subtitles((Cue(1.0, 2.0, "hello there"),))
+
+
 def test_signs_of_webvtt_are_written_as_text(tmp_path: Path) -> None:
     path = tmp_path / "film.vtt"
     said = ("if a<b>c", "fish & chips", "&lt;i&gt;", "a --> b", "<i>")
@@ -277,26 +300,40 @@ def test_text_tracks_are_read_back(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("suffix", "codec"), [("mkv", "subrip"), ("mkv", "ass"), ("webm", "webvtt")])
 def test_other_text_tracks(films: Any, tmp_path: Path, suffix: str, codec: str) -> None:
     """On the time line of the pictures, which begins when the pictures do."""
-    import av
-    from av.subtitles.subtitle import SubtitleSet
-
     video = {"codec": "libvpx", "options": {"cpu-used": "8"}} if suffix == "webm" else {}
     path, _ = films.make(f"late_{suffix}", suffix=suffix, start=2.0, **video)
     out = tmp_path / f"text.{suffix}"
+    with_tracks(path, out, codec, {"{\\i1}Hello{\\i0}, you": 0})
+    assert embedded_subtitles(out).cues == (Cue(1.0, 2.5, "Hello, you"),)
+
+
+def test_a_track_of_foreign_lines_alone_is_not_the_first_choice(films: Any, tmp_path: Path) -> None:
+    path, _ = films.make("forced_mkv", suffix="mkv", seconds=4)
+    out = tmp_path / "text.mkv"
+    with_tracks(path, out, "subrip", {"Bonjour": Disposition.forced, "Hello": 0})
+    assert embedded_subtitles(out).cues == (Cue(3.0, 4.5, "Hello"),)
+    with_tracks(path, out, "subrip", {"Bonjour": Disposition.forced})
+    assert embedded_subtitles(out).cues == (Cue(3.0, 4.5, "Bonjour"),)
+
+
+def with_tracks(film: Path, out: Path, codec: str, lines: dict[str, int]) -> None:
+    """Copy a film with a track for each line, at the third second of the file, and its disposition."""
     header = ASS.partition("Dialogue")[0]
-    with av.open(str(path)) as source, av.open(str(out), "w") as target:
+    with av.open(str(film)) as source, av.open(str(out), "w") as target:
         stream = target.add_stream_from_template(source.streams.video[0])
-        track = target.add_stream(codec)
-        track.codec_context.subtitle_header = header.encode()
-        line = SubtitleSet.create(b"0,0,Default,,0,0,0,,{\\i1}Hello{\\i0}, you", 0, 1500, 3000)
-        packet = track.codec_context.encode_subtitle(line)
-        packet.stream, packet.time_base = track, Fraction(1, 1000)
-        target.mux(packet)
+        tracks = [target.add_stream(codec) for _ in lines]
+        for track, disposition in zip(tracks, lines.values(), strict=True):
+            track.codec_context.subtitle_header = header.encode()
+            track.disposition = disposition
+        for track, line in zip(tracks, lines, strict=True):
+            shown = SubtitleSet.create(f"0,0,Default,,0,0,0,,{line}".encode(), 0, 1500, 3000)
+            packet = track.codec_context.encode_subtitle(shown)
+            packet.stream, packet.time_base = track, Fraction(1, 1000)
+            target.mux(packet)
         for picture in source.demux(source.streams.video[0]):
             if picture.size:
                 picture.stream = stream
                 target.mux(picture)
-    assert embedded_subtitles(out).cues == (Cue(1.0, 2.5, "Hello, you"),)
 
 
 def test_a_film_without_text_has_no_subtitles(films: Any) -> None:

@@ -24,7 +24,7 @@ from moviola.export import format_of, write_moments
 from moviola.index import backend_of, backends_of
 from moviola.library import diagnosis
 from moviola.media import write_video
-from moviola.plugins import GROUPS, plugin, plugins
+from moviola.plugins import GROUPS, naming_plugins, plugin, plugins
 from moviola.search import Library
 from moviola.types import Moment
 
@@ -49,12 +49,14 @@ def folder(films: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], None]:
-    """Installs a package with such an entry point."""
+def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Installs a package with such an entry point, and a module of some code."""
 
-    def install(group: str, point: str) -> None:
+    def install(group: str, point: str, code: str = "") -> None:
         folder = tmp_path / "site" / OTHER
         folder.mkdir(parents=True)
+        if code:
+            (tmp_path / "site" / f"{point.partition(' = ')[2].partition(':')[0]}.py").write_text(code)
         (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: moviola-broken\nVersion: 2.0\n")
         (folder / "entry_points.txt").write_text(f"[{group}]\n{point}\n")
         monkeypatch.syspath_prepend(tmp_path / "site")
@@ -151,7 +153,7 @@ USES: dict[str, Callable[[], object]] = {
     ],
 )
 def test_a_broken_one_is_named_and_the_rest_works(
-    broken: Callable[[str, str], None], tmp_path: Path, group: str, point: str, reason: str
+    broken: Callable[..., None], tmp_path: Path, group: str, point: str, reason: str
 ) -> None:
     broken(group, point)
     with pytest.raises(BrokenPlugin, match=rf"{GROUPS[group]} 'bad' of moviola-broken 2\.0: {reason}"):
@@ -162,19 +164,96 @@ def test_a_broken_one_is_named_and_the_rest_works(
         format_of(tmp_path / "m.xyz")
 
 
-def test_one_that_returns_nothing_is_named(broken: Callable[[str, str], None]) -> None:
+def test_one_that_returns_nothing_is_named(broken: Callable[..., None]) -> None:
     broken("moviola.encoders", "bad = builtins:print")
     with pytest.raises(BrokenPlugin, match=r"encoder 'bad' of moviola-broken 2\.0: .*print returns nothing"):
         load_encoder("bad")
 
 
-def test_two_of_one_name_are_refused(broken: Callable[[str, str], None]) -> None:
+def test_two_of_one_name_are_refused(broken: Callable[..., None]) -> None:
     broken("moviola.encoders", "example = math:pi")
     with pytest.raises(BrokenPlugin, match=r"moviola-broken 2\.0 .* have one name|have one name"):
         load_encoder("example")
 
 
-def test_doctor_lists_them(broken: Callable[[str, str], None], tmp_path: Path) -> None:
+def test_a_format_that_fails_is_named(broken: Callable[..., None], tmp_path: Path) -> None:
+    code = """
+from moviola.export import MomentFormat
+BAD = MomentFormat("bad", "Bad", ".bad", "file", frozenset(), lambda export: {}["a"])
+"""
+    broken("moviola.exporters", "bad = moviola_bad_format:BAD", code)
+    with pytest.raises(
+        BrokenPlugin, match=r"^moviola-broken 2\.0: <lambda> failed \(KeyError: 'a'\); update"
+    ):
+        write_moments([Moment("a", 1, 2, 0.5, 1)], {}, tmp_path / "m.bad")
+
+
+def test_a_reader_that_fails_is_named_for_its_video_and_the_others_are_read(
+    broken: Callable[..., None], films: Path, folder: Path, tmp_path: Path
+) -> None:
+    code = """
+class Reader:
+    id, revision, longest_side, read_once = "bad", "1", 640, False
+
+    def read(self, image):
+        if not Reader.read_once:
+            Reader.read_once = True
+            raise ZeroDivisionError("no letters")
+        return []
+
+def open_reader(language):
+    return Reader()
+"""
+    broken("moviola.readers", "bad = moviola_bad_reader:open_reader", code)
+    with Library(shutil.copytree(folder, tmp_path / "lib")) as library:
+        report = library.index(films, ocr_reader="bad")
+    (problem,) = report.reading_problems.values()
+    assert "moviola-broken 2.0: Reader.read failed (ZeroDivisionError: no letters)" in problem
+    assert len(report.read["text"]) == 1
+
+
+def test_an_encoder_that_fails_is_named(broken: Callable[..., None], films: Path, tmp_path: Path) -> None:
+    code = """
+from moviola.encoders import load_encoder
+
+def open_encoder(name, choice):
+    encoder = load_encoder("demo", device=choice.device)
+    encoder.id, encoder.encode_frames = name, lambda images: images.nothing
+    return encoder
+"""
+    broken("moviola.encoders", "bad = moviola_bad_encoder:open_encoder", code)
+    with (
+        Library(tmp_path / "lib", encoder="bad", sentence_encoder="none") as library,
+        pytest.raises(
+            BrokenPlugin, match=r"moviola-broken 2\.0: .*<lambda> failed \(AttributeError: .*nothing"
+        ),
+    ):
+        library.index(films)
+
+
+def test_an_index_that_fails_is_named(broken: Callable[..., None], folder: Path, tmp_path: Path) -> None:
+    code = """
+from moviola_example import Plain
+
+class Bad(Plain):
+    def _search(self, queries, depth, allowed):
+        return super()._search(queries, "many", allowed)
+"""
+    broken("moviola.indexes", "bad = moviola_bad_index:Bad", code)
+    with Library(shutil.copytree(folder, tmp_path / "lib")) as library:
+        library.use_index("bad")
+        with pytest.raises(
+            BrokenPlugin, match=r"moviola-example 1\.0: Plain\._search failed \(TypeError: slice"
+        ):
+            library.search("a red door")
+
+
+def test_other_errors_are_as_they_were() -> None:
+    with pytest.raises(KeyError), naming_plugins():
+        {}["a"]
+
+
+def test_doctor_lists_them(broken: Callable[..., None], tmp_path: Path) -> None:
     broken("moviola.readers", "bad = moviola_nowhere:x")
     found = {one.detail: one.ok for one in diagnosis._plugins()}
     assert found["encoder 'example' of moviola-example 1.0"]

@@ -54,6 +54,7 @@ def named_library(named_original: Path, tmp_path: Path) -> Iterator[Library]:
         ("the of and", set()),
         ("Café_Übung", {"café", "übung"}),
         (normalize("NFD", "Café_Übung"), {"café", "übung"}),
+        ("一只狗_Fahrrad自行车", {"一只", "只狗", "fahrrad", "自行", "行车"}),
         ("", set()),
     ],
 )
@@ -158,6 +159,18 @@ def test_without_pictures_a_name_finds_its_video(films: Path, tmp_path: Path) ->
         assert library.search("the beach") == []
         with pytest.raises(LibraryError, match="differ by words in the names"):
             library.search("the beach", by="named")
+
+
+def test_names_in_scripts_without_spaces_are_found_by_parts(films: Path, tmp_path: Path) -> None:
+    videos = tmp_path / "films"
+    videos.mkdir()
+    for film, name in zip(sorted(films.glob("*.mp4")), ("一只狗跳水", "一只猫iPhone", "電話"), strict=True):
+        shutil.copy(film, videos / f"{name}.mp4")
+    with Library(tmp_path / "library", encoder="none", sentence_encoder="none") as library:
+        library.index(videos)
+        for query, name in {"狗": 0, "狗跳": 0, "猫": 1, "phone": 1, "電話": 2}.items():
+            found = library.search(query, by="named", weak=True)
+            assert [one.video_id for one in found] == [("一只狗跳水", "一只猫iPhone", "電話")[name]], query
 
 
 def test_the_name_of_a_video_that_is_not_looked_into_says_nothing(named_library: Library) -> None:

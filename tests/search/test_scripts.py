@@ -8,14 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from moviola.search import Library
+from moviola.search import Library, SearchQuery, Text
 
 LINES = (
     "一只狗跳进水里",
     "猫在桌子上睡觉",
     "สุนัขกระโดดลงน้ำ",
     "今日は電話を買った",
-    "the dog jumps into the water",
+    "the dog jumps",
+    "我买了iPhone手机",
+    "ポケモンはPokémon",
+    "我喜欢running",
 )
 
 
@@ -25,10 +28,7 @@ def library(films: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[L
     videos = tmp_path_factory.mktemp("scripts") / "videos"
     videos.mkdir()
     shutil.copy(films / "film2.mp4", videos)
-    cues = (
-        f"{n + 1}\n00:00:0{3 * n // 2},000 --> 00:00:0{3 * n // 2},300\n{line}\n"
-        for n, line in enumerate(LINES)
-    )
+    cues = (f"{n + 1}\n00:00:0{n},000 --> 00:00:0{n},300\n{line}\n" for n, line in enumerate(LINES))
     (videos / "film2.srt").write_text("\n".join(cues), encoding="utf-8")
     with Library(videos.parent / "library", encoder="none", sentence_encoder="none") as made:
         made.index(videos)
@@ -46,6 +46,12 @@ def library(films: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[L
         ("สุนัข", 2, ("นั", "สุ", "ัข", "ุน")),
         ("買った", 3, ("った", "買っ")),
         ("dog", 4, ("dog",)),
+        ("iphone", 5, ("iphone",)),
+        ("iPhone手机", 5, ("iphone", "手机")),
+        ("Pokémon", 6, ("pokémon",)),
+        ("pokemon", 6, ()),
+        ("running", 7, ("running",)),
+        ("run", 7, ("run",)),
     ],
 )
 def test_a_part_of_a_line_is_found(library: Library, query: str, line: int, words: tuple[str, ...]) -> None:
@@ -58,7 +64,34 @@ def test_a_part_of_a_line_is_found(library: Library, query: str, line: int, word
 def test_letters_that_no_line_has_find_nothing(library: Library) -> None:
     assert library.search("鱼", by="said") == []
     assert library.search("狼", by="said") == []
+    assert library.search("phone", by="said") == []
 
 
 def test_a_long_query_is_searched_too(library: Library) -> None:
     assert library.search("狗跳进水里" * 200, by="said")[0].snippet == LINES[0]
+    library.search(" ".join(f"iphone{n}" for n in range(5000)), by="said")
+
+
+def test_letters_that_the_sentence_encoder_does_not_know_mean_nothing(films: Path, tmp_path: Path) -> None:
+    """All such texts have one vector."""
+    videos = tmp_path / "videos"
+    videos.mkdir()
+    shutil.copy(films / "film2.mp4", videos)
+    (videos / "film2.srt").write_text("1\n00:00:01,000 --> 00:00:02,000\n🐱\n", encoding="utf-8")
+    with Library(tmp_path / "library", encoder="none", sentence_encoder="minilm") as library:
+        library.index(videos)
+        assert library.search("🐶", by="said", weak=True) == []
+        assert library.search(Text("🐶") + Text("a cat"), by="said", weak=True) == []
+
+
+def test_they_say_nothing_about_pictures_either(films: Path, tmp_path: Path) -> None:
+    with Library(tmp_path / "library", encoder="conse-lite1", sentence_encoder="none") as library:
+        library.index(films / "film2.mp4", ocr=False)
+
+        def scores(query: SearchQuery) -> list[float]:
+            return [moment.score for moment in library.search(query, by="visual", weak=True)]
+
+        unknown, known = Text("🐶"), Text("a dog")
+        assert scores(unknown) == [] and scores(known) != []
+        assert scores(known.without(unknown)) == scores(known)
+        assert max(scores(unknown + known)) > 1e-6

@@ -98,7 +98,7 @@ def test_clips_come_in_a_zip_and_play(client: TestClient) -> None:
         ({"moments": [{"video_id": "nix", "start": 0, "end": 1}]}, 404),
         ({"moments": [{"video_id": "harbour", "start": 2, "end": 1}]}, 422),
         ({"moments": [{"video_id": "harbour", "start": 99, "end": 100}]}, 422),
-        ({"moments": [{"video_id": "harbour", "start": 0, "end": 9000}]}, 422),
+        ({"moments": [{"video_id": "harbour", "start": 0, "end": 9000}]}, 200),
         ({"moments": [{"video_id": "../harbour", "start": 0, "end": 1}]}, 404),
     ],
 )  # fmt: skip

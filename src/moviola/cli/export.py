@@ -17,6 +17,7 @@ from moviola.types import clock
 
 if TYPE_CHECKING:
     from moviola.export import Selection, Written
+    from moviola.search import Library
     from moviola.types import Moment
 
 
@@ -106,8 +107,9 @@ def export_(
     # A table with all paths needs no library.
     with reading(library) if missing or is_library(library) else nullcontext() as lib:
         if lib:
+            durations = _durations(lib, {selection.moment.video_id for selection in chosen}, paths)
             paths |= lib.paths_of(sorted(missing))[0]
-            options |= {"kept": lib.kept_still, "check": lib.require_outside}
+            options |= {"durations": durations, "kept": lib.kept_still, "check": lib.require_outside}
         written = write_out(chosen, paths, out, chosen_format.name, **options)
     result = {
         "out": str(out), "format": chosen_format.name, "moments": len(chosen),
@@ -117,6 +119,16 @@ def export_(
     show(json, result, f"{out}: {counted(len(chosen), 'moment')}, {chosen_format.title}{lacking}")
     if written.refused:
         leave_partial()
+
+
+def _durations(lib: Library, video_ids: set[str], paths: Mapping[str, str]) -> dict[str, float]:
+    """Seconds of the library's videos; not where a table names another file by the same id."""
+    named = lib.catalogue.videos_named(video_ids)
+    return {
+        name: video.duration
+        for name, video in named.items()
+        if video.duration and paths.get(name, video.path) == video.path  # refused ones have no length
+    }
 
 
 def write_out(

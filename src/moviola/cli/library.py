@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -118,14 +118,14 @@ def transcript(
 
     From Python: `moviola.library.Catalogue.cues` and `moviola.media.write_subtitles`.
     """
-    from moviola.media import write_subtitles
+    from moviola.media import lead_of, write_subtitles
     from moviola.search import KINDS
 
     with reading(library) as lib:
         if out is not None:
             lib.require_outside(out)
-        row = lib.catalogue.video(video).row
-        cues = [cue for cue in lib.catalogue.cues(row) if cue.kind in KINDS[kind]]
+        row = lib.catalogue.video(video)
+        cues = [cue for cue in lib.catalogue.cues(row.row) if cue.kind in KINDS[kind]]
     cues.sort(key=lambda cue: (cue.start, cue.end))
     if not cues:
         none = f"{video}: no cues of the kind {kind!r}; `moviola show` counts those of each kind"
@@ -133,7 +133,8 @@ def transcript(
             raise NotFound(f"{none}. {out} was not written")
         note(none)
     if out is not None:
-        write_subtitles(out, cues)
+        lead = lead_of(Path(row.path))  # players count from the file's beginning
+        write_subtitles(out, [replace(cue, start=cue.start + lead, end=cue.end + lead) for cue in cues])
     lines = [f"{clock(cue.start)} – {clock(cue.end)}  " + cue.text.replace("\n", " / ") for cue in cues]
     show(json, cues, *([f"{out}: {counted(len(cues), 'cue')}"] if out else lines))
 

@@ -174,6 +174,10 @@ class ConseEncoder:
         """As of :class:`~moviola.encoders.FrameTextEncoder`, of length 1."""
         return self._centred(self.sentences.encode_text(texts))
 
+    def knows(self, text: str) -> bool:
+        """As of :class:`~moviola.encoders.contract.TextJudge`."""
+        return self.sentences.knows(text)
+
     def encode_tokens(self, texts: Sequence[str]) -> list[Floats]:
         """As of :class:`~moviola.encoders.FrameTextEncoder`, of length 1; each is (tokens + 1, dim)."""
         return [

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from moviola.errors import InvalidValue
 from moviola.types import FrameSize
 
-__all__ = ["FrameTextEncoder", "Match", "Named", "PictureEncoder", "check_frames", "picture_dim"]
+__all__ = ["FrameTextEncoder", "Match", "Named", "PictureEncoder", "TextJudge", "check_frames", "picture_dim"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,6 +118,14 @@ class PictureEncoder(FrameTextEncoder, Protocol):
     def encode_pictures(self, images: NDArray[np.uint8]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Both features of frames: (n, dim) float32 as of :meth:`FrameTextEncoder.encode_frames`, which has
         the same argument and errors, and (n, picture_dim) float32, each of length 1."""
+
+
+@runtime_checkable
+class TextJudge(Protocol):
+    """What an encoder is besides, if there are texts that say nothing to it."""
+
+    def knows(self, text: str) -> bool:
+        """Whether a text has a token of the vocabulary; all others have one vector, whatever they mean."""
 
 
 def picture_dim(encoder: FrameTextEncoder) -> int:

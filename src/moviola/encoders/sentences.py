@@ -21,7 +21,7 @@ from moviola.encoders.checkpoints import Checkpoint, find_checkpoint, read_json
 from moviola.encoders.device_choice import DeviceChoice
 from moviola.encoders.graphs import sentence_states
 from moviola.encoders.texts import FEW_TEXTS, CheckpointEncoder, check_texts
-from moviola.encoders.tokens import Tokenize, plain_tokenizer
+from moviola.encoders.tokens import Tokenize, Tokenizer, open_tokenizer
 from moviola.encoders.towers import ACTIVATIONS, Network
 from moviola.encoders.weights import Weights
 from moviola.errors import DataError, InvalidValue
@@ -123,9 +123,17 @@ class SentenceEncoder(CheckpointEncoder):
                 tokens[place] = np.concatenate([own[real], vector[None]])
         return [tokens[place] for place in range(len(texts))]
 
+    def knows(self, text: str) -> bool:
+        """As of :class:`~moviola.encoders.contract.TextJudge`."""
+        return not self._tokenizer.special.issuperset(self._tokenize([text])[0])
+
+    @cached_property
+    def _tokenizer(self) -> Tokenizer:
+        return open_tokenizer(self._checkpoint, self._longest)
+
     @cached_property
     def _tokenize(self) -> Tokenize:
-        tokenize = plain_tokenizer(self._checkpoint, self._longest)
+        tokenize = self._tokenizer.encode
         if not self._settings.get("do_lower_case"):
             return tokenize
         return lambda texts: tokenize([text.lower() for text in texts])

@@ -16,7 +16,7 @@ from typing import Any
 from moviola.encoders.checkpoints import Checkpoint
 from moviola.errors import DataError, MissingDependency, MissingModel
 
-__all__ = ["Tokenize", "clip_tokenizer", "plain_tokenizer", "siglip_tokenizer"]
+__all__ = ["Tokenize", "Tokenizer", "clip_tokenizer", "open_tokenizer", "siglip_tokenizer"]
 
 Tokenize = Callable[[Sequence[str]], list[list[int]]]
 """Texts -> token ids, each list at most the model's length, special tokens included."""
@@ -25,21 +25,23 @@ _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 @dataclass(frozen=True, slots=True)
-class _Tokenizer:
-    """The common interface of both libraries: texts to ids, and the id of a token by its name."""
+class Tokenizer:
+    """The common interface of both libraries.
+
+    Attributes:
+        encode: texts to ids, without padding.
+        id_of: the id of a token by its name.
+        special: ids that stand for no text, that of unknown tokens among them.
+    """
 
     encode: Tokenize
     id_of: Callable[[str], int | None]
-
-
-def plain_tokenizer(checkpoint: Checkpoint, longest: int) -> Tokenize:
-    """A tokenizer that cuts at ``longest`` ids and pads nothing."""
-    return _open(checkpoint, longest).encode
+    special: frozenset[int]
 
 
 def clip_tokenizer(checkpoint: Checkpoint, text_config: dict[str, Any]) -> Tokenize:
     """CLIP: start token, text, end token; what follows the end token in a batch does not matter."""
-    return plain_tokenizer(checkpoint, text_config["max_position_embeddings"])
+    return open_tokenizer(checkpoint, text_config["max_position_embeddings"]).encode
 
 
 def siglip_tokenizer(checkpoint: Checkpoint, text_config: dict[str, Any]) -> Tokenize:
@@ -50,7 +52,7 @@ def siglip_tokenizer(checkpoint: Checkpoint, text_config: dict[str, Any]) -> Tok
     """
     settings = checkpoint.json("tokenizer_config.json")
     longest = text_config["max_position_embeddings"]
-    tokenizer = _open(checkpoint, longest)
+    tokenizer = open_tokenizer(checkpoint, longest)
     end, pad = (_special_id(checkpoint, tokenizer, settings, name) for name in ("eos_token", "pad_token"))
     lower = settings.get("do_lower_case", True)
     sentencepiece = str(settings.get("tokenizer_class", "")).startswith("SiglipTokenizer")
@@ -72,7 +74,7 @@ def siglip_tokenizer(checkpoint: Checkpoint, text_config: dict[str, Any]) -> Tok
     return tokenize
 
 
-def _special_id(checkpoint: Checkpoint, tokenizer: _Tokenizer, settings: dict[str, Any], name: str) -> int:
+def _special_id(checkpoint: Checkpoint, tokenizer: Tokenizer, settings: dict[str, Any], name: str) -> int:
     token = settings.get(name) or "</s>"
     token = token["content"] if isinstance(token, dict) else token
     number = tokenizer.id_of(token)
@@ -83,26 +85,29 @@ def _special_id(checkpoint: Checkpoint, tokenizer: _Tokenizer, settings: dict[st
     return number
 
 
-def _open(checkpoint: Checkpoint, longest: int) -> _Tokenizer:
-    """The checkpoint's tokenizer, through the ``tokenizers`` library if it has the file for that."""
+def open_tokenizer(checkpoint: Checkpoint, longest: int) -> Tokenizer:
+    """The checkpoint's tokenizer, cutting at ``longest`` ids; by the ``tokenizers`` library where it has the
+    file for that."""
     if not (checkpoint.folder / "tokenizer.json").is_file():
         return _open_by_transformers(checkpoint, longest)
-    from tokenizers import Tokenizer
+    import tokenizers
 
     path = checkpoint.folder / "tokenizer.json"
     try:
-        tokenizer = Tokenizer.from_file(str(path))
+        tokenizer = tokenizers.Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises nothing more specific
         raise DataError(f"{path}: not a readable tokenizer ({error}); fetch the checkpoint again") from error
     tokenizer.no_padding()
     tokenizer.enable_truncation(longest)
-    return _Tokenizer(
+    added = tokenizer.get_added_tokens_decoder()
+    return Tokenizer(
         lambda texts: [encoding.ids for encoding in tokenizer.encode_batch(list(texts))],
         tokenizer.token_to_id,
+        frozenset(number for number, token in added.items() if token.special),
     )
 
 
-def _open_by_transformers(checkpoint: Checkpoint, longest: int) -> _Tokenizer:
+def _open_by_transformers(checkpoint: Checkpoint, longest: int) -> Tokenizer:
     try:
         from transformers import AutoTokenizer
 
@@ -121,4 +126,4 @@ def _open_by_transformers(checkpoint: Checkpoint, longest: int) -> _Tokenizer:
         rows = tokenizer(list(texts), truncation=True, max_length=longest)["input_ids"]
         return [list(row) for row in rows]
 
-    return _Tokenizer(encode, tokenizer.convert_tokens_to_ids)
+    return Tokenizer(encode, tokenizer.convert_tokens_to_ids, frozenset(tokenizer.all_special_ids))

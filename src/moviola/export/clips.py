@@ -24,7 +24,7 @@ _STEM_BYTES = 180  # leaves room for rank, times, suffix, and what marks a draft
 def export_clips(
     moments: Sequence[Moment],
     sources: Mapping[str, str | Path],
-    folder: Path,
+    folder: str | Path,
     *,
     mode: Literal["exact", "key-frames"] = "exact",
     progress: Callable[[float], None] = lambda _: None,
@@ -44,6 +44,7 @@ def export_clips(
         InvalidValue: nothing can be written in that folder, or another mode.
     """
     require_mode(mode)
+    folder = Path(folder)
     _require_writable(folder)
     total, before = sum(moment.end - moment.start for moment in moments), 0.0
     raised: list[BaseException] = []
@@ -85,8 +86,8 @@ def _require_writable(folder: Path) -> None:
 
 def export_clip(
     moment: Moment,
-    source: Path,
-    out: Path,
+    source: str | Path,
+    out: str | Path,
     *,
     mode: Literal["exact", "key-frames"] = "exact",
     track: int | str | None = None,
@@ -108,6 +109,7 @@ def export_clip(
         InvalidValue: ``out`` cannot be written, or is the video itself; or another mode.
     """
     require_mode(mode)
+    source, out = Path(source), Path(out)
     if out.suffix.lower() not in _SUFFIXES:
         raise InvalidValue(f"{out}: a clip is an MP4; give it the suffix .mp4")
     require_no_source(out, (source,))

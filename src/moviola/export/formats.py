@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -9,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import chain, count
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 from moviola.errors import BrokenPlugin, InvalidValue, MissingDependency
@@ -22,7 +24,8 @@ from moviola.export.sheet import KeptStill, export_sheet
 from moviola.export.tables import write_moments_csv, write_moments_json
 from moviola.export.timebase import parse_rate
 from moviola.export.timeline import Timeline, lay_out, read_sources
-from moviola.plugins import plugin, plugins
+from moviola.media import lead_of
+from moviola.plugins import naming_plugins, plugin, plugins
 from moviola.types import Moment, require_kind
 
 __all__ = [
@@ -114,6 +117,10 @@ class Export:
             lead=CARD_SECONDS if options.titles else 0.0,
         )
 
+    def lead(self, video_id: str) -> float:
+        """Seconds of a video's file before its first picture; 0 where it is not there."""
+        return lead_of(Path(self.paths[video_id])) if video_id in self.paths else 0.0
+
     def only_video(self, instead: str) -> None:
         """Refuse moments of more than one video."""
         videos = sorted({selection.moment.video_id for selection in self.chosen})
@@ -152,12 +159,14 @@ class MomentFormat:
             raise InvalidValue(f"{self.name}: no option {', '.join(unknown)}; it has: {heeded}")
 
 
+@naming_plugins()
 def write_moments(
     moments: Sequence[Moment | Selection],
     videos: Mapping[str, str | Path],
-    out: Path,
+    out: str | Path,
     format: str | None = None,
     *,
+    durations: Mapping[str, float] = MappingProxyType({}),
     kept: KeptStill | None = None,
     progress: Callable[[float], None] = lambda _: None,
     check: Callable[[Path], None] = lambda _: None,
@@ -170,6 +179,8 @@ def write_moments(
         videos: path of each video by id.
         out: the file, or the folder, which is made when missing; a file appears whole or not at all.
         format: a name in :data:`FORMATS`, or of a plug-in; None: by the suffix of ``out``, :func:`format_of`.
+        durations: seconds of videos by id, as far as known, such as those of a library's catalogue: moments
+            end with their video.
         kept: gives small stills to a sheet in place of frames that cannot be read now, such as
             :meth:`moviola.Library.kept_still`.
         progress: called with the share that is written (of clips and films; the rest is quick); what it
@@ -188,11 +199,11 @@ def write_moments(
         NotFound: a video without a path.
         MediaError: a video's file is missing or unreadable; nothing is written.
         MissingDependency: a package that the format needs is not installed.
+        BrokenPlugin: the format is a plug-in's, which fails.
     """
-    chosen = [one if isinstance(one, Selection) else Selection(one) for one in moments]
+    selections = (one if isinstance(one, Selection) else Selection(one) for one in moments)
+    chosen = [replace(one, moment=_within(one.moment, durations)) for one in selections]
     out = Path(out)
-    for selection in chosen:
-        _ = selection.moment.span  # refused when it is none
     chosen_format = format_of(out) if format is None else named_format(format)
     if not chosen:
         raise InvalidValue(f"{out}: no moments to write; search or choose some first")
@@ -200,6 +211,12 @@ def write_moments(
     require_no_source(out, videos.values())
     check(out)
     return chosen_format.write(Export(chosen, videos, out, ExportOptions(**options), kept, progress, check))
+
+
+def _within(moment: Moment, durations: Mapping[str, float]) -> Moment:
+    """A moment, and its steps, up to the end of their video; refused where it is no span."""
+    span = moment.span.within(moment.video_id, durations.get(moment.video_id, math.inf))
+    return replace(moment, end=span.end, steps=tuple(_within(step, durations) for step in moment.steps))
 
 
 def all_formats() -> dict[str, MomentFormat]:
@@ -225,13 +242,13 @@ def named_format(name: str) -> MomentFormat:
     raise InvalidValue(f"format {name!r}: give one of {', '.join(all_formats())}")
 
 
-def format_of(out: Path) -> MomentFormat:
+def format_of(out: str | Path) -> MomentFormat:
     """The format of a suffix: the first in :data:`FORMATS`, then of plug-ins; without one, clips.
 
     Raises:
         InvalidValue: no format has that suffix.
     """
-    suffix = out.suffix.lower()
+    suffix = Path(out).suffix.lower()
     if not suffix:
         return FORMATS["clips"]
     for format in (formats := all_formats().values()):
@@ -251,7 +268,7 @@ def _file(write: Callable[[Export], object]) -> Writer:
 
 def _video_chapters(export: Export) -> None:
     export.only_video("vtt-videos or vtt-film")
-    write_video_chapters(export.chosen, export.out)
+    write_video_chapters(export.chosen, export.out, export.lead(export.chosen[0].moment.video_id))
 
 
 def _chapters_by_video(export: Export) -> Written:
@@ -267,8 +284,8 @@ def _chapters_by_video(export: Export) -> Written:
         taken.add(stem.casefold())
         files.append(export.out / f"{stem}.vtt")
         export.check(files[-1])
-    for file, own in zip(files, by_video.values(), strict=True):
-        write_video_chapters(own, file)
+    for file, (video_id, own) in zip(files, by_video.items(), strict=True):
+        write_video_chapters(own, file, export.lead(video_id))
     return Written(tuple(files))
 
 

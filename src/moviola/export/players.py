@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from moviola.errors import InvalidValue, NotFound
+from moviola.media import lead_of
 from moviola.types import Span
 
 __all__ = ["OPENERS", "PLAYERS", "folder_command", "play", "player_command"]
@@ -32,7 +33,7 @@ OPENERS: dict[str, tuple[str, ...]] = {
 """Programs by ``sys.platform`` that open a file in the system's default player, from its beginning."""
 
 
-def player_command(path: Path, span: Span, player: str | None = None) -> list[str]:
+def player_command(path: str | Path, span: Span, player: str | None = None) -> list[str]:
     """The command that plays a moment.
 
     Args:
@@ -71,12 +72,14 @@ def player_command(path: Path, span: Span, player: str | None = None) -> list[st
     return [program, *words]
 
 
-def folder_command(path: Path) -> list[str]:
+def folder_command(path: str | Path) -> list[str]:
     """The command that shows a file in the system's file manager; on Linux its folder.
 
     Raises:
         NotFound: no program to open folders with is installed.
     """
+    path = Path(path)
+    path = Path(path)
     shown = {"darwin": ["-R", str(path)], "win32": [f"/select,{path}"]}.get(sys.platform, [str(path.parent)])
     program = shutil.which({"darwin": "open", "win32": "explorer"}.get(sys.platform, "xdg-open"))
     if program is None:
@@ -101,9 +104,10 @@ def _installed(names: Sequence[str]) -> str | None:
     return next(filter(None, map(shutil.which, names)), None)
 
 
-def _filled(arguments: str, path: Path, span: Span) -> list[str]:
+def _filled(arguments: str, path: str | Path, span: Span) -> list[str]:
     """The words of a command; split before the path is inserted, so that it stays one word."""
-    values = {"path": str(path), "start": f"{span.start:.3f}", "end": f"{span.end:.3f}"}
+    start, end = (time + lead_of(path) for time in (span.start, span.end))
+    values = {"path": str(path), "start": f"{start:.3f}", "end": f"{end:.3f}"}
     try:
         return [word.format(**values) for word in shlex.split(arguments)]
     except (ValueError, LookupError, AttributeError, TypeError) as error:

@@ -42,7 +42,7 @@ def write_moments_json(chosen: Sequence[Selection], paths: Mapping[str, str | Pa
     write_json(out, list(_rows(chosen, paths)), indent=1)
 
 
-def read_moments(path: Path) -> tuple[list[Selection], dict[str, str]]:
+def read_moments(path: str | Path) -> tuple[list[Selection], dict[str, str]]:
     """Read moments from CSV or JSON, written by moviola or by hand.
 
     Args:
@@ -59,7 +59,7 @@ def read_moments(path: Path) -> tuple[list[Selection], dict[str, str]]:
     """
     chosen: list[Selection] = []
     paths: dict[str, str] = {}
-    for rank, (place, row) in enumerate(_objects(path), start=1):
+    for rank, (place, row) in enumerate(_objects(Path(path)), start=1):
         moment = read_moment({**row, "steps": _steps(row)}, place, rank)
         chosen.append(Selection(moment, str(row.get("title") or ""), str(row.get("note") or "")))
         if row.get("path"):

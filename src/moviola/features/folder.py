@@ -48,8 +48,9 @@ class FeatureFolder:
     shots: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
     @classmethod
-    def open(cls, folder: Path) -> FeatureFolder:
+    def open(cls, folder: str | Path) -> FeatureFolder:
         """Open a folder of features. Raises NotFound: there is none; DataError: a file of it is damaged."""
+        folder = Path(folder)
         path = folder / DESCRIPTION
         if not path.is_file():
             raise NotFound(

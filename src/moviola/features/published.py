@@ -196,7 +196,7 @@ def _safetensors(path: Path) -> NDArray[Any]:
 _ONE_ARRAY: dict[str, Callable[[Path], NDArray[Any]]] = {".npy": _npy, ".safetensors": _safetensors}
 
 
-def open_features(path: Path) -> FeatureFiles:
+def open_features(path: str | Path) -> FeatureFiles:
     """Open features of any form, recognised by the path.
 
     Raises:
@@ -204,6 +204,7 @@ def open_features(path: Path) -> FeatureFiles:
         DataError: damaged, or of no known form.
         MissingDependency: h5py is needed.
     """
+    path = Path(path)
     if path.is_dir():
         if (path / "shards.json").exists():
             return KeyedShards(path)
@@ -219,9 +220,10 @@ def open_features(path: Path) -> FeatureFiles:
 
 
 @contextmanager
-def new_folder(folder: Path) -> Iterator[None]:
+def new_folder(folder: str | Path) -> Iterator[None]:
     """Write to a new or empty folder, which is as it was where the block raises. Raises InvalidValue: it
     holds something, or is a file."""
+    folder = Path(folder)
     there = folder.exists()
     if there and (not folder.is_dir() or any(folder.iterdir())):
         raise InvalidValue(f"{folder}: not empty; give a new folder")
@@ -236,7 +238,7 @@ def new_folder(folder: Path) -> Iterator[None]:
 
 def convert(
     source: FeatureFiles,
-    folder: Path,
+    folder: str | Path,
     *,
     shard_bytes: int = 1 << 30,
     progress: Callable[[int, int], None] | None = None,
@@ -249,6 +251,7 @@ def convert(
         InvalidValue: the folder is not empty, or there are no features.
         DataError: dimensions differ, or a number does not fit half precision; the message names the key.
     """
+    folder = Path(folder)
     with new_folder(folder):
         keys = source.keys()
         if not keys:

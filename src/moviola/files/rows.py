@@ -88,13 +88,14 @@ class CsvRows(Rows):
             yield f"{self.path}: {self.where(i)}", dict(zip(self.header, row, strict=True))
 
 
-def read_text(path: Path) -> str:
+def read_text(path: str | Path) -> str:
     """The file as text, without a byte order mark.
 
     Raises:
         NotFound: no such file.
         DataError: not UTF-8, compressed, unreadable, or a device, named pipe or socket, which may never end.
     """
+    path = Path(path)
     try:
         mode = path.stat().st_mode
         from_shell = stat.S_ISFIFO(mode) and path.is_relative_to("/dev")  # /dev/fd/63, of <(command)

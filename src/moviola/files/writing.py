@@ -144,7 +144,7 @@ def write_json(path: str | os.PathLike[str], value: Any, indent: int | None = No
     write_text(path, json.dumps(value, ensure_ascii=False, indent=indent) + "\n")
 
 
-def require_unread(out: Path, *read: Path | None) -> None:
+def require_unread(out: str | Path, *read: str | Path | None) -> None:
     """Refuse to write over a file that the same command reads; None is no file.
 
     Raises:

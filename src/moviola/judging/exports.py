@@ -66,7 +66,7 @@ EXPORTS: dict[str, Export] = {
 """The forms, by name."""
 
 
-def export_task(task: JudgingTask, path: Path, form: str = "tvr_ranking") -> int:
+def export_task(task: JudgingTask, path: str | Path, form: str = "tvr_ranking") -> int:
     """Write a task in one of its forms; moments that were discarded are in none but the ratings.
 
     Returns the number of judged moments, of ratings, or of moments still to rate, that were written.
@@ -76,6 +76,7 @@ def export_task(task: JudgingTask, path: Path, form: str = "tvr_ranking") -> int
             task or cannot be written.
     """
     require_known("form", form, EXPORTS)
+    path = Path(path)
     if path.exists() and path.samefile(task.path):
         raise InvalidValue(f"{path}: is the task itself, whose ratings would be lost; name another file")
     if form in ("tvr_ranking", "qrels") and not task.outcome().agreed:
@@ -97,14 +98,14 @@ class Imported:
     refused: dict[str, str]
 
 
-def import_ratings(task: JudgingTask, path: Path) -> Imported:
+def import_ratings(task: JudgingTask, path: str | Path) -> Imported:
     """Import ratings of a task's pairs that were made elsewhere; raters of whom one is accepted sign in.
 
     Raises:
         NotFound, DataError: see :func:`~moviola.datasets.building.annotation_files.read_ratings`.
         InvalidValue: an invalid rater's name.
     """
-    ratings = read_ratings(path)
+    ratings = read_ratings(Path(path))
     for rating in ratings:
         shown_name(rating.worker)  # all are good names before the first rating is saved
     refusals, refused = 0, {}
@@ -136,7 +137,7 @@ def training_entries(pairs: list[Pair], agreed: Mapping[str, int], level: int) -
 
 
 def export_splits(
-    task: JudgingTask, folder: Path, *, val: int, test: int, level: int = 2, seed: int = 0
+    task: JudgingTask, folder: str | Path, *, val: int, test: int, level: int = 2, seed: int = 0
 ) -> dict[str, tuple[int, int]]:
     """Judged moments as ``train.json``, ``val.json`` and ``test.json``, with no query text in two of them.
 
@@ -157,7 +158,7 @@ def export_splits(
     """
     if not 1 <= level < LEVELS:
         raise InvalidValue(f"level {level}: give 1 to {LEVELS - 1}; moments of level 0 are no answers")
-    agreed = task.outcome().agreed
+    folder, agreed = Path(folder), task.outcome().agreed
     answered = [pair for pair in task.pairs if agreed.get(pair.pair_id, 0) >= level]
     drawn = draw_queries((pair.query for pair in answered), {"val": val, "test": test}, seed)
     texts = {name: set(queries.values()) for name, queries in drawn.items() if queries}

@@ -202,11 +202,11 @@ def _pooled(
 
 
 def make_task(
-    path: Path,
+    path: str | Path,
     library: Library,
     queries: Sequence[Query],
     *,
-    run_files: Sequence[Path] = (),
+    run_files: Sequence[str | Path] = (),
     systems: Sequence[str] | None = None,
     depth: int = BATCH,
     merge_above: float = NEAR,
@@ -229,14 +229,15 @@ def make_task(
             run is of other queries, or no moments to judge; or as in :func:`pool`.
         NotFound, DataError: a run file is missing or damaged, or is about other videos.
     """
+    path, files = Path(path), [Path(file) for file in run_files]
     if path.exists():
         raise InvalidValue(
             f"{path}: exists already; name another file, or go on with `moviola judge progress`"
         )
-    names = Counter([*dict.fromkeys(systems or SYSTEMS), *(file.stem for file in run_files)])
+    names = Counter([*dict.fromkeys(systems or SYSTEMS), *(file.stem for file in files)])
     if twice := [name for name, count in names.items() if count > 1]:
         raise InvalidValue(f"{twice[0]}: two systems of that name; rename the run file")
-    given = {file.stem: _read_run(file, queries) for file in run_files}  # before a search that may take long
+    given = {file.stem: _read_run(file, queries) for file in files}  # before a search that may take long
     runs = library_runs(library, queries, depth=depth, systems=systems, progress=progress) | given
     durations = {video.video_id: video.duration for video in library.videos()}
     pooled = pool(queries, runs, durations, depth=depth, merge_above=merge_above)

@@ -128,7 +128,8 @@ class JudgingTask(Database):
 
     holds, remedy = "judging task", REMEDY
 
-    def __init__(self, path: Path, *, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, path: str | Path, *, clock: Callable[[], float] = time.time) -> None:
+        path = Path(path)
         if not path.is_file():
             raise NotFound(f"{path}: no such judging task; `moviola judge new` makes one")
         super().__init__(path)
@@ -140,7 +141,7 @@ class JudgingTask(Database):
     @classmethod
     def create(
         cls,
-        path: Path,
+        path: str | Path,
         pairs: Iterable[Pair],
         settings: TaskSettings,
         *,
@@ -151,7 +152,7 @@ class JudgingTask(Database):
         Raises:
             InvalidValue: no pairs, a pair id given twice, or an existing file.
         """
-        rows = [astuple(pair) for pair in pairs]
+        path, rows = Path(path), [astuple(pair) for pair in pairs]
         if not rows:
             raise InvalidValue(f"{path}: no moment to judge; use other queries, or name more systems")
         if len({row[0] for row in rows}) != len(rows):

@@ -87,7 +87,7 @@ def open_features(path: str | PathLike[str]) -> FeatureSource:
     return FeatureFolder.open(folder)
 
 
-def export_features(store: LibraryStore, texts: Sequence[str], out: Path) -> FeatureFolder:
+def export_features(store: LibraryStore, texts: Sequence[str], out: str | Path) -> FeatureFolder:
     """Export a library's features, and those of some queries by text, to a new folder independent of the
     library, see :class:`moviola.features.FeatureFolder`.
 
@@ -95,6 +95,7 @@ def export_features(store: LibraryStore, texts: Sequence[str], out: Path) -> Fea
         InvalidValue: ``out`` holds something.
         LibraryError: the library has no visual encoder.
     """
+    out = Path(out)
     with new_folder(out):
         source = LibrarySource(store)
         features, different = source.videos(), list(dict.fromkeys(texts))

@@ -85,7 +85,9 @@ class _Server(MCPServer):
             raise
 
 
-def library_server(library: Library, *, clips: Path | None = None, pictures: Path | None = None) -> MCPServer:
+def library_server(
+    library: Library, *, clips: str | Path | None = None, pictures: str | Path | None = None
+) -> MCPServer:
     """The server of a library.
 
     Args:
@@ -97,14 +99,14 @@ def library_server(library: Library, *, clips: Path | None = None, pictures: Pat
     Raises:
         InvalidValue: the folder for clips cannot be made.
     """
-    tools = LibraryTools(library, [folder for folder in (clips, pictures) if folder is not None])
+    tools = LibraryTools(library, [Path(folder) for folder in (clips, pictures) if folder is not None])
     offered = [
         _offered(tools.search_moments, "Find moments in videos", _READING),
         _offered(tools.look, "Look at a stretch of a video", _READING),
         _offered(tools.list_videos, "List the videos", _READING),
     ]
     if clips is not None:
-        offered.append(_offered(ClipTool(library, clips).cut_clip, "Cut a clip", _ADDING))
+        offered.append(_offered(ClipTool(library, Path(clips)).cut_clip, "Cut a clip", _ADDING))
     return _Server(
         "moviola",
         tools=offered,

@@ -322,8 +322,4 @@ def _stretch(library: Library, video_id: str, start: float, end: float) -> tuple
         raise MediaError(video.path, f"refused when indexed ({video.error}); choose another video")
     if not is_file(video.path):
         raise NotFound(f"{video.path}: the file of {video.video_id} is gone; choose another video")
-    if start >= video.duration:
-        raise InvalidValue(
-            f"start {start:g}: {video.video_id} ends at {video.duration:g} s; give a time before that"
-        )
-    return video, Span(start, min(end, video.duration))
+    return video, Span(start, end).within(video_id, video.duration)

@@ -7,7 +7,7 @@ from moviola.media.cutting import cut
 from moviola.media.frames import FrameStream, SampledFrame, sample_frames, sample_stills
 from moviola.media.joining import Card, Piece, join
 from moviola.media.playable import make_playable, plays_in_browsers
-from moviola.media.probe import MediaInfo, SubtitleStream, probe
+from moviola.media.probe import MediaInfo, SubtitleStream, lead_of, probe
 from moviola.media.shots import (
     Marks,
     ShotFinder,
@@ -36,9 +36,9 @@ __all__ = [
     "PICTURE_FORMATS", "SUBTITLE_SUFFIXES", "VIDEO_SUFFIXES", "Card", "FrameStream", "Marks", "MediaInfo",
     "Piece", "SampledFrame", "SheetCell", "ShotFinder", "SmallStills", "SoundTrack", "SubtitleStream",
     "Subtitles", "TinyPictures", "Transition", "chosen_track", "contact_sheet", "cut", "embedded_subtitles",
-    "find_transitions", "find_videos", "frame_at", "join", "joined", "language_of", "look_through",
-    "make_playable", "plays_in_browsers", "probe", "read_capture", "read_picture", "read_small_still",
-    "read_sound", "read_subtitles", "regular_file", "require_track_choice", "sample_frames", "sample_stills",
-    "sheet_picture", "shrunk", "sidecars", "title_card", "track_among", "walk_files", "write_subtitles",
-    "write_video",
+    "find_transitions", "find_videos", "frame_at", "join", "joined", "language_of", "lead_of",
+    "look_through", "make_playable", "plays_in_browsers", "probe", "read_capture", "read_picture",
+    "read_small_still", "read_sound", "read_subtitles", "regular_file", "require_track_choice",
+    "sample_frames", "sample_stills", "sheet_picture", "shrunk", "sidecars", "title_card", "track_among",
+    "walk_files", "write_subtitles", "write_video",
 ]  # fmt: skip

@@ -38,14 +38,14 @@ _IN_NAME = re.compile(
 _POINT = re.compile(r"([+-]\d{2,6}(?:\.\d+)?)([+-]\d{3,7}(?:\.\d+)?)(?:[+-]\d+(?:\.\d+)?)?(?:CRS[^/]*)?/?")
 
 
-def read_capture(path: Path) -> Capture:
+def read_capture(path: str | Path) -> Capture:
     """Read the capture data of a video file without decoding. Errors as of :func:`moviola.media.probe`."""
     with open_container(path) as container:
         tags: dict[str, str] = {}
         for holder in (container.metadata, *(stream.metadata for stream in container.streams.video)):
             for name, value in holder.items():
                 tags.setdefault(name.lower(), value.strip())
-    taken, source = next(_times(tags, path), ("", ""))
+    taken, source = next(_times(tags, Path(path)), ("", ""))
     latitude, longitude = next(filter(None, map(parse_point, _values(tags, _PLACES))), (None, None))
     make, model = (next(_values(tags, names), "") for names in (_MAKES, _MODELS))
     return Capture(taken, source, latitude, longitude, make, model)

@@ -72,12 +72,13 @@ def find_videos(folder: Path) -> list[Path]:
     return sorted(path for path in walk_files(folder) if path.suffix.lower() in VIDEO_SUFFIXES)
 
 
-def regular_file(path: Path) -> os.stat_result:
+def regular_file(path: str | Path) -> os.stat_result:
     """The status of a regular file.
 
     Raises:
         UnreadableMedia: no such file, or a folder, a device, a pipe; the reason names what it is.
     """
+    path = Path(path)
     try:
         status = path.stat()
     except FileNotFoundError as error:
@@ -129,7 +130,7 @@ class _Whole(io.FileIO):
 
 
 @contextmanager
-def open_container(path: Path) -> Iterator[av.container.InputContainer]:
+def open_container(path: str | Path) -> Iterator[av.container.InputContainer]:
     """Open a media file for reading. Raises UnreadableMedia: no regular file, an empty one, a list of files,
     or one that libav does not know."""
     if regular_file(Path(path)).st_size == 0:

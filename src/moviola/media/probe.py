@@ -12,19 +12,21 @@ import av.container
 from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
-from moviola.errors import UnreadableMedia
+from moviola.errors import MediaError, UnreadableMedia
 from moviola.media.container import DAMAGE, open_container, promised_duration, video_stream
 from moviola.media.picture import Orientation, displayed_size, for_other_screens, pixel_aspect
 from moviola.media.tracks import SoundTrack, chosen_track, sound_tracks
 from moviola.threads import DECODING
 
-__all__ = ["TEXT_SUBTITLES", "MediaInfo", "SubtitleStream", "probe"]
+__all__ = ["TEXT_SUBTITLES", "MediaInfo", "SubtitleStream", "lead_of", "probe"]
 
 TEXT_SUBTITLES = frozenset({"mov_text", "subrip", "srt", "ass", "ssa", "webvtt", "text"})
 """Subtitle codecs that carry text; the others (DVD, Blu-ray, DVB) carry pictures of text."""
 
 # A comma or a full stop before the frames also marks drop-frame (SMPTE ST 12-1 leaves the sign open).
 _TIMECODE = re.compile(r"((?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d)([:;.,])(\d\d)")
+# Seconds by which pictures begin later that count as a lead.
+_LEAST_LEAD = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,8 @@ class MediaInfo:
 
     Attributes:
         container: short name of the format, such as ``mp4``, ``matroska``, ``avi``.
+        lead: seconds of the file before its first picture, sound alone, 0 where less than a tenth. Moviola
+            counts from the picture, players and subtitle files from the file's beginning.
         duration: seconds by the header, None if it has none; :class:`~moviola.media.FrameStream` knows it
             exactly after decoding.
         width, height: pixels as displayed, after rotation and sample aspect ratio.
@@ -63,6 +67,7 @@ class MediaInfo:
 
     path: Path
     container: str
+    lead: float
     duration: float | None
     width: int
     height: int
@@ -85,13 +90,14 @@ class MediaInfo:
         return float(self.average_rate) if self.average_rate else None
 
 
-def probe(path: Path) -> MediaInfo:
+def probe(path: str | Path) -> MediaInfo:
     """Read the properties of a video file. One picture is decoded, since rotation is stored with pictures.
 
     Raises:
         UnreadableMedia: no regular or media file, no picture that decodes, or too large or elongated ones.
         NoVideoStream: sound or text only; cover art is not video.
     """
+    path = Path(path)
     with open_container(path) as container:
         stream = video_stream(container, path)
         picture = _first_picture(container, stream, path)
@@ -102,10 +108,11 @@ def probe(path: Path) -> MediaInfo:
             raise UnreadableMedia(path, str(error)) from error
         rate = stream.average_rate or stream.guessed_rate
         whole = container.duration / av.time_base if container.duration and container.duration > 0 else None
-        audio = chosen_track(container, Path(path))
+        audio = chosen_track(container, path)
         return MediaInfo(
-            path=Path(path),
-            container=_container_name(container.format.name, Path(path)),
+            path=path,
+            container=_container_name(container.format.name, path),
+            lead=_lead(container, stream),
             duration=promised_duration(container, stream) or whole,
             width=width,
             height=height,
@@ -131,6 +138,22 @@ def probe(path: Path) -> MediaInfo:
                 for s in container.streams.subtitles
             ),
         )
+
+
+def lead_of(path: str | Path) -> float:
+    """:attr:`MediaInfo.lead` of a file; 0 where it cannot be read."""
+    try:
+        return probe(path).lead
+    except MediaError:
+        return 0.0
+
+
+def _lead(container: av.container.InputContainer, stream: VideoStream) -> float:
+    if stream.start_time is None or stream.time_base is None or container.start_time is None:
+        return 0.0
+    lead = float(stream.start_time * stream.time_base) - container.start_time / av.time_base
+    # A damaged header may have any time; decoders of sound and reordered pictures begin a little apart.
+    return lead if _LEAST_LEAD <= lead < (container.duration or 0) / av.time_base else 0.0
 
 
 def _first_picture(container: av.container.InputContainer, stream: VideoStream, path: Path) -> VideoFrame:

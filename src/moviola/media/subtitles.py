@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pysubs2
 from av.packet import Packet
+from av.stream import Disposition
 from av.subtitles.stream import SubtitleStream
 from av.subtitles.subtitle import AssSubtitle
 
@@ -42,7 +43,10 @@ _FOREIGN = re.compile(r"[^\x00-\x7f]{4}")
 _OTHER_SCRIPTS = ["cp1251", "cp1253", "cp1255", "cp1256", "cp874", "cp932", "cp949", "gb18030", "big5"]
 # Bytes beyond ASCII that it takes to know encodings: by fewer, Japanese is taken for Korean.
 _ENOUGH = 150
+# Without a byte order mark; all formats begin with ASCII.
+_UTF_16 = {"utf-16-le": re.compile(rb"([^\0]\0){2}"), "utf-16-be": re.compile(rb"(\0[^\0]){2}")}
 _TIMES = re.compile(r"[ \t]*\d[\d:.,]*[ \t]*-->")
+_BLANK_FIRST = re.compile(rf"^({_TIMES.pattern}.*\n)[ \t]+\n", re.MULTILINE)
 _INLINE_TIME = re.compile(r"<(\d+:)?\d\d:\d\d\.\d{3}>")
 _ASS_EVENTS = "[Script Info]\nScriptType: v4.00+\n\n[Events]\n"
 _ASS_FORMAT = "Format: Layer, Start, End, Style, Name, MarginL, MarginR, MarginV, Effect, Text"
@@ -84,9 +88,10 @@ def _beside(of: str, stem: str, names: Sequence[str]) -> Iterator[Path]:
 
 
 def read_subtitles(path: Path) -> Subtitles:
-    """Read a subtitle file: SubRip, WebVTT or Advanced SubStation Alpha, by its suffix; without tags.
+    """Read a subtitle file: SubRip, WebVTT or Advanced SubStation Alpha; without tags. It is read as its
+    suffix says, and as another of them where that gives no cue.
 
-    Encodings: UTF-8 with or without byte order mark, UTF-16 with one, else Windows-1252, else Latin-1; where
+    Encodings: UTF-8 and UTF-16 with or without byte order mark, else Windows-1252, else Latin-1; where
     that gives no words, the likeliest of those in use for Cyrillic, Greek, Hebrew, Arabic, Thai, Japanese,
     Korean and Chinese. Each cue is parsed alone, so that a damaged one does not affect others.
 
@@ -115,12 +120,16 @@ def read_subtitles(path: Path) -> Subtitles:
 
 
 def _parsed(text: str, kind: str) -> Subtitles:
+    """The cues by a format; where that gives none, by the first of the others that does."""
     for end in ("\r\r\n", "\r\n", "\r"):  # the first of a program that converted them twice
         text = text.replace(end, "\n")
-    return _sorted_cues(_ass(text) if kind == ".ass" else _blocks(text, kind[1:]))
+    formats = dict.fromkeys((kind, *SUBTITLE_SUFFIXES))
+    read = (_sorted_cues(_ass(text) if one == ".ass" else _blocks(text, one[1:])) for one in formats)
+    first = next(read)
+    return first if first.cues else next((other for other in read if other.cues), first)
 
 
-def write_subtitles(path: Path, cues: Iterable[Cue]) -> None:
+def write_subtitles(path: str | Path, cues: Iterable[Cue]) -> None:
     """Write cues, in any order, as a subtitle file that appears complete or not at all: SubRip, WebVTT or
     Advanced SubStation Alpha, by its suffix; times are rounded to the format's precision, and a cue lasts one
     step of it at least, since players drop those without a duration.
@@ -128,6 +137,7 @@ def write_subtitles(path: Path, cues: Iterable[Cue]) -> None:
     Raises:
         InvalidValue: another suffix, or a place that cannot be written.
     """
+    path = Path(path)
     kind = path.suffix.lower()
     if kind not in SUBTITLE_SUFFIXES:
         raise InvalidValue(f"{path}: unknown subtitle format; give one of {', '.join(SUBTITLE_SUFFIXES)}")
@@ -146,7 +156,8 @@ def write_subtitles(path: Path, cues: Iterable[Cue]) -> None:
 def embedded_subtitles(path: Path, index: int | None = None) -> Subtitles:
     """Text subtitles inside a video file, in the time of its pictures; none if no such stream carries text.
 
-    ``index`` is that of a :class:`~moviola.media.SubtitleStream`; None: the first of text. Errors as of
+    ``index`` is that of a :class:`~moviola.media.SubtitleStream`; None: the first of text, one of foreign
+    lines alone (``forced``) only if there is no other. Errors as of
     :func:`~moviola.media.probe`.
     """
     with open_container(path) as container:
@@ -162,9 +173,10 @@ def embedded_subtitles(path: Path, index: int | None = None) -> Subtitles:
         ]
         if not chosen:
             return Subtitles(())
+        track = min(chosen, key=lambda stream: bool(stream.disposition & Disposition.forced))
         cues: list[Cue | None] = []
         try:
-            for packet in container.demux(chosen[0]):
+            for packet in container.demux(track):
                 cues.extend(_cues_of_packet(packet, zero))
         except DAMAGE:
             cues.append(None)
@@ -198,6 +210,9 @@ def _decode_text(data: bytes) -> tuple[str, bool]:
     """The text of a file, and whether its encoding is a guess."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return data.decode("utf-16", errors="replace"), False
+    for order, begins in _UTF_16.items():
+        if begins.match(data):
+            return data.decode(order, errors="replace"), False
     text = data.decode("utf-8-sig", errors="replace")
     # Damage to a few letters does not make it another encoding.
     if 2 * text.count("\ufffd") <= len(text) - len(text.encode("ascii", errors="ignore")):
@@ -221,6 +236,8 @@ def _of_other_script(path: Path, data: bytes) -> str:
 def _blocks(text: str, kind: str) -> Iterator[Cue | None]:
     """Cues of SubRip and WebVTT: times, and the lines below up to an empty one or to other times."""
     header = "WEBVTT\n\n" if kind == "vtt" else "1\n"
+    if kind == "vtt":  # YouTube writes a blank in the first line of a cue that stands in the second alone
+        text = _BLANK_FIRST.sub(r"\1", text)
     for block in re.split(r"\n[ \t]*\n", text):
         lines = block.strip("\n").split("\n")
         begins = [n for n, line in enumerate(lines) if "-->" in line and (n < 2 or _TIMES.match(line))]

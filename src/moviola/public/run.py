@@ -53,14 +53,14 @@ class PublicReport:
 
 def run_public(
     name: str,
-    annotations: Path,
-    videos: Path | None = None,
+    annotations: str | Path,
+    videos: str | Path | None = None,
     *,
-    library: Path | None = None,
+    library: str | Path | None = None,
     encoder: str | None = None,
     device: str = "auto",
-    run: Path | None = None,
-    out: Path | None = None,
+    run: str | Path | None = None,
+    out: str | Path | None = None,
     indexing: Callable[[IngestProgress], None] | None = None,
     answering: Callable[[int], None] | None = None,
 ) -> PublicReport:
@@ -90,6 +90,7 @@ def run_public(
     benchmark = benchmark_of(name)
     if (videos is None) == (run is None):
         raise InvalidValue("give either a folder of videos to answer from, or a run to measure")
+    out, run = (None if path is None else Path(path) for path in (out, run))
     if out is not None:
         format_of(out)  # an unknown suffix is refused before the videos are indexed
         require_unread(out, annotations, run)
@@ -103,7 +104,7 @@ def run_public(
         known = set(answers.run.query_ids)
         unanswered = tuple(row.query_id for row in questions if row.query_id not in known)
     else:
-        folder = library or annotations.with_name(f"{name}-library")
+        folder = Path(library or Path(annotations).with_name(f"{name}-library"))
         fresh = not (folder / SETTINGS_FILE).is_file()
         chosen = encoder or (best_encoder().name if fresh else None)
         with Library(folder, encoder=chosen, device=device) as opened:

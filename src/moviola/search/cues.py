@@ -7,7 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import reduce
-from itertools import groupby
+from itertools import chain, groupby
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from moviola.library import LibraryStore, VideoRow, View, stems_of
 from moviola.retrieval import Calibration
 from moviola.retrieval.segments import segment_ids, unpack_ids
+from moviola.retrieval.unspaced import pairs_of, spaced
 from moviola.search.found import Found
 from moviola.search.fusion import fused
 from moviola.types import CUE_KINDS, Cue, CueKind, Reason, Span
@@ -30,13 +31,8 @@ _WORDS_CEILING = 0.9
 _MEANING = Calibration(slope=20.0, intercept=-9.0)
 # Cues below this score are ignored.
 _LEAST = 0.5
-
-# Letters of scripts without spaces between words: Thai, Lao, Burmese, Khmer, Japanese, Chinese.
-_UNSPACED = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-)
-# Each is looked for in all cues, 100,000 in .03 s of processor time.
-_MOST_PIECES = 32
+# Each pair of letters is looked for in all cues, 100,000 in .03 s of processor time.
+_MOST_PAIRS = 32
 
 Evidence = Iterable[tuple[tuple[int, int], float]]
 
@@ -69,7 +65,7 @@ class CueSearch:
             rows: row numbers of the videos to search; None for all.
             kinds, meant: kinds of cues to search, and those of them that are also compared by meaning.
         """
-        pieces = _pieces(text)
+        pairs = pairs_of(text)[:_MOST_PAIRS]
         words_by_stem = {stem: word for word in _words(text) for stem in stems_of(word)}
         evidence: dict[tuple[int, int], float] = defaultdict(float)
         matches = (*self._by_words(text, rows, kinds), *self._by_meaning(view, vector, rows, meant))
@@ -84,15 +80,16 @@ class CueSearch:
             scored = [(cues[number], evidence[row, number]) for _, number in places]
             for kind, moments in by_kind.items():
                 same = [match for match in scored if match[0].kind == kind]
-                moments += _joined(row, same, view.videos[row], words_by_stem, pieces)
+                moments += _joined(row, same, view.videos[row], words_by_stem, pairs)
         return reduce(fused, by_kind.values(), [])
 
     def _by_words(self, text: str, rows: frozenset[int] | None, kinds: Collection[CueKind]) -> Evidence:
         """Share of the query's weight (idf) in a cue; 1 is the BM25 of an average cue with all words."""
-        catalogue, words, pieces = self._store.catalogue, _words(text), _pieces(text)
-        holding = {word: catalogue.cues_with(word) for word in words}
-        unspaced = catalogue.cues_with_any(pieces, rows, kinds)
-        holding |= {piece: sum(piece in own for _, _, own in unspaced) for piece in pieces}
+        catalogue, pairs = self._store.catalogue, pairs_of(text)[:_MOST_PAIRS]
+        terms = catalogue.terms_with(_words(text))
+        holding = {word: catalogue.cues_with(own) for word, own in terms.items()}
+        unspaced = catalogue.cues_with_any(pairs, rows, kinds)
+        holding |= {pair: sum(pair in own for _, _, own in unspaced) for pair in pairs}
         total = sum(catalogue.cue_counts().values())
         weights = {
             # Cues may come in between two counts.
@@ -100,10 +97,10 @@ class CueSearch:
             for word, count in holding.items()
         }
         found: dict[tuple[int, int], float] = defaultdict(float)
-        for match in catalogue.match_cues(words, _CUES, rows, kinds):
+        for match in catalogue.match_cues([*chain(*terms.values())], _CUES, rows, kinds):
             found[match.video, match.number] += match.score
         for row, number, own in unspaced:
-            found[row, number] += sum(weights[piece] for piece in pieces if piece in own)
+            found[row, number] += sum(weights[pair] for pair in pairs if pair in own)
         for place in sorted(found, key=lambda place: (-found[place], place))[:_CUES]:
             yield place, _WORDS_CEILING * min(1.0, found[place] / sum(weights.values()))
 
@@ -142,14 +139,7 @@ class CueSearch:
 
 def _words(text: str) -> list[str]:
     """Distinct words of a text, but for those of scripts without spaces."""
-    return list(dict.fromkeys(re.findall(r"\w+", re.sub(f"[{_UNSPACED}]+", " ", text.lower()))))
-
-
-def _pieces(text: str) -> list[str]:
-    """Distinct pairs of neighbouring letters in scripts without spaces, which stand in for their words."""
-    runs = re.findall(f"[{_UNSPACED}]+", text)
-    pairs = (run[at : at + 2] for run in runs for at in range(max(len(run) - 1, 1)))
-    return list(dict.fromkeys(pairs))[:_MOST_PIECES]
+    return list(dict.fromkeys(re.findall(r"\w+", spaced(text.lower()))))
 
 
 def _joined(
@@ -157,7 +147,7 @@ def _joined(
     matches: Sequence[tuple[Cue, float]],
     video: VideoRow,
     words_by_stem: Mapping[str, str],
-    pieces: Sequence[str],
+    pairs: Sequence[str],
 ) -> list[Found]:
     """Cues of one kind in one video, with scores, as moments; short pauses do not divide them."""
     groups: list[list[tuple[Cue, float]]] = []
@@ -172,9 +162,9 @@ def _joined(
     for group in groups:
         span = Span(group[0][0].start, min(max(cue.end for cue, _ in group), video.duration))
         cue, score = max(group, key=lambda match: match[1])
-        stems = {stem for one, _ in group for stem in stems_of(one.text)}
+        stems = {stem for one, _ in group for stem in stems_of(one.text.lower())}
         words = [word for stem, word in words_by_stem.items() if stem in stems]
-        words += [piece for piece in pieces if any(piece in one.text for one, _ in group)]
+        words += [pair for pair in pairs if any(pair in one.text for one, _ in group)]
         why = Reason("written" if cue.kind == "text" else "said", score, tuple(sorted(words)))
         joined.append(Found(row, span, score, cue.kind, cue.text, snippet_kind=cue.kind, why=(why,)))
     return joined

@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.encoders import FrameTextEncoder
+from moviola.encoders.contract import TextJudge
 from moviola.errors import InvalidValue, LibraryError
 from moviola.features import QueryFeatures
 from moviola.library import LibraryStore, View, read_concept
@@ -59,6 +60,9 @@ __all__ = ["EvidenceGatherer", "Rows"]
 # Number of right marks to search with, and segments of each: 25 ms of processor time at the paper's size;
 # four marks with 200 each take twice that.
 _PROBES, _PROBED = 2, 50
+
+# Of a text that says nothing to the encoder.
+_NOTHING = Calibration(1.0, -50.0)
 
 Floats = NDArray[np.float32]
 Rows = frozenset[int] | None
@@ -136,18 +140,20 @@ class EvidenceGatherer:
         sentences = self.store.encoders.sentences
         reads_cues = bool(self.kinds and self.view.cues)
         if sentences is not None and (reads_cues or (self.names is not None and self.names.has_meanings)):
+            words = [word for word in words if sentences.knows(word)]
             self._sentences |= dict(zip(words, normalised(sentences.encode_text(words)), strict=True))
 
     def _read_phrases(self, encoder: FrameTextEncoder, texts: Sequence[Text]) -> None:
         """Vectors and calibrations of texts by their phrases, which are encoded in one batch."""
-        weights = [phrases_of(text.text) for text in texts]
+        weights = [_known_phrases(encoder, text.text) for text in texts]
         phrases = list(dict.fromkeys(phrase for own in weights for phrase in own))
         vectors = encoder.encode_text(phrases)
         place = {phrase: number for number, phrase in enumerate(phrases)}
         for text, own in zip(texts, weights, strict=True):
-            vector, self._scales[text] = self._background.of_phrases(
+            vector, scale = self._background.of_phrases(
                 vectors[[place[phrase] for phrase in own]], list(own.values())
             )
+            self._scales[text] = scale if _knows(encoder, text.text) else _NOTHING
             features = QueryFeatures.of([""], [text.text], [vector])
             self._features[text] = features.among_segments(vector[None])
 
@@ -161,7 +167,7 @@ class EvidenceGatherer:
     def search(self, things: Sequence[Simple], rows: Rows, segments: int = SEGMENTS) -> None:
         """Retrieve the segments of several parts in one scope, all texts in one batch."""
         new = [thing for thing in dict.fromkeys(things) if (thing, rows, segments) not in self._hits]
-        texts: list[Simple] = [thing for thing in new if isinstance(thing, Text)]
+        texts: list[Simple] = [thing for thing in new if isinstance(thing, Text) and self._says(thing)]
         others: list[list[Simple]] = [[thing] for thing in new if not isinstance(thing, Text)]
         for group in (texts, *others):
             retrieval = self.stages(group[0]) if group else None
@@ -260,10 +266,8 @@ class EvidenceGatherer:
         found = []
         for one in moments:
             video = self.store.catalogue.video(one.video_id)
-            if one.start >= video.duration:
-                ends = f"the video ends at {video.duration:g} s"
-                raise InvalidValue(f"{one}: {ends}; mark a moment before that")
-            found.append(Found(video.row, Span(one.start, one.end), 0.0, "visual"))
+            span = Span(one.start, one.end).within(one.video_id, video.duration)
+            found.append(Found(video.row, span, 0.0, "visual"))
         rows, shown = self.likeness(found)
         if len(shown) < len(found):
             missing = moments[min(set(range(len(found))) - set(shown.tolist()))]
@@ -342,8 +346,15 @@ class EvidenceGatherer:
     # -- one part as the stages read it -----------------------------------------------------------------
 
     def stages(self, thing: Simple) -> Retrieval | None:
-        """The stages that search pictures for a part; None where pictures are not searched."""
+        """The stages that search pictures for a part; None where pictures are not searched, or it says
+        nothing about them."""
+        if not self._says(thing):
+            return None
         return self.texts if isinstance(thing, Text) else self.vectors
+
+    def _says(self, thing: Simple) -> bool:
+        """Whether a part says anything about pictures."""
+        return self._scales.get(thing) is not _NOTHING
 
     def features(self, thing: Simple) -> QueryFeatures:
         """A part, as the stages read it."""
@@ -362,7 +373,8 @@ class EvidenceGatherer:
         """A sum of terms, or a term that is no text: its vector, and the calibration of its cosines."""
         retrieval = self.vectors
         assert retrieval is not None
-        terms = _terms(thing)
+        given = _terms(thing)
+        terms = [one for one in given if self._says(one[0])] or given
         total = sum(weight for _, weight in terms)
         weights = [weight / total for _, weight in terms]
         vectors, segments, scales = zip(*(self._vectors_of(term) for term, _ in terms), strict=True)
@@ -416,6 +428,21 @@ class EvidenceGatherer:
             raise InvalidValue(f"{term}: the video ends at {video.duration:g} s; give a time before that")
         clip = min(int(features.clips_at(term.time)), int(features.counts[place]) - 1)
         return features.read(place, clip, clip + 1)
+
+
+def _knows(encoder: FrameTextEncoder, text: str) -> bool:
+    """Whether a text says anything to an encoder; most know all letters."""
+    return not isinstance(encoder, TextJudge) or encoder.knows(text)
+
+
+def _known_phrases(encoder: FrameTextEncoder, text: str) -> dict[str, float]:
+    """:func:`phrases_of` a text that say anything; all where none does."""
+    phrases = phrases_of(text)
+    known = {phrase: weight for phrase, weight in phrases.items() if _knows(encoder, phrase)}
+    if len(known) in (0, len(phrases)):
+        return phrases
+    total = sum(known.values())
+    return {phrase: weight / total for phrase, weight in known.items()}
 
 
 def _terms(thing: Simple) -> tuple[tuple[Term, float], ...]:

@@ -34,6 +34,7 @@ from moviola.library import (
     taken_of,
     verify,
 )
+from moviola.plugins import naming_plugins
 from moviola.retrieval import Refiner
 from moviola.search.completions import Completions, complete, video_names
 from moviola.search.examples import ExampleReader
@@ -222,7 +223,7 @@ class Library(Indexer):
         paths = {video: str(path or self.catalogue.video(video).path) for video, path in there.items()}
         return paths, {video for video, path in there.items() if path is None}
 
-    def require_outside(self, out: Path) -> None:
+    def require_outside(self, out: str | Path) -> None:
         """Refuse to write over what the library has; see :func:`moviola.library.require_outside`."""
         require_outside(out, self.folder, self.catalogue)
 
@@ -314,6 +315,7 @@ class Library(Indexer):
         """
         return self.search_many([as_query(query)], options, **changes)[0]
 
+    @naming_plugins()
     def search_many(
         self,
         queries: Sequence[Query | SearchQuery],
@@ -357,6 +359,7 @@ class Library(Indexer):
             raise InvalidValue(f"search {name!r}: {error}; save it again") from error
         return saved
 
+    @naming_plugins()
     def curve(
         self, query: str | SearchQuery, video_id: str
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

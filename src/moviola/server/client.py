@@ -121,14 +121,14 @@ class Client:
         video_id: str,
         start: float,
         end: float,
-        out: Path,
+        out: str | Path,
         mode: Literal["exact", "copy"] = "exact",
         *,
         track: int | str | None = None,
     ) -> None:
         """Save a moment as MP4; ``track`` is the number or language of its sound."""
         params = {"start": start, "end": end, "mode": mode, "track": track}
-        out.write_bytes(self._send("GET", _path(video_id, "clip"), params=params).content)
+        Path(out).write_bytes(self._send("GET", _path(video_id, "clip"), params=params).content)
 
     # -- searching -------------------------------------------------------------------------------------------
 
@@ -145,10 +145,10 @@ class Client:
         """Score curve of a query in a video."""
         return self._post(schemas.CurveAnswer, "/api/curve", {"query": query, "video_id": video_id})
 
-    def send_picture(self, path: Path) -> str:
+    def send_picture(self, path: str | Path) -> str:
         """Upload a picture; returns its id for queries: ``{"terms": [{"picture": ID}]}``."""
         answer = self._send(
-            "POST", "/api/pictures", content=path.read_bytes(), headers={"Content-Type": "image/*"}
+            "POST", "/api/pictures", content=Path(path).read_bytes(), headers={"Content-Type": "image/*"}
         )
         return _read(schemas.PictureAnswer, answer).picture
 
@@ -158,7 +158,7 @@ class Client:
         self,
         moments: Sequence[schemas.FoundMoment | schemas.ExportMoment | Mapping[str, Any]],
         format: str,
-        out: Path,
+        out: str | Path,
         *,
         title: str = "moments",
         **options: Any,
@@ -168,7 +168,7 @@ class Client:
         fields = schemas.ExportMoment.model_fields
         chosen = [{key: value for key, value in row.items() if key in fields} for row in rows]
         body = {"format": format, "title": title, "moments": chosen, "options": options}
-        out.write_bytes(self._send("POST", "/api/export", json=body).content)
+        Path(out).write_bytes(self._send("POST", "/api/export", json=body).content)
 
     def index(self, *sources: str, ocr: bool | None = None) -> schemas.Job:
         """Start a job that indexes files and folders, text in pictures by ``ocr``; see :meth:`events`."""
@@ -252,9 +252,9 @@ class Client:
         """Progress of all raters, and their agreement."""
         return self._get(ProgressAnswer, "/api/judging/progress")
 
-    def export_judged(self, out: Path, form: str = "tvr_ranking") -> None:
+    def export_judged(self, out: str | Path, form: str = "tvr_ranking") -> None:
         """Save agreed ratings as a file; :meth:`judging` lists the formats."""
-        out.write_bytes(self._send("GET", "/api/judging/export", params={"form": form}).content)
+        Path(out).write_bytes(self._send("GET", "/api/judging/export", params={"form": form}).content)
 
     # -- requests --------------------------------------------------------------------------------------------
 

@@ -48,7 +48,7 @@ QUERIES_OF: dict[str, Callable[[Path], list[str]]] = {"tvr_ranking": ranked_quer
 """Query texts of the data sets whose queries are not the captions of their moments."""
 
 
-def read_annotations(path: Path, kind: str, durations: Path | None = None) -> Annotations:
+def read_annotations(path: str | Path, kind: str, durations: str | Path | None = None) -> Annotations:
     """Read a file by the name of its data set; :class:`InvalidValue` for an unknown name."""
     require_known("data set", kind, READERS)
-    return READERS[kind](path, durations)
+    return READERS[kind](Path(path), None if durations is None else Path(durations))

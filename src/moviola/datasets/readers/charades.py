@@ -12,13 +12,13 @@ from moviola.files.rows import lines_of, number, read_json_lines, read_text, spa
 __all__ = ["read_charades"]
 
 
-def read_charades(path: Path, durations: Path | None = None) -> Annotations:
+def read_charades(path: str | Path, durations: str | Path | None = None) -> Annotations:
     """Charades-STA: the original ``video start end##sentence`` lines, or jsonl (``vid, duration, ts, desc``).
 
     In the original file ends reach beyond some videos; they stay as they are and are noted where durations
     (``durations_*.csv`` with ``id, length``) are given.
     """
-    known = known_durations(durations)
+    path, known = Path(path), known_durations(durations)
     collector = Collector("Charades-STA", dict(known))
     if path.suffix == ".jsonl":
         for where, row in read_json_lines(path):

@@ -111,7 +111,7 @@ QUESTIONS: dict[str, tuple[str, Rows]] = {
 """Title and reader of each benchmark, by name."""
 
 
-def read_questions(path: Path, kind: str) -> Questions:
+def read_questions(path: str | Path, kind: str) -> Questions:
     """The questions of a public benchmark, a key of :data:`QUESTIONS`.
 
     Raises:
@@ -120,7 +120,7 @@ def read_questions(path: Path, kind: str) -> Questions:
     """
     require_known("benchmark", kind, QUESTIONS)
     title, rows = QUESTIONS[kind]
-    questions = Questions(title, tuple(rows(path)))
+    questions = Questions(title, tuple(rows(Path(path))))
     if not len(questions):
         raise DataError(f"{path}: holds no question; give a file with at least one")
     name, times = Counter(row.query_id for row in questions).most_common(1)[0]

@@ -29,6 +29,7 @@ from moviola.library.disk.catalogue import VideoRow
 from moviola.library.disk.store import LibraryStore
 from moviola.retrieval.phrases import FUNCTION_WORDS
 from moviola.retrieval.segments import normalised
+from moviola.retrieval.unspaced import letters_of, pairs_of, spaced
 
 __all__ = ["NameTable", "VideoNames", "names_in", "publish_names", "stems_of"]
 
@@ -58,23 +59,26 @@ class VideoNames:
     @classmethod
     def of(cls, videos: Mapping[int, VideoRow]) -> VideoNames:
         """From the files of some videos by row number; folders and suffixes do not count."""
-        words = {row: _words(Path(video.path).stem) for row, video in videos.items()}
+        names = {row: Path(video.path).stem for row, video in videos.items()}
         holding: dict[str, set[int]] = defaultdict(set)
-        for row, own in words.items():
-            for word in own:
-                holding[_stem(word)].add(row)
+        for row, name in names.items():
+            for stem in stems_of(name) | letters_of(composed(name)):
+                holding[stem].add(row)
         most = max(1, len(videos) // _ONE_IN) if len(videos) > 1 else 0
         weight = {stem: math.log(len(videos) / len(rows)) for stem, rows in holding.items()}
         distinctive = {}
-        for row, own in words.items():
-            if rare := [word for word in own if len(holding[_stem(word)]) <= most]:
+        for row, name in names.items():
+            if rare := [
+                word for word in _words(name) if any(len(holding[s]) <= most for s in stems_of(word))
+            ]:
                 distinctive[row] = " ".join(rare)
         return cls(dict(holding), weight, len(videos), distinctive)
 
 
 def stems_of(text: str) -> set[str]:
-    """Stems of the words of a text; function words, numbers and single letters do not count."""
-    return {_stem(word) for word in _words(text)}
+    """Stems of the words of a text; function words, numbers and single letters do not count. In scripts
+    without spaces, pairs of letters."""
+    return {_stem(word) for word in _words(spaced(text))} | set(pairs_of(composed(text)))
 
 
 _COLUMNS = {
@@ -223,4 +227,4 @@ def _path(store: LibraryStore) -> Path:
 
 
 def _recipe(store: LibraryStore) -> str:
-    return f"3 {store.settings.sentence_revision}"
+    return f"4 {store.settings.sentence_revision}"

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import json
 import math
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from Stemmer import Stemmer
 
 from moviola.errors import LibraryError, NotFound
 from moviola.features import Extent
@@ -25,11 +28,15 @@ from moviola.library.disk.database import REMEDY, Database, run_script
 from moviola.library.disk.places import Places
 from moviola.library.disk.removed import RemovedVideos
 from moviola.library.disk.schema import VideoRow
+from moviola.retrieval.unspaced import FIRST_UNSPACED, spaced
 from moviola.types import CUE_KINDS, Box, Cue, CueKind, Word, require_kind, several
 
 __all__ = ["CATALOGUE_FILE", "Catalogue", "CueRow", "Job", "Reading", "ShotRow", "VideoRow"]
 
 CATALOGUE_FILE = "catalogue.sqlite"
+
+# Words that are looked for amid scripts without spaces, and terms of each: one in more lines says little.
+_MOST_WORDS, _MOST_TERMS = 32, 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +82,8 @@ class Job:
 class Catalogue(Places, Captures, RemovedVideos, Database):
     """The catalogue of an existing library; :class:`LibraryError` also where it holds other tables."""
 
-    def __init__(self, folder: Path, *, read_only: bool = False) -> None:
-        super().__init__(folder / CATALOGUE_FILE, read_only=read_only)
+    def __init__(self, folder: str | Path, *, read_only: bool = False) -> None:
+        super().__init__(Path(folder) / CATALOGUE_FILE, read_only=read_only)
         self._require_schema()
 
     @classmethod
@@ -364,9 +371,30 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
                 where += " AND 0"
         return where, values
 
-    def cues_with(self, word: str) -> int:
-        """Number of cues that contain a word (stemmed)."""
-        return int(self._rows("SELECT count(*) FROM cues WHERE cues MATCH ?", (_expression([word]),))[0][0])
+    def cues_with(self, words: Sequence[str]) -> int:
+        """Number of cues that contain any of the words (stemmed)."""
+        return int(self._rows("SELECT count(*) FROM cues WHERE cues MATCH ?", (_expression(words),))[0][0])
+
+    def terms_with(self, words: Sequence[str]) -> dict[str, list[str]]:
+        """Each word, in lower case, with the terms to look for it by: itself, and terms of cues in which it
+        stands beside a script without spaces, since full-text search takes a whole run of letters for a term.
+        """
+        terms = {word: [word] for word in words}
+        if not words:
+            return terms
+        self._rows("CREATE VIRTUAL TABLE IF NOT EXISTS temp.cue_terms USING fts5vocab (main, cues, row)")
+        if not self._rows("SELECT 1 FROM cue_terms WHERE term >= ? LIMIT 1", (FIRST_UNSPACED,)):
+            return terms
+        stemmer = Stemmer("porter")
+        spelt = {
+            _plain(form): word for word in words[:_MOST_WORDS] for form in (word, stemmer.stemWord(word))
+        }
+        holds = " OR ".join(["instr(term, ?)"] * len(spelt))
+        for (term,) in self._rows(f"SELECT term FROM cue_terms WHERE {holds}", [*spelt]):
+            for word in {spelt[part] for part in spaced(term).split() if part in spelt and part != term}:
+                if len(terms[word]) < _MOST_TERMS:
+                    terms[word].append(term)
+        return terms
 
     @contextmanager
     def job(self, kind: str, total: int) -> Iterator[Callable[[], object]]:
@@ -431,6 +459,12 @@ _KIND = (
 def _expression(words: Sequence[str]) -> str:
     """A full-text query for any of the words."""
     return " OR ".join('"' + word.replace('"', '""') + '"' for word in words)
+
+
+def _plain(word: str) -> str:
+    """A word as full-text search spells it, without marks on its letters."""
+    letters = unicodedata.normalize("NFD", word)
+    return "".join(letter for letter in letters if not unicodedata.combining(letter))
 
 
 def _details(cue: Cue) -> str:

@@ -12,13 +12,14 @@ from moviola.library.disk.catalogue import Catalogue
 __all__ = ["require_outside"]
 
 
-def require_outside(out: Path, folder: Path, catalogue: Catalogue) -> None:
+def require_outside(out: str | Path, folder: str | Path, catalogue: Catalogue) -> None:
     """Refuse to write over a video of a library, subtitles of one, or anything in the library's folder:
     nothing could bring it back.
 
     Raises:
         InvalidValue: ``out`` is one of these, by this name or another one.
     """
+    out = Path(out)
     # A link is written through; it may also be itself what lies beside a video.
     names = {Path(os.path.realpath(out.parent), out.name), Path(os.path.realpath(out))}
     if any(name.is_relative_to(os.path.realpath(folder)) for name in names):

@@ -121,13 +121,13 @@ class Settings:  # no model of pydantic's, whose import takes a tenth of a searc
         write_toml(folder / SETTINGS_FILE, asdict(self), head)
 
     @classmethod
-    def read(cls, folder: Path) -> Settings:
+    def read(cls, folder: str | Path) -> Settings:
         """Read and validate ``moviola.toml``.
 
         Raises:
             LibraryError: the file is damaged, has an unknown field, or is of a later format.
         """
-        path = folder / SETTINGS_FILE
+        path = Path(folder) / SETTINGS_FILE
         try:
             values = read_toml(path)
             version = values.get("format_version")

@@ -27,6 +27,7 @@ from moviola.media import (
     SmallStills,
     embedded_subtitles,
     joined,
+    lead_of,
     look_through,
     probe,
     read_subtitles,
@@ -218,6 +219,9 @@ def read_cues(file: FoundFile) -> tuple[list[Cue], list[str]]:
         if subtitles.skipped:
             damaged = counted(subtitles.skipped, "damaged cue")
             problems.append(f"{printable(path.name)}: {damaged} skipped")
+    if cues and (lead := lead_of(file.path)):
+        inside = (cue for cue in cues if cue.end > lead)
+        cues = [replace(cue, start=max(0.0, cue.start - lead), end=cue.end - lead) for cue in inside]
     if not cues:
         try:
             cues.extend(embedded_subtitles(file.path).cues)

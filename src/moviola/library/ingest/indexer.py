@@ -25,6 +25,7 @@ from moviola.library.ingest.plan import FoundFile, Plan, only_renamed
 from moviola.library.ingest.reading import Listening, Readers, ReadingRun, replace_subtitles
 from moviola.library.ingest.report import IngestProgress, IngestReport
 from moviola.library.ingest.workers import Workers
+from moviola.plugins import naming_plugins
 from moviola.types import require_kind, several
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class Indexer:
     def __init__(self, store: LibraryStore) -> None:
         self._store = store
 
+    @naming_plugins()
     def index(
         self,
         *sources: str | PathLike[str],
@@ -318,6 +320,7 @@ class Indexer:
         fresh = replace(video, size=found.size, mtime_ns=found.mtime_ns, sidecars=found.sidecars)
         replace_subtitles(self._store, video, fresh, cues)
 
+    @naming_plugins()
     def use(
         self,
         *,
@@ -361,6 +364,7 @@ class Indexer:
             discard_others(folder, self._store.settings)
             self.publish()
 
+    @naming_plugins()
     def use_index(self, kind: str) -> None:
         """Choose the type of index for segments and cues, which is built at once: a name in
         :data:`moviola.index.BACKENDS`, ``"auto"`` (by the number of segments), or the address of a Milvus
@@ -383,6 +387,7 @@ class Indexer:
         settings.write(self._store.folder)
         self._store.adopt(settings)
 
+    @naming_plugins()
     def tune_index(self) -> list[Trial]:
         """Measure how far searches must look to find 99 % of the exact answers, on segments of this library
         and on two hundred text queries. An index keeps that setting until it is measured again, or gets

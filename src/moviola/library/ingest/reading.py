@@ -22,10 +22,11 @@ from moviola.encoders.readers import (
     load_speech_reader,
     load_text_reader,
 )
-from moviola.errors import EncoderMismatch, InvalidValue, MediaError, UnreadableMedia, counted
+from moviola.errors import BrokenPlugin, EncoderMismatch, InvalidValue, MediaError, UnreadableMedia, counted
 from moviola.library.disk.catalogue import Reading, VideoRow
 from moviola.library.ingest.report import IngestProgress, IngestReport
 from moviola.library.ingest.workers import Lost, Workers, require_seen
+from moviola.plugins import naming_plugins
 from moviola.types import Cue, CueKind, Span
 
 if TYPE_CHECKING:
@@ -233,19 +234,22 @@ class VideoReader:
     def read(
         self, video: _ToRead, on_seconds: Callable[[float], None] = lambda _: None
     ) -> Found | MediaError:
-        """Cues of a video; the error where the file cannot be read any more. ``on_seconds`` is called with
-        the number of seconds that are read.
+        """Cues of a video; the error where the file cannot be read any more, or a plug-in fails.
+        ``on_seconds`` is called with the number of seconds that are read.
         """
         from moviola.library.ingest.screen_text import read_text
         from moviola.library.ingest.speech import read_speech
 
         try:
-            if self.kind == "speech":
-                reader = cast(SpeechReader, self._reader)
-                return read_speech(video.path, video.duration, reader, on_seconds, self._listening.track)
-            return read_text(video.path, video.shots, cast(TextReader, self._reader), on_seconds), ""
+            with naming_plugins():
+                if self.kind == "speech":
+                    reader = cast(SpeechReader, self._reader)
+                    return read_speech(video.path, video.duration, reader, on_seconds, self._listening.track)
+                return read_text(video.path, video.shots, cast(TextReader, self._reader), on_seconds), ""
         except MediaError as error:
             return error
+        except BrokenPlugin as error:
+            return UnreadableMedia(video.path, str(error))
 
 
 def _reopened(kind: CueKind, reader_id: str, revision: str, device: str, listening: Listening) -> VideoReader:

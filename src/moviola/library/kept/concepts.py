@@ -74,7 +74,7 @@ def keep_concept(folder: Path, settings: Settings, concept: Concept) -> None:
         file.write(content)
 
 
-def read_concept(folder: Path, settings: Settings, name: str) -> Concept:
+def read_concept(folder: str | Path, settings: Settings, name: str) -> Concept:
     """Load a concept of a library.
 
     Raises:
@@ -107,9 +107,9 @@ def read_concept(folder: Path, settings: Settings, name: str) -> Concept:
     return Concept(name, title, right, wrong, moments)
 
 
-def concepts_of(folder: Path) -> Sequence[str]:
+def concepts_of(folder: str | Path) -> Sequence[str]:
     """Names of all concepts of a library, sorted."""
-    return sorted(path.stem for path in (folder / "concepts").glob("*.safetensors"))
+    return sorted(path.stem for path in (Path(folder) / "concepts").glob("*.safetensors"))
 
 
 def forget_concept(folder: Path, name: str) -> None:
@@ -125,10 +125,10 @@ def _digest(facts: Mapping[str, str], right: Floats, wrong: Floats) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def _unknown(folder: Path, name: str, hint: str = "") -> NotFound:
+def _unknown(folder: str | Path, name: str, hint: str = "") -> NotFound:
     known = ", ".join(f"@{one}" for one in concepts_of(folder)) or "nothing yet"
     return NotFound(f"@{name}: no such concept in this library; it has {known}{hint}")
 
 
-def _path(folder: Path, name: str) -> Path:
-    return folder / "concepts" / f"{concept_name(name)}.safetensors"
+def _path(folder: str | Path, name: str) -> Path:
+    return Path(folder) / "concepts" / f"{concept_name(name)}.safetensors"

@@ -125,8 +125,9 @@ def _written(
     name = file_stem(request.title, "moments")[:100]
     ids = {moment.video_id for moment in request.moments}
     videos = {video_id: service.library.catalogue.video(video_id) for video_id in ids}
+    durations = {video_id: video.duration for video_id, video in videos.items()}
     for moment in request.moments:
-        _require_inside(moment, videos[moment.video_id].duration, service.options.limits.clip_seconds)
+        _require_short(moment, durations[moment.video_id], service.options.limits.clip_seconds)
     titled: dict[str, Any] = {"title": request.title} if "title" in format.options else {}
     chosen = [
         Selection(_moment(one, one.rank or place), one.title, one.note)
@@ -135,7 +136,8 @@ def _written(
     try:
         written = write_moments(
             chosen, service.library.paths_of(videos)[0], folder / f"{name}{format.suffix}", request.format,
-            kept=service.library.kept_still, progress=progress, **titled | request.options,
+            durations=durations, kept=service.library.kept_still, progress=progress,
+            **titled | request.options,
         )  # fmt: skip
     except InvalidValue as error:  # names the file, whose folder is the server's own
         raise InvalidValue(str(error).replace(f"{folder}{os.sep}", "")) from error
@@ -156,10 +158,8 @@ def _moment(one: ExportMoment, rank: int) -> Moment:
     )  # fmt: skip
 
 
-def _require_inside(moment: ExportMoment, duration: float, most: float) -> None:
-    span = Span(moment.start, moment.end)
-    if span.start >= duration:
-        raise InvalidValue(f"{moment.video_id}: {span.start:g} s is after its end at {duration:g} s")
+def _require_short(moment: ExportMoment, duration: float, most: float) -> None:
+    span = Span(moment.start, moment.end).within(moment.video_id, duration)
     if span.duration > most:
         raise InvalidValue(
             f"{moment.video_id}: {span.duration:g} s; this server exports at most {most:g} s at once"

@@ -102,10 +102,7 @@ async def clip(
     track: Track = None,
 ) -> Response:
     """A moment as an MP4 of its own."""
-    if start >= video.duration:
-        ends = f"the video ends at {video.duration:g} s"
-        raise InvalidValue(f"{video.video_id}: start {start:g}: {ends}; name a moment before that")
-    span = Span(start, min(end, video.duration))
+    span = Span(start, end).within(video.video_id, video.duration)
     most = service.options.limits.clip_seconds
     if span.duration > most:
         raise InvalidValue(f"start {start:g}, end {end:g}: this server cuts at most {most:g} s at once")
