@@ -477,6 +477,13 @@ def test_wrong_uses_of_conversion(model: SegmentRetriever, tmp_path: Path) -> No
     assert not folder.exists()
 
 
+@pytest.mark.parametrize("name", ["hidden_size", "max_clips", "visual_size", "subtitle_size", "dropout"])
+def test_settings_that_no_network_can_have_are_named(name: str) -> None:
+    sizes = {"visual_size": 8, "subtitle_size": 0, "query_size": 8}
+    with pytest.raises(InvalidValue, match=f"{name}=-1"):
+        build("xml", sizes | {name: -1})
+
+
 @pytest.mark.parametrize("name", RELEASES)
 def test_what_a_release_sets_are_settings_of_its_model(name: str) -> None:
     release = RELEASES[name]

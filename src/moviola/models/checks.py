@@ -8,10 +8,15 @@ from typing import TypeVar
 from moviola.errors import InvalidValue
 
 __all__ = [
-    "require_heads", "require_known", "require_odd", "require_positive", "require_subtitles", "validated",
+    "require_heads", "require_known", "require_odd", "require_positive", "require_sizes", "require_subtitles",
+    "validated",
 ]  # fmt: skip
 
 Settings = TypeVar("Settings")
+
+_SIZES = (
+    "visual_size", "query_size", "hidden_size", "feed_forward_size", "kernel", "max_clips", "max_tokens",
+)  # fmt: skip
 
 
 def require_known(name: str, value: str, known: Collection[str]) -> None:
@@ -25,6 +30,15 @@ def require_positive(**settings: int | None) -> None:
     for name, value in settings.items():
         if value is not None and value < 1:
             raise InvalidValue(f"{name}={value}: give at least 1")
+
+
+def require_sizes(settings: object) -> None:
+    """What torch or the first batch would stumble over, of the settings whose names all models share."""
+    require_positive(**{name: getattr(settings, name, None) for name in _SIZES})
+    if (subtitle_size := getattr(settings, "subtitle_size", 0)) < 0:
+        raise InvalidValue(f"subtitle_size={subtitle_size}: give at least 0, which is no subtitles")
+    if not 0 <= (dropout := getattr(settings, "dropout", 0)) < 1:
+        raise InvalidValue(f"dropout={dropout}: give a share from 0 to below 1")
 
 
 def require_heads(size: int, heads: int) -> None:
