@@ -126,7 +126,9 @@ def test_nothing_is_written_of_a_task_that_nobody_judged(new_task: NewTask, tmp_
         export_task(task, tmp_path / "judged.json")
     with pytest.raises(InvalidValue, match="choose tvr_ranking, qrels"):
         export_task(task, tmp_path / "judged.json", "xml")
-    assert list(tmp_path.glob("judged*")) == []
+    with pytest.raises(InvalidValue, match="0 queries have a moment of level 2, and 2 are kept"):
+        export_splits(task, tmp_path, val=1, test=1)
+    assert list(tmp_path.glob("*.json")) == []
     assert set(EXPORTS) == {"tvr_ranking", "qrels", "ratings", "pairs"}
 
 

@@ -159,16 +159,17 @@ def export_splits(
         raise InvalidValue(f"level {level}: give 1 to {LEVELS - 1}; moments of level 0 are no answers")
     agreed = task.outcome().agreed
     answered = [pair for pair in task.pairs if agreed.get(pair.pair_id, 0) >= level]
-    drawn = draw_queries((pair.query for pair in answered), {"val": val, "test": test}, seed)
+    captions = dict.fromkeys(pair.query for pair in answered)
+    if val + test >= len(captions):
+        raise InvalidValue(
+            f"{task.path}: {len(captions)} queries have a moment of level {level},"
+            f" and {val + test} are kept for val and test; judge more queries or keep fewer"
+        )
+    drawn = draw_queries(captions, {"val": val, "test": test}, seed)
     texts = {name: set(queries.values()) for name, queries in drawn.items() if queries}
     held_out = set().union(*texts.values())
     learned = [pair for pair in task.pairs if pair.query not in held_out]
     entries = training_entries(learned, agreed, level)
-    if not entries:
-        raise InvalidValue(
-            f"{task.path}: {len({pair.query for pair in answered})} queries have a moment of level {level},"
-            f" and {val + test} are kept for val and test; judge more queries or keep fewer"
-        )
     for name in drawn:
         # Queries of an old file may be among those to learn from now.
         if name not in texts and (old := folder / f"{name}.json").exists():
