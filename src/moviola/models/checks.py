@@ -14,9 +14,7 @@ __all__ = [
 
 Settings = TypeVar("Settings")
 
-_SIZES = (
-    "visual_size", "query_size", "hidden_size", "feed_forward_size", "kernel", "max_clips", "max_tokens",
-)  # fmt: skip
+_SIZES = ("query_size", "hidden_size", "feed_forward_size", "kernel", "max_clips", "max_tokens")
 
 
 def require_known(name: str, value: str, known: Collection[str]) -> None:
@@ -35,8 +33,9 @@ def require_positive(**settings: int | None) -> None:
 def require_sizes(settings: object) -> None:
     """What torch or the first batch would stumble over, of the settings whose names all models share."""
     require_positive(**{name: getattr(settings, name, None) for name in _SIZES})
-    if (subtitle_size := getattr(settings, "subtitle_size", 0)) < 0:
-        raise InvalidValue(f"subtitle_size={subtitle_size}: give at least 0, which is no subtitles")
+    for name in ("visual_size", "subtitle_size"):
+        if (size := getattr(settings, name, 0)) < 0:
+            raise InvalidValue(f"{name}={size}: give at least 0, for a model without these features")
     if not 0 <= (dropout := getattr(settings, "dropout", 0)) < 1:
         raise InvalidValue(f"dropout={dropout}: give a share from 0 to below 1")
 
