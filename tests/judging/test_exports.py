@@ -141,6 +141,20 @@ def test_a_task_is_not_written_over(judged: JudgingTask, tmp_path: Path) -> None
     assert len(JudgingTask(judged.path).answers()) == 15
 
 
+def test_no_library_is_written_into(judged: JudgingTask, tmp_path: Path) -> None:
+    """Judgements took the place of its catalogue."""
+    library = tmp_path / "library"
+    library.mkdir()
+    (library / "moviola.toml").touch()
+    (tmp_path / "link").symlink_to(library)
+    for place in (library, tmp_path / "link"):
+        with pytest.raises(InvalidValue, match="lies in the folder of the library"):
+            export_task(judged, place / "catalogue.sqlite")
+        with pytest.raises(InvalidValue, match="lies in the folder of the library"):
+            export_splits(judged, place, val=1, test=0)
+    assert [path.name for path in library.iterdir()] == ["moviola.toml"]
+
+
 def test_likes_are_pairs_to_train_on(new_task: NewTask, tmp_path: Path) -> None:
     task = new_task(queries=6, moments=3)
     judge(task, {f"{q}:{m}": (level, level) for q in range(1, 7) for m, level in ((1, 1), (2, 4), (3, 3))})

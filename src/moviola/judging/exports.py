@@ -19,6 +19,7 @@ from moviola.datasets.building.splits import draw_queries
 from moviola.errors import AlreadyJudged, InvalidValue, NotFound
 from moviola.files.writing import write_json
 from moviola.judging.task import JudgingTask, shown_name
+from moviola.library import require_no_library
 from moviola.measures import Qrels, write_qrels
 
 __all__ = [
@@ -72,10 +73,11 @@ def export_task(task: JudgingTask, path: Path, form: str = "tvr_ranking") -> int
 
     Raises:
         InvalidValue: no such form, no agreement so far, no moment left to rate, or the file is that of the
-            task or cannot be written.
+            task, lies in a library, or cannot be written.
     """
     if form not in EXPORTS:
         raise InvalidValue(f"form {form!r}: choose {', '.join(EXPORTS)}")
+    require_no_library(path)
     if path.exists() and path.samefile(task.path):
         raise InvalidValue(f"{path}: is the task itself, whose ratings would be lost; name another file")
     if form in ("tvr_ranking", "qrels") and not task.outcome().agreed:
@@ -153,8 +155,9 @@ def export_splits(
 
     Raises:
         InvalidValue: a number out of range, no query with such a moment is left for training, or the folder
-            has a file of a split that is not written now.
+            lies in a library or has a file of a split that is not written now.
     """
+    require_no_library(folder)
     if not 1 <= level < LEVELS:
         raise InvalidValue(f"level {level}: give 1 to {LEVELS - 1}; moments of level 0 are no answers")
     agreed = task.outcome().agreed
