@@ -21,7 +21,7 @@ from moviola.files.rows import read_json
 from moviola.files.writing import write_json
 from moviola.measures import Qrels, Run
 from moviola.models.checks import require_known
-from moviola.models.description import CARD, WEIGHTS, read_description
+from moviola.models.description import read_description, require_new
 from moviola.models.pretrained import from_pretrained, save_pretrained
 from moviola.retrieval import SEGMENTS, Calibration, Moments
 from moviola.retrieval.refiners import CONTEXT, SAME_MOMENT
@@ -293,8 +293,8 @@ def _begin(out: Path, resume: bool, identity: Mapping[str, Any]) -> None:
     begun = (out / "config.json").exists() or any((out / "run").glob("**/state.pt"))
     if begun and not resume:
         raise InvalidValue(f"{out}: holds a training; give a new folder, or --resume to go on with it")
-    if not begun and (name := next((name for name in (CARD, WEIGHTS) if (out / name).exists()), "")):
-        raise InvalidValue(f"{out}: has a {name}, which would be written over; give a new folder")
+    if not begun:
+        require_new(out)
     if resume and not path.is_file():
         raise InvalidValue(f"{out}: nothing to resume; train without --resume first")
     noted = plain(identity)
