@@ -14,6 +14,7 @@ import typer.main
 
 from moviola.cli import all_commands
 from moviola.library import IngestProgress
+from moviola.library.ingest.watching import Watcher
 from moviola.mcp.tools import LibraryTools
 from moviola.search import Filter, Library, SearchOptions
 from moviola.server.schemas import Filters, SearchRequest
@@ -116,6 +117,21 @@ def test_encoders_of_the_file_are_of_new_libraries(
     config.write_text('encoder = "demo"\n')
     assert moviola("index", films / "street.mp4", "-l", tmp_path / "lib").code == 0
     assert moviola("index", films / "street.mp4", "-l", tmp_path / "lib", "--encoder", "demo").code == 1
+
+
+def test_watched_videos_are_read_as_the_file_says(
+    moviola: Run, config: Path, films: Path, library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They were read as without a file: text in their pictures, no speech."""
+    config.write_text('ocr = false\nspeech = "pocketsphinx"\nspeech_language = "en"\n')
+    given = []
+    monkeypatch.setattr("os.nice", lambda step: step)
+    monkeypatch.setattr("signal.signal", lambda *handler: None)
+    monkeypatch.setattr(Watcher, "run", lambda watcher: given.append(watcher.index.keywords))
+    assert moviola("watch", films, "-l", library).code == 0
+    assert moviola("watch", films, "-l", library, "--ocr", "--speech", "none").code == 0
+    first = {"ocr": False, "ocr_reader": None, "speech": "pocketsphinx", "speech_language": "en"}
+    assert given == [first, first | {"ocr": True, "speech": "none"}]
 
 
 @pytest.mark.parametrize(

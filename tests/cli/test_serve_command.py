@@ -60,6 +60,17 @@ def test_tokens_and_the_evaluation_reach_the_server(
     assert "secret" not in repr(served[0])
 
 
+def test_what_is_read_in_watched_folders_reaches_the_server(
+    served: list[Options], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MOVIOLA_OCR", "false")
+    CliRunner().invoke(
+        all_commands(), ["serve", "--library", "x", "--watch", ".", "--speech", "pocketsphinx"]
+    )
+    expected = {"ocr": False, "ocr_reader": None, "speech": "pocketsphinx", "speech_language": None}
+    assert served[0].reading == expected
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

@@ -91,6 +91,8 @@ def test_splits_share_no_text() -> None:
         draw_queries(captions, {"val": 31}, seed=0)
     with pytest.raises(InvalidValue, match="give at least 0"):
         draw_queries(captions, {"val": -1, "test": 2}, seed=0)
+    with pytest.raises(InvalidValue, match="seed -1"):
+        draw_queries(captions, {"val": 1}, seed=-1)
 
 
 def test_the_common_form_is_read_back(tmp_path: Path) -> None:

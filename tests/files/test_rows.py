@@ -70,6 +70,15 @@ def test_a_query_without_text_is_refused(tmp_path: Path, row: str) -> None:
         read_queries(file)
 
 
+@pytest.mark.parametrize("value", ['["a", "b"]', '{"text": "a"}', "NaN", "true"])
+def test_a_query_that_is_no_text_is_refused(tmp_path: Path, value: str) -> None:
+    """A list was searched for as Python writes it."""
+    file = tmp_path / "queries.jsonl"
+    file.write_text(f'{{"query_id": 1, "query": {value}}}')
+    with pytest.raises(DataError, match="line 1: query: a text is expected, not"):
+        read_queries(file)
+
+
 def test_json_lines_pass_over_empty_lines_and_know_their_own() -> None:
     rows = json_rows(HERE, '{"a": 1}\n\n{"a": "x\u2028y"}\n')
     assert list(rows.objects()) == [("f: line 1", {"a": 1}), ("f: line 3", {"a": "x\u2028y"})]

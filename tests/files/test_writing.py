@@ -122,6 +122,17 @@ def test_a_full_disk_is_named_and_leaves_the_old_file(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [file]
 
 
+def test_a_full_disk_is_named_also_where_the_draft_is_written_by_way_of_a_draft(tmp_path: Path) -> None:
+    def fill() -> None:
+        with draft_of(tmp_path / "run.json") as draft, atomic_write(draft):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with pytest.raises(InvalidValue) as refused:
+        fill()
+    assert str(refused.value).startswith(f"{tmp_path / 'run.json'}: cannot be written (No space left")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_failure_at_another_file_keeps_its_own_name(tmp_path: Path) -> None:
     def copy() -> None:
         with atomic_write(tmp_path / "a") as out:

@@ -126,7 +126,9 @@ def test_nothing_is_written_of_a_task_that_nobody_judged(new_task: NewTask, tmp_
         export_task(task, tmp_path / "judged.json")
     with pytest.raises(InvalidValue, match="choose tvr_ranking, qrels"):
         export_task(task, tmp_path / "judged.json", "xml")
-    assert list(tmp_path.glob("judged*")) == []
+    with pytest.raises(InvalidValue, match="0 queries have a moment of level 2, and 2 are kept"):
+        export_splits(task, tmp_path, val=1, test=1)
+    assert list(tmp_path.glob("*.json")) == []
     assert set(EXPORTS) == {"tvr_ranking", "qrels", "ratings", "pairs"}
 
 
@@ -137,6 +139,20 @@ def test_a_task_is_not_written_over(judged: JudgingTask, tmp_path: Path) -> None
         with pytest.raises(InvalidValue, match="is the task itself, whose ratings would be lost"):
             export_task(judged, path)
     assert len(JudgingTask(judged.path).answers()) == 15
+
+
+def test_no_library_is_written_into(judged: JudgingTask, tmp_path: Path) -> None:
+    """Judgements took the place of its catalogue."""
+    library = tmp_path / "library"
+    library.mkdir()
+    (library / "moviola.toml").touch()
+    (tmp_path / "link").symlink_to(library)
+    for place in (library, tmp_path / "link"):
+        with pytest.raises(InvalidValue, match="lies in the folder of the library"):
+            export_task(judged, place / "catalogue.sqlite")
+        with pytest.raises(InvalidValue, match="lies in the folder of the library"):
+            export_splits(judged, place, val=1, test=0)
+    assert [path.name for path in library.iterdir()] == ["moviola.toml"]
 
 
 def test_likes_are_pairs_to_train_on(new_task: NewTask, tmp_path: Path) -> None:

@@ -191,7 +191,7 @@ def test_a_task_is_not_written_over(new_task: NewTask, tmp_path: Path) -> None:
     assert not (tmp_path / "empty.sqlite").exists()
 
 
-@pytest.mark.parametrize("wrong", [{"raters": 3}, {"raters": 0}, {"last": 0}])
+@pytest.mark.parametrize("wrong", [{"raters": 3}, {"raters": 0}, {"last": 0}, {"seed": -1}, {"seed": 2**64}])
 def test_settings_out_of_range(wrong: dict[str, int]) -> None:
     with pytest.raises(InvalidValue):
         TaskSettings(**wrong)

@@ -19,6 +19,8 @@ from av.video.frame import VideoFrame
 from moviola.errors import LibraryError, NotFound
 from moviola.features import FeatureShards
 from moviola.library.ingest import scan
+from moviola.library.ingest.plan import FoundFile
+from moviola.library.ingest.video_encoder import VideoEncoder
 from moviola.search import Library
 
 # Sorts after all names below, so that it is reached only if none of them stops the work.
@@ -97,6 +99,29 @@ def test_a_bad_file_is_refused_and_the_next_one_goes_in(
     again = empty.index(folder)
     assert again.unchanged == [GOOD]
     assert again.refused == report.refused
+
+
+def test_of_a_file_that_goes_away_while_others_are_encoded_what_is_known_stays(
+    folder: Path, empty: Library, film: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It went in as a refused video, also over a good one whose file had changed."""
+    film(folder / "known.mp4", 3, seed=2)
+    empty.index(folder)
+    film(folder / "known.mp4", 4, seed=3)
+    film(folder / "new.mp4", 3, seed=4)
+    encode = VideoEncoder.many
+
+    def unplugged(encoder: VideoEncoder, files: list[FoundFile], *given: Any) -> Any:
+        for file in files:
+            file.path.unlink()
+        return encode(encoder, files, *given)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(VideoEncoder, "many", unplugged)
+        report = empty.index(folder)
+    assert set(report.refused) == {"known", "new"}
+    states = {video.video_id: video.state for video in empty.catalogue.videos()}
+    assert states == {"known": "ready", GOOD: "ready"}
 
 
 def test_of_two_bad_files_with_the_same_bytes_both_are_refused(folder: Path, empty: Library) -> None:

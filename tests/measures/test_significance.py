@@ -71,6 +71,9 @@ def test_the_bootstrap_interval_is_that_of_the_mean() -> None:
     assert low < narrow[0] < narrow[1] < high
     with pytest.raises(InvalidValue, match="confidence"):
         bootstrap_interval(values, confidence=95)
+    for test in (bootstrap_interval, permutation_test):
+        with pytest.raises(InvalidValue, match="seed -1"):
+            test(values, seed=-1)
 
 
 @pytest.mark.parametrize("gains", [[0.1, 0.1, 0.1], [0.1, 0.1 + 1e-16, 0.1]])

@@ -475,6 +475,16 @@ def test_wrong_uses_of_conversion(model: SegmentRetriever, tmp_path: Path) -> No
     with pytest.raises(DataError, match="it has nothing"):
         convert_checkpoint(path, "spr-stage1", folder)
     assert not folder.exists()
+    (tmp_path / "README.md").write_text("mine")
+    with pytest.raises(InvalidValue, match=r"has a README.md, which would be written over"):
+        convert_checkpoint(path, "spr-stage1", tmp_path)
+
+
+@pytest.mark.parametrize("name", ["hidden_size", "max_clips", "visual_size", "subtitle_size", "dropout"])
+def test_settings_that_no_network_can_have_are_named(name: str) -> None:
+    sizes = {"visual_size": 8, "subtitle_size": 0, "query_size": 8}
+    with pytest.raises(InvalidValue, match=f"{name}=-1"):
+        build("xml", sizes | {name: -1})
 
 
 @pytest.mark.parametrize("name", RELEASES)

@@ -79,6 +79,13 @@ def test_subtitles_that_it_would_not_read_are_refused() -> None:
         replace(TINY, subtitle_size=4)
 
 
+def test_an_answer_that_goes_on_after_the_features_counts_as_far_as_they_go() -> None:
+    """Segments that are only padding had a gain, and a loss of hundreds of millions."""
+    model = network()
+    longer, cut = (batch_of([3, 8], [2], [(0, 0, 2.0, end, 1.0)]) for end in (8.0, 4.0))
+    assert model.loss(longer, 2, 0.3)["list"].item() == model.loss(cut, 2, 0.3)["list"].item()
+
+
 def test_without_an_answer_the_loss_is_zero() -> None:
     assert network().loss(batch_of([4], [2], []), 4, 0.3)["list"].item() == 0
 

@@ -196,6 +196,10 @@ def test_what_is_prepared_can_be_looked_at_before_it_is_trained(world: Any, tmp_
     assert made.facts["steps"] == 2
     with pytest.raises(InvalidValue, match="holds a training"):
         experiment.train(tmp_path / "xml")
+    (tmp_path / "README.md").write_text("mine")
+    with pytest.raises(InvalidValue, match=r"has a README.md, which would be written over"):
+        experiment.train(tmp_path)
+    assert (tmp_path / "README.md").read_text() == "mine" and not (tmp_path / "run").exists()
 
 
 def test_one_run_answers_no_two_texts_under_one_id(world: Any, tmp_path: Path) -> None:

@@ -230,7 +230,7 @@ def split(
     kind: KindOption,
     val: Annotated[int, Option(min=1, help="Number of queries for validation.")] = 500,
     test: Annotated[int, Option(min=1, help="Number of queries for test.")] = 2781,
-    seed: Annotated[int, Option(help="Random seed.")] = 0,
+    seed: Annotated[int, Option(min=0, help="Random seed.")] = 0,
     json: JsonOption = False,
 ) -> None:
     """Draw val and test queries from the captions at random; no text is in both.

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Annotated
@@ -22,6 +23,10 @@ from moviola.cli.options import (
     DeviceOption,
     EncoderOption,
     LibraryOption,
+    OcrOption,
+    OcrReaderOption,
+    SpeechLanguageOption,
+    SpeechOption,
     WebhookOption,
     alert_options,
     encoder_for,
@@ -82,38 +87,13 @@ def index_(
             show_default=False,
         ),
     ] = None,
-    ocr: Annotated[
-        bool | None,
-        Option(
-            "--ocr/--no-ocr",
-            envvar="MOVIOLA_OCR",
-            help="Read text in pictures; by default in all but small ones.",
-            show_default=False,
-        ),
-    ] = None,
-    ocr_reader: Annotated[
-        str | None,
-        Option(
-            envvar="MOVIOLA_OCR_READER",
-            help="Reader of text in pictures, a plug-in's name; it reads small pictures, too.",
-            show_default="rapidocr",
-        ),
-    ] = None,
-    speech: Annotated[
-        str | None,
-        Option(
-            envvar="MOVIOLA_SPEECH",
-            help="Speech recogniser for videos without subtitles: pocketsphinx (English, offline), a Whisper "
-            "model such as Systran/faster-whisper-small, or a folder; by default none.",
-        ),
-    ] = None,
+    ocr: OcrOption = None,
+    ocr_reader: OcrReaderOption = None,
+    speech: SpeechOption = None,
     speech_track: Annotated[
         str | None, Option(help="Sound track to recognise: a number, a language such as de, or all.")
     ] = None,
-    speech_language: Annotated[
-        str | None,
-        Option(envvar="MOVIOLA_SPEECH_LANGUAGE", help="Spoken language, such as de; else detected."),
-    ] = None,
+    speech_language: SpeechLanguageOption = None,
     workers: Annotated[
         str | None,
         Option(
@@ -188,6 +168,10 @@ def watch(
     folders: Annotated[list[Path], Argument(help="Folders to watch.")],
     library: LibraryOption = DEFAULT_LIBRARY,
     encoder: EncoderOption = None,
+    ocr: OcrOption = None,
+    ocr_reader: OcrReaderOption = None,
+    speech: SpeechOption = None,
+    speech_language: SpeechLanguageOption = None,
     hours: Annotated[str | None, Option(metavar="FROM-TO", help="Work only then: 22:00-06:00.")] = None,
     cores: Annotated[int | None, Option(min=1, help="Number of cores to use; by default all.")] = None,
     poll: Annotated[float, Option(help="Seconds between two scans of network folders (SMB, NFS).")] = 10.0,
@@ -238,7 +222,10 @@ def watch(
             alerts.check()
 
         note(f"{library}: watching {', '.join(map(str, folders))}; Ctrl-C ends it")
-        Watcher(lib.index, library, folders, options, print_one, note, stop).run()
+        index = partial(
+            lib.index, ocr=ocr, ocr_reader=ocr_reader, speech=speech, speech_language=speech_language
+        )
+        Watcher(index, library, folders, options, print_one, note, stop).run()
 
 
 def _shown_on(bar: Progress) -> Callable[[IngestProgress], None]:

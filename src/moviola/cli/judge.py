@@ -38,7 +38,7 @@ def new(
         float, Option(min=0, max=0.99, help="Overlap (IoU) above which moments are judged as one.")
     ] = 0.5,
     raters: Annotated[int, Option(help="Raters per moment: 2 (4 if they differ), 4, or 1.")] = 2,
-    seed: Annotated[int, Option(help="Random seed of the order of moments.")] = 0,
+    seed: Annotated[int, Option(min=0, help="Random seed of the order of moments.")] = 0,
     json: JsonOption = False,
 ) -> None:
     """Pool the moments of several systems into a task for raters: `moviola serve --judge TASK`.
@@ -160,7 +160,7 @@ def training(
     val: Annotated[int, Option(min=1, help="Number of queries for val, which select the weights.")],
     test: Annotated[int, Option(min=0, help="Number of queries for test, for `moviola evaluate`.")] = 0,
     level: Annotated[int, Option(min=1, max=4, help="Lowest level of the moments to learn from.")] = 2,
-    seed: Annotated[int, Option(help="Random seed of the split.")] = 0,
+    seed: Annotated[int, Option(min=0, help="Random seed of the split.")] = 0,
     json: JsonOption = False,
 ) -> None:
     """Write judged moments as pair files for `moviola train`; no query text is in two files.

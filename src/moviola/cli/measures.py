@@ -124,7 +124,7 @@ def compare(
     measure: MeasureOption = None,
     preset: PresetOption = None,
     trials: Annotated[int, Option(min=1, help="Number of permutations and of bootstrap samples.")] = 10_000,
-    seed: Annotated[int, Option(help="Random seed of both.")] = 0,
+    seed: Annotated[int, Option(min=0, help="Random seed of both.")] = 0,
     json: JsonOption = False,
 ) -> None:
     """Compare runs with the first one: difference, 95 % interval, and p values of two paired tests.

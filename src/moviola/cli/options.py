@@ -38,6 +38,37 @@ SentenceEncoderOption = Annotated[
 ]
 DeviceOption = Annotated[str, Option(envvar="MOVIOLA_DEVICE", help="Device: cpu, cuda, cuda:N, mps or auto.")]
 
+# ---- what is read of new videos ----------------------------------------------------------------------------
+
+OcrOption = Annotated[
+    bool | None,
+    Option(
+        "--ocr/--no-ocr",
+        envvar="MOVIOLA_OCR",
+        help="Read text in pictures; by default in all but small ones.",
+        show_default=False,
+    ),
+]
+OcrReaderOption = Annotated[
+    str | None,
+    Option(
+        envvar="MOVIOLA_OCR_READER",
+        help="Reader of text in pictures, a plug-in's name; it reads small pictures, too.",
+        show_default="rapidocr",
+    ),
+]
+SpeechOption = Annotated[
+    str | None,
+    Option(
+        envvar="MOVIOLA_SPEECH",
+        help="Speech recogniser for videos without subtitles: pocketsphinx (English, offline), a Whisper "
+        "model such as Systran/faster-whisper-small, or a folder; by default none.",
+    ),
+]
+SpeechLanguageOption = Annotated[
+    str | None, Option(envvar="MOVIOLA_SPEECH_LANGUAGE", help="Spoken language, such as de; else detected.")
+]
+
 # ---- reports of saved searches in watched folders ----------------------------------------------------------
 
 AlertOption = Annotated[

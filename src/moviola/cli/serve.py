@@ -17,6 +17,10 @@ from moviola.cli.options import (
     AlertCommandOption,
     AlertOption,
     LibraryOption,
+    OcrOption,
+    OcrReaderOption,
+    SpeechLanguageOption,
+    SpeechOption,
     WebhookOption,
     alert_options,
 )
@@ -47,6 +51,10 @@ def serve(
         list[Path] | None,
         Option(help="Folder to keep the library in step with, as `moviola watch` does; repeatable."),
     ] = None,
+    ocr: OcrOption = None,
+    ocr_reader: OcrReaderOption = None,
+    speech: SpeechOption = None,
+    speech_language: SpeechLanguageOption = None,
     alert: AlertOption = None,
     alert_command: AlertCommandOption = "",
     webhook: WebhookOption = "",
@@ -89,6 +97,9 @@ def serve(
     options = Options(
         host=host, port=port, token=token, read_token=read_token, allow_ingest=tuple(allow_ingest or ()),
         allow_hosts=tuple(allow_host or ()), watch=tuple(watch or ()), judge=judge,
+        reading={
+            "ocr": ocr, "ocr_reader": ocr_reader, "speech": speech, "speech_language": speech_language
+        },
         alerts=alerts, device=usual_device(),
         dres=(dres, dres_user, os.environ.get(PASSWORD, ""), dres_evaluation) if dres else None,
     )  # fmt: skip

@@ -82,9 +82,10 @@ def train(
 
     From Python: `moviola.training.experiment.train_model`.
     """
-    from moviola.library import open_features
+    from moviola.library import open_features, require_no_library
     from moviola.training.experiment import Experiment
 
+    require_no_library(out)
     own = [] if seed is None else [f"loop.seed={seed}"]
     if config is None or on_command_line(context, "device"):  # else the device is that of the file
         own.append(f"loop.device={device}")

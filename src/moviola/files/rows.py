@@ -289,14 +289,18 @@ def blank_separated_rows(path: Path, text: str, names: Sequence[str]) -> Rows:
 
 
 def text(row: Mapping[str, Any], name: str, place: str) -> str:
-    """A row's field as text that is not empty; ``place`` is the file and the line, for the error.
+    """A row's field as text that is not empty, or a number's digits; ``place`` is the file and the line, for
+    the error.
 
     Raises:
-        DataError: the field is missing or empty.
+        DataError: the field is missing or empty, or neither text nor number.
     """
     value = row.get(name)
     if value is None or str(value) == "":
         raise DataError(f"{place}: the field {name!r} is missing")
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if not (isinstance(value, str) or is_number):
+        raise DataError(f"{place}: {name}: a text is expected, not {value!r:.60}")
     return str(value)
 
 

@@ -87,9 +87,13 @@ def draft_folder_of(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def _explained(path: str | os.PathLike[str], only: Path | None = None) -> Iterator[None]:
-    """File system errors as errors that name ``path``; ``only``: those of that file alone."""
+    """File system errors as errors that name ``path``; ``only``: those of that file alone, its draft."""
     try:
         yield
+    except InvalidValue as error:  # of a draft that is itself written by way of a draft
+        if only is None or not str(error).startswith(f"{only}: "):
+            raise
+        raise InvalidValue(f"{path}{str(error).removeprefix(str(only))}") from error
     except OSError as error:
         if only is not None and error.filename not in (None, str(only)):
             raise

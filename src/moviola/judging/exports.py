@@ -19,6 +19,7 @@ from moviola.datasets.building.splits import draw_queries
 from moviola.errors import AlreadyJudged, InvalidValue, NotFound
 from moviola.files.writing import write_json
 from moviola.judging.task import JudgingTask, shown_name
+from moviola.library import require_no_library
 from moviola.measures import Qrels, write_qrels
 from moviola.types import require_known
 
@@ -73,10 +74,11 @@ def export_task(task: JudgingTask, path: str | Path, form: str = "tvr_ranking") 
 
     Raises:
         InvalidValue: no such form, no agreement so far, no moment left to rate, or the file is that of the
-            task or cannot be written.
+            task, lies in a library, or cannot be written.
     """
     require_known("form", form, EXPORTS)
     path = Path(path)
+    require_no_library(path)
     if path.exists() and path.samefile(task.path):
         raise InvalidValue(f"{path}: is the task itself, whose ratings would be lost; name another file")
     if form in ("tvr_ranking", "qrels") and not task.outcome().agreed:
@@ -154,22 +156,25 @@ def export_splits(
 
     Raises:
         InvalidValue: a number out of range, no query with such a moment is left for training, or the folder
-            has a file of a split that is not written now.
+            lies in a library or has a file of a split that is not written now.
     """
+    folder = Path(folder)
+    require_no_library(folder)
     if not 1 <= level < LEVELS:
         raise InvalidValue(f"level {level}: give 1 to {LEVELS - 1}; moments of level 0 are no answers")
-    folder, agreed = Path(folder), task.outcome().agreed
+    agreed = task.outcome().agreed
     answered = [pair for pair in task.pairs if agreed.get(pair.pair_id, 0) >= level]
-    drawn = draw_queries((pair.query for pair in answered), {"val": val, "test": test}, seed)
+    captions = dict.fromkeys(pair.query for pair in answered)
+    if val + test >= len(captions):
+        raise InvalidValue(
+            f"{task.path}: {len(captions)} queries have a moment of level {level},"
+            f" and {val + test} are kept for val and test; judge more queries or keep fewer"
+        )
+    drawn = draw_queries(captions, {"val": val, "test": test}, seed)
     texts = {name: set(queries.values()) for name, queries in drawn.items() if queries}
     held_out = set().union(*texts.values())
     learned = [pair for pair in task.pairs if pair.query not in held_out]
     entries = training_entries(learned, agreed, level)
-    if not entries:
-        raise InvalidValue(
-            f"{task.path}: {len({pair.query for pair in answered})} queries have a moment of level {level},"
-            f" and {val + test} are kept for val and test; judge more queries or keep fewer"
-        )
     for name in drawn:
         # Queries of an old file may be among those to learn from now.
         if name not in texts and (old := folder / f"{name}.json").exists():

@@ -30,6 +30,8 @@ REMEDY = "restore a copy or make a new task"
 HOLD_SECONDS = 1800.0
 """Seconds for which a batch is kept for an inactive rater."""
 LONGEST_NAME = 60
+LARGEST_SEED = 2**53
+"""The largest number up to which the file holds every one."""
 
 _SCHEMA = """
 CREATE TABLE settings (key TEXT PRIMARY KEY, value REAL NOT NULL) WITHOUT ROWID;
@@ -57,7 +59,7 @@ class TaskSettings:
     Attributes:
         raters: raters per moment: 2 (the paper; four if the two differ), 4 from the beginning, or 1 for one
             person alone, without agreement.
-        seed: of the order of queries and moments.
+        seed: of the order of queries and moments, 0 to 2**53.
         last, threshold: when a second batch is due; see
             :func:`~moviola.datasets.building.pseudo.needs_second_batch`.
 
@@ -75,6 +77,8 @@ class TaskSettings:
             raise InvalidValue(
                 f"raters={self.raters}: give 1, 2 or 4; the rule of consensus takes two or four"
             )
+        if not 0 <= self.seed <= LARGEST_SEED:
+            raise InvalidValue(f"seed={self.seed}: give a number from 0 to {LARGEST_SEED:,}")
         if self.last < 1:
             raise InvalidValue(f"last={self.last}: give at least 1 moment")
 

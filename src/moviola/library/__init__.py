@@ -12,7 +12,7 @@ from moviola.library.derived.video_names import NameTable, VideoNames, names_in,
 from moviola.library.derived.view import View, Viewer
 from moviola.library.disk.captures import Taken, taken_of
 from moviola.library.disk.catalogue import Catalogue, CueRow, Job, Reading, ShotRow, VideoRow
-from moviola.library.disk.own_files import require_outside
+from moviola.library.disk.own_files import require_no_library, require_outside
 from moviola.library.disk.places import Copy, Root, present_path, there
 from moviola.library.disk.removed import RemovedVideo
 from moviola.library.disk.settings import Settings
@@ -35,6 +35,7 @@ __all__ = [
     "LibrarySource", "LibraryStore", "NameTable", "Problem", "Reading", "RemovedVideo", "Root", "Settings",
     "ShotRow", "Taken", "Trial", "VideoNames", "VideoRow", "View", "Viewer", "background_of", "compact",
     "concept_name", "concepts_of", "export_features", "forget_concept", "keep_concept", "names_in",
-    "open_features", "present_path", "process_again", "read_concept", "repair", "require_outside", "stems_of",
+    "open_features", "present_path", "process_again", "read_concept", "repair", "require_no_library",
+    "require_outside", "stems_of",
     "taken_of", "there", "verify",
 ]  # fmt: skip

@@ -82,9 +82,9 @@ def auroc_interval(
         confidence: in (0, 1).
 
     Raises:
-        InvalidValue: as in :func:`auroc`, or ``trials`` or ``confidence`` is out of range.
+        InvalidValue: as in :func:`auroc`, or ``trials``, ``confidence`` or ``seed`` is out of range.
     """
-    require_draws(trials, confidence)
+    require_draws(trials, seed, confidence)
     sure, unsure = _scores(answerable, "with an answer"), _scores(absent, "without an answer")
     levels, other_levels = _histograms(sure, unsure)
     random = np.random.default_rng(seed)

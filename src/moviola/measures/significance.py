@@ -90,7 +90,7 @@ def permutation_test(gains: Floats, *, trials: int = 10_000, seed: int = 0) -> f
 
     Returns the p value of (queries,) differences in (0, 1]; 1 when none differs from 0.
     """
-    require_draws(trials)
+    require_draws(trials, seed)
     gains = _counted(gains)
     gains = gains[gains != 0]
     if not len(gains):
@@ -125,9 +125,10 @@ def bootstrap_interval(
     """Percentile bootstrap interval of the mean of (queries,) values; (0, 0) without queries.
 
     Raises:
-        InvalidValue: ``confidence`` is not inside (0, 1), there is no trial, or a value is NaN.
+        InvalidValue: ``confidence`` is not inside (0, 1), ``seed`` is below 0, there is no trial, or a value
+            is NaN.
     """
-    require_draws(trials, confidence)
+    require_draws(trials, seed, confidence)
     values = _counted(values)
     if len(values) < 2:  # scipy takes no fewer
         return float(values.sum()), float(values.sum())

@@ -18,9 +18,12 @@ def chunks(trials: int, width: int) -> Iterator[int]:
     return (min(step, trials - done) for done in range(0, trials, step))
 
 
-def require_draws(trials: int, confidence: float = 0.95) -> None:
-    """Raise :class:`InvalidValue` if ``trials`` is below 1, or ``confidence`` not inside (0, 1)."""
+def require_draws(trials: int, seed: int, confidence: float = 0.95) -> None:
+    """Raise :class:`InvalidValue` if ``trials`` is below 1, ``seed`` below 0, or ``confidence`` not inside
+    (0, 1)."""
     if trials < 1:
         raise InvalidValue(f"trials {trials}: at least 1 is needed")
+    if seed < 0:
+        raise InvalidValue(f"seed {seed}: must be at least 0")
     if not 0 < confidence < 1:
         raise InvalidValue(f"confidence {confidence}: must be between 0 and 1, for instance 0.95")

@@ -9,10 +9,23 @@ from moviola.errors import InvalidValue
 from moviola.types import require_known, require_positive
 
 __all__ = [
-    "require_heads", "require_known", "require_odd", "require_positive", "require_subtitles", "validated",
+    "require_heads", "require_known", "require_odd", "require_positive", "require_sizes", "require_subtitles",
+    "validated",
 ]  # fmt: skip
 
 Settings = TypeVar("Settings")
+
+_SIZES = ("query_size", "hidden_size", "feed_forward_size", "kernel", "max_clips", "max_tokens")
+
+
+def require_sizes(settings: object) -> None:
+    """What torch or the first batch would stumble over, of the settings whose names all models share."""
+    require_positive(**{name: getattr(settings, name, None) for name in _SIZES})
+    for name in ("visual_size", "subtitle_size"):
+        if (size := getattr(settings, name, 0)) < 0:
+            raise InvalidValue(f"{name}={size}: give at least 0, for a model without these features")
+    if not 0 <= (dropout := getattr(settings, "dropout", 0)) < 1:
+        raise InvalidValue(f"dropout={dropout}: give a share from 0 to below 1")
 
 
 def require_heads(size: int, heads: int) -> None:

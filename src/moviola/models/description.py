@@ -13,11 +13,11 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
-from moviola.errors import DataError, NotFound
+from moviola.errors import DataError, InvalidValue, NotFound
 
 __all__ = [
     "CARD", "CONFIG", "FORMAT", "WEIGHTS", "Description", "existing", "read_description", "require_finite",
-    "revision_of",
+    "require_new", "revision_of",
 ]  # fmt: skip
 
 FORMAT = 3
@@ -109,6 +109,17 @@ def revision_of(folder: Path) -> str:
         except FileNotFoundError as error:
             raise NotFound(f"{folder / name}: missing; get the model's folder whole") from error
     return digest.hexdigest()[:16]
+
+
+def require_new(folder: Path) -> None:
+    """Refuse a folder that has a model, or a file of one's own with the name of one of a model's.
+
+    Raises:
+        InvalidValue: it does; the message names the file.
+    """
+    for name in (CONFIG, WEIGHTS, CARD):
+        if (folder / name).exists():
+            raise InvalidValue(f"{folder}: has a {name}, which would be written over; give a new folder")
 
 
 def existing(folder: Path, name: str) -> Path:

@@ -23,7 +23,7 @@ from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
 from moviola.errors import DataError, InvalidValue
-from moviola.models.checks import require_known, validated
+from moviola.models.checks import require_known, require_sizes, validated
 from moviola.models.description import CARD, CONFIG, FORMAT, WEIGHTS, existing, read_description, read_weights
 from moviola.models.graphs import write_graphs
 
@@ -74,7 +74,9 @@ def build(architecture: str, config: Mapping[str, Any]) -> nn.Module:
     known = [field.name for field in fields(config_class)]
     for name in sorted(set(config) - set(known)):
         raise InvalidValue(f"{architecture}: unknown setting {name!r}; choose {', '.join(known)}")
-    return model_class(validated(config_class, config, architecture))
+    settings = validated(config_class, config, architecture)
+    require_sizes(settings)
+    return model_class(settings)
 
 
 def save_pretrained(

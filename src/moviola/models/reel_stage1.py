@@ -60,7 +60,7 @@ class ReelStage1(RoleEncoder):
         there = _blocks(batch.mask[..., None], segment_clips)[..., 0] > 0
         cosine = torch.einsum("qh,vsh->qvs", self.encode_query(batch.query, batch.query_mask)[:, 0], segments)
         scores = (self.log_scale.exp() * cosine).masked_fill(~there, -1e9)
-        gains = self.gains(batch, segment_clips, least_share)
+        gains = self.gains(batch, segment_clips, least_share) * there  # an answer may end after its video
         return {"list": list_wise(scores.flatten(1), gains.flatten(1))}
 
     def gains(self, batch: AnswerBatch, segment_clips: int, least_share: float) -> Tensor:

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from moviola.errors import DataError, NotFound
 from moviola.models.checks import require_known
+from moviola.models.description import require_new
 from moviola.models.pretrained import SHOWN, State, build, fill, save_pretrained
 
 __all__ = ["RELEASES", "Release", "convert_checkpoint"]
@@ -145,11 +146,12 @@ def convert_checkpoint(path: str | Path, release: str, folder: str | Path, **con
 
     Raises:
         NotFound: there is no such file.
-        InvalidValue: the release or a setting is unknown.
+        InvalidValue: the release or a setting is unknown, or the folder has a model or a README.md.
         DataError: the file is no checkpoint, would need code to be read, or holds another model.
     """
     path = Path(path)
     require_known("release", release, RELEASES)
+    require_new(Path(folder))
     known = RELEASES[release]
     state = _find_state(_read_numbers(path), known, path)
     settings = {name: read(state) for name, read in known.sizes.items()} | known.settings | config

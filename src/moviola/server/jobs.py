@@ -233,13 +233,21 @@ class Jobs:
 class Watched:
     """Keeps a library in step with folders, if any; see :mod:`moviola.library.ingest.watching`.
 
-    ``alerts`` reports new findings of saved searches.
+    ``reading`` are options of :meth:`moviola.library.Indexer.index`; ``alerts`` reports new findings of saved
+    searches.
     """
 
-    def __init__(self, library: Path, folders: Sequence[Path], alerts: AlertOptions, device: str) -> None:
+    def __init__(
+        self,
+        library: Path,
+        folders: Sequence[Path],
+        reading: Mapping[str, Any],
+        alerts: AlertOptions,
+        device: str,
+    ) -> None:
         self._order = {
-            "library": str(library), "watch": [str(folder) for folder in folders], "alerts": asdict(alerts),
-            "device": device,
+            "library": str(library), "watch": [str(folder) for folder in folders],
+            "reading": dict(reading), "alerts": asdict(alerts), "device": device,
         }  # fmt: skip
         self._task: asyncio.Task[None] | None = None
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
+from typing import Any
 
 from moviola.errors import InvalidValue
 from moviola.search.alerts import AlertOptions
@@ -56,6 +58,8 @@ class Options:
         allow_ingest: folders from which videos may be indexed over HTTP; none by default.
         allow_hosts: further host names of the server, besides ``localhost`` and numeric addresses.
         watch: folders to watch, see :mod:`moviola.library.ingest.watching`; none by default.
+        reading: what is read of videos in watched folders: ``ocr``, ``ocr_reader``, ``speech`` and
+            ``speech_language`` of :meth:`moviola.library.Indexer.index`; its defaults by default.
         alerts: reports of new findings of saved searches in watched folders; none by default.
         judge: judging task of the library's videos, made by ``moviola judge new``; None for none.
         dres: address, user, password and evaluation for :class:`moviola.server.dres.Dres`; None for none.
@@ -74,6 +78,7 @@ class Options:
     allow_ingest: tuple[Path, ...] = ()
     allow_hosts: tuple[str, ...] = ()
     watch: tuple[Path, ...] = ()
+    reading: Mapping[str, Any] = field(default_factory=dict)
     alerts: AlertOptions = field(default_factory=AlertOptions)
     judge: Path | None = None
     dres: tuple[str, str, str, str] | None = field(default=None, repr=False)

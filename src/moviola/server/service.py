@@ -60,7 +60,7 @@ class Service:
         self.jobs = Jobs(
             home, options.allow_ingest, limits.jobs, patient=bool(options.watch), device=options.device
         )
-        self.watched = Watched(home, options.watch, options.alerts, options.device)
+        self.watched = Watched(home, options.watch, options.reading, options.alerts, options.device)
         self.unready = "the encoder is being loaded"
         """Why queries cannot be answered yet, or at all; empty when they can."""
         self.warming: asyncio.Task[None] | None = None

@@ -1,8 +1,9 @@
 """Indexing process of a server: ``python -m moviola.server.worker``.
 
 The first line of standard input is a JSON order: ``{"library": …, "device": …, "sources": […],
-"allowed": […], "ocr": …, "patient": …}``, or ``{"library": …, "device": …, "watch": […], "alerts": {…}}``
-to watch folders. Links may have been put into the sources while the job waited, so they are checked again.
+"allowed": […], "ocr": …, "patient": …}``, or ``{"library": …, "device": …, "watch": […], "reading": {…},
+"alerts": {…}}`` to watch folders. Links may have been put into the sources while the job waited, so they are
+checked again.
 Progress goes to standard output in lines of JSON. The process ends with its standard input, so that it does
 not outlive a killed server.
 """
@@ -14,7 +15,7 @@ import os
 import sys
 import threading
 import time
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -88,8 +89,9 @@ def _watch(order: dict[str, Any]) -> None:
             _say({"watched": {name: len(getattr(report, name)) for name in _WATCHED}})
             alerts.check()
 
+        index = partial(library.index, **order["reading"])
         Watcher(
-            library.index, library.folder, [Path(folder) for folder in order["watch"]], reported=reported,
+            index, library.folder, [Path(folder) for folder in order["watch"]], reported=reported,
             warned=lambda message: _say({"warning": message}),
         ).run()  # fmt: skip
 

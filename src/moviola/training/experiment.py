@@ -21,7 +21,7 @@ from moviola.files.rows import read_json
 from moviola.files.writing import write_json
 from moviola.measures import Qrels, Run
 from moviola.models.checks import require_known
-from moviola.models.description import read_description
+from moviola.models.description import read_description, require_new
 from moviola.models.pretrained import from_pretrained, save_pretrained
 from moviola.retrieval import SEGMENTS, Calibration, Moments
 from moviola.retrieval.refiners import CONTEXT, SAME_MOMENT
@@ -259,7 +259,7 @@ def train_model(
 
     Raises:
         InvalidValue: a wrong setting, or a wrong source of proposals; one run for two texts under one id; or
-            ``out`` holds a training.
+            ``out`` holds a training, or a file of the name of one of a model's.
         NotFound, DataError: a file is missing or damaged, or a video or query has no features.
         EncoderMismatch: the stage 1 was trained on other features.
     """
@@ -293,6 +293,8 @@ def _begin(out: Path, resume: bool, identity: Mapping[str, Any]) -> None:
     begun = (out / "config.json").exists() or any((out / "run").glob("**/state.pt"))
     if begun and not resume:
         raise InvalidValue(f"{out}: holds a training; give a new folder, or --resume to go on with it")
+    if not begun:
+        require_new(out)
     if resume and not path.is_file():
         raise InvalidValue(f"{out}: nothing to resume; train without --resume first")
     noted = plain(identity)

@@ -23,7 +23,7 @@ def draw_queries(captions: Iterable[str], sizes: Mapping[str, int], seed: int) -
         split to query id to text; ids are numbers over all splits, from 1.
 
     Raises:
-        InvalidValue: more queries than different captions, or less than none.
+        InvalidValue: more queries than different captions, or less than none; a seed below 0.
     """
     texts = list(dict.fromkeys(captions))
     wanted = sum(sizes.values())
@@ -31,6 +31,8 @@ def draw_queries(captions: Iterable[str], sizes: Mapping[str, int], seed: int) -
         raise InvalidValue(f"{wanted} queries of {len(texts)} different captions: give a smaller number")
     if min(sizes.values(), default=0) < 0:
         raise InvalidValue(f"{dict(sizes)}: numbers of queries; give at least 0")
+    if seed < 0:
+        raise InvalidValue(f"seed {seed}: give at least 0")
     drawn = np.random.default_rng(seed).permutation(len(texts))[:wanted].tolist()
     numbered = ((str(number), texts[place]) for number, place in enumerate(drawn, start=1))
     return {name: dict(islice(numbered, size)) for name, size in sizes.items()}

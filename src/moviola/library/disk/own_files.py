@@ -8,8 +8,9 @@ from pathlib import Path
 
 from moviola.errors import InvalidValue
 from moviola.library.disk.catalogue import Catalogue
+from moviola.library.disk.settings import SETTINGS_FILE
 
-__all__ = ["require_outside"]
+__all__ = ["require_no_library", "require_outside"]
 
 
 def require_outside(out: str | Path, folder: str | Path, catalogue: Catalogue) -> None:
@@ -23,7 +24,7 @@ def require_outside(out: str | Path, folder: str | Path, catalogue: Catalogue) -
     # A link is written through; it may also be itself what lies beside a video.
     names = {Path(os.path.realpath(out.parent), out.name), Path(os.path.realpath(out))}
     if any(name.is_relative_to(os.path.realpath(folder)) for name in names):
-        raise InvalidValue(f"{out}: lies in the folder of the library {folder}; name a place outside of it")
+        raise _inside(out, folder)
     videos = {video.path: video.size for video in catalogue.videos()}
     videos |= {copy.path: copy.size for copy in catalogue.copies()}
     if any(str(name) in videos for name in names) or _same_file(out, videos):
@@ -32,6 +33,22 @@ def require_outside(out: str | Path, folder: str | Path, catalogue: Catalogue) -
         beside = any(name.parent == path.parent and name.stem.startswith(path.stem) for name in names)
         if beside and not names.isdisjoint(_subtitles(path)):
             raise InvalidValue(f"{out}: has subtitles of {path}, a video of the library; name another file")
+
+
+def require_no_library(out: Path) -> None:
+    """Refuse to write into the folder of any library, for what is written without opening one.
+
+    Raises:
+        InvalidValue: ``out`` is, or lies in, such a folder.
+    """
+    place = Path(os.path.realpath(out))
+    for folder in (place, *place.parents):
+        if (folder / SETTINGS_FILE).is_file():
+            raise _inside(out, folder)
+
+
+def _inside(out: Path, folder: str | Path) -> InvalidValue:
+    return InvalidValue(f"{out}: lies in the folder of the library {folder}; name a place outside of it")
 
 
 def _same_file(out: Path, videos: dict[str, int]) -> bool:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from moviola.errors import IndexServerError, InvalidValue, LibraryError, printable
+from moviola.files.presence import is_gone
 from moviola.index import Trial
 from moviola.library.derived.encoder_background import text_vectors, texts_among_segments
 from moviola.library.derived.indexes import publish_indexes, tune_index
@@ -307,6 +308,8 @@ class Indexer:
         file = refused.file
         self._store.require_in_place()
         report.refused[file.video_id] = f"{file.path.name}: {refused.reason}; skipped"
+        if is_gone(file.path):  # moved or unplugged since it was listed: what is known of it stays
+            return
         with self._store.catalogue.transaction():
             self._store.catalogue.put(file.row("refused", error=refused.reason), [])
 
