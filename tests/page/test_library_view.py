@@ -115,8 +115,9 @@ def test_videos_are_sent_by_dropping_sorted_taken_out_and_brought_back(
     expect(page.get_by_label("What to look for")).to_have_value("a cat")
     page.get_by_role("button", name="Clear the search").click()
     expect(saved.locator(".number")).to_be_empty()
-    saved.get_by_role("button", name="Forget the search").click()
+    saved.get_by_role("button", name="Forget the search").press("Enter")
     expect(saved).to_be_hidden()
+    expect(page.locator("body")).not_to_be_focused()
 
 
 def test_a_folder_that_is_not_allowed_is_refused_in_words(
@@ -170,6 +171,11 @@ def test_the_focus_stays_while_a_job_runs_and_when_a_video_is_taken_out(
     shown = page.locator(".job progress").get_attribute("value")
     expect(page.locator(".job progress")).not_to_have_attribute("value", shown or "")
     expect(cancel).to_be_focused()
+    page.route("**/api/jobs/a", lambda route: route.fulfill(json=job))
+    job["state"] = "cancelled"
+    cancel.press("Enter")
+    expect(cancel).to_have_count(0)
+    expect(page.get_by_role("button", name="choose some to send")).to_be_focused()
     page.get_by_role("button", name="Take launch out of the library").press("Enter")
     expect(page.locator(".videos tbody tr")).to_have_count(3)
     expect(page.get_by_role("button", name="Take breakfast out of the library")).to_be_focused()

@@ -55,7 +55,7 @@ async function search() {
   const mine = (running = new AbortController());
   if (isEmpty(currentSearch.value)) return showNothing();
   const late = setTimeout(() => results.classList.add("stale"), STALE);
-  const slow = setTimeout(() => fill(status, h("span", { class: "took" }, t("Searching…"))), SLOW);
+  const slow = setTimeout(() => refill(status, h("span", { class: "took" }, t("Searching…")), filterChips(currentSearch.value), markChips()), SLOW);
   try {
     const found = await api.search(request(), mine.signal);
     showProblem(null);
@@ -113,7 +113,7 @@ export function drawResults() {
   cards = [];
   results.className = "";
   if (!found) {
-    status.replaceChildren(...filterChips(currentSearch.value), ...markChips());
+    refill(status, filterChips(currentSearch.value), markChips());
     fill(results, failure.hasChildNodes() || !isEmpty(currentSearch.value) ? null : drawWelcome());
     return;
   }
@@ -137,7 +137,7 @@ function drawStatus(found, shown) {
   const said = shown.length && !found.confident ? plural(shown.length, "The nearest moment", "The nearest {n} moments") : plural(shown.length, "{n} moment", "{n} moments");
   const videos = new Set(shown.map((moment) => moment.video_id)).size;
   const where = shown.length ? ` ${plural(videos, "in {n} video", "in {n} videos")}` : "";
-  fill(status, h("span", { class: "said" }, `${said}${where}`),
+  refill(status, h("span", { class: "said" }, `${said}${where}`),
     h("span", { class: "took" }, `${seconds.toFixed(seconds < 0.1 ? 3 : 2)} s`), filterChips(currentSearch.value), markChips(), saveButton());
 }
 

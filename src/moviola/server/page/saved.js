@@ -1,7 +1,7 @@
 // Searches that are kept in the library, with what has come in since they were opened here.
 
 import * as api from "./api.js";
-import { fill, h, icon, iconButton } from "./dom.js";
+import { h, icon, iconButton, refill } from "./dom.js";
 import { activeFilters } from "./filters.js";
 import { plural, t } from "./language.js";
 import { describe, parametersOf } from "./links.js";
@@ -96,7 +96,7 @@ export function savedSection() {
   const show = async () => {
     const [entries, newest, alerted] = await Promise.all([api.kept("search"), newestVideo(), api.alerted()]);
     section.hidden = entries.length === 0;
-    fill(chips, entries.map((entry) => savedChip(entry.name, searchOfSaved(/** @type {SavedSearch} */ (entry.value)), { newest, since: known.value[entry.name] ?? alerted[entry.name] ?? 0 }, () => void show())));
+    refill(chips, entries.map((entry) => savedChip(entry.name, searchOfSaved(/** @type {SavedSearch} */ (entry.value)), { newest, since: known.value[entry.name] ?? alerted[entry.name] ?? 0 }, () => void show())));
   };
   show().catch(() => {});
   return section;

@@ -1,7 +1,7 @@
 // The videos of the library: refused ones first, then all in an order; taken out, back in, read again.
 
 import * as api from "../api.js";
-import { fill, h, icon, iconButton, refill } from "../dom.js";
+import { h, icon, iconButton, refill } from "../dom.js";
 import { clock, size, title } from "../format.js";
 import { follow, runs } from "./following.js";
 import { bringIn } from "./ingest.js";
@@ -68,8 +68,8 @@ export async function loadVideos(further = false) {
 /** @param {{total: number, videos: api.Video[]} | null} wrong */
 function drawRefused(wrong) {
   refused.hidden = !wrong?.total;
-  if (!wrong?.total) return;
-  fill(refused, h("h3", {}, plural(wrong.total, "{n} file refused", "{n} files refused")), h("ul", {}, wrong.videos.map((video) =>
+  if (!wrong?.total) return refill(refused);
+  refill(refused, h("h3", {}, plural(wrong.total, "{n} file refused", "{n} files refused")), h("ul", {}, wrong.videos.map((video) =>
     h("li", {}, h("span", { class: "name" }, title(video.video_id), h("span", { class: "path" }, video.path)), h("span", { class: "why" }, video.error), tools(video)))));
 }
 
