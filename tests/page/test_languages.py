@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import moviola.server
-from page_visitor import search, serious
+from page_visitor import card, search, serious
 
 PAGE = Path(moviola.server.__file__).parent / "page"
 LANGUAGES = sorted((PAGE / "languages").glob("*.json"))
@@ -87,6 +87,16 @@ def test_every_view_fits_in_a_small_window_in_every_language(page: Page, code: s
     page.locator(".language select").select_option(code)
     expect(page.locator("html")).to_have_attribute("lang", code)
     expect(page.locator("#status .said")).not_to_be_empty()
+    page.locator(".query-more button").first.click()
+    joint = page.locator(".query-row .joint")
+    assert joint.evaluate("word => word.scrollWidth <= word.clientWidth"), "lies over what is typed"
+    card(page).locator(".opener").click()
+    head = page.locator(".player-head h2")
+    expect(head).to_be_visible()
+    assert head.evaluate("title => title.clientWidth >= Math.min(title.scrollWidth, 90)"), (
+        "nothing of the title"
+    )
+    page.keyboard.press("Escape")
     for view in ("search", "collection", "library"):
         page.locator(f"#to-{view}").click()
         expect(page.locator(f"#{view}-view")).to_be_visible()
