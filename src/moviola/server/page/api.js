@@ -292,8 +292,16 @@ export async function keep(kind, name, value, version) {
   return (await request("/api/kept", { method: "PUT", headers, body })).json();
 }
 
-/** @param {KeptKind} kind @param {string} name */
-export const unkeep = (kind, name) => request(`/api/kept?${new URLSearchParams({ kind, name })}`, { method: "DELETE" });
+/** Delete what is kept; with a version, only that one. What is gone already stays so.
+ * @param {KeptKind} kind @param {string} name @param {number} [version] */
+export async function unkeep(kind, name, version) {
+  const fields = new URLSearchParams({ kind, name, ...(version !== undefined && { version: String(version) }) });
+  try {
+    await request(`/api/kept?${fields}`, { method: "DELETE" });
+  } catch (error) {
+    if (!(error instanceof ApiError && error.code === "not_found")) throw error;
+  }
+}
 
 /** @returns {Promise<Concept[]>} */
 export const concepts = async () => (await getJson("/api/concepts")).concepts;

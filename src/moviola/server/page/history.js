@@ -1,11 +1,13 @@
 // The address says what is asked and what is open: links repeat it, "back" goes back.
 
+import { Unreachable } from "./api.js";
 import { answer } from "./results.js";
 import { opened, openPlayer } from "./opening.js";
 import { collectionName, openCollection } from "./collecting.js";
 import { byId } from "./dom.js";
 import { title } from "./format.js";
 import { describe, parametersOf, searchOf, short, spanOf } from "./links.js";
+import { notify } from "./notices.js";
 import { currentSearch, isEmpty, showWeak, view } from "./store.js";
 import { addRecent } from "./welcome.js";
 
@@ -95,7 +97,7 @@ function read() {
     if (parameters.get("weak") === "1") showWeak.value = true;
   }
   const named = view.value === "collection" && parameters.get("name");
-  if (named) void openCollection(named).catch(() => {});
+  if (named) void openCollection(named).catch((error) => { if (!(error instanceof Unreachable)) notify(error.message); });
   readPlaying(parameters.get("play"));
   reading = false;
   typing = false;
