@@ -75,6 +75,10 @@ def test_a_language_is_chosen_and_stays(page: Page) -> None:
     page.reload()
     expect(page.get_by_label("Wonach gesucht wird")).to_have_value("a rocket")
     assert not serious(page)
+    page.get_by_role("link", name="Bibliothek").click()
+    expect(page).to_have_title("Bibliothek · moviola")
+    page.goto(f"{page.url.partition('#')[0]}#/search?q=a+rocket&not=a+cat")
+    expect(page).to_have_title("a rocket, ohne a cat · moviola")
     page.get_by_label("Sprache").select_option("en")
     expect(page.get_by_label("What to look for")).to_be_visible()
 

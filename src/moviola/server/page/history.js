@@ -6,6 +6,7 @@ import { opened, openPlayer } from "./opening.js";
 import { collectionName, openCollection } from "./collecting.js";
 import { byId } from "./dom.js";
 import { title } from "./format.js";
+import { t } from "./language.js";
 import { describe, parametersOf, searchOf, short, spanOf } from "./links.js";
 import { notify } from "./notices.js";
 import { currentSearch, isEmpty, showWeak, view } from "./store.js";
@@ -61,7 +62,7 @@ function onPlace() {
 }
 
 function pageTitle() {
-  const what = view.value === "search" ? describe(currentSearch.value) : view.value;
+  const what = { search: describe(currentSearch.value), collection: t("collection"), library: t("library") }[view.value];
   const playing = opened.value?.moments[opened.value.index];
   return [playing && title(playing.video_id), what, "moviola"].filter(Boolean).join(" · ");
 }
