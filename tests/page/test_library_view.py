@@ -10,8 +10,9 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from distinct import film_like
+from moviola.search import Library
 from page_server import Served
-from page_visitor import moments, search
+from page_visitor import card, moments, search, until
 
 pytestmark = pytest.mark.slow
 
@@ -47,6 +48,23 @@ def test_an_ingest_with_a_broken_file_among_good_ones(
     page.get_by_role("link", name="Search").click()
     search(page, "a cat")
     expect(page.locator(".caption .title", has_text="another cat").first).to_be_visible()
+
+
+def test_of_an_empty_library_it_is_said_that_it_is_empty(
+    open_page: Callable[..., Page], tmp_path: Path
+) -> None:
+    with (
+        Library(tmp_path / "photographs", encoder="demo", sentence_encoder="none"),
+        Served(tmp_path) as server,
+    ):
+        page = open_page(server, "#/library")
+        expect(page.get_by_role("status").filter(has_text="This library is empty")).to_be_visible()
+        page.get_by_label("Videos by name").fill("x")
+        expect(page.get_by_role("status").filter(has_text="No video is called so")).to_be_visible()
+        page.get_by_role("link", name="Search").click()
+        search(page, "a cat")
+        expect(page.locator("#results")).to_contain_text("This library is empty")
+    page.goto("about:blank")
 
 
 def test_a_search_is_saved_with_the_gap_of_its_steps(
@@ -219,6 +237,11 @@ def test_a_server_that_is_restarted_under_an_open_page(
     page.get_by_label("What to look for").fill("a cat")
     expect(page.locator("#offline")).to_contain_text("does not answer")
     expect(moments(page)).to_have_count(shown)
+    card(page).locator(".opener").click()
+    expect(page.locator(".player-failure:visible")).to_have_text("the server does not answer")
     own_server.start()
     expect(page.locator("#offline")).to_be_empty()
+    until(page, "video.readyState >= 2")
+    expect(page.locator(".player-failure:visible")).to_have_count(0)
+    page.keyboard.press("Escape")
     expect(page.locator(".caption .title").first).to_have_text("a cat")

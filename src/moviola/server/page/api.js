@@ -171,14 +171,14 @@ export const curve = (query, video, signal) => postJson("/api/curve", { query, v
 /** @param {string} video @param {AbortSignal} [signal] @returns {Promise<VideoDetails>} */
 export const video = (video, signal) => getJson(videoUrl(video, ""), signal);
 
-/** Why the stream of a video is not given; null where it is, or where nobody answers.
+/** Why the stream of a video is not given; null where it is.
  * @param {string} video @param {AbortSignal} signal @returns {Promise<ApiError | null>} */
 export async function streamRefusal(video, signal) {
   try {
     await (await request(videoUrl(video, "/stream"), { headers: { Range: "bytes=0-0" }, signal })).arrayBuffer();
   } catch (error) {
     if (error instanceof ApiError) return error;
-    if (!(error instanceof Unreachable)) throw error;
+    throw error;
   }
   return null;
 }

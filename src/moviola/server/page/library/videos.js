@@ -57,7 +57,8 @@ export async function loadVideos(further = false) {
     if (further) table.append(...rows);
     else refill(table, rows);
     listed = offset + videos.length;
-    tableStatus.textContent = total ? plural(total, "{n} video", "{n} videos") : t("No video is called so.");
+    const none = fields.text || state.value ? t("No video is called so.") : t("This library is empty");
+    tableStatus.textContent = total ? plural(total, "{n} video", "{n} videos") : none;
     more.hidden = listed >= total;
     if (!further) drawRefused(wrong);
   } catch (error) {
