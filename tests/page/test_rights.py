@@ -54,6 +54,24 @@ def test_what_the_right_does_not_allow_is_not_offered(open_page: Opener, guarded
     expect(page.get_by_role("button", name="Bring in")).to_be_visible()
 
 
+def test_what_a_library_that_cannot_be_written_to_would_refuse_is_not_offered(
+    open_page: Opener, own_server: Served
+) -> None:
+    with Client(own_server.url) as client:
+        client.keep("search", "cats", {"text": "a cat"})
+    page = open_page(own_server)
+    page.route(
+        "**/api/library", lambda route: route.fulfill(json={**route.fetch().json(), "writable": False})
+    )
+    page.goto(own_server.url)
+    saved = page.get_by_role("region", name="Saved searches")
+    expect(saved.get_by_role("link", name="cats")).to_be_visible()
+    expect(saved.get_by_role("button")).to_have_count(0)
+    search(page, "a cat")
+    expect(page.locator("#status .said")).not_to_be_empty()
+    expect(page.get_by_role("button", name="save this search")).to_have_count(0)
+
+
 def read_collections(page: Page, server: Served) -> None:
     """Open a collection of the library, and one of this browser's own, which another one would displace."""
     asked, title = page.url, page.get_by_label("Title of the collection")

@@ -6,7 +6,7 @@ import { activeFilters } from "./filters.js";
 import { plural, t } from "./language.js";
 import { describe, parametersOf } from "./links.js";
 import { notify } from "./notices.js";
-import { GAP, NOTHING, Observable, currentSearch, isEmpty, queryOf, remembered } from "./store.js";
+import { GAP, NOTHING, Observable, currentSearch, isEmpty, libraryInfo, queryOf, remembered } from "./store.js";
 
 /** @typedef {import("./store.js").Search} Search */
 /** @typedef {{text: string, then: string[], gap: number, without: string[], filter: Record<string, string>, by: string}} SavedSearch */
@@ -76,7 +76,7 @@ async function save() {
 
 /** @returns {HTMLElement | null} */
 export function saveButton() {
-  if (isEmpty(currentSearch.value) || !canBeSaved(currentSearch.value)) return null;
+  if (!libraryInfo.value?.writable || isEmpty(currentSearch.value) || !canBeSaved(currentSearch.value)) return null;
   return h("button", { type: "button", class: "quiet save-search", onclick: () => void save() }, icon("keep"), t("save this search"));
 }
 
@@ -109,5 +109,5 @@ function savedChip(name, search, { newest, since }, changed) {
   const open = () => { known.value = { ...known.value, [name]: newest }; };
   const remove = () => void api.unkeep("search", name).then(changed, (error) => notify(error instanceof Error ? error.message : String(error)));
   return h("span", { class: "chip" }, h("a", { class: "chip-name", dir: "auto", href: `#/search?${parametersOf(search)}`, onclick: open }, name), fresh,
-    iconButton("close", t("Forget the search “{name}”", { name }), remove));
+    libraryInfo.value?.writable && iconButton("close", t("Forget the search “{name}”", { name }), remove));
 }
