@@ -313,7 +313,7 @@ def _require_name(name: str) -> None:
 
 
 def _require_video(path: Path, name: str) -> None:
-    """Delete what the library would refuse: whoever sent it cannot take it out of the folder."""
+    """Delete what the library would refuse: people who sent it cannot take it out of the folder."""
     try:
         probe(path)
     except MediaError as error:
