@@ -48,6 +48,12 @@ def test_an_ingest_with_a_broken_file_among_good_ones(
     page.get_by_role("link", name="Search").click()
     search(page, "a cat")
     expect(page.locator(".caption .title", has_text="another cat").first).to_be_visible()
+    page.get_by_role("link", name="Library").click()
+    page.get_by_label("Videos by state").select_option("")
+    files.get_by_role("button", name="Take broken out of the library").click()
+    expect(page.locator("#notices")).to_contain_text("is out of the library")
+    expect(page.get_by_role("button", name="Undo")).to_have_count(0)
+    expect(files).to_have_count(0)
 
 
 def test_of_an_empty_library_it_is_said_that_it_is_empty(

@@ -111,7 +111,9 @@ async function processAgain(video, pictures) {
 export async function takeOut(video) {
   try {
     await api.removeVideo(video.video_id);
-    notify(t("{name} is out of the library; its file stays", { name: title(video.video_id) }), { label: t("Undo"), run: () => void takeBack(video) });
+    // Of a refused file nothing is kept that could come back: it is read again with its folder.
+    const undo = video.state === "refused" ? undefined : { label: t("Undo"), run: () => void takeBack(video) };
+    notify(t("{name} is out of the library; its file stays", { name: title(video.video_id) }), undo);
     await does.changed();
   } catch (error) {
     does.failed(t("Not taken out"), error);
