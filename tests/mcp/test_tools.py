@@ -199,6 +199,7 @@ def test_no_moment_at_all(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     answering(monkeypatch, SearchResult(confident=False))
     result = call("search_moments", text="an octopus")
     assert structure(result)["moments"] == [] and pictures(result) == []
+    assert "No moment at all" in structure(result)["note"]
 
 
 def test_a_moment_whose_file_is_gone(call: Call, library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -226,8 +227,9 @@ def test_a_moment_whose_file_is_gone(call: Call, library: Library, monkeypatch: 
         ({"picture": "no/picture.png"}, "outside of the folders"),
         ({"picture": "/etc/hostname"}, "outside of the folders"),
         ({"picture": "~no such user/picture.png"}, "cannot be followed"),
-        ({"text": "a", "videos": ["none"]}, "no such video"),
-        ({"text": "a", "folder": "no/folder"}, "no video of this library is in this folder"),
+        ({"text": "a", "videos": ["none"]}, "no such video in this library; list_videos shows what is there"),
+        ({"text": "a", "videos": []}, "videos []: give at least 1, or leave it out"),
+        ({"text": "a", "folder": "no/folder"}, "is in this folder; list_videos shows the paths"),
         ({"text": "a", "moment_length": "long"}, "write LOW..HIGH"),
         ({"text": "a", "by": "text"}, "holds no text read in pictures"),
         ({"text": "a", "top_k": 21}, "top_k 21: give at most 20"),

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from moviola.server import Client
 from page_server import Served
 from page_visitor import card, opened, search, until
 
@@ -203,6 +204,50 @@ def test_collections_have_names_links_and_an_end(
     expect(collected.locator(".item")).to_have_count(0)
     collected.get_by_role("button", name="Undo").last.click()
     expect(collected.locator(".item")).to_have_count(2)
+
+
+def test_what_another_one_renames_or_deletes_is_lost_to_nobody(
+    collected: Page, open_page: Callable[..., Page], served: Served
+) -> None:
+    def annotate(words: str) -> None:
+        collected.get_by_label(re.compile("^Note on")).first.fill(words)
+        collected.get_by_label(re.compile("^Note on")).first.blur()
+
+    with collected.expect_response("**/api/kept"):
+        annotate("first")
+    other = open_page(served, "#/collection")
+    expect(other.get_by_label(re.compile("^Note on")).first).to_have_value("first")
+    with collected.expect_response("**/api/kept"):
+        annotate("second")
+    other.get_by_label("Title of the collection").fill("Theirs")
+    other.get_by_label("Title of the collection").press("Enter")
+    expect(other.locator("#notices")).to_contain_text("stays beside this one")
+    with Client(served.url) as client:
+        assert [entry.name for entry in client.kept("collection")] == ["Theirs", "Untitled"]
+        client.unkeep("collection", "Untitled")
+        annotate("third")
+        expect(collected.locator("#notices")).to_contain_text("it is kept again")
+        other.get_by_label("Title of the collection").focus()
+        other.reload()
+        other.get_by_label("Other collections").select_option("Untitled")
+        expect(other.get_by_label(re.compile("^Note on")).first).to_have_value("third")
+        # Neither is a collection deleted of which there is a newer version than the one that is shown.
+        annotate("fourth")
+        collected.reload()
+        expect(collected.get_by_label(re.compile("^Note on")).first).to_have_value("fourth")
+        other.get_by_role("button", name="delete", exact=True).click()
+        expect(other.locator("#notices")).to_contain_text("changed elsewhere")
+        expect(other.get_by_label(re.compile("^Note on")).first).to_have_value("fourth")
+
+
+def test_the_focus_stays_when_the_last_moment_is_taken_out(collected: Page) -> None:
+    for left in (1, 0):
+        collected.get_by_role("button", name=re.compile("^Take .* out")).first.press("Enter")
+        expect(collected.locator(".item")).to_have_count(left)
+    expect(collected.get_by_label("Title of the collection")).to_be_focused()
+    collected.get_by_role("button", name="Undo").last.press("Enter")
+    expect(collected.locator(".item")).to_have_count(1)
+    expect(collected.get_by_label("Title of the collection")).to_be_focused()
 
 
 def test_what_the_browser_kept_is_taken_over_once(page: Page) -> None:

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import moviola.server
-from page_visitor import search, serious
+from page_visitor import card, search, serious
 
 PAGE = Path(moviola.server.__file__).parent / "page"
 LANGUAGES = sorted((PAGE / "languages").glob("*.json"))
@@ -75,6 +75,10 @@ def test_a_language_is_chosen_and_stays(page: Page) -> None:
     page.reload()
     expect(page.get_by_label("Wonach gesucht wird")).to_have_value("a rocket")
     assert not serious(page)
+    page.get_by_role("link", name="Bibliothek").click()
+    expect(page).to_have_title("Bibliothek · moviola")
+    page.goto(f"{page.url.partition('#')[0]}#/search?q=a+rocket&not=a+cat")
+    expect(page).to_have_title("a rocket, ohne a cat · moviola")
     page.get_by_label("Sprache").select_option("en")
     expect(page.get_by_label("What to look for")).to_be_visible()
 
@@ -87,6 +91,16 @@ def test_every_view_fits_in_a_small_window_in_every_language(page: Page, code: s
     page.locator(".language select").select_option(code)
     expect(page.locator("html")).to_have_attribute("lang", code)
     expect(page.locator("#status .said")).not_to_be_empty()
+    page.locator(".query-more button").first.click()
+    joint = page.locator(".query-row .joint")
+    assert joint.evaluate("word => word.scrollWidth <= word.clientWidth"), "lies over what is typed"
+    card(page).locator(".opener").click()
+    head = page.locator(".player-head h2")
+    expect(head).to_be_visible()
+    assert head.evaluate("title => title.clientWidth >= Math.min(title.scrollWidth, 90)"), (
+        "nothing of the title"
+    )
+    page.keyboard.press("Escape")
     for view in ("search", "collection", "library"):
         page.locator(f"#to-{view}").click()
         expect(page.locator(f"#{view}-view")).to_be_visible()

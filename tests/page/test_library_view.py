@@ -10,8 +10,9 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from distinct import film_like
+from moviola.search import Library
 from page_server import Served
-from page_visitor import moments, search
+from page_visitor import card, moments, search, until
 
 pytestmark = pytest.mark.slow
 
@@ -47,6 +48,29 @@ def test_an_ingest_with_a_broken_file_among_good_ones(
     page.get_by_role("link", name="Search").click()
     search(page, "a cat")
     expect(page.locator(".caption .title", has_text="another cat").first).to_be_visible()
+    page.get_by_role("link", name="Library").click()
+    page.get_by_label("Videos by state").select_option("")
+    files.get_by_role("button", name="Take broken out of the library").click()
+    expect(page.locator("#notices")).to_contain_text("is out of the library")
+    expect(page.get_by_role("button", name="Undo")).to_have_count(0)
+    expect(files).to_have_count(0)
+
+
+def test_of_an_empty_library_it_is_said_that_it_is_empty(
+    open_page: Callable[..., Page], tmp_path: Path
+) -> None:
+    with (
+        Library(tmp_path / "photographs", encoder="demo", sentence_encoder="none"),
+        Served(tmp_path) as server,
+    ):
+        page = open_page(server, "#/library")
+        expect(page.get_by_role("status").filter(has_text="This library is empty")).to_be_visible()
+        page.get_by_label("Videos by name").fill("x")
+        expect(page.get_by_role("status").filter(has_text="No video is called so")).to_be_visible()
+        page.get_by_role("link", name="Search").click()
+        search(page, "a cat")
+        expect(page.locator("#results")).to_contain_text("This library is empty")
+    page.goto("about:blank")
 
 
 def test_a_search_is_saved_with_the_gap_of_its_steps(
@@ -115,8 +139,9 @@ def test_videos_are_sent_by_dropping_sorted_taken_out_and_brought_back(
     expect(page.get_by_label("What to look for")).to_have_value("a cat")
     page.get_by_role("button", name="Clear the search").click()
     expect(saved.locator(".number")).to_be_empty()
-    saved.get_by_role("button", name="Forget the search").click()
+    saved.get_by_role("button", name="Forget the search").press("Enter")
     expect(saved).to_be_hidden()
+    expect(page.locator("body")).not_to_be_focused()
 
 
 def test_a_folder_that_is_not_allowed_is_refused_in_words(
@@ -170,6 +195,11 @@ def test_the_focus_stays_while_a_job_runs_and_when_a_video_is_taken_out(
     shown = page.locator(".job progress").get_attribute("value")
     expect(page.locator(".job progress")).not_to_have_attribute("value", shown or "")
     expect(cancel).to_be_focused()
+    page.route("**/api/jobs/a", lambda route: route.fulfill(json=job))
+    job["state"] = "cancelled"
+    cancel.press("Enter")
+    expect(cancel).to_have_count(0)
+    expect(page.get_by_role("button", name="choose some to send")).to_be_focused()
     page.get_by_role("button", name="Take launch out of the library").press("Enter")
     expect(page.locator(".videos tbody tr")).to_have_count(3)
     expect(page.get_by_role("button", name="Take breakfast out of the library")).to_be_focused()
@@ -213,6 +243,11 @@ def test_a_server_that_is_restarted_under_an_open_page(
     page.get_by_label("What to look for").fill("a cat")
     expect(page.locator("#offline")).to_contain_text("does not answer")
     expect(moments(page)).to_have_count(shown)
+    card(page).locator(".opener").click()
+    expect(page.locator(".player-failure:visible")).to_have_text("the server does not answer")
     own_server.start()
     expect(page.locator("#offline")).to_be_empty()
+    until(page, "video.readyState >= 2")
+    expect(page.locator(".player-failure:visible")).to_have_count(0)
+    page.keyboard.press("Escape")
     expect(page.locator(".caption .title").first).to_have_text("a cat")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from moviola.server import Client
 from page_server import Served
 from page_visitor import card, search, serious
 
@@ -33,11 +34,10 @@ def test_what_the_right_does_not_allow_is_not_offered(open_page: Opener, guarded
     expect(note).to_have_attribute("title", re.compile("^Your token only reads"))
     expect(page.get_by_role("button", name="save this search")).to_be_hidden()
     assert serious(page) == []
+    read_collections(page, guarded)
     for width in (1280, 320):
         page.set_viewport_size({"width": width, "height": 640})
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-    card(page).locator(".opener").focus()
-    page.keyboard.press("c")  # into a collection of this browser's own
     page.locator("body").press("3")
     expect(page.locator("#library-view")).to_contain_text("Your token only reads")
     expect(page.get_by_role("button", name="Bring in")).to_have_count(0)
@@ -52,3 +52,45 @@ def test_what_the_right_does_not_allow_is_not_offered(open_page: Opener, guarded
     expect(page.get_by_role("link", name="reading only")).to_have_count(0)
     page.get_by_role("link", name="Library").click()
     expect(page.get_by_role("button", name="Bring in")).to_be_visible()
+
+
+def test_what_a_library_that_cannot_be_written_to_would_refuse_is_not_offered(
+    open_page: Opener, own_server: Served
+) -> None:
+    with Client(own_server.url) as client:
+        client.keep("search", "cats", {"text": "a cat"})
+    page = open_page(own_server)
+    page.route(
+        "**/api/library", lambda route: route.fulfill(json={**route.fetch().json(), "writable": False})
+    )
+    page.goto(own_server.url)
+    saved = page.get_by_role("region", name="Saved searches")
+    expect(saved.get_by_role("link", name="cats")).to_be_visible()
+    expect(saved.get_by_role("button")).to_have_count(0)
+    search(page, "a cat")
+    expect(page.locator("#status .said")).not_to_be_empty()
+    expect(page.get_by_role("button", name="save this search")).to_have_count(0)
+
+
+def read_collections(page: Page, server: Served) -> None:
+    """Open a collection of the library, and one of this browser's own, which another one would displace."""
+    asked, title = page.url, page.get_by_label("Title of the collection")
+    shared = {"moments": [{"video_id": "work/launch", "start": 1, "end": 4}]}
+    with Client(server.url, token="changes") as client:
+        client.keep("collection", "Shared", shared)
+        page.goto(f"{server.url}/#/collection?name=Shared")
+        expect(page.locator(".item")).to_have_count(1)
+        expect(page.get_by_role("button", name="delete", exact=True)).to_be_hidden()
+        page.get_by_role("button", name="new", exact=True).click()
+        expect(title).to_have_value("Untitled")
+        page.goto(asked)
+        card(page).locator(".opener").focus()
+        page.keyboard.press("c")
+        page.goto(f"{server.url}/#/collection?name=Shared")
+        expect(page.locator("#notices")).to_contain_text("in this browser alone")
+        expect(title).to_have_value("Untitled")
+        page.get_by_role("button", name="delete", exact=True).click()
+        expect(title).to_have_value("Shared")
+        client.unkeep("collection", "Shared")
+    page.goto(asked)
+    expect(card(page)).to_be_visible()

@@ -52,8 +52,9 @@ def test_searches_of_the_same_words_are_kept_beside_each_other(tmp_path: Path) -
         ["GET /api/kept", () => ({ entries: entries().map(([name, value]) => ({ name, value })) })],
         ["GET /api/videos", () => ({ videos: [] })],
       ]);
-      const { NOTHING, currentSearch } = await page("store.js");
+      const { NOTHING, currentSearch, libraryInfo } = await page("store.js");
       const { saveButton } = await page("saved.js");
+      libraryInfo.value = { writable: true };
       const step = (gap) => ({ text: "a cat", gap });
       const wanted = [
         {}, {}, { filter: { tag: "best" } }, { filter: { folder: "/x/2023/july" } },
@@ -78,8 +79,9 @@ def test_searches_of_the_same_words_are_kept_beside_each_other(tmp_path: Path) -
 
 def test_a_search_of_which_something_would_be_lost_is_not_kept(tmp_path: Path) -> None:
     script = """
-      const { NOTHING, currentSearch } = await page("store.js");
+      const { NOTHING, currentSearch, libraryInfo } = await page("store.js");
       const { saveButton } = await page("saved.js");
+      libraryInfo.value = { writable: true };
       const marked = [{ video_id: "beach", start: 1, end: 2 }];
       const searches = [{}, { minScore: 0.5 }, { refine: false }, { right: marked }, { wrong: marked }];
       console.log(JSON.stringify(searches.map((search) => {

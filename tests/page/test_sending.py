@@ -119,6 +119,15 @@ def test_an_upload_goes_on_when_the_page_is_opened_again(
     assert (own_server.incoming / film.name).read_bytes() == content
 
 
+def test_what_is_no_video_leaves_nothing(open_page: Opener, own_server: Served, tmp_path: Path) -> None:
+    page = open_page(own_server, "#/library")
+    (tmp_path / "notes.mp4").write_text("no film at all")
+    choose(page, tmp_path / "notes.mp4")
+    expect(page.get_by_role("alert").filter(has_text="notes.mp4 was not sent")).to_contain_text("a text file")
+    expect(page.get_by_role("article")).to_have_count(0)
+    assert not list(own_server.incoming.iterdir())
+
+
 def test_a_cancelled_upload_is_deleted(open_page: Opener, own_server: Served, film: Path) -> None:
     page = open_page(own_server, "#/library")
     stay_unsent(page)

@@ -194,6 +194,34 @@ def test_an_address_or_method_that_there_is_not_is_named_with_what_there_is(clie
     assert wrong.json()["error"]["message"] == "PUT /api/search: this address takes POST"
 
 
+@pytest.mark.parametrize(
+    ("path", "takes"),
+    [
+        ("/api/videos?limti=5", "it takes descending, limit, offset, sort, state, text"),
+        ("/api/videos/harbour/still?time=1&widht=90", "it takes time, v, width"),
+        ("/api/library?token=secret", "it takes none"),
+    ],
+)
+def test_a_parameter_that_an_address_does_not_take_is_refused(
+    client: TestClient, path: str, takes: str
+) -> None:
+    answer = client.get(path)
+    assert answer.status_code == 422
+    error = answer.json()["error"]
+    assert error["field"] in ("limti", "widht", "token")
+    assert error["message"] == f"{error['field']}: no parameter of this address; {takes}"
+
+
+def test_every_documented_parameter_is_taken_and_monitors_may_add_theirs(client: TestClient) -> None:
+    for path, methods in client.get("/api/openapi.json").json()["paths"].items():
+        for method in methods.keys() & {"get", "delete"}:
+            parameters = methods[method].get("parameters", [])
+            named = {one["name"] for one in parameters if one["in"] == "query"}
+            message = client.request(method, path, params=dict.fromkeys(named, "1")).text
+            assert "no parameter of this address" not in message, path
+    assert client.get("/healthz?at=1700000000").text == "ok"
+
+
 def test_a_defect_is_logged_and_not_told(
     original: Any, serving: Any, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -11,13 +11,16 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Barrier
 from typing import Any
 
+import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 
 from moviola.errors import InvalidValue, NotFound
+from moviola.media import write_video
 from moviola.server import receiving
 from moviola.server.options import Limits
 from moviola.server.problems import Busy
@@ -25,7 +28,17 @@ from moviola.server.receiving import Receiving
 
 Serving = Callable[..., TestClient]
 TUS = {"Tus-Resumable": "1.0.0"}
-CONTENT = bytes(range(256)) * 40
+
+
+def film() -> bytes:
+    """A video of 10,240 bytes."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "film.mp4"
+        write_video(path, [np.full((48, 64, 3), shade, np.uint8) for shade in range(0, 200, 20)], rate=5)
+        return path.read_bytes().ljust(10_240, b"\0")
+
+
+CONTENT = film()
 
 
 @pytest.fixture
@@ -229,6 +242,16 @@ def test_a_cancelled_upload_leaves_nothing(client: TestClient, inbox: Path) -> N
     send(client, whole, 0, CONTENT)
     client.delete(whole, headers=TUS)
     assert (inbox / "beach.mp4").read_bytes() == CONTENT
+
+
+def test_what_is_no_video_is_refused_when_it_is_whole_and_deleted(client: TestClient, inbox: Path) -> None:
+    place = begin(client, 2000).headers["Location"]
+    assert send(client, place, 0, b"words" * 200).status_code == 204
+    refused = send(client, place, 1000, b"words" * 200)
+    assert refused.status_code == 422
+    assert refused.json()["error"]["message"].startswith("beach.mp4: a text file")
+    assert client.get(place).status_code == 404
+    assert list(inbox.iterdir()) == []
 
 
 def test_many_who_begin_at_once_are_counted(inbox: Path) -> None:

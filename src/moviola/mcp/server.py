@@ -8,6 +8,7 @@ end.
 from __future__ import annotations
 
 import os
+import re
 import socket
 import sys
 from collections.abc import Callable, Collection
@@ -60,8 +61,11 @@ _ADDING = ToolAnnotations(
 _WANTED = {
     "less_than_equal": "at most {le:g}", "greater_than_equal": "at least {ge:g}",
     "string_too_long": "at most {max_length} characters", "too_long": "at most {max_length}",
+    "too_short": "at least {min_length}, or leave it out",
     "literal_error": "one of {expected}",
 }  # fmt: skip
+# What errors advise people to run: an agent has the tool alone.
+_COMMAND = re.compile("`moviola list( --json)?`")
 # What agents call arguments that have another name here.
 _MEANT = {"not": "without", "exclude": "without", "query": "text", "limit": "top_k"}
 
@@ -160,7 +164,7 @@ def _with_errors(tool: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return tool(**arguments)
         except (MoviolaError, OSError) as error:
-            raise ToolError(str(error)) from error
+            raise ToolError(_COMMAND.sub("list_videos", str(error))) from error
 
     return run
 

@@ -41,6 +41,10 @@ _NO_MATCH = (
     "No strong match: probably nothing in the library shows this, and these are only the nearest "
     "moments. Ask in other words, or say that nothing was found; `look` at one before you use it."
 )
+_NOTHING = (
+    "No moment at all: the filters, `videos` (refused ones have none) or `without` leave nothing over, or "
+    "the library knows nothing like it. Ask with fewer of them, or in other words."
+)
 _NEAREST = 3  # moments of an answer that nothing in the library fits
 _COLUMNS = 4
 _STILL_WIDTHS = (1024, 512)  # widths in pixels of a single still, and of one of several
@@ -92,7 +96,8 @@ class LibraryTools:
             list[values.Words], Field(max_length=8, description="What must not be seen or said.")
         ] = [],  # noqa: B006
         videos: Annotated[
-            list[str] | None, Field(max_length=200, description="Search only these videos, by id.")
+            list[str] | None,
+            Field(min_length=1, max_length=200, description="Search only these videos, by id."),
         ] = None,
         folder: Folder = None,
         modified: Annotated[
@@ -167,7 +172,7 @@ class LibraryTools:
             moments=[
                 _found(one, sources[one.video_id]) for one in (found if found.confident else found[:_NEAREST])
             ],
-            note=_NO_MATCH if found and not found.confident else "",
+            note="" if found.confident else _NO_MATCH if found else _NOTHING,
         )
         shown = found and found.confident
         return _answer(answer, _sheet(found, sources, answer, self._library.kept_still) if shown else [])

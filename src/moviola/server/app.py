@@ -9,13 +9,13 @@ from contextlib import asynccontextmanager
 from importlib.metadata import version
 from pathlib import Path
 
-from fastapi import FastAPI, Request
+from fastapi import Depends, FastAPI, Request
 from fastapi.responses import Response
 from fastapi.staticfiles import StaticFiles
 
 from moviola.server.metrics import Measured, Metrics
 from moviola.server.options import Options
-from moviola.server.problems import ANSWERS, Defects, handle_problems
+from moviola.server.problems import ANSWERS, Defects, handle_problems, require_known_parameters
 from moviola.server.routes import (
     copies,
     dres,
@@ -68,7 +68,7 @@ def create_app(library_folder: str | os.PathLike[str], options: Options | None =
         library, facets, search, videos, stills, streams, exports, jobs, judging, kept, upkeep,
         copies, uploads, dres,
     ):  # fmt: skip
-        app.include_router(routes.router)
+        app.include_router(routes.router, dependencies=[Depends(require_known_parameters)])
     metrics = Metrics(service)
     app.add_api_route("/metrics", metrics.answer, include_in_schema=False, response_class=Response)
     files = _Files(directory=_PAGES, check_dir=False)

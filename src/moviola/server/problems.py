@@ -20,7 +20,7 @@ from moviola.server.schemas import Code, Problem, ProblemAnswer, WorkProgress
 
 __all__ = [
     "ANSWERS", "Busy", "Defects", "Forbidden", "TooLarge", "WrongField", "complaint", "handle_problems",
-    "message_of", "problem",
+    "message_of", "problem", "require_known_parameters",
 ]  # fmt: skip
 
 log = logging.getLogger("moviola.server")
@@ -107,6 +107,23 @@ def handle_problems(app: FastAPI) -> None:
     app.add_exception_handler(HTTPException, _http)
     for kind, _ in CODES:
         app.add_exception_handler(kind, _known)
+
+
+async def require_known_parameters(request: Request) -> None:
+    """Refuse a parameter that an address of the API does not take: passed over, it would change the answer.
+
+    Raises:
+        WrongField: there is one; ``field`` is its name.
+    """
+    known = {field.alias for field in request.scope["route"].dependant.query_params}
+    unknown = sorted(set(request.query_params) - known)
+    if unknown and request.scope["path"].startswith(
+        "/api/"
+    ):  # others are asked by monitors, in ways of their own
+        takes = ", ".join(sorted(known)) or "none"
+        raise WrongField(
+            unknown[0], InvalidValue(f"{unknown[0]:.100}: no parameter of this address; it takes {takes}")
+        )
 
 
 def message_of(error: Exception, library: Path) -> str:

@@ -27,9 +27,9 @@ from threading import Lock
 import anyio
 from starlette.exceptions import HTTPException
 
-from moviola.errors import InvalidValue, NotFound
+from moviola.errors import InvalidValue, MediaError, NotFound
 from moviola.files.writing import write_json
-from moviola.media import VIDEO_SUFFIXES
+from moviola.media import VIDEO_SUFFIXES, probe
 from moviola.server.problems import Busy, TooLarge
 
 __all__ = ["ALGORITHMS", "Receiving", "Upload"]
@@ -149,7 +149,7 @@ class Receiving:
 
         Raises:
             NotFound: never begun, cancelled or expired.
-            InvalidValue: it cannot get its name.
+            InvalidValue: it cannot get its name, or is no video.
         """
         if whole := self._whole.get(upload):
             return whole
@@ -173,7 +173,7 @@ class Receiving:
             NotFound: see :meth:`find`.
             Busy: another request is sending to it.
             HTTPException: 409, another offset; 413, more bytes than were announced; 460, another checksum.
-            InvalidValue: no known checksum, or the bytes cannot be written.
+            InvalidValue: no known checksum, the bytes cannot be written, or the whole is no video.
         """
         digest, expected = _expected(checksum)
         if name in self._taking:
@@ -220,8 +220,10 @@ class Receiving:
         with self._finishing, _writing(upload):
             if known := self._whole.get(upload.upload):
                 return known
-            whole = replace(upload, path=_put(upload.part, upload.folder, upload.name))
+            path = _put(upload.part, upload.folder, upload.name)
             upload.about.unlink(missing_ok=True)
+            _require_video(path, upload.name)
+            whole = replace(upload, path=path)
             self._whole[whole.upload] = whole
             while len(self._whole) > _REMEMBERED:
                 self._whole.popitem(last=False)
@@ -305,6 +307,15 @@ def _require_name(name: str) -> None:
         raise InvalidValue(
             f"name {name!r:.200}: not a video by its suffix; videos are brought in, no other files"
         )
+
+
+def _require_video(path: Path, name: str) -> None:
+    """Delete what the library would refuse: people who sent it cannot take it out of the folder."""
+    try:
+        probe(path)
+    except MediaError as error:
+        path.unlink()
+        raise InvalidValue(f"{name}: {error.reason}; mend it and send it again") from error
 
 
 def _put(part: Path, folder: Path, name: str) -> Path:

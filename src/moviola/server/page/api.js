@@ -171,14 +171,14 @@ export const curve = (query, video, signal) => postJson("/api/curve", { query, v
 /** @param {string} video @param {AbortSignal} [signal] @returns {Promise<VideoDetails>} */
 export const video = (video, signal) => getJson(videoUrl(video, ""), signal);
 
-/** Why the stream of a video is not given; null where it is, or where nobody answers.
+/** Why the stream of a video is not given; null where it is.
  * @param {string} video @param {AbortSignal} signal @returns {Promise<ApiError | null>} */
 export async function streamRefusal(video, signal) {
   try {
     await (await request(videoUrl(video, "/stream"), { headers: { Range: "bytes=0-0" }, signal })).arrayBuffer();
   } catch (error) {
     if (error instanceof ApiError) return error;
-    if (!(error instanceof Unreachable)) throw error;
+    throw error;
   }
   return null;
 }
@@ -292,8 +292,16 @@ export async function keep(kind, name, value, version) {
   return (await request("/api/kept", { method: "PUT", headers, body })).json();
 }
 
-/** @param {KeptKind} kind @param {string} name */
-export const unkeep = (kind, name) => request(`/api/kept?${new URLSearchParams({ kind, name })}`, { method: "DELETE" });
+/** Delete what is kept; with a version, only that one. What is gone already stays so.
+ * @param {KeptKind} kind @param {string} name @param {number} [version] */
+export async function unkeep(kind, name, version) {
+  const fields = new URLSearchParams({ kind, name, ...(version !== undefined && { version: String(version) }) });
+  try {
+    await request(`/api/kept?${fields}`, { method: "DELETE" });
+  } catch (error) {
+    if (!(error instanceof ApiError && error.code === "not_found")) throw error;
+  }
+}
 
 /** @returns {Promise<Concept[]>} */
 export const concepts = async () => (await getJson("/api/concepts")).concepts;

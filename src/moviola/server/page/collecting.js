@@ -27,7 +27,9 @@ export const collectionNames = new Observable(/** @type {string[]} */ ([]));
 
 /** @type {Observable<State | null>} */
 let mirror = new Observable(/** @type {State | null} */ (null));
-let version = 0;
+/** The version in the library that a collection was read or kept as, by its name.
+ * @type {Map<string, number>} */
+const versions = new Map();
 /** How often it was changed; what the library has is that many changes old. */
 let changes = 0;
 let kept = 0;
@@ -38,16 +40,26 @@ const itemOf = ({ video_id, start, end, title = "", note = "" }) => ({ id: newId
 
 const newId = () => crypto.randomUUID?.() ?? String(Math.random());
 
+/** @param {string} name @returns {number} 0: not in the library. */
+const versionOf = (name) => versions.get(name) ?? 0;
+
 const isKeptInLibrary = () => Boolean(libraryInfo.value?.writable);
 
+/** Whether the collection that is shown can be deleted: one of a library that cannot be written to stays there. */
+export const isOwn = () => isKeptInLibrary() || !versionOf(collectionName.value) || changes > kept;
+
+/** Whether the library may have another version than the one that a change is based on.
+ * @param {unknown} error @returns {error is api.ApiError} */
+const isOutdated = (error) => error instanceof api.ApiError && error.code === "unavailable";
+
 function remember() {
-  mirror.value = { name: collectionName.value, version, items: collection.value, unsaved: changes > kept };
+  mirror.value = { name: collectionName.value, version: versionOf(collectionName.value), items: collection.value, unsaved: changes > kept };
 }
 
-/** @param {string} name @param {Item[]} items @param {number} version_ */
-function show(name, items, version_) {
+/** @param {string} name @param {Item[]} items @param {number} version */
+function show(name, items, version) {
+  versions.set(name, version);
   collectionName.value = name;
-  version = version_;
   kept = changes;
   collection.value = items;
   remember();
@@ -77,28 +89,36 @@ async function push() {
   const [name, pushed] = [collectionName.value, changes];
   const moments = collection.value.map(({ video_id, start, end, query, note }) => ({ video_id, start, end, title: query.slice(0, 500), note: note.slice(0, 5000) }));
   try {
-    const entry = await api.keep("collection", name, { moments }, version);
+    const entry = await api.keep("collection", name, { moments }, versionOf(name));
+    versions.set(name, entry.version);
     if (collectionName.value !== name) return;
-    [version, kept] = [entry.version, pushed];
+    kept = pushed;
     if (!collectionNames.value.includes(name)) await readNames();
     channel.postMessage(name);
   } catch (error) {
-    if (error instanceof api.ApiError && error.code === "unavailable") await showTheirs(name, error.message);
+    if (isOutdated(error)) await meetTheirs(name, error.message);
     else if (!(error instanceof api.Unreachable)) notify(t("Not kept in the library: {why}", { why: error instanceof Error ? error.message : String(error) }));
   }
   remember();
 }
 
-/** @param {string} name @param {string} why */
-async function showTheirs(name, why) {
+/** The library has another version than this one was made from: that is shown. If it has none any more, this one is
+ * kept again, since it may be the only one.
+ * @param {string} name @param {string} why */
+async function meetTheirs(name, why) {
   const entry = (await api.kept("collection")).find((other) => other.name === name);
-  if (!entry) return notify(why);
-  showKept(entry);
-  notify(t("“{name}” was changed elsewhere meanwhile; that is shown now", { name }));
+  if ((entry?.version ?? 0) === versionOf(name)) return notify(t("Not kept in the library: {why}", { why }));
+  if (entry) {
+    showKept(entry);
+    return notify(t("“{name}” was changed elsewhere meanwhile; that is shown now", { name }));
+  }
+  versions.delete(name);
+  notify(t("“{name}” was renamed or deleted elsewhere meanwhile; as you see it, it is kept again", { name }));
+  save();
 }
 
 async function readNames() {
-  const entries = isKeptInLibrary() ? await api.kept("collection") : [];
+  const entries = await api.kept("collection");
   collectionNames.value = entries.map((entry) => entry.name);
   return entries;
 }
@@ -108,13 +128,21 @@ async function readNames() {
 export async function openCollection(name) {
   if (name === collectionName.value) return;
   await saving;
+  requireNothingToLose();
   const entry = (await readNames()).find((other) => other.name === name);
   if (entry) showKept(entry);
   else show(name, [], 0);
 }
 
+/** Where the library cannot be written to, this browser holds one collection: another one would take its place. */
+function requireNothingToLose() {
+  if (!isKeptInLibrary() && changes > kept && collection.value.length)
+    throw new Error(t("“{name}” is in this browser alone, and would be lost: export it, then delete it", { name: collectionName.value }));
+}
+
 export async function newCollection() {
   await saving;
+  requireNothingToLose();
   await readNames();
   let [name, number] = [UNTITLED, 2];
   while (collectionNames.value.includes(name)) name = `${UNTITLED} ${number++}`;
@@ -126,14 +154,17 @@ export async function renameCollection(name) {
   const before = collectionName.value;
   if (name === before) return "";
   if (!name || collectionNames.value.includes(name)) return name ? t("There is a collection “{name}” already", { name }) : t("Give it a name");
+  versions.delete(name);
   collectionName.value = name;
   const renamed = saving.then(async () => {
-    const wasKept = version > 0;
-    version = 0;
-    if (!wasKept) return remember();
+    const versionBefore = versionOf(before);
+    if (!versionBefore) return remember();
     changes += 1;
     await push();
-    if (version > 0) await api.unkeep("collection", before);
+    if (versionOf(name)) await api.unkeep("collection", before, versionBefore).catch((error) => {
+      if (!isOutdated(error)) throw error;
+      notify(t("“{name}” was changed elsewhere meanwhile, and stays beside this one", { name: before }));
+    });
     await readNames();
   });
   saving = renamed.catch(() => {});
@@ -145,8 +176,14 @@ export async function renameCollection(name) {
 export async function deleteCollection() {
   const [name, items] = [collectionName.value, collection.value];
   await saving;
-  if (version > 0) await api.unkeep("collection", name);
-  const [next] = await readNames();
+  try {
+    if (versionOf(name) && isKeptInLibrary()) await api.unkeep("collection", name, versionOf(name));
+  } catch (error) {
+    if (isOutdated(error)) return meetTheirs(name, error.message);
+    throw error;
+  }
+  const entries = await readNames();
+  const next = entries.find((entry) => entry.name === name) ?? entries[0];
   if (next) showKept(next);
   else show(UNTITLED, [], 0);
   const undo = () => { show(name, [], 0); change(items); };
@@ -162,7 +199,7 @@ export async function rememberCollection(library) {
   channel.addEventListener("message", ({ data }) => { void readAgain(data); });
   api.connection.addEventListener("up", save);
   const entries = await readNames();
-  const entry = entries.find((other) => other.name === collectionName.value) ?? (before?.items.length ? undefined : entries[0]);
+  const entry = entries.find((other) => other.name === collectionName.value) ?? (before?.items.length || !isKeptInLibrary() ? undefined : entries[0]);
   if (before?.unsaved) {
     changes += 1;
     save();
@@ -173,7 +210,7 @@ export async function rememberCollection(library) {
  * @param {string} name */
 async function readAgain(name) {
   const entry = (await readNames()).find((other) => other.name === name);
-  if (entry && name === collectionName.value && entry.version > version && changes === kept) showKept(entry);
+  if (entry && name === collectionName.value && entry.version > versionOf(name) && changes === kept) showKept(entry);
 }
 
 /** What earlier versions of this page kept in the browser alone, once.

@@ -2,7 +2,7 @@
 
 import * as api from "./api.js";
 import {
-  changeItem, collection, collectionName, collectionNames, deleteCollection, discard, moveItem, newCollection, openCollection, renameCollection,
+  changeItem, collection, collectionName, collectionNames, deleteCollection, discard, isOwn, moveItem, newCollection, openCollection, renameCollection,
 } from "./collecting.js";
 import { byId, fill, h, icon, iconButton } from "./dom.js";
 import { exportForm } from "./exporting.js";
@@ -101,6 +101,7 @@ function draw() {
   summary.textContent = items.length ? `${plural(items.length, "{n} moment", "{n} moments")}, ${long(length)}` : "";
   list.hidden = items.length === 0;
   section.classList.toggle("is-empty", items.length === 0);
+  away.hidden = !isOwn();
 }
 
 /** Which item has the focus, and in which of its parts, so that drawing again does not lose it. */
@@ -116,7 +117,8 @@ function focusedPlace() {
 function restoreFocus({ id, part, index }) {
   const items = /** @type {HTMLElement[]} */ ([...list.children]);
   const item = items.find((other) => other.dataset.id === id) ?? items[Math.min(index, items.length - 1)];
-  const parts = /** @type {NodeListOf<HTMLButtonElement>} */ (item?.querySelectorAll("button, input, textarea") ?? document.querySelectorAll("none"));
+  if (!item) return name.focus();
+  const parts = /** @type {NodeListOf<HTMLButtonElement>} */ (item.querySelectorAll("button, input, textarea"));
   const wanted = parts[part];
   (wanted?.disabled ? parts[0] : wanted)?.focus();
 }
@@ -137,9 +139,10 @@ function drawBar() {
 
 const name = h("input", { type: "text", "aria-label": t("Title of the collection"), class: "collection-title", maxlength: "500" });
 const others = h("select", { "aria-label": t("Other collections") });
+const away = h("button", { type: "button", class: "quiet", onclick: () => orSay(deleteCollection()) }, icon("remove"), t("delete"));
 
 /** @param {Promise<void>} done */
-const orSay = (done) => void done.catch((error) => notify(error instanceof Error ? error.message : String(error)));
+const orSay = (done) => void done.catch((error) => { notify(error instanceof Error ? error.message : String(error)); drawHead(); });
 
 /** The collection's name, the others of the library, a new one, away with this one. */
 function collectionHead() {
@@ -151,7 +154,7 @@ function collectionHead() {
   others.addEventListener("change", () => orSay(openCollection(others.value)));
   return h("div", { class: "view-head" }, h("h1", { class: "hidden-title" }, t("Collection")), name, summary, h("span", { class: "spring" }), others,
     h("button", { type: "button", class: "quiet", onclick: () => orSay(newCollection()) }, icon("add"), t("new")),
-    h("button", { type: "button", class: "quiet", onclick: () => orSay(deleteCollection()) }, icon("remove"), t("delete")));
+    away);
 }
 
 function drawHead() {

@@ -34,16 +34,32 @@ export function fill(element, ...children) {
   element.replaceChildren(...nodes(children));
 }
 
-/** Put children in place of those that are there; the control that has the focus has it again, by its place from the end.
+/** @param {ParentNode} within */
+const controlsOf = (within) => [...within.querySelectorAll(/** @type {"button"} */ ("button, select, input"))];
+
+/** Put children in place of those that are there; the control that has the focus has it again, by its place from the end,
+ * or where none is left, the one before the element.
  * @param {Element} element @param {...(Child | Child[])} children */
 export function refill(element, ...children) {
-  const controls = () => [...element.querySelectorAll(/** @type {"button"} */ ("button, select, input"))];
-  const before = controls();
+  const before = controlsOf(element);
   const at = before.findIndex((control) => control === document.activeElement);
   fill(element, ...children);
-  const after = controls();
-  if (at >= 0) after[Math.max(after.length - before.length + at, 0)]?.focus();
+  const after = controlsOf(element);
+  if (at >= 0) (after[Math.max(after.length - before.length + at, 0)] ?? controlBefore(element))?.focus();
 }
+
+/** Take an element out of the page; if the focus was in it, the control before it has it.
+ * @param {Element} element */
+export function takeAway(element) {
+  const next = element.contains(document.activeElement) ? controlBefore(element) : null;
+  element.remove();
+  next?.focus();
+}
+
+/** The control before an element: without one that has the focus, a key goes on at the top of the page.
+ * @param {Element} element */
+const controlBefore = (element) => controlsOf(document).findLast((control) =>
+  control.compareDocumentPosition(element) & Node.DOCUMENT_POSITION_FOLLOWING && !control.disabled && control.checkVisibility({ visibilityProperty: true }));
 
 /** Set a state, or take it away. An empty value, which toggleAttribute sets, is none to a screen reader.
  * @param {Element} element @param {"aria-invalid" | "aria-current"} state @param {boolean} on */

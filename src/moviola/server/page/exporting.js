@@ -2,7 +2,7 @@
 
 import * as api from "./api.js";
 import { collection, collectionName } from "./collecting.js";
-import { fill, h, icon, iconButton } from "./dom.js";
+import { fill, h, icon, iconButton, refill } from "./dom.js";
 import { t } from "./language.js";
 import { libraryInfo, remembered } from "./store.js";
 import { progressBar, saidProgress } from "./waiting.js";
@@ -105,13 +105,13 @@ async function save(format, options, failure, going) {
     if (running && error instanceof api.ApiError && error.code === "not_found") return; // cancelled
     fill(failure, h("div", { class: "failure" }, h("strong", {}, t("Not exported")), h("p", {}, error instanceof Error ? error.message : String(error))));
   } finally {
-    fill(going);
+    refill(going);
   }
 }
 
 /** @param {HTMLElement} place @param {api.ExportState} state */
 function drawProgress(place, state) {
   const cancel = iconButton("close", t("Cancel the export"), () => void api.cancelExport(state).catch(() => {}));
-  fill(place, h("article", { class: "job", "aria-label": t("Export") }, h("div", { class: "job-head" }, h("strong", {}, t("exporting")),
+  refill(place, h("article", { class: "job", "aria-label": t("Export") }, h("div", { class: "job-head" }, h("strong", {}, t("exporting")),
     h("span", { class: "job-video" }, saidProgress(state)), cancel), progressBar(state.share, t("Written of the export"))));
 }

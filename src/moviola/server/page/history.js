@@ -1,11 +1,14 @@
 // The address says what is asked and what is open: links repeat it, "back" goes back.
 
+import { Unreachable } from "./api.js";
 import { answer } from "./results.js";
 import { opened, openPlayer } from "./opening.js";
 import { collectionName, openCollection } from "./collecting.js";
 import { byId } from "./dom.js";
 import { title } from "./format.js";
+import { t } from "./language.js";
 import { describe, parametersOf, searchOf, short, spanOf } from "./links.js";
+import { notify } from "./notices.js";
 import { currentSearch, isEmpty, showWeak, view } from "./store.js";
 import { addRecent } from "./welcome.js";
 
@@ -59,7 +62,7 @@ function onPlace() {
 }
 
 function pageTitle() {
-  const what = view.value === "search" ? describe(currentSearch.value) : view.value;
+  const what = { search: describe(currentSearch.value), collection: t("collection"), library: t("library") }[view.value];
   const playing = opened.value?.moments[opened.value.index];
   return [playing && title(playing.video_id), what, "moviola"].filter(Boolean).join(" · ");
 }
@@ -95,7 +98,7 @@ function read() {
     if (parameters.get("weak") === "1") showWeak.value = true;
   }
   const named = view.value === "collection" && parameters.get("name");
-  if (named) void openCollection(named).catch(() => {});
+  if (named) void openCollection(named).catch((error) => { if (!(error instanceof Unreachable)) notify(error.message); });
   readPlaying(parameters.get("play"));
   reading = false;
   typing = false;

@@ -1,6 +1,7 @@
 // A search as a link has it, and in a few words.
 
 import { clock, title } from "./format.js";
+import { t } from "./language.js";
 import { GAP, NOTHING } from "./store.js";
 
 /** @typedef {import("./store.js").Search} Search */
@@ -84,10 +85,10 @@ function stepOf(text) {
 /** A search in a few words.
  * @param {Search} search */
 export function describe({ text, likes, then, not }) {
-  const alike = likes.map((like) => `like ${like.kind === "moment" ? `${title(like.video_id)} ${clock(like.time)}` : like.name}`);
+  const alike = likes.map((like) => t("like {what}", { what: like.kind === "moment" ? `${title(like.video_id)} ${clock(like.time)}` : like.name }));
   return [
     [text.trim(), ...alike].filter(Boolean).join(" + "),
-    ...then.filter((step) => step.text.trim()).map((step) => `then ${step.text.trim()}`),
-    ...not.filter((one) => one.trim()).map((one) => `without ${one.trim()}`),
+    ...then.filter((step) => step.text.trim()).map((step) => t("then {what}", { what: step.text.trim() })),
+    ...not.filter((one) => one.trim()).map((one) => t("without {what}", { what: one.trim() })),
   ].join(", ");
 }

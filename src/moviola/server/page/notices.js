@@ -12,7 +12,12 @@ const notices = byId("notices", HTMLDivElement);
  * @param {{label: string, run: () => void}} [action] something to do about it.
  */
 export function notify(text, action) {
-  const button = action && h("button", { type: "button", onclick: () => { action.run(); notice.remove(); } }, action.label);
+  /** @type {EventTarget | null} */
+  let before = null;
+  const button = action && h("button", {
+    type: "button", onfocus: (/** @type {FocusEvent} */ event) => { before = event.relatedTarget; },
+    onclick: () => { action.run(); notice.remove(); if (before instanceof HTMLElement) before.focus(); },
+  }, action.label);
   const notice = h("div", { class: "notice" }, h("span", {}, text), button);
   notices.append(notice);
   while (notices.children.length > 3) notices.firstElementChild?.remove();

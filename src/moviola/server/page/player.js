@@ -195,6 +195,14 @@ async function explainFailure(again) {
   start(false);
 }
 
+/** The server is back: what could not be played may be. */
+function playAfterAll() {
+  if (!playing || failure.hidden) return;
+  retried = false;
+  void load(playing);
+  start(false);
+}
+
 function drawAround() {
   if (!playing) return;
   const { video_id, start, end } = playing;
@@ -378,7 +386,8 @@ export function startPlayer() {
   video.addEventListener("playing", () => { failure.hidden = conversion.hidden = true; onFrame(); loadNext(); });
   for (const event of ["play", "pause"]) video.addEventListener(event, drawTransport);
   video.addEventListener("loadedmetadata", () => { if (playing && Math.abs(video.currentTime - playing.start) > 0.2) video.currentTime = playing.start; });
-  video.addEventListener("error", () => void explainFailure(retried).catch(() => {}));
+  video.addEventListener("error", () => void explainFailure(retried).catch((error) => { if (error instanceof api.Unreachable) showFailure(error.message); }));
+  api.connection.addEventListener("up", playAfterAll);
   startSwiping(screen, { down: closePlayer, sideways: (by) => void step(by) });
   dialog.addEventListener("cancel", (event) => {
     event.preventDefault();

@@ -4,7 +4,7 @@ import * as api from "./api.js";
 import { drawState, momentCard } from "./card.js";
 import { collect, collection } from "./collecting.js";
 import { byId, fill, h, iconButton, refill, setState } from "./dom.js";
-import { filterChips, markProblem } from "./filters.js";
+import { activeFilters, filterChips, markProblem } from "./filters.js";
 import { title } from "./format.js";
 import { on } from "./keyboard.js";
 import { plural, t } from "./language.js";
@@ -13,7 +13,7 @@ import { markChips, setMark, undoMark } from "./marks.js";
 import { alsoLike, moreLike } from "./query.js";
 import { saveButton } from "./saved.js";
 import { Observable, currentSearch, isEmpty, layout, libraryInfo, queryOf, showWeak, view, wordsOf } from "./store.js";
-import { drawWelcome } from "./welcome.js";
+import { drawWelcome, noVideos } from "./welcome.js";
 
 /** @typedef {import("./api.js").Moment} Moment */
 /** @typedef {import("./api.js").Answer} Answer */
@@ -55,7 +55,7 @@ async function search() {
   const mine = (running = new AbortController());
   if (isEmpty(currentSearch.value)) return showNothing();
   const late = setTimeout(() => results.classList.add("stale"), STALE);
-  const slow = setTimeout(() => fill(status, h("span", { class: "took" }, t("Searching…"))), SLOW);
+  const slow = setTimeout(() => refill(status, h("span", { class: "took" }, t("Searching…")), filterChips(currentSearch.value), markChips()), SLOW);
   try {
     const found = await api.search(request(), mine.signal);
     showProblem(null);
@@ -113,7 +113,7 @@ export function drawResults() {
   cards = [];
   results.className = "";
   if (!found) {
-    status.replaceChildren(...filterChips(currentSearch.value), ...markChips());
+    refill(status, filterChips(currentSearch.value), markChips());
     fill(results, failure.hasChildNodes() || !isEmpty(currentSearch.value) ? null : drawWelcome());
     return;
   }
@@ -137,7 +137,7 @@ function drawStatus(found, shown) {
   const said = shown.length && !found.confident ? plural(shown.length, "The nearest moment", "The nearest {n} moments") : plural(shown.length, "{n} moment", "{n} moments");
   const videos = new Set(shown.map((moment) => moment.video_id)).size;
   const where = shown.length ? ` ${plural(videos, "in {n} video", "in {n} videos")}` : "";
-  fill(status, h("span", { class: "said" }, `${said}${where}`),
+  refill(status, h("span", { class: "said" }, `${said}${where}`),
     h("span", { class: "took" }, `${seconds.toFixed(seconds < 0.1 ? 3 : 2)} s`), filterChips(currentSearch.value), markChips(), saveButton());
 }
 
@@ -149,10 +149,11 @@ const weakButton = (words) => h("button", {
 
 /** @param {Answer} found */
 function unsure(found) {
-  return h("div", { class: "empty" }, h("h2", {}, t("No strong match")),
-    h("p", {}, t("Nothing in this library stands out for what you ask. It may be called otherwise, or not be there.")),
+  return h("div", { class: "empty" }, h("h2", {}, t("No strong match")), h("p", {}, nothingStandsOut()),
     weakButton(t("Show the nearest moments")));
 }
+
+const nothingStandsOut = () => t("Nothing in this library stands out for what you ask. It may be called otherwise, or not be there.");
 
 /** The strong moments, then a button with the number of weaker ones, then these where they are wanted.
  * @param {Answer} found */
@@ -172,8 +173,11 @@ function weakButtonFor(found) {
 }
 
 function nothingFound() {
+  if (!libraryInfo.value?.videos) return noVideos();
+  const search = currentSearch.value;
+  const narrowed = activeFilters(search).length > 0 || search.not.some((text) => text.trim());
   return h("div", { class: "empty" }, h("h2", {}, t("No moment found")),
-    h("p", {}, t("The filters, or what must not be there, leave nothing over.")));
+    h("p", {}, narrowed ? t("The filters, or what must not be there, leave nothing over.") : nothingStandsOut()));
 }
 
 /** @param {Answer} found */

@@ -10,7 +10,6 @@ export const mayOnlyRead = () => libraryInfo.value?.right === "read";
 
 export function showRight() {
   if (!mayOnlyRead()) return;
-  document.body.dataset.right = "read";
   byId("bar-end", HTMLDivElement).prepend(h("a", { class: "reading", href: "/sign-in", title: `${why()} ${t("Sign in with another one")}` }, t("reading only")));
 }
 

@@ -1,12 +1,12 @@
 // Searches that are kept in the library, with what has come in since they were opened here.
 
 import * as api from "./api.js";
-import { fill, h, icon, iconButton } from "./dom.js";
+import { h, icon, iconButton, refill } from "./dom.js";
 import { activeFilters } from "./filters.js";
 import { plural, t } from "./language.js";
 import { describe, parametersOf } from "./links.js";
 import { notify } from "./notices.js";
-import { GAP, NOTHING, Observable, currentSearch, isEmpty, queryOf, remembered } from "./store.js";
+import { GAP, NOTHING, Observable, currentSearch, isEmpty, libraryInfo, queryOf, remembered } from "./store.js";
 
 /** @typedef {import("./store.js").Search} Search */
 /** @typedef {{text: string, then: string[], gap: number, without: string[], filter: Record<string, string>, by: string}} SavedSearch */
@@ -76,7 +76,7 @@ async function save() {
 
 /** @returns {HTMLElement | null} */
 export function saveButton() {
-  if (isEmpty(currentSearch.value) || !canBeSaved(currentSearch.value)) return null;
+  if (!libraryInfo.value?.writable || isEmpty(currentSearch.value) || !canBeSaved(currentSearch.value)) return null;
   return h("button", { type: "button", class: "quiet save-search", onclick: () => void save() }, icon("keep"), t("save this search"));
 }
 
@@ -96,7 +96,7 @@ export function savedSection() {
   const show = async () => {
     const [entries, newest, alerted] = await Promise.all([api.kept("search"), newestVideo(), api.alerted()]);
     section.hidden = entries.length === 0;
-    fill(chips, entries.map((entry) => savedChip(entry.name, searchOfSaved(/** @type {SavedSearch} */ (entry.value)), { newest, since: known.value[entry.name] ?? alerted[entry.name] ?? 0 }, () => void show())));
+    refill(chips, entries.map((entry) => savedChip(entry.name, searchOfSaved(/** @type {SavedSearch} */ (entry.value)), { newest, since: known.value[entry.name] ?? alerted[entry.name] ?? 0 }, () => void show())));
   };
   show().catch(() => {});
   return section;
@@ -109,5 +109,5 @@ function savedChip(name, search, { newest, since }, changed) {
   const open = () => { known.value = { ...known.value, [name]: newest }; };
   const remove = () => void api.unkeep("search", name).then(changed, (error) => notify(error instanceof Error ? error.message : String(error)));
   return h("span", { class: "chip" }, h("a", { class: "chip-name", dir: "auto", href: `#/search?${parametersOf(search)}`, onclick: open }, name), fresh,
-    iconButton("close", t("Forget the search “{name}”", { name }), remove));
+    libraryInfo.value?.writable && iconButton("close", t("Forget the search “{name}”", { name }), remove));
 }

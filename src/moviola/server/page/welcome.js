@@ -72,7 +72,7 @@ async function examplesOf(videos) {
 /** @param {string} text */
 const searchChip = (text) => h("a", { class: "chip", href: `#/search?${new URLSearchParams({ q: text })}` }, h("span", { class: "chip-name", dir: "auto" }, text));
 
-function noVideos() {
+export function noVideos() {
   return h("div", { class: "empty" }, h("h2", {}, t("This library is empty")),
     h("p", {}, t("Bring in a folder of videos: in the view of the library, or with a command."), " ", h("a", { href: "#/library" }, t("Library")), " · ", h("code", {}, "moviola index FOLDER")));
 }

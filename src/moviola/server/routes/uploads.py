@@ -141,7 +141,7 @@ async def send(
         Header(max_length=200, description="Algorithm, and digest in base64.", examples=["sha1 …"]),
     ] = None,
 ) -> Response:
-    """Send bytes. 409 if they do not begin where those that are here end."""
+    """Send bytes. 409 if they do not begin where those that are here end; 422 if the whole is no video."""
     if request.headers.get("content-type") != _TYPE:
         raise HTTPException(415, f"Content-Type: send {_TYPE}")
     try:

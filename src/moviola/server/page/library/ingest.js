@@ -1,7 +1,7 @@
 // Bringing videos in: from a folder of the server, or sent from here; one progress over all steps.
 
 import * as api from "../api.js";
-import { fill, h, icon, iconButton, refill } from "../dom.js";
+import { h, icon, iconButton, refill, takeAway } from "../dom.js";
 import { size, title } from "../format.js";
 import { follow, runs } from "./following.js";
 import { plural, t } from "../language.js";
@@ -101,7 +101,7 @@ export async function sendVideos(files) {
     } catch (error) {
       if (!going.signal.aborted) does.failed(t("{name} was not sent", { name: file.name }), error);
     } finally {
-      element.remove();
+      takeAway(element);
       drawUnfinished();
     }
   }
@@ -110,7 +110,7 @@ export async function sendVideos(files) {
 /** What was begun before this page was opened: the browser gives its bytes only when the file is chosen again. */
 function drawUnfinished() {
   const left = Object.entries(unfinished.value).filter(([key]) => !sending.has(key));
-  fill(waiting, left.map(([key, { name, bytes }]) => h("article", { class: "job", "aria-label": t("Unfinished: {name}", { name }) },
+  refill(waiting, left.map(([key, { name, bytes }]) => h("article", { class: "job", "aria-label": t("Unfinished: {name}", { name }) },
     h("div", { class: "job-head" }, h("strong", {}, t("unfinished")), h("span", { class: "job-video" }, t("{name}, {all}: choose or drop it again, and it goes on", { name, all: size(bytes) })),
       iconButton("close", t("Do not send {name}", { name }), () => void cancelUpload(key).catch((error) => does.failed(t("Not cancelled"), error)))))));
 }

@@ -1,7 +1,7 @@
 // Videos that show the same, side by side: one can be kept, the other taken out.
 
 import * as api from "../api.js";
-import { fill, h } from "../dom.js";
+import { h, refill } from "../dom.js";
 import { clock, size, title } from "../format.js";
 import { plural, t } from "../language.js";
 import { openPlayer } from "../opening.js";
@@ -35,7 +35,7 @@ function row({ sides }) {
 
 /** @param {api.NearCopies[]} pairs */
 function draw(pairs) {
-  fill(list, pairs.slice(0, MOST).map(row));
+  refill(list, pairs.slice(0, MOST).map(row));
   compare.hidden = !libraryInfo.value?.can_ingest;
   said.textContent = pairs.length ? plural(pairs.length, "{n} pair", "{n} pairs") : t("None that is known.");
   section.hidden = !pairs.length && compare.hidden;

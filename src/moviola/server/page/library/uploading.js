@@ -71,9 +71,11 @@ export async function sendFile(file, progress, signal) {
     const path = await api.uploadPath(address);
     forget(key);
     return path;
+  } catch (error) {
+    if (signal.aborted || !passes(error)) await cancelUpload(key).catch(() => {}); // it expires
+    throw error;
   } finally {
     sending.delete(key);
-    if (signal.aborted) await cancelUpload(key).catch(() => {}); // it expires
   }
 }
 

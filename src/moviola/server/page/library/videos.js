@@ -1,7 +1,7 @@
 // The videos of the library: refused ones first, then all in an order; taken out, back in, read again.
 
 import * as api from "../api.js";
-import { fill, h, icon, iconButton, refill } from "../dom.js";
+import { h, icon, iconButton, refill } from "../dom.js";
 import { clock, size, title } from "../format.js";
 import { follow, runs } from "./following.js";
 import { bringIn } from "./ingest.js";
@@ -57,7 +57,8 @@ export async function loadVideos(further = false) {
     if (further) table.append(...rows);
     else refill(table, rows);
     listed = offset + videos.length;
-    tableStatus.textContent = total ? plural(total, "{n} video", "{n} videos") : t("No video is called so.");
+    const none = fields.text || state.value ? t("No video is called so.") : t("This library is empty");
+    tableStatus.textContent = total ? plural(total, "{n} video", "{n} videos") : none;
     more.hidden = listed >= total;
     if (!further) drawRefused(wrong);
   } catch (error) {
@@ -68,8 +69,8 @@ export async function loadVideos(further = false) {
 /** @param {{total: number, videos: api.Video[]} | null} wrong */
 function drawRefused(wrong) {
   refused.hidden = !wrong?.total;
-  if (!wrong?.total) return;
-  fill(refused, h("h3", {}, plural(wrong.total, "{n} file refused", "{n} files refused")), h("ul", {}, wrong.videos.map((video) =>
+  if (!wrong?.total) return refill(refused);
+  refill(refused, h("h3", {}, plural(wrong.total, "{n} file refused", "{n} files refused")), h("ul", {}, wrong.videos.map((video) =>
     h("li", {}, h("span", { class: "name" }, title(video.video_id), h("span", { class: "path" }, video.path)), h("span", { class: "why" }, video.error), tools(video)))));
 }
 
@@ -110,7 +111,9 @@ async function processAgain(video, pictures) {
 export async function takeOut(video) {
   try {
     await api.removeVideo(video.video_id);
-    notify(t("{name} is out of the library; its file stays", { name: title(video.video_id) }), { label: t("Undo"), run: () => void takeBack(video) });
+    // Of a refused file nothing is kept that could come back: it is read again with its folder.
+    const undo = video.state === "refused" ? undefined : { label: t("Undo"), run: () => void takeBack(video) };
+    notify(t("{name} is out of the library; its file stays", { name: title(video.video_id) }), undo);
     await does.changed();
   } catch (error) {
     does.failed(t("Not taken out"), error);
