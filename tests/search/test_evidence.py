@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from moviola.devices import require_device_name
+from moviola.encoders import SentenceEncoder
 from moviola.errors import InvalidValue, NotFound
 from moviola.retrieval import CurveRefiner, Refiner, ShotRefiner
 from moviola.retrieval.phrases import phrases_of
@@ -196,6 +197,25 @@ def test_phrases_of_all_texts_are_encoded_in_one_batch(
     library.search(query)
     assert calls.batches[0] == 1 and set(calls.texts[0].values()) == {1}
     assert set(phrases_of(RED.text)) <= set(calls.texts[0])
+
+
+def test_one_network_for_both_encoders_reads_each_text_once(
+    films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Library(tmp_path / "library", encoder="conse-lite1") as library:
+        library.index(films, ocr=False)
+        library.search("something else")
+        read: Counter[str] = Counter()
+        own = SentenceEncoder._states
+
+        def counting(self: SentenceEncoder, texts: list[str]) -> Any:
+            read.update(texts)
+            return own(self, texts)
+
+        monkeypatch.setattr(SentenceEncoder, "_states", counting)
+        library.search(RED.then(CYAN))
+    assert set(phrases_of(RED.text)) | set(phrases_of(CYAN.text)) == set(read)
+    assert set(read.values()) == {1}
 
 
 @pytest.mark.parametrize("query", [RED, RED + CYAN, RED.then(CYAN), RED.without(CYAN)], ids=str)

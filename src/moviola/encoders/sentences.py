@@ -90,7 +90,7 @@ class SentenceEncoder(CheckpointEncoder):
         self.dim = self._chain.dim
         self.normalised = self._chain.normalise
         # Vectors of the last few texts: a search compares a query with pictures, cues and names.
-        self._last: dict[str, NDArray[np.float32]] = {}
+        self._last: tuple[list[str], NDArray[np.float32]] | None = None
 
     def __repr__(self) -> str:
         return f"SentenceEncoder({self.id!r}, revision={self.revision!r}, dim={self.dim})"
@@ -103,13 +103,13 @@ class SentenceEncoder(CheckpointEncoder):
         """
         texts = check_texts(texts)
         last = self._last
-        if texts and last.keys() >= set(texts):
-            return np.stack([last[text] for text in texts])
+        if last is not None and last[0] == texts:
+            return last[1].copy()
         vectors = np.empty((len(texts), self.dim), dtype=np.float32)
         for chosen, _, present, states in self._states(texts):
             vectors[chosen] = self._chain(states, present)
         if len(texts) <= FEW_TEXTS:
-            self._last = dict(zip(texts, vectors.copy(), strict=True))
+            self._last = texts, vectors.copy()
         return vectors
 
     def encode_tokens(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from moviola.encoders import FrameTextEncoder
 from moviola.encoders.contract import TextJudge
+from moviola.encoders.texts import FEW_TEXTS
 from moviola.errors import InvalidValue, LibraryError
 from moviola.features import QueryFeatures
 from moviola.library import LibraryStore, View, read_concept
@@ -126,12 +127,12 @@ class EvidenceGatherer:
         return LibraryError(f"{self.store.folder}: {needing} a search by pictures, {reason}")
 
     def _encode(self, texts: Sequence[Text]) -> None:
-        words = [text.text for text in texts]
+        encoded = words = [text.text for text in texts]
         if self.texts is not None:
             encoder, refiner = self.store.encoders.visual, self.texts.refiner
             assert encoder is not None
             if self._background.by_phrases and self.texts.in_encoder_space:
-                self._read_phrases(encoder, texts)
+                encoded = self._read_phrases(encoder, texts)
             else:
                 tokens = self.texts.stage1.needs_tokens or (refiner is not None and refiner.needs_tokens)
                 rows = encoder.encode_tokens(words) if tokens else list(encoder.encode_text(words))
@@ -140,11 +141,14 @@ class EvidenceGatherer:
         sentences = self.store.encoders.sentences
         reads_cues = bool(self.kinds and self.view.cues)
         if sentences is not None and (reads_cues or (self.names is not None and self.names.has_meanings)):
-            words = [word for word in words if sentences.knows(word)]
-            self._sentences |= dict(zip(words, normalised(sentences.encode_text(words)), strict=True))
+            # One network for both has just encoded all phrases, and keeps the vectors of few.
+            kept = self.store.encoders.share_network and len(encoded) <= FEW_TEXTS
+            batch = encoded if kept else words
+            vectors = dict(zip(batch, normalised(sentences.encode_text(batch)), strict=True))
+            self._sentences |= {word: vectors[word] for word in words if sentences.knows(word)}
 
-    def _read_phrases(self, encoder: FrameTextEncoder, texts: Sequence[Text]) -> None:
-        """Vectors and calibrations of texts by their phrases, which are encoded in one batch."""
+    def _read_phrases(self, encoder: FrameTextEncoder, texts: Sequence[Text]) -> list[str]:
+        """Vectors and calibrations of texts by their phrases, which are encoded in one batch and returned."""
         weights = [_known_phrases(encoder, text.text) for text in texts]
         phrases = list(dict.fromkeys(phrase for own in weights for phrase in own))
         vectors = encoder.encode_text(phrases)
@@ -156,6 +160,7 @@ class EvidenceGatherer:
             self._scales[text] = scale if _knows(encoder, text.text) else _NOTHING
             features = QueryFeatures.of([""], [text.text], [vector])
             self._features[text] = features.among_segments(vector[None])
+        return phrases
 
     # -- evidence ------------------------------------------------------------------------------------------
 

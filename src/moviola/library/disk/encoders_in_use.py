@@ -94,6 +94,11 @@ class LibraryEncoders:
             return self._sentences
 
     @property
+    def share_network(self) -> bool:
+        """Whether one network embeds texts for both encoders; it keeps the vectors of its last call."""
+        return self.sentences is not None and self.sentences is self._visual_sentences
+
+    @property
     def _visual_sentences(self) -> SentenceEncoder | None:
         """The encoder that embeds texts for the visual encoder, if it is the library's sentence encoder."""
         from moviola.encoders import ConseEncoder
