@@ -11,7 +11,7 @@ from pathlib import Path
 
 from moviola.datasets.readers import read_questions
 from moviola.encoders import best_encoder
-from moviola.errors import InvalidValue
+from moviola.errors import InvalidValue, NotFound
 from moviola.files.rows import listed_rows, number, read_text, text
 from moviola.files.writing import atomic_write, require_unread
 from moviola.library import IngestProgress
@@ -84,12 +84,14 @@ def run_public(
     Raises:
         InvalidValue: an unknown name, both or neither of ``videos`` and ``run``, ``out`` of no form, of one
             that cannot hold the ``pred_exist_score`` of the run, or one of the files that are read.
-        NotFound, DataError: a file is missing or damaged, or none of the videos is there.
+        NotFound, DataError: a file or the folder is missing, a file damaged, or none of the videos there.
         LibraryError, MediaError, MissingModel: see :meth:`moviola.search.Library.index` and ``search``.
     """
     benchmark = benchmark_of(name)
     if (videos is None) == (run is None):
         raise InvalidValue("give either a folder of videos to answer from, or a run to measure")
+    if videos is not None and not Path(videos).is_dir():  # a filled library would answer without it
+        raise NotFound(f"{videos}: no folder there; give that of the benchmark's videos")
     out, run = (None if path is None else Path(path) for path in (out, run))
     if out is not None:
         format_of(out)  # an unknown suffix is refused before the videos are indexed
