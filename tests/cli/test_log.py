@@ -102,11 +102,11 @@ def test_requests_without_what_is_searched_for(library: Path, tmp_path: Path) ->
     with TestClient(create_app(library, Options(token="hidden")), base_url="http://localhost") as client:
         assert client.get("/?token=hidden").status_code == 200
         assert client.post("/api/search", json={"query": "a secret wish"}).status_code == 200
-        assert client.get("/api/videos/nothing%20there?q=secret").status_code == 404
+        assert client.get("/api/videos/nothing%20there?q=secret").status_code == 422
     log.end()
     requests = [line for line in lines(tmp_path / "log.jsonl") if line["event"] == "request"]
     assert [(line["method"], line["path"], line["status"]) for line in requests] == [
-        ("GET", "/", 200), ("POST", "/api/search", 200), ("GET", "/api/videos/nothing%20there", 404),
+        ("GET", "/", 200), ("POST", "/api/search", 200), ("GET", "/api/videos/nothing%20there", 422),
     ]  # fmt: skip
     assert all(line["milliseconds"] >= 0 for line in requests)
     text = (tmp_path / "log.jsonl").read_text()
