@@ -292,7 +292,9 @@ def test_what_cannot_be_is_refused(films: Path, tmp_path: Path) -> None:
         run_public("qv_m2", other, films / "films", library=films / "library")
 
 
-def test_a_folder_that_is_gone_is_refused_though_a_library_has_its_videos(films: Path, tmp_path: Path) -> None:
+def test_a_folder_that_is_gone_is_refused_though_a_library_has_its_videos(
+    films: Path, tmp_path: Path
+) -> None:
     with pytest.raises(NotFound, match="gone: no folder there"):
         run_public("qv_m2", written(tmp_path, "qv_m2"), tmp_path / "gone", library=films / "library")
 
