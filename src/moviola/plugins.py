@@ -12,8 +12,8 @@
 ``moviola.indexes``    a subclass of :class:`moviola.index.Index`
 =====================  =====================================================================================
 
-A plug-in is imported when its name is used, never before. Names of moviola's own come first. Whatever calls
-plug-ins stands in :func:`naming_plugins`.
+A plug-in is imported when its name is used, never before. Names of moviola's own come first. Code that
+calls plug-ins runs inside :func:`naming_plugins`.
 """
 
 from __future__ import annotations

@@ -243,7 +243,7 @@ def require_kind(name: str, value: object, kind: type | UnionType | tuple[type, 
 
 def require_known(name: str, value: object, known: Iterable[object]) -> None:
     """Raise :class:`InvalidValue` for a value that is none of the known ones, which the message lists."""
-    if value not in tuple(known):  # whatever its type
+    if value not in tuple(known):  # a dict would raise TypeError for a list
         raise InvalidValue(f"{name} {value!r}: unknown; choose {', '.join(map(str, known))}")
 
 

@@ -155,6 +155,18 @@ def test_what_is_refused_is_told(moviola: Run, library: Path, tmp_path: Path) ->
     assert len([path for path in (tmp_path / "clips").iterdir() if path.is_file()]) == 1
 
 
+@pytest.mark.usefixtures("found")
+def test_a_clip_after_the_end_of_its_video_is_refused_alone(
+    moviola: Run, library: Path, tmp_path: Path
+) -> None:
+    table = tmp_path / "m.csv"
+    table.write_text("video_id,start,end\nstreet,1,2\nstreet,90,91\n")
+    answer = moviola("export", tmp_path / "clips", "--moments", table, "-l", library)
+    assert answer.code == 3 and "002_street_90.0-91.0.mp4: " in answer.err
+    assert answer.out == f"{tmp_path / 'clips'}: 2 moments, Clips (MP4); 1 refused\n"
+    assert len(list((tmp_path / "clips").iterdir())) == 1
+
+
 def test_moments_end_with_their_video(moviola: Run, library: Path, tmp_path: Path) -> None:
     """The library knows its length; another file of that name, which the table names, is not its video."""
     table, out = tmp_path / "m.csv", tmp_path / "out.csv"

@@ -122,10 +122,10 @@ class PictureEncoder(FrameTextEncoder, Protocol):
 
 @runtime_checkable
 class TextJudge(Protocol):
-    """What an encoder is besides, if there are texts that say nothing to it."""
+    """An encoder to which some texts mean nothing: those without a token of its vocabulary."""
 
     def knows(self, text: str) -> bool:
-        """Whether a text has a token of the vocabulary; all others have one vector, whatever they mean."""
+        """Whether a text has a token of the vocabulary. Texts without one all have the same vector."""
 
 
 def picture_dim(encoder: FrameTextEncoder) -> int:

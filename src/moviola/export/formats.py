@@ -143,6 +143,7 @@ class MomentFormat:
         suffix: of the file; empty for a folder of files.
         options: names of those of :class:`ExportOptions` that it heeds.
         write: writes to :attr:`Export.out`.
+        singly: whether a moment that cannot be written is refused alone, and the others are written.
     """
 
     name: str
@@ -151,6 +152,7 @@ class MomentFormat:
     kind: Literal["file", "folder"]
     options: frozenset[str]
     write: Writer = field(repr=False)
+    singly: bool = False
 
     def require_heeded(self, names: Iterable[str]) -> None:
         """Refuse options that it does not heed."""
@@ -180,7 +182,7 @@ def write_moments(
         out: the file, or the folder, which is made when missing; a file appears whole or not at all.
         format: a name in :data:`FORMATS`, or of a plug-in; None: by the suffix of ``out``, :func:`format_of`.
         durations: seconds of videos by id, as far as known, such as those of a library's catalogue: moments
-            end with their video.
+            end with their video, and those that begin after its end are refused.
         kept: gives small stills to a sheet in place of frames that cannot be read now, such as
             :meth:`moviola.Library.kept_still`.
         progress: called with the share that is written (of clips and films; the rest is quick); what it
@@ -202,9 +204,9 @@ def write_moments(
         BrokenPlugin: the format is a plug-in's, which fails.
     """
     selections = (one if isinstance(one, Selection) else Selection(one) for one in moments)
-    chosen = [replace(one, moment=_within(one.moment, durations)) for one in selections]
     out = Path(out)
     chosen_format = format_of(out) if format is None else named_format(format)
+    chosen = [replace(one, moment=_within(one.moment, durations, chosen_format)) for one in selections]
     if not chosen:
         raise InvalidValue(f"{out}: no moments to write; search or choose some first")
     chosen_format.require_heeded(options)
@@ -213,10 +215,14 @@ def write_moments(
     return chosen_format.write(Export(chosen, videos, out, ExportOptions(**options), kept, progress, check))
 
 
-def _within(moment: Moment, durations: Mapping[str, float]) -> Moment:
-    """A moment, and its steps, up to the end of their video; refused where it is no span."""
-    span = moment.span.within(moment.video_id, durations.get(moment.video_id, math.inf))
-    return replace(moment, end=span.end, steps=tuple(_within(step, durations) for step in moment.steps))
+def _within(moment: Moment, durations: Mapping[str, float], format: MomentFormat) -> Moment:
+    """A moment, and its steps, up to the end of their video; refused where it is no span, or begins after
+    that end and the format cannot refuse it alone."""
+    span, duration = moment.span, durations.get(moment.video_id, math.inf)
+    if format.singly and span.start >= duration:
+        return moment
+    steps = tuple(_within(step, durations, format) for step in moment.steps)
+    return replace(moment, end=span.within(moment.video_id, duration).end, steps=steps)
 
 
 def all_formats() -> dict[str, MomentFormat]:
@@ -356,7 +362,7 @@ FORMATS: dict[str, MomentFormat] = {
         MomentFormat("fcpxml", "FCPXML 1.9", ".fcpxml", "file", _TIMELINE,
                      _file(lambda export: write_fcpxml(export.timeline(), export.out))),
         MomentFormat("film", "One film of all (MP4)", ".mp4", "file", _FILM | {"size"}, _file(_film)),
-        MomentFormat("clips", "Clips (MP4)", "", "folder", frozenset({"mode"}), _clips),
+        MomentFormat("clips", "Clips (MP4)", "", "folder", frozenset({"mode"}), _clips, singly=True),
         MomentFormat("sheet", "Contact sheet (PNG)", ".png", "file", frozenset({"title", "columns"}), _sheet),
     )
 }  # fmt: skip

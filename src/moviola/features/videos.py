@@ -194,7 +194,7 @@ class VideoFeatures:
 
     def with_fresh_cache(self) -> VideoFeatures:
         """The same videos with an empty cache in memory, for a model whose weights change."""
-        return replace(self, cache=MemoryCache(1 << 32))
+        return replace(self, cache=MemoryCache(1 << 32))  # 4 GiB
 
     def clips_at(self, seconds: Any) -> Integers:
         """The clip (n,) during which each time (n,) of a video falls, also behind its end."""

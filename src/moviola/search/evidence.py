@@ -141,7 +141,7 @@ class EvidenceGatherer:
         sentences = self.store.encoders.sentences
         reads_cues = bool(self.kinds and self.view.cues)
         if sentences is not None and (reads_cues or (self.names is not None and self.names.has_meanings)):
-            # One network for both has just encoded all phrases, and keeps the vectors of few.
+            # Where both encoders share a network, it still has the vectors of the last few phrases.
             kept = self.store.encoders.share_network and len(encoded) <= FEW_TEXTS
             batch = encoded if kept else words
             vectors = dict(zip(batch, normalised(sentences.encode_text(batch)), strict=True))
@@ -441,7 +441,7 @@ def _knows(encoder: FrameTextEncoder, text: str) -> bool:
 
 
 def _known_phrases(encoder: FrameTextEncoder, text: str) -> dict[str, float]:
-    """:func:`phrases_of` a text that say anything; all where none does."""
+    """Phrases of a text that the encoder knows, with weights of sum 1; all phrases where it knows none."""
     phrases = phrases_of(text)
     known = {phrase: weight for phrase, weight in phrases.items() if _knows(encoder, phrase)}
     if len(known) in (0, len(phrases)):

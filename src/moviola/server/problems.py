@@ -117,9 +117,8 @@ async def require_known_parameters(request: Request) -> None:
     """
     known = {field.alias for field in request.scope["route"].dependant.query_params}
     unknown = sorted(set(request.query_params) - known)
-    if unknown and request.scope["path"].startswith(
-        "/api/"
-    ):  # others are asked by monitors, in ways of their own
+    # Monitors add parameters of their own to addresses outside of the API.
+    if unknown and request.scope["path"].startswith("/api/"):
         takes = ", ".join(sorted(known)) or "none"
         raise WrongField(
             unknown[0], InvalidValue(f"{unknown[0]:.100}: no parameter of this address; it takes {takes}")

@@ -95,7 +95,7 @@ class LibraryEncoders:
 
     @property
     def share_network(self) -> bool:
-        """Whether one network embeds texts for both encoders; it keeps the vectors of its last call."""
+        """Whether both encoders embed texts by the same network, which keeps the vectors of its last call."""
         return self.sentences is not None and self.sentences is self._visual_sentences
 
     @property

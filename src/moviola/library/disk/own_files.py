@@ -35,7 +35,7 @@ def require_outside(out: str | Path, folder: str | Path, catalogue: Catalogue) -
             raise InvalidValue(f"{out}: has subtitles of {path}, a video of the library; name another file")
 
 
-def require_no_library(out: Path) -> None:
+def require_no_library(out: str | Path) -> None:
     """Refuse to write into the folder of any library, for what is written without opening one.
 
     Raises:
@@ -47,7 +47,7 @@ def require_no_library(out: Path) -> None:
             raise _inside(out, folder)
 
 
-def _inside(out: Path, folder: str | Path) -> InvalidValue:
+def _inside(out: str | Path, folder: str | Path) -> InvalidValue:
     return InvalidValue(f"{out}: lies in the folder of the library {folder}; name a place outside of it")
 
 
