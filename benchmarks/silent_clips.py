@@ -36,6 +36,7 @@ VIDEOS, SEED, QUERIES, TOP = 150, 1871, 535, 20
 LITERAL = ("model.mask_silent=false",)
 NO_HARD = ("sampling.hard_from=1000000",)
 WEIGHED = ("model.stream_weights=query",)
+APART = ("model.stream_weights=type",)
 EVEN = ("sampling.even_types=true", "loop.select=types nDCG@20,IoU>=0.5")
 WARM = ("loop.optimizer.warmup=0.15",)
 """Of XML and ReLoCLNet: warmed up in 20 steps their streams of subtitles did not begin to learn in 400."""
@@ -61,10 +62,14 @@ ROWS: dict[str, Row] = {
     "xml-literal": Row("xml", False, LITERAL),
     "xml": Row("xml", False),
     "xml-pictures": Row("xml", False, ("model.subtitle_size=0",)),
+    "xml-pictures-even": Row("xml", False, ("model.subtitle_size=0", EVEN[0], *NO_HARD)),
     "xml-even": Row("xml", False, (*EVEN, *NO_HARD)),
     "xml-weighed": Row("xml", False, (*WEIGHED, *NO_HARD)),
     "xml-weighed-even": Row("xml", False, (*WEIGHED, *EVEN, *NO_HARD)),
     "xml-weighed-even-hard": Row("xml", False, (*WEIGHED, *EVEN)),
+    "xml-apart": Row("xml", False, (*APART, EVEN[0], *NO_HARD)),
+    "reloclnet-pictures-even": Row("reloclnet", False, ("model.subtitle_size=0", EVEN[0], *NO_HARD)),
+    "reloclnet-apart": Row("reloclnet", False, (*APART, EVEN[0], *NO_HARD)),
     "reloclnet-literal": Row("reloclnet", False, LITERAL),
     "reloclnet-weighed-even": Row("reloclnet", False, (*WEIGHED, *EVEN, *NO_HARD)),
     "prem-literal": Row("prem", False, LITERAL),

@@ -456,6 +456,8 @@ class _Planner:
             yield self.study(f"{row}-longer", recipe, "longer", *kind, times=times)
         for recipe in ("xml", "reloclnet"):
             yield self.study(f"{recipe}-without-hard", recipe, "hard", f"{HARD[recipe]}=1000000")
+            yield self.study(f"{recipe}-apart", recipe, "streams", "model.stream_weights=type")
+            yield self.study(f"{recipe}-pictures", recipe, "streams", "model.subtitle_size=0")
         for recipe in ("spr-relo", "spr-clip", "spr-relo-large"):
             for name, settings in STRATEGIES.items():
                 job = f"{recipe}-{name}"

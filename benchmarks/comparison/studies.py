@@ -92,6 +92,28 @@ def _hard(found: Findings) -> Table:
     return table_of(found, "The baselines' hard negatives", rows, ALL, text)
 
 
+def _streams(found: Findings) -> Table:
+    """XML and ReLoCLNet with streams as in the papers, with streams apart, and without subtitles."""
+    rows: list[Row] = []
+    kinds = [kind for kind in TYPES if kind in found.result(found.first)["types"]]
+    for model in ("xml", "reloclnet"):
+        for label, job in (
+            (NAMES[model], f"{model}-n{found.preset.top}"),
+            (f"{NAMES[model]}, streams apart", f"{model}-apart"),
+            (f"{NAMES[model]}, pictures alone", f"{model}-pictures"),
+        ):
+            if found.done(job):
+                whole = found.result(job)
+                types = (f"{whole['types'][kind][MAIN]:.4f}" for kind in kinds)
+                rows.append((label, *cells(whole["test"], OVER), *types))
+    text = (
+        f"N = {found.preset.top}; the same steps and settings. Streams that are apart share nothing, and the "
+        "weights for a query are learned from its type."
+    )
+    head = ("model", *OVER, *(f"{kind} {MAIN}" for kind in kinds))
+    return Table("Streams of pictures and of subtitles", head, rows, text)
+
+
 def _labels(found: Findings) -> Table:
     rows: dict[str, str] = {}
     for model in BY_SENTENCES:
@@ -170,6 +192,7 @@ def _prem(found: Findings) -> Table:
 STUDIES = {
     "longer-training": _longer,
     "subtitle-lines": _lines,
+    "streams": _streams,
     "length-of-clips": _clips,
     "pseudo-labels": _labels,
     "training-strategies": _strategies,

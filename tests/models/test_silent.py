@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from moviola.errors import InvalidValue
+from moviola.models.batches import PairBatch
 from moviola.models.conquer import Conquer, ConquerConfig
 from moviola.models.layers import clip_cosine
 from moviola.models.reloclnet import ReLoCLNet, ReLoCLNetConfig
@@ -125,6 +126,64 @@ def test_a_query_may_say_how_much_each_stream_counts(name: str) -> None:
     longer = torch.cat([query, torch.full((4, 2, DIM), 9.0)], dim=1)[:, :5]
     padded = model.encode_query(torch.cat([query[:, :3], longer[:, 3:]], 1), torch.ones(4, 5))
     torch.testing.assert_close(padded.weights, queries.weights)
+
+
+def batch_of(name: str, spoken: Tensor | None) -> PairBatch:
+    """Four queries of four films, two of which have lines."""
+    generator = torch.Generator().manual_seed(2)
+    visual, mask, subtitles = films(name, [[2], [1, 3], [], []])
+    return PairBatch(
+        torch.randn(4, 5, DIM, generator=generator), torch.ones(4, 5), visual, mask, subtitles,
+        video=torch.arange(4), labels=torch.tensor([[1, 2]] * 4), similarity=torch.ones(4),
+        positives=torch.eye(4, dtype=torch.bool), spoken=spoken,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["xml", "reloclnet"])
+@pytest.mark.parametrize("spoken", [False, True])
+def test_streams_apart_learn_from_their_own_queries(name: str, spoken: bool) -> None:
+    """Every part is of one stream, but for what pools the tokens, which has a row for each."""
+    model = model_of(name, stream_weights="type")
+    batch = batch_of(name, torch.full((4,), spoken))
+    terms = model.loss(batch, hard_pool=None, generator=torch.Generator().manual_seed(0))
+    sum(terms.values()).backward()
+    learned = {
+        part
+        for part, parameter in model.named_parameters()
+        if parameter.grad is not None and parameter.grad.abs().max() > 0
+    }
+    shared = {part for part in learned if part.startswith(("modular_", "type_"))}
+    assert shared == {"modular_vector_mapping.weight", "type_predictor.weight"}
+    assert learned - shared
+    assert {part.startswith("sub_") for part in learned - shared} == {spoken}
+
+
+@pytest.mark.parametrize("name", ["xml", "reloclnet"])
+@torch.inference_mode()
+def test_streams_apart_answer_as_each_alone(name: str) -> None:
+    model = model_of(name, stream_weights="type")
+    batch = batch_of(name, None)
+    queries = model.encode_query(batch.query, batch.query_mask)
+    torch.testing.assert_close(queries.weights.sum(1), torch.ones(4))
+    context = model.encode_context(batch.visual, batch.mask, batch.subtitles)
+    other = model.encode_context(batch.visual, batch.mask, batch.subtitles.flip(0))
+    rows = torch.arange(4)[:, None]
+    pictures = replace(queries, weights=torch.tensor([[1.0, 0.0]] * 4))
+    for first, second in zip(
+        model.boundaries_in(pictures, context, rows), model.boundaries_in(pictures, other, rows), strict=True
+    ):
+        torch.testing.assert_close(first, second)
+    said = replace(queries, weights=torch.tensor([[0.0, 1.0]] * 4))
+    start, changed = (model.boundaries_in(said, own, rows)[0] for own in (context, other))
+    assert not torch.allclose(start, changed)
+    assert len(model.rank(batch.query, batch.query_mask, context).video) == 4
+
+
+@pytest.mark.parametrize("name", ["xml", "reloclnet"])
+def test_streams_apart_need_the_types_of_queries(name: str) -> None:
+    model = model_of(name, stream_weights="type")
+    with pytest.raises(InvalidValue, match="stream_weights 'type': a training query has no type"):
+        model.loss(batch_of(name, None), hard_pool=None, generator=torch.Generator())
 
 
 def test_an_unknown_weighting_is_refused() -> None:

@@ -229,6 +229,22 @@ def test_an_epoch_holds_each_pair_once_and_a_batch_each_video_once(world: Any) -
     assert len(seen) == len(set(seen)) == len(split.pairs)
 
 
+def test_batches_by_stream_have_queries_of_one_stream(world: Any) -> None:
+    types = tuple("vt" if row % 3 else "t" for row in range(len(world.train.pairs.query_ids)))
+    split = replace(world.train, pairs=replace(world.train.pairs, types=types))
+    task = replace(pair_task(split), by_stream=True)
+    batches = list(task.batches(0, np.random.default_rng(0)))
+    assert len(batches) == task.batches_per_epoch()
+    spoken = [{types[query] == "t" for query in step.queries} for step in batches]
+    assert {len(kinds) for kinds in spoken} == {1}
+    assert set().union(*spoken) == {True, False}
+    assert sum(len(step.pairs) for step in batches) == len(split.pairs)
+    assert spoken != sorted(spoken, key=max)  # parts are not learned one after the other
+    for step in batches:
+        assert step.pairs.spoken is not None
+        assert step.pairs.spoken.tolist() == [types[query] == "t" for query in step.queries]
+
+
 def test_a_long_video_is_pooled_and_its_moments_come_back_in_seconds(world: Any) -> None:
     split = world.train
     videos = PooledVideos(split.features, 5)

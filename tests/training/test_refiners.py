@@ -549,6 +549,16 @@ def test_subtitles_are_read_by_relo_alone(tmp_path: Path) -> None:
         assert len(recipe.run(made.model, split))
 
 
+def test_streams_apart_learn_from_windows_too(tmp_path: Path) -> None:
+    split = toy(tmp_path, 4, subtitles=True)
+    settings = read_settings(
+        SPR_RELO, overrides=[*SMALL[SPR_RELO], *QUICK, "model.stream_weights=type", "loop.steps=2"]
+    )
+    learned: Any = train(SPR_RELO, split, split, settings).model
+    assert learned.apart
+    assert len(SPR_RELO.run(learned, split))
+
+
 # ---- learning --------------------------------------------------------------------------------------------
 
 

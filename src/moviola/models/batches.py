@@ -86,12 +86,14 @@ class PairBatch(Batch):
         positives: (B, B) bool, the positive pair mask of TVR-Ranking, appendix C.1: whether the video of pair
             j (column) is related to the query of pair i (row) anywhere in the training set. So the diagonal
             is True, and pairs of one video have equal columns.
+        spoken: (B,) bool, whether subtitles alone answer the query (type t); None where types are unknown.
     """
 
     video: Tensor
     labels: Tensor
     similarity: Tensor
     positives: Tensor
+    spoken: Tensor | None = None
 
 
 @dataclass(frozen=True)

@@ -135,7 +135,7 @@ class ReLoCLNet(WindowModel, TwoStreams):
             self.add_module(f"{stream}_input_proj", InputProjection(features, size, dropout))
             for depth in (1, 2, 3):
                 self.add_module(f"{stream}_encoder{depth}", AttentionBlock(size, heads, dropout))
-            if len(self.stream_sizes) > 1:
+            if len(self.stream_sizes) > 1 and not self.apart:
                 self.add_module(f"{stream}_cross_att", Attention(size, heads, dropout))
                 self.add_module(f"{stream}_cross_layernorm", nn.LayerNorm(size))
             self.add_module(f"{stream}_query_linear", nn.Linear(size, size))
@@ -160,9 +160,8 @@ class ReLoCLNet(WindowModel, TwoStreams):
     def encode_query(self, query: Tensor, query_mask: Tensor) -> Queries:
         """Encodes queries: tokens (Q, Lq, query_size) float32 and their mask (Q, Lq); Lq <= max_tokens."""
         bias = self_attention_bias(query_mask, reference_padding=self.reference_padding)
-        tokens = self.query_pos_embed(self.query_input_proj(query))
-        tokens = self.query_encoder1(self.query_encoder(tokens, bias), bias)
-        return Queries(self.modular_vector_mapping(tokens, query_mask), self.weights_of(tokens, query_mask))
+        tokens = self.query_tokens(query, bias, "query_encoder", "query_encoder1")
+        return Queries(self.pooled(tokens, query_mask), self.weights_of(tokens[0], query_mask))
 
     # ---- scores ------------------------------------------------------------------------------------------
 
@@ -184,8 +183,10 @@ class ReLoCLNet(WindowModel, TwoStreams):
             self.part(stream, "query_linear", vector)
             for stream, vector in zip(self.stream_sizes, queries.vectors.unbind(1), strict=True)
         ]
-        similarity = _sum_of_streams(_along, replace(queries, vectors=torch.stack(mapped, dim=1)), context)
-        return self.boundaries(similarity, context.mask)
+        curves = _streams(_along, replace(queries, vectors=torch.stack(mapped, dim=1)), context)
+        if self.apart:
+            return self.boundaries(curves[..., 0], context.mask, said=curves[..., 1])
+        return self.boundaries(curves.sum(dim=-1), context.mask)
 
     def boundaries_in(self, queries: Queries, context: Context, rows: Tensor) -> tuple[Tensor, Tensor]:
         """Logits of start and end of each query in its own T videos, ``rows`` (Q, T): (Q, T, L) each."""
@@ -216,10 +217,11 @@ class ReLoCLNet(WindowModel, TwoStreams):
 
         Returns:
             ``frame``, ``video``, ``span``, ``context``, ``query`` and, where their windows are given,
-            ``hard_negative`` and ``weak``; each a float32 scalar.
+            ``hard_negative`` and ``weak``, and ``type`` where weights of streams are learned from types; each
+            a float32 scalar.
         """
         config = self.config
-        queries = self.encode_query(batch.query, batch.query_mask)
+        queries, weighing = self.weighed_by_type(self.encode_query(batch.query, batch.query_mask), batch)
         middle, final = self._encode(batch)
         scores = self.video_scores(queries, final)[:, batch.video]
         weight = batch.similarity if config.weigh_by_similarity else torch.ones_like(batch.similarity)
@@ -236,7 +238,7 @@ class ReLoCLNet(WindowModel, TwoStreams):
             pairwise=config.ranking_loss,
         )  # fmt: skip
         terms = self.weighted(weight * frame, weight * video, weight * span, *ranking)
-        return terms | self.compared(scores, harder, weaker, PAIRWISE_LOSSES[config.ranking_loss])
+        return terms | weighing | self.compared(scores, harder, weaker, PAIRWISE_LOSSES[config.ranking_loss])
 
     def _contrasts(
         self, batch: PairBatch, queries: Queries, middle: Context, hard: Context | None
@@ -278,7 +280,11 @@ def _best_dot(query: Tensor, clips: Tensor, mask: Tensor) -> Tensor:
 
 
 def _sum_of_streams(score: Callable[[Tensor, Tensor], Tensor], queries: Queries, context: Context) -> Tensor:
-    """Weighted sum over the streams of a score of their query vectors (Q, H) and clips (V, L, H).
+    return _streams(score, queries, context).sum(dim=-1)
+
+
+def _streams(score: Callable[[Tensor, Tensor], Tensor], queries: Queries, context: Context) -> Tensor:
+    """Weighted score (..., S) of each stream's query vectors (Q, H) and clips (V, L, H), to be summed.
 
     A score has a row for each query, or one for each pair of one query.
 
@@ -288,4 +294,4 @@ def _sum_of_streams(score: Callable[[Tensor, Tensor], Tensor], queries: Queries,
         streams = zip(queries.vectors.unbind(1), context.clips, strict=True)
         scores = torch.stack([score(query.to(clips.dtype), clips) for query, clips in streams], dim=-1)
         weights = queries.weights.to(scores.dtype)
-        return (scores * weights.view(len(weights), *[1] * (scores.ndim - 2), -1)).sum(dim=-1)
+        return scores * weights.view(len(weights), *[1] * (scores.ndim - 2), -1)

@@ -1,15 +1,24 @@
-"""Videos of two streams, pictures and subtitles: what XML and ReLoCLNet share."""
+"""Videos of two streams, pictures and subtitles: what XML and ReLoCLNet share.
+
+The papers' streams are crossed: they share the query's encoder, the positions and the predictors of
+boundaries, and each attends to the other. Where few queries are about what is said, the stream of subtitles
+learns next to nothing so (docs/benchmark). With ``stream_weights="type"`` streams are apart: they share
+nothing, each learns from the queries of its types, and the weights for a query are learned from its type.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
-from moviola.models.batches import Ranked, rows_at_once
+from moviola.errors import InvalidValue
+from moviola.models.batches import PairBatch, Ranked, rows_at_once
 from moviola.models.checks import require_known, require_positive, require_subtitles
 from moviola.models.clip_windows import LABELS
 from moviola.models.layers import (
@@ -25,8 +34,9 @@ from moviola.models.spans import corpus_spans, ranked_spans, top_scores
 
 __all__ = ["STREAM_WEIGHTS", "TwoStreams", "TwoStreamsConfig"]
 
-STREAM_WEIGHTS = ("mean", "query")
-"""Weighting of streams in their sum: equal, or by the query (:meth:`ModularQuery.stream_weights`)."""
+STREAM_WEIGHTS = ("mean", "query", "type")
+"""Weighting of streams in their sum: equal; by the query (:meth:`ModularQuery.stream_weights`); or by the
+query's type, as training learns it, with streams that are apart."""
 
 
 @dataclass(frozen=True)
@@ -92,11 +102,17 @@ class TwoStreams(nn.Module):
         config: the model's, a :class:`TwoStreamsConfig`.
         stream_sizes: size of the features of each stream that there is, pictures (``video``) before subtitles
             (``sub``).
+        apart: whether the streams share nothing.
+        query_parts: prefixes of the parts that encode queries: one for both streams, or one each.
         endpoints: numbers at the end of a clip's features that say where the clip is, not what is in it.
         later: clips by which a decoded end is later than the labels mean it.
     """
 
     ctx_pos_embed: LearnedPositions
+    sub_ctx_pos_embed: LearnedPositions
+    sub_merged_st_predictor: nn.Conv1d
+    sub_merged_ed_predictor: nn.Conv1d
+    type_predictor: ModularQuery
     encode_query: Callable[[Tensor, Tensor], Any]
     video_scores: Callable[[Any, Any], Tensor]
 
@@ -106,12 +122,19 @@ class TwoStreams(nn.Module):
         self.mask_silent, self.reference_padding = config.mask_silent, config.reference_padding
         sizes = {"video": config.visual_size, "sub": config.subtitle_size}
         self.stream_sizes: dict[str, int] = {stream: size for stream, size in sizes.items() if size}
+        self.apart = config.stream_weights == "type" and len(self.stream_sizes) > 1
+        self.query_parts = ("", "sub_") if self.apart else ("",)
 
     def complete(self, kernel: int = 5) -> None:
         """Add the parts that come last in both models, and draw all weights."""
         self.modular_vector_mapping = ModularQuery(self.config.hidden_size, len(self.stream_sizes))
         self.merged_st_predictor = nn.Conv1d(1, 1, kernel, padding=kernel // 2, bias=False)
         self.merged_ed_predictor = nn.Conv1d(1, 1, kernel, padding=kernel // 2, bias=False)
+        if self.apart:
+            for name, part in list(self.named_children()):
+                if name.startswith(("query_", "ctx_", "merged_")):
+                    self.add_module(f"sub_{name}", deepcopy(part))
+            self.type_predictor = ModularQuery(self.config.hidden_size, len(self.stream_sizes))
         initialise(self)
 
     def part(self, stream: str, name: str, *inputs: Tensor) -> Tensor:
@@ -131,8 +154,8 @@ class TwoStreams(nn.Module):
             subtitles: (V, L, subtitle_size) float32; None exactly where the model has no such stream.
 
         Returns:
-            (V, L, hidden_size) per stream, twice (the same twice where there is one stream), and the mask of
-            each stream (V, L), in which silent clips are 0 too.
+            (V, L, hidden_size) per stream, twice (the same twice where there is one stream, or both are
+            apart), and the mask of each stream (V, L), in which silent clips are 0 too.
 
         Raises:
             InvalidValue: subtitles are missing or too many, or a video is too long.
@@ -147,6 +170,8 @@ class TwoStreams(nn.Module):
             said = subtitles[..., : subtitles.shape[-1] - self.endpoints]
             masks["sub"] = mask * (said != 0).any(dim=-1)
         first["sub"] = self._first_block("sub", subtitles, masks["sub"])
+        if self.apart:
+            return first, first, masks
         crossed = {}
         for stream, other in (("video", "sub"), ("sub", "video")):
             bias = cross_attention_bias(mask, masks[other], reference_padding=self.reference_padding)
@@ -173,19 +198,73 @@ class TwoStreams(nn.Module):
             for stream, own in clips.items()
         ]
 
+    def query_tokens(self, query: Tensor, bias: Tensor, *encoders: str) -> list[Tensor]:
+        """Encoded tokens (Q, Lq, hidden_size) for both streams, or for each if they are apart.
+
+        Args:
+            query: (Q, Lq, query_size) float32.
+            bias: of the encoders' attention.
+            encoders: names of the blocks, in their order.
+        """
+        found = []
+        for part in self.query_parts:
+            tokens = self.get_submodule(f"{part}query_input_proj")(query)
+            tokens = self.get_submodule(f"{part}query_pos_embed")(tokens)
+            for encoder in encoders:
+                tokens = self.get_submodule(f"{part}{encoder}")(tokens, bias)
+            found.append(tokens)
+        return found
+
+    def pooled(self, tokens: Sequence[Tensor], mask: Tensor) -> Tensor:
+        """One vector per stream, (Q, S, D), of what :meth:`query_tokens` made."""
+        vectors: list[Tensor] = [self.modular_vector_mapping(own, mask) for own in tokens]
+        if not self.apart:
+            return vectors[0]
+        return torch.stack([own[:, stream] for stream, own in enumerate(vectors)], dim=1)
+
     def weights_of(self, tokens: Tensor, mask: Tensor) -> Tensor:
         """Weight of each stream for a query, (Q, S), sum 1, from its tokens (Q, Lq, D) and their mask."""
+        if self.apart:  # learning the types must not change what finds the moments
+            return self.type_predictor.stream_weights(tokens.detach(), mask)
         if self.config.stream_weights == "query":
             return self.modular_vector_mapping.stream_weights(tokens, mask)
         return tokens.new_full((len(tokens), len(self.stream_sizes)), 1 / len(self.stream_sizes))
 
-    def boundaries(self, curve: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """Logits of start and end, (..., L) each, from the similarity (..., L) of a query with each clip."""
-        start, end = (
-            span_logits(curve, mask, predictor, reference_padding=self.reference_padding)
-            for predictor in (self.merged_st_predictor, self.merged_ed_predictor)
+    def weighed_by_type(self, queries: Any, batch: PairBatch) -> tuple[Any, dict[str, Tensor]]:
+        """Queries of a training step, and the loss of their weights, by name; the same and none if not apart.
+
+        A query that subtitles alone answer (type t) trains their stream, all others that of the pictures.
+
+        Raises:
+            InvalidValue: the types are unknown.
+        """
+        if not self.apart:
+            return queries, {}
+        if batch.spoken is None:
+            raise InvalidValue(
+                "stream_weights 'type': a training query has no type; give a pair file with the field 'type' "
+                "(v, t or vt), or leave the setting out"
+            )
+        stream = batch.spoken.long()
+        missed = functional.nll_loss(queries.weights.clamp(min=1e-12).log(), stream)
+        return replace(queries, weights=functional.one_hot(stream, 2).to(queries.weights)), {"type": missed}
+
+    def boundaries(self, curve: Tensor, mask: Tensor, said: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Logits of start and end, (..., L) each, from the similarity (..., L) of a query with each clip.
+
+        ``said`` is the similarity with what is said, where it is not in ``curve``: of streams that are apart.
+        """
+        start = self._boundary(curve, mask, self.merged_st_predictor)
+        end = self._boundary(curve, mask, self.merged_ed_predictor)
+        if said is None:
+            return start, end
+        return (
+            start + self._boundary(said, mask, self.sub_merged_st_predictor),
+            end + self._boundary(said, mask, self.sub_merged_ed_predictor),
         )
-        return start, end
+
+    def _boundary(self, curve: Tensor, mask: Tensor, predictor: nn.Conv1d) -> Tensor:
+        return span_logits(curve, mask, predictor, reference_padding=self.reference_padding)
 
     def boundaries_in(self, queries: Any, context: Any, rows: Tensor) -> tuple[Tensor, Tensor]:
         """Logits of start and end of each query in its own T videos, ``rows`` (Q, T): (Q, T, L) each."""
@@ -245,5 +324,6 @@ class TwoStreams(nn.Module):
         return torch.cat([self.video_scores(queries, part) for part in parts], dim=1)
 
     def _first_block(self, stream: str, features: Tensor, mask: Tensor) -> Tensor:
-        clips = self.ctx_pos_embed(self.part(stream, "input_proj", features))
+        positions = self.sub_ctx_pos_embed if self.apart and stream == "sub" else self.ctx_pos_embed
+        clips = positions(self.part(stream, "input_proj", features))
         return self.attend("encoder1", {stream: clips}, {stream: mask})[stream]

@@ -118,7 +118,7 @@ class XML(TwoStreams):
             self.add_module(f"{stream}_encoder1", AttentionBlock(size, heads, dropout))
             self.add_module(f"{stream}_encoder2", AttentionBlock(size, heads, dropout))
             self.add_module(f"{stream}_query_linear", nn.Linear(size, size))
-            if len(self.stream_sizes) > 1:
+            if len(self.stream_sizes) > 1 and not self.apart:
                 self.add_module(f"{stream}_cross_att", Attention(size, heads, dropout))
                 self.add_module(f"{stream}_cross_layernorm", nn.LayerNorm(size))
         self.complete(config.kernel)
@@ -136,10 +136,10 @@ class XML(TwoStreams):
     def encode_query(self, query: Tensor, query_mask: Tensor) -> XMLQueries:
         """Encodes tokens (Q, Lq, query_size) float32 and their mask (Q, Lq); Lq <= ``max_tokens``."""
         bias = self_attention_bias(query_mask, reference_padding=self.reference_padding)
-        tokens = self.query_encoder(self.query_pos_embed(self.query_input_proj(query)), bias)
-        with full_precision(tokens):
-            pooled = self.modular_vector_mapping(tokens.float(), query_mask)
-            weights = self.weights_of(tokens.float(), query_mask)
+        tokens = [own.float() for own in self.query_tokens(query, bias, "query_encoder")]
+        with full_precision(query):
+            pooled = self.pooled(tokens, query_mask)
+            weights = self.weights_of(tokens[0], query_mask)
             mapped = [
                 self.part(stream, "query_linear", pooled[:, number])
                 for number, stream in enumerate(self.stream_sizes)
@@ -170,8 +170,14 @@ class XML(TwoStreams):
     ) -> tuple[Tensor, Tensor]:
         with full_precision(clips):
             streams = torch.unflatten(queries.localisation, -1, (len(self.stream_sizes), -1))
-            curve = torch.einsum(product, (streams * queries.weights[..., None]).flatten(-2), clips)
-            return self.boundaries(curve, mask)
+            weighted = streams * queries.weights[..., None]
+            if self.apart:
+                curves = [
+                    torch.einsum(product, own, part)
+                    for own, part in zip(weighted.unbind(-2), clips.chunk(2, dim=-1), strict=True)
+                ]
+                return self.boundaries(curves[0], mask, said=curves[1])
+            return self.boundaries(torch.einsum(product, weighted.flatten(-2), clips), mask)
 
     # ---- training ----------------------------------------------------------------------------------------
 
@@ -193,7 +199,8 @@ class XML(TwoStreams):
             confidence: (B, B) float32 in [0, 1]; needed where, besides, ``relevant_pairs.confidence``.
 
         Returns:
-            ``span``, ``context`` (negative videos), ``query`` (negative queries), and the terms of
+            ``span``, ``context`` (negative videos), ``query`` (negative queries), ``type`` where weights of
+            streams are learned from types, and the terms of
             :func:`~moviola.models.relevant_pairs.relevant_pair_losses`, scalars.
 
         Raises:
@@ -202,6 +209,7 @@ class XML(TwoStreams):
         config, extra, video = self.config, self.config.relevant_pairs, batch.video
         queries = self.encode_query(batch.query, batch.query_mask)
         context = self.encode_context(batch.visual, batch.mask, batch.subtitles)
+        queries, weighing = self.weighed_by_type(queries, batch)
         scores = self.video_scores(queries, context)[:, video]
         own = torch.eye(len(batch), dtype=torch.bool, device=scores.device)
         relevant, weight = _relevant(extra, relevance, confidence, own)
@@ -227,6 +235,7 @@ class XML(TwoStreams):
             "span": config.span_weight * (batch.similarity * missed).mean(),
             "context": config.context_weight * negative_context,
             "query": config.query_weight * negative_query,
+            **weighing,
         }
         if extra is not None:
             terms |= relevant_pair_losses(

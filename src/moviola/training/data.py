@@ -200,6 +200,12 @@ class Pairs:
         ones = np.ones(len(self), dtype=bool)
         return sparse.csr_array((ones, (self.query, column)), shape=(len(self.query_ids), count))
 
+    def spoken(self, rows: Integers) -> Tensor | None:
+        """Whether subtitles alone answer the query of each pair (type t), (B,) bool; None without types."""
+        if not self.types or "" in self.types:
+            return None
+        return torch.from_numpy(np.array(self.types)[self.query[rows]] == "t")
+
     def positives(self, rows: Integers) -> Tensor:
         """The positive pair mask of B pairs (TVR-Ranking, appendix C.1): (B, B) bool, True on the diagonal.
 

@@ -97,6 +97,7 @@ class PairRecipe(RankerRecipe):
             lambda: judge(self.run(model, val), val),
             loop.batch_size,
             sampling,
+            by_stream=model.apart,
         )
 
     def videos(self, model: Any, features: VideoFeatures) -> PooledVideos:

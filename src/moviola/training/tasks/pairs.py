@@ -84,6 +84,8 @@ class PairTask:
         loss: the batch is on the model's device.
         evaluate: measures of the present model on val.
         sampling: pairs of an epoch.
+        by_stream: every batch is of queries that subtitles alone answer (type t), or of others, so that a
+            query's negatives are of its own stream.
     """
 
     model: nn.Module
@@ -94,16 +96,27 @@ class PairTask:
     evaluate: Callable[[], Mapping[str, float]]
     batch_size: int = 128
     sampling: PairSampling = PairSampling()
+    by_stream: bool = False
 
     def batches_per_epoch(self) -> int:
-        return -(-len(self.pairs) // self.batch_size)
+        return sum(-(-len(part) // self.batch_size) for part in self._parts(np.random.default_rng(0)))
 
     def batches(self, epoch: int, draw: Generator) -> Iterator[PairStep]:
         """The batches of an epoch, videos of similar length together."""
+        batches: list[Integers] = []
+        parts = self._parts(draw)
+        for part in parts:
+            lengths = self.videos.counts[self.pairs.video[self.pairs.moment[part]]]
+            batches += [part[rows] for rows in batches_by_length(lengths, self.batch_size, draw)]
+        order = draw.permutation(len(batches)) if len(parts) > 1 else range(len(batches))
+        for place in order:
+            yield self.batch(batches[place])
+
+    def _parts(self, draw: Generator) -> list[Integers]:
+        """Rows of an epoch's pairs, in parts that no batch mixes; each as long whatever is drawn."""
         chosen = self.sampling.drawn(self.pairs, draw)
-        lengths = self.videos.counts[self.pairs.video[self.pairs.moment[chosen]]]
-        for rows in batches_by_length(lengths, self.batch_size, draw):
-            yield self.batch(chosen[rows])
+        spoken = self.pairs.spoken(chosen) if self.by_stream else None
+        return [chosen] if spoken is None else [chosen[~spoken.numpy()], chosen[spoken.numpy()]]
 
     def batch(self, rows: Integers) -> PairStep:
         """The batch of some pairs; a shared video is in it once."""
@@ -120,6 +133,7 @@ class PairTask:
             labels=torch.from_numpy(labels),
             similarity=torch.from_numpy(pairs.similarity[rows]),
             positives=pairs.positives(rows),
+            spoken=pairs.spoken(rows),
         )
         return PairStep(batch, queries, moments)
 

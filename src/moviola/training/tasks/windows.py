@@ -290,6 +290,7 @@ class WindowTask:
             labels=torch.from_numpy(labels),
             similarity=torch.from_numpy(pairs.similarity[rows]),
             positives=pairs.positives(rows),
+            spoken=pairs.spoken(rows),
         )
 
     def _beside(self, further: tuple[Integers, ClipWindows] | None, rows: Integers) -> Windows | None:
