@@ -161,6 +161,7 @@ QUICK = ("loop.optimizer.warmup=0.05", "loop.select=nDCG@20,IoU>=0.5")
 WINDOWS = ("sampling.held_by_window=true", *QUICK)
 BY_TYPES = f"select={OVER_TYPES}"
 WEIGHED = ("model.stream_weights=query", "sampling.even_types=true", f"loop.{BY_TYPES}")
+APART = ("model.stream_weights=type",)
 SIZES: dict[str, tuple[str, ...]] = {
     "spr-stage1": ("model.layers=2", "model.identity_start=true", "model.logit_scale=4.0"),
     "spr-clip": ("model.layers=2", "model.identity_start=true", *WINDOWS, f"loop.{BY_TYPES}"),
@@ -456,7 +457,9 @@ class _Planner:
             yield self.study(f"{row}-longer", recipe, "longer", *kind, times=times)
         for recipe in ("xml", "reloclnet"):
             yield self.study(f"{recipe}-without-hard", recipe, "hard", f"{HARD[recipe]}=1000000")
-            yield self.study(f"{recipe}-apart", recipe, "streams", "model.stream_weights=type")
+            yield self.study(f"{recipe}-apart", recipe, "streams", *APART)
+            warm = "loop.optimizer.warmup=0.15", f"{HARD[recipe]}=1000000"
+            yield self.study(f"{recipe}-apart-warm", recipe, "hard", *APART, *warm)
             yield self.study(f"{recipe}-pictures", recipe, "streams", "model.subtitle_size=0")
         for recipe in ("spr-relo", "spr-clip", "spr-relo-large"):
             for name, settings in STRATEGIES.items():

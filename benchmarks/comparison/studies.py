@@ -100,6 +100,7 @@ def _streams(found: Findings) -> Table:
         for label, job in (
             (NAMES[model], f"{model}-n{found.preset.top}"),
             (f"{NAMES[model]}, streams apart", f"{model}-apart"),
+            (f"{NAMES[model]}, streams apart, longer warm-up, no hard negatives", f"{model}-apart-warm"),
             (f"{NAMES[model]}, pictures alone", f"{model}-pictures"),
         ):
             if found.done(job):
