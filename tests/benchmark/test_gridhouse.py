@@ -37,6 +37,7 @@ TABLES = {
     "number-of-segments": ("Number of segments (SPR, Table 6)", 5),
     "untrained-and-trained": ("CLIP without training against trained (SPR, Table 7)", 6),
     "longer-training": ("Longer training", 4),
+    "streams": ("Streams of pictures and of subtitles", 8),
     "pseudo-labels": ("The similarity of pseudo labels", 8),
     "training-strategies": ("Training strategies (SPR, Table 5)", 15),
     "more-queries": ("More training queries", 8),
