@@ -108,8 +108,8 @@ def _streams(found: Findings) -> Table:
                 types = (f"{whole['types'][kind][MAIN]:.4f}" for kind in kinds)
                 rows.append((label, *cells(whole["test"], OVER), *types))
     text = (
-        f"N = {found.preset.top}; the same steps and settings. Streams that are apart share nothing, and the "
-        "weights for a query are learned from its type."
+        f"N = {found.preset.top}; the same steps, and the same settings but for what a row names. Streams "
+        "that are apart share nothing, and the weights for a query are learned from its type."
     )
     head = ("model", *OVER, *(f"{kind} {MAIN}" for kind in kinds))
     return Table("Streams of pictures and of subtitles", head, rows, text)

@@ -280,6 +280,7 @@ def _best_dot(query: Tensor, clips: Tensor, mask: Tensor) -> Tensor:
 
 
 def _sum_of_streams(score: Callable[[Tensor, Tensor], Tensor], queries: Queries, context: Context) -> Tensor:
+    """Weighted sum over the streams of a score, see :func:`_streams`."""
     return _streams(score, queries, context).sum(dim=-1)
 
 
