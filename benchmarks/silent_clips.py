@@ -41,6 +41,8 @@ EVEN = ("sampling.even_types=true", "loop.select=types nDCG@20,IoU>=0.5")
 WARM = ("loop.optimizer.warmup=0.15",)
 """Of XML and ReLoCLNet: warmed up in 20 steps their streams of subtitles did not begin to learn in 400."""
 
+OF_TWO_PHASES = ("prem", "prem-apart")
+
 
 @dataclass(frozen=True)
 class Row:
@@ -59,6 +61,9 @@ ROWS: dict[str, Row] = {
     "reloclnet-t": Row("reloclnet", True),
     "prem-t-literal": Row("prem", True, LITERAL),
     "prem-t": Row("prem", True),
+    "xml-t-apart": Row("xml", True, APART),
+    "reloclnet-t-apart": Row("reloclnet", True, APART),
+    "prem-t-apart": Row("prem-apart", True),
     "xml-literal": Row("xml", False, LITERAL),
     "xml": Row("xml", False),
     "xml-pictures": Row("xml", False, ("model.subtitle_size=0",)),
@@ -74,6 +79,7 @@ ROWS: dict[str, Row] = {
     "reloclnet-weighed-even": Row("reloclnet", False, (*WEIGHED, *EVEN, *NO_HARD)),
     "prem-literal": Row("prem", False, LITERAL),
     "prem": Row("prem", False),
+    "prem-apart": Row("prem-apart", False),
 }
 
 
@@ -118,7 +124,7 @@ def trained(world: World, row: Row, told: dict[str, Path], steps: int) -> dict[s
             train_videos=world.videos("train"), val_videos=world.videos("val"), top=TOP,
             overrides=[
                 *schedule(row.recipe, len(train.pairs), steps), *SIZES[row.recipe],
-                *(() if row.recipe == "prem" else WARM), *row.settings,
+                *(() if row.recipe in OF_TWO_PHASES else WARM), *row.settings,
             ],
         )  # fmt: skip
         answering = AnsweringModel.open(out, world.features.facts)
@@ -132,7 +138,7 @@ def trained(world: World, row: Row, told: dict[str, Path], steps: int) -> dict[s
 
 def schedule(recipe: str, pairs: int, steps: int) -> list[str]:
     """Steps, batches and evaluations, and hard negatives after half of the steps."""
-    if recipe == "prem":
+    if recipe in OF_TWO_PHASES:
         return [
             f"{phase}.{setting}"
             for phase, batch in (("retriever", 64), ("localizer", 8))

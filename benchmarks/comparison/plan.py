@@ -125,7 +125,7 @@ class Preset:
         queries: training queries.
         films: the seeds of those to develop on and of those that are reported on.
         tops: N, of which ``top`` is that of all studies but Table 5's, which has the largest.
-        seeds: of the main rows with ``top``.
+        seeds: of the main rows with ``top``, and of the studies that have several.
         segments: k, segments retrieved a query.
         budgets: by recipe.
         sizes: further overrides by recipe.
@@ -186,6 +186,7 @@ SIZES: dict[str, tuple[str, ...]] = {
         f"localizer.{BY_TYPES}",
     ),
 }
+SIZES["prem-apart"] = SIZES["prem"]
 """Sizes for features of 128 numbers and a machine of two cores; the papers' sizes are the recipes' own.
 Weights of a training are chosen by the mean over types of queries; XML and ReLoCLNet weigh streams."""
 
@@ -224,6 +225,9 @@ SETTINGS: dict[str, tuple[tuple[str, ...], ...]] = {
 """What is tried of each recipe, three settings of each; the first stands where none has been chosen. Reel's
 own stage 1 has its recipe's."""
 
+SETTINGS_OF = {"prem-apart": "prem"}
+"""Recipes for which nothing is tried, since they have the settings of another."""
+
 HARD: dict[str, str] = {
     "xml": "sampling.hard_from",
     "reloclnet": "sampling.hard_from",
@@ -251,7 +255,7 @@ def _budgets(scale: float) -> dict[str, Budget]:
         "xml": budget(2400, 128),
         "reloclnet": budget(2400, 64),
         "conquer": budget(3200, 8),
-        "prem": Budget(prem, {"retriever": 64, "localizer": 8}),
+        **dict.fromkeys(("prem", "prem-apart"), Budget(prem, {"retriever": 64, "localizer": 8})),
     }
 
 
@@ -371,8 +375,9 @@ class _Planner:
         world: str = "report",
     ) -> tuple[str, ...]:
         """The schedule, the sizes, what was chosen, and what a row has besides."""
-        tried = SETTINGS.get(recipe, ((),))
-        picked = tried[self.chosen.get(recipe, 0) if place is None else place]
+        own = SETTINGS_OF.get(recipe, recipe)
+        tried = SETTINGS.get(own, ((),))
+        picked = tried[self.chosen.get(own, 0) if place is None else place]
         given = (*SIZES[recipe], *self.preset.sizes.get(recipe, ()), *picked, *more)
         pairs = WORLDS[world].times * self.preset.queries, top
         return (*self.schedule(self.preset.budgets[recipe].longer(times), recipe, pairs, given), *given)
@@ -444,11 +449,13 @@ class _Planner:
         relevant: float = 0.0,
         times: int = 1,
         world: str = "report",
+        seed: int = 0,
     ) -> Job:
         """A row of a study."""
-        n = top or self.preset.top
-        own = self.overrides(recipe, n, *more, times=times, world=world)
-        return Job(name, recipe, n, 0, own, f"spr-stage1-n{n}", group, relevant, world)
+        n, mark = top or self.preset.top, f"-seed{seed}" if seed else ""
+        seeded = (f"loop.seed={seed}",) if seed else ()
+        own = self.overrides(recipe, n, *more, *seeded, times=times, world=world)
+        return Job(f"{name}{mark}", recipe, n, seed, own, f"spr-stage1-n{n}{mark}", group, relevant, world)
 
     def studies(self) -> Iterator[Job]:
         """The rows of the ablations."""
@@ -457,21 +464,12 @@ class _Planner:
             yield self.study(f"{row}-longer", recipe, "longer", *kind, times=times)
         for recipe in ("xml", "reloclnet"):
             yield self.study(f"{recipe}-without-hard", recipe, "hard", f"{HARD[recipe]}=1000000")
-            yield self.study(f"{recipe}-apart", recipe, "streams", *APART)
-            warm = "loop.optimizer.warmup=0.15", f"{HARD[recipe]}=1000000"
-            yield self.study(f"{recipe}-apart-warm", recipe, "hard", *APART, *warm)
-            yield self.study(f"{recipe}-pictures", recipe, "streams", "model.subtitle_size=0")
-        for recipe in ("spr-relo", "spr-clip", "spr-relo-large"):
-            for name, settings in STRATEGIES.items():
-                job = f"{recipe}-{name}"
-                if job == strategy_job(recipe, name, self.preset, self.chosen):
-                    yield self.study(job, recipe, "strategy", *settings, top=max(self.preset.tops))
         for name, more in PREMS.items():
             yield self.study(f"prem-{name}", "prem", "prem", more)
-        for name, (theta, terms) in RELEVANT.items():
-            settings = tuple(f"model.relevant_pairs.{term}" for term in terms.split())
-            least = min(self.preset.tops)
-            yield self.study(name, "xml", "relevant", *settings, top=least, relevant=theta)
+        for seed in self.preset.seeds:
+            yield from self.streams(seed)
+            yield from self.strategies(seed)
+            yield from self.relevant_pairs(seed)
         yield from self.by_sentences()
         for row, (recipe, strategy) in MORE_QUERIES.items():
             own, n = STRATEGIES.get(strategy, ()), max(self.preset.tops) if strategy else self.preset.top
@@ -479,6 +477,40 @@ class _Planner:
         for share in SHARES:
             own = self.overrides("spr-stage1", self.preset.top, f"sampling.least_share={share}")
             yield Job(f"spr-stage1-share{share}", "spr-stage1", self.preset.top, 0, own, group="share")
+
+    def streams(self, seed: int) -> Iterator[Job]:
+        """Streams that are apart, and pictures alone."""
+        for recipe in ("xml", "reloclnet"):
+            yield self.study(f"{recipe}-apart", recipe, "streams", *APART, seed=seed)
+            yield self.study(f"{recipe}-pictures", recipe, "streams", "model.subtitle_size=0", seed=seed)
+        yield self.study("prem-apart", "prem-apart", "streams", seed=seed)
+        if seed:  # the first is among PREM's parts
+            yield self.study("prem-image", "prem", "streams", PREMS["image"], seed=seed)
+
+    def strategies(self, seed: int) -> Iterator[Job]:
+        """Table 5; with further seeds :data:`SEEDED` and the main rows that they are compared with."""
+        most = max(self.preset.tops)
+        if seed:
+            yield from self.rows("spr-stage1", most, seed)
+        for recipe in ("spr-relo", "spr-clip", "spr-relo-large"):
+            if seed and recipe in SEEDED:
+                yield from self.rows(recipe, most, seed)
+            for name, settings in STRATEGIES.items():
+                job = f"{recipe}-{name}"
+                main = job != strategy_job(recipe, name, self.preset, self.chosen)
+                if not main and (not seed or name in SEEDED.get(recipe, ())):
+                    yield self.study(job, recipe, "strategy", *settings, top=most, seed=seed)
+
+    def relevant_pairs(self, seed: int) -> Iterator[Job]:
+        """XML with the terms of potentially relevant pairs; with further seeds at the paper's theta."""
+        least = min(self.preset.tops)
+        if seed:
+            yield from self.rows("spr-stage1", least, seed)
+            yield from self.rows("xml", least, seed)
+        for name, (theta, terms) in RELEVANT.items():
+            settings = tuple(f"model.relevant_pairs.{term}" for term in terms.split())
+            if not seed or name in SEEDED["xml"]:
+                yield self.study(name, "xml", "relevant", *settings, top=least, relevant=theta, seed=seed)
 
     def by_sentences(self) -> Iterator[Job]:
         """Main rows on pseudo labels that are chosen by texts; stage 1 first, which others build on."""
@@ -521,6 +553,13 @@ STRATEGIES: dict[str, tuple[str, ...]] = {
     "10-20": ("sampling.strategy=strong-weak", "sampling.strong=10", "sampling.weak=20"),
 }
 """The rows of SPR's Table 5: standard, HN, and HN with so many strong (++) and weak (+) positives."""
+
+SEEDED: dict[str, tuple[str, ...]] = {
+    "spr-clip": tuple(STRATEGIES),
+    "spr-relo": ("standard", "hard-negative"),
+    "xml": ("xml-sl", "xml-pr", "xml-sl-pr"),
+}
+"""Rows of Table 5, and with potentially relevant pairs, that are trained with every seed, by recipe."""
 
 RELEVANT: dict[str, tuple[float, str]] = {
     "xml-sl": (0.7, "pairs=false segments=true"),

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+import numpy as np
+
 from comparison.findings import Findings
 from comparison.plan import CONQUERS, LONGER
 from comparison.table import Row, Table
 from moviola.training.validation import MEASURES
 
-__all__ = ["ALL", "BASELINES", "NAMES", "REFINERS", "ROWS", "cells", "finished", "more_steps", "table_of"]
+__all__ = [
+    "ALL", "BASELINES", "NAMES", "REFINERS", "ROWS", "cells", "finished", "more_steps", "spread", "table_of",
+    "table_of_seeds", "with_seeds",
+]  # fmt: skip
 
 REFINERS = ("spr-clip", "spr-relo", "spr-relo-large", "reel")
 BASELINES = ("xml", "reloclnet", *(f"conquer-{kind}" for kind in CONQUERS), "prem")
@@ -24,6 +29,7 @@ NAMES = {
     "xml": "XML",
     "reloclnet": "ReLoCLNet",
     "prem": "PREM",
+    "prem-apart": "PREM, streams apart",
     "conquer": "CONQUER",
     "conquer-general": "CONQUER, general",
     "conquer-disjoint": "CONQUER, disjoint",
@@ -60,3 +66,29 @@ def table_of(
     """One row per job that is done: measures of NDCG and recall by name."""
     own = [(label, *cells(found.test(job), names)) for label, job in rows.items() if found.done(job)]
     return Table(title, ("model", *names), own, text)
+
+
+def table_of_seeds(
+    found: Findings, title: str, rows: Mapping[str, str], names: Sequence[str], text: str = ""
+) -> Table:
+    """Likewise, each row with all its seeds that are done."""
+    own = [
+        (label, str(len(jobs)), *spread([found.test(name) for name in jobs], names))
+        for label, job in rows.items()
+        if (jobs := with_seeds(found, job))
+    ]
+    return Table(title, ("model", "seeds", *names), own, text)
+
+
+def with_seeds(found: Findings, job: str) -> list[str]:
+    """A job and the same with further seeds, those that are done."""
+    names = [f"{job}-seed{seed}" if seed else job for seed in found.preset.seeds]
+    return [name for name in names if found.done(name)]
+
+
+def spread(values: Sequence[Mapping[str, float]], names: Iterable[str]) -> Row:
+    """Mean and standard deviation of measures by name; one seed has no deviation."""
+    columns = (np.array([own[name] for own in values]) for name in names)
+    return tuple(
+        f"{own.mean():.4f}" + (f" ± {own.std(ddof=1):.4f}" if len(own) > 1 else "") for own in columns
+    )

@@ -14,7 +14,18 @@ from comparison.plan import (
     WORLDS,
     strategy_job,
 )
-from comparison.rows import ALL, BASELINES, NAMES, REFINERS, cells, more_steps, table_of
+from comparison.rows import (
+    ALL,
+    BASELINES,
+    NAMES,
+    REFINERS,
+    cells,
+    more_steps,
+    spread,
+    table_of,
+    table_of_seeds,
+    with_seeds,
+)
 from comparison.table import Row, Table
 from moviola.training.one_video import SEGMENTS_IN_VIDEO
 
@@ -33,8 +44,11 @@ def _strategies(found: Findings) -> Table:
         for model in ("spr-relo", "spr-relo-large", "spr-clip")
         for name in STRATEGIES
     }
-    text = f"N = {max(found.preset.tops)}, so that 30 weak positives differ from 20."
-    return table_of(found, "Training strategies (SPR, Table 5)", rows, ALL, text)
+    text = (
+        f"N = {max(found.preset.tops)}, so that 30 weak positives differ from 20; mean and standard "
+        "deviation over seeds where there are several."
+    )
+    return table_of_seeds(found, "Training strategies (SPR, Table 5)", rows, ALL, text)
 
 
 def _longer(found: Findings) -> Table:
@@ -93,25 +107,32 @@ def _hard(found: Findings) -> Table:
 
 
 def _streams(found: Findings) -> Table:
-    """XML and ReLoCLNet with streams as in the papers, with streams apart, and without subtitles."""
+    """Streams as in the papers, streams apart, and without subtitles."""
     rows: list[Row] = []
     kinds = [kind for kind in TYPES if kind in found.result(found.first)["types"]]
-    for model in ("xml", "reloclnet"):
+    for model, alone in (
+        ("xml", "xml-pictures"),
+        ("reloclnet", "reloclnet-pictures"),
+        ("prem", "prem-image"),
+    ):
         for label, job in (
             (NAMES[model], f"{model}-n{found.preset.top}"),
             (f"{NAMES[model]}, streams apart", f"{model}-apart"),
-            (f"{NAMES[model]}, streams apart, longer warm-up, no hard negatives", f"{model}-apart-warm"),
-            (f"{NAMES[model]}, pictures alone", f"{model}-pictures"),
+            (f"{NAMES[model]}, pictures alone", alone),
         ):
-            if found.done(job):
-                whole = found.result(job)
-                types = (f"{whole['types'][kind][MAIN]:.4f}" for kind in kinds)
-                rows.append((label, *cells(whole["test"], OVER), *types))
+            jobs = with_seeds(found, job)
+            if not jobs:
+                continue
+            whole = [found.result(name) for name in jobs]
+            types = (spread([own["types"][kind] for own in whole], [MAIN])[0] for kind in kinds)
+            test = spread([own["test"] for own in whole], OVER)
+            rows.append((label, str(len(jobs)), *test, *types))
     text = (
-        f"N = {found.preset.top}; the same steps, and the same settings but for what a row names. Streams "
-        "that are apart share nothing, and the weights for a query are learned from its type."
+        f"N = {found.preset.top}, mean and standard deviation over seeds; the same steps, and the same "
+        "settings but for what a row names. Streams that are apart share nothing, that of subtitles reads "
+        "queries with the encoder of its lines, and a query's stream is learned from its type."
     )
-    head = ("model", *OVER, *(f"{kind} {MAIN}" for kind in kinds))
+    head = ("model", "seeds", *OVER, *(f"{kind} {MAIN}" for kind in kinds))
     return Table("Streams of pictures and of subtitles", head, rows, text)
 
 
@@ -169,8 +190,11 @@ def _relevant(found: Findings) -> Table:
         "+PR, C = 1": "xml-pr-c1", "+PR, theta = .9": "xml-pr-related",
         "+SL +PR, theta = .9": "xml-sl-pr-related", "+PR, C = 1, theta = .9": "xml-pr-c1-related",
     }  # fmt: skip
-    text = f"N = {top}; theta = .7 as in the paper where nothing else is said."
-    return table_of(found, "Potentially relevant pairs on XML", rows, (*RECALLS, MAIN), text)
+    text = (
+        f"N = {top}; theta = .7 as in the paper where nothing else is said; mean and standard deviation over "
+        "seeds where there are several."
+    )
+    return table_of_seeds(found, "Potentially relevant pairs on XML", rows, (*RECALLS, MAIN), text)
 
 
 def _prem(found: Findings) -> Table:

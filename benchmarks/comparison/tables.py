@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from comparison.figures import FINE, MAIN, OVER, RECALL_DEPTHS, TYPES
 from comparison.findings import Findings
 from comparison.plan import HARD, ORDER, OWN_STAGE1, RISING, SETTINGS, SHARES, tried_name
-from comparison.rows import ALL, BASELINES, NAMES, REFINERS, ROWS, cells, finished, more_steps
+from comparison.rows import (
+    ALL,
+    BASELINES,
+    NAMES,
+    REFINERS,
+    ROWS,
+    cells,
+    finished,
+    more_steps,
+    spread,
+    with_seeds,
+)
 from comparison.studies import STUDIES
 from comparison.table import Row, Table
 from moviola.measures import compare
@@ -244,16 +253,11 @@ def _gain(system: Mapping[str, float], other: Mapping[str, float], measure: str)
 
 
 def _seeds(found: Findings) -> Table:
-    rows: list[Row] = []
-    for model in ROWS:
-        values = np.array(
-            [[found.test(name)[m] for m in OVER] for name in _seeded(found, model) if found.done(name)]
-        )
-        if len(values):
-            # One seed has no deviation.
-            spread = [f" ± {s:.4f}" for s in values.std(0, ddof=1)] if len(values) > 1 else [""] * len(OVER)
-            cells = (f"{m:.4f}{s}" for m, s in zip(values.mean(0), spread, strict=True))
-            rows.append((NAMES[model], str(len(values)), *cells))
+    rows = [
+        (NAMES[model], str(len(jobs)), *spread([found.test(name) for name in jobs], OVER))
+        for model in ROWS
+        if (jobs := with_seeds(found, f"{model}-n{found.preset.top}"))
+    ]
     text = f"N = {found.preset.top}; mean and standard deviation over seeds, stage 1 trained anew with each."
     return Table("Seeds", ("model", "seeds", *OVER), rows, text)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -21,8 +22,10 @@ from comparison.plan import (
     OWN_STAGE1,
     PRESETS,
     RELEVANT,
+    SEEDED,
     SENTENCES,
     SETTINGS,
+    SETTINGS_OF,
     STRATEGIES,
     TOPS,
     WITH_LINES,
@@ -91,7 +94,7 @@ def test_every_setting_is_one_that_its_recipe_and_model_take(plan: list[Job]) ->
 
 
 def test_every_model_has_as_many_settings_and_the_chosen_one_is_trained() -> None:
-    assert SETTINGS.keys() == set(ORDER) == RECIPES.keys() - {OWN_STAGE1}
+    assert SETTINGS.keys() == set(ORDER) == RECIPES.keys() - {OWN_STAGE1} - SETTINGS_OF.keys()
     assert {len(tried) for tried in SETTINGS.values()} == {3}
     plan = jobs(PRESETS["small"])
     tried = Counter(job.recipe for job in plan if job.world == "develop")
@@ -197,12 +200,28 @@ def test_both_presets_train_every_recipe_and_every_study() -> None:
     small, third = (jobs(PRESETS[name]) for name in ("small", "third"))
     for plan in (small, third):
         assert {job.recipe for job in plan} >= set(ORDER)
-        assert {job.name for job in plan if job.relevant} == set(RELEVANT)
+        assert {job.name for job in plan if job.relevant and not job.seed} == set(RELEVANT)
     tried = {job.name for job in small if job.world == "develop"}
     assert {job.name for job in small} - tried < {job.name for job in third}
     assert {job.group for job in third} | {"settings"} == (
         {job.group for job in small} | {"seeds", OWN_STAGE1, "clips", "lines"}
     )
+
+
+def test_studies_with_seeds_have_all_of_them_beside_the_main_row_that_they_are_compared_with() -> None:
+    rows = {job.name: job for job in jobs(THIRD)}
+    streams = [f"{model}-{kind}" for model in ("xml", "reloclnet") for kind in ("apart", "pictures")]
+    strategies = [
+        strategy_job(model, name, THIRD, THIRD.chosen)
+        for model in ("spr-clip", "spr-relo")
+        for name in SEEDED[model]
+    ]
+    studies = [*streams, "prem-apart", "prem-image", *strategies, "xml-n1", *SEEDED["xml"]]
+    for name, seed in product(studies, THIRD.seeds[1:]):
+        usual, other = rows[name], rows[f"{name}-seed{seed}"]
+        assert other.seed == seed
+        assert other.stage1 == f"{usual.stage1}-seed{seed}"
+        assert set(other.overrides) - set(usual.overrides) == {f"loop.seed={seed}"}
 
 
 def test_rows_by_sentences_differ_from_the_main_rows_by_their_world_alone(plan: list[Job]) -> None:

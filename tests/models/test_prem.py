@@ -135,7 +135,7 @@ def test_a_query_vector_is_the_softmax_weighted_sum_of_its_words() -> None:
     """Equation 5, one set of weights per stream, padding left out."""
     model = built(TINY).retriever
     query, mask = questions([3], 5)
-    words = model.query_encoder(query, mask > 0)[0, :3]
+    words = model.query_encoder(query, mask > 0, model.video_encoder)[0, :3]
     expected = []
     for weights in model.pooling.weight:
         share = torch.exp(words @ weights)
@@ -147,7 +147,7 @@ def test_a_query_vector_is_the_softmax_weighted_sum_of_its_words() -> None:
 def test_other_poolings_give_both_streams_one_vector(pooling: str, reduce: object) -> None:
     model = built(replace(TINY, pooling=pooling)).retriever
     query, mask = questions([3], 5)
-    words = model.query_encoder(query, mask > 0)[0, :3]
+    words = model.query_encoder(query, mask > 0, model.video_encoder)[0, :3]
     vector = F.normalize(reduce(words, dim=0), dim=-1)  # type: ignore[operator]
     torch.testing.assert_close(model.encode_query(query, mask)[0], vector.expand(2, -1))
 

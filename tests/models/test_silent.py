@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from moviola.errors import InvalidValue
 from moviola.models.batches import PairBatch
@@ -142,7 +143,7 @@ def batch_of(name: str, spoken: Tensor | None) -> PairBatch:
 @pytest.mark.parametrize("name", ["xml", "reloclnet"])
 @pytest.mark.parametrize("spoken", [False, True])
 def test_streams_apart_learn_from_their_own_queries(name: str, spoken: bool) -> None:
-    """Every part is of one stream, but for what pools the tokens, which has a row for each."""
+    """Every part is of one stream, but for what tells the streams from a query."""
     model = model_of(name, stream_weights="type")
     batch = batch_of(name, torch.full((4,), spoken))
     terms = model.loss(batch, hard_pool=None, generator=torch.Generator().manual_seed(0))
@@ -152,8 +153,8 @@ def test_streams_apart_learn_from_their_own_queries(name: str, spoken: bool) -> 
         for part, parameter in model.named_parameters()
         if parameter.grad is not None and parameter.grad.abs().max() > 0
     }
-    shared = {part for part in learned if part.startswith(("modular_", "type_"))}
-    assert shared == {"modular_vector_mapping.weight", "type_predictor.weight"}
+    shared = {part for part in learned if part.startswith("type_")}
+    assert shared == {"type_predictor.weight"}
     assert learned - shared
     assert {part.startswith("sub_") for part in learned - shared} == {spoken}
 
@@ -177,6 +178,29 @@ def test_streams_apart_answer_as_each_alone(name: str) -> None:
     start, changed = (model.boundaries_in(said, own, rows)[0] for own in (context, other))
     assert not torch.allclose(start, changed)
     assert len(model.rank(batch.query, batch.query_mask, context).video) == 4
+
+
+@pytest.mark.parametrize("name", ["xml", "reloclnet"])
+@torch.inference_mode()
+def test_streams_apart_find_a_line_by_its_own_words_before_they_learn(name: str) -> None:
+    """One encoder reads queries and lines: a query that is a line is most like it."""
+    torch.manual_seed(0)
+    more = ENDPOINTS if name == "xml" else 0
+    model: Any = MODELS[name](
+        stream_weights="type", hidden_size=32, query_size=32, subtitle_size=32 + more
+    ).eval()
+    lines, mask = torch.randn(8, 1, 32, generator=torch.Generator().manual_seed(1)), torch.ones(8, 1)
+    visual, subtitles = torch.zeros(8, 1, DIM + more), functional.pad(lines, (0, more))
+    queries = model.encode_query(lines, mask)
+    said = replace(queries, weights=torch.tensor([[0.0, 1.0]] * 8))
+    scores = model.video_scores(said, model.encode_context(visual, mask, subtitles))
+    assert scores.argmax(dim=1).tolist() == list(range(8))
+
+
+@pytest.mark.parametrize("name", ["xml", "reloclnet"])
+def test_streams_apart_need_lines_of_the_encoder_of_queries(name: str) -> None:
+    with pytest.raises(InvalidValue, match=r"stream_weights 'type': subtitles of 4 numbers, and tokens of 3"):
+        model_of(name, stream_weights="type", query_size=3)
 
 
 @pytest.mark.parametrize("name", ["xml", "reloclnet"])

@@ -18,11 +18,10 @@ from moviola.errors import DataError, InvalidValue, NotFound
 from moviola.features import FeatureFolder, KeyedShards, QueryFeatures, normalise_rows
 from moviola.measures import Run, read_qrels
 from moviola.retrieval.batches import padded, token_batch, video_batch
-from moviola.training.data import Pairs, Split, batches_by_length, read_videos
+from moviola.training.data import Pairs, Split, batches_by_length, epoch_parts, read_videos
 from moviola.training.recipes import recipe
 from moviola.training.settings import read_settings
 from moviola.training.tasks.candidates import CandidateSampling
-from moviola.training.tasks.pairs import PairSampling
 from moviola.training.tasks.segments import SegmentSampling
 from moviola.training.validation import OVER_TYPES, judge
 
@@ -115,14 +114,15 @@ def test_rare_types_are_drawn_as_often_where_that_is_asked_for(tmp_path: Path) -
     ]
     pairs = Pairs.read(written(tmp_path / "pairs.json", queries), ["v"])
     draw = np.random.default_rng(0)
-    assert PairSampling().drawn(pairs, draw).tolist() == list(range(12))
-    drawn = PairSampling(even_types=True).drawn(pairs, draw)
+    (each,) = epoch_parts(pairs, draw, even_types=False, by_stream=False)
+    assert each.tolist() == list(range(12))
+    (drawn,) = epoch_parts(pairs, draw, even_types=True, by_stream=False)
     assert [sum(kinds[row] == kind for row in drawn) for kind in ("v", "vt", "t")] == [4, 4, 4]
     assert len(set(drawn.tolist())) == 4 + 2 + 1
     del queries[3]["type"]
     some = Pairs.read(written(tmp_path / "pairs.json", queries), ["v"])
     with pytest.raises(InvalidValue, match="a training query has no type"):
-        PairSampling(even_types=True).drawn(some, draw)
+        epoch_parts(some, draw, even_types=True, by_stream=False)
 
 
 def test_val_may_be_judged_type_by_type(tmp_path: Path) -> None:

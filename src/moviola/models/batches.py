@@ -105,11 +105,13 @@ class CandidateBatch(Batch):
         labels: (B, 2) int64, first and last clip of the moment: floor(start / clip_seconds) and
             ceil(end / clip_seconds) - 1, both at most the video's last clip.
         similarity: (B,) float32 in [0, 1], how well the moment's caption answers the query.
+        spoken: (B,) bool, whether subtitles alone answer the query (type t); None where types are unknown.
     """
 
     candidates: Tensor
     labels: Tensor
     similarity: Tensor
+    spoken: Tensor | None = None
 
 
 @dataclass(frozen=True)

@@ -57,6 +57,7 @@ ARCHITECTURES: dict[str, Architecture] = {
     "xml": Architecture("moviola.models.xml", "XMLConfig", "XML"),
     "conquer": Architecture("moviola.models.conquer.model", "ConquerConfig", "Conquer"),
     "prem": Architecture("moviola.models.prem.model", "PremConfig", "Prem"),
+    "prem-apart": Architecture("moviola.models.prem.apart", "PremConfig", "PremApart"),
     "reel": Architecture("moviola.models.reel", "ReelConfig", "Reel"),
     "reel-stage1": Architecture("moviola.models.reel_stage1", "ReelStage1Config", "ReelStage1"),
 }

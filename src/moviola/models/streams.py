@@ -4,6 +4,8 @@ The papers' streams are crossed: they share the query's encoder, the positions a
 boundaries, and each attends to the other. Where few queries are about what is said, the stream of subtitles
 learns next to nothing so (docs/benchmark). With ``stream_weights="type"`` streams are apart: they share
 nothing, each learns from the queries of its types, and the weights for a query are learned from its type.
+Queries and subtitles are both texts: the stream of subtitles reads queries with the encoder of its lines, so
+that texts which are alike have like vectors before anything is learned.
 """
 
 from __future__ import annotations
@@ -103,13 +105,14 @@ class TwoStreams(nn.Module):
         stream_sizes: size of the features of each stream that there is, pictures (``video``) before subtitles
             (``sub``).
         apart: whether the streams share nothing.
-        query_parts: prefixes of the parts that encode queries: one for both streams, or one each.
         endpoints: numbers at the end of a clip's features that say where the clip is, not what is in it.
         later: clips by which a decoded end is later than the labels mean it.
     """
 
     ctx_pos_embed: LearnedPositions
     sub_ctx_pos_embed: LearnedPositions
+    modular_vector_mapping: ModularQuery
+    sub_modular_vector_mapping: ModularQuery
     sub_merged_st_predictor: nn.Conv1d
     sub_merged_ed_predictor: nn.Conv1d
     type_predictor: ModularQuery
@@ -123,16 +126,22 @@ class TwoStreams(nn.Module):
         sizes = {"video": config.visual_size, "sub": config.subtitle_size}
         self.stream_sizes: dict[str, int] = {stream: size for stream, size in sizes.items() if size}
         self.apart = config.stream_weights == "type" and len(self.stream_sizes) > 1
-        self.query_parts = ("", "sub_") if self.apart else ("",)
+        if self.apart and config.subtitle_size - endpoints != config.query_size:
+            raise InvalidValue(
+                f"stream_weights 'type': subtitles of {config.subtitle_size - endpoints} numbers, and tokens "
+                f"of {config.query_size}; one encoder reads both, so give features of one text encoder, or "
+                "another value"
+            )
 
     def complete(self, kernel: int = 5) -> None:
         """Add the parts that come last in both models, and draw all weights."""
-        self.modular_vector_mapping = ModularQuery(self.config.hidden_size, len(self.stream_sizes))
+        streams = 1 if self.apart else len(self.stream_sizes)
+        self.modular_vector_mapping = ModularQuery(self.config.hidden_size, streams)
         self.merged_st_predictor = nn.Conv1d(1, 1, kernel, padding=kernel // 2, bias=False)
         self.merged_ed_predictor = nn.Conv1d(1, 1, kernel, padding=kernel // 2, bias=False)
         if self.apart:
             for name, part in list(self.named_children()):
-                if name.startswith(("query_", "ctx_", "merged_")):
+                if name.startswith(("query_pos_", "ctx_", "modular_", "merged_")):
                     self.add_module(f"sub_{name}", deepcopy(part))
             self.type_predictor = ModularQuery(self.config.hidden_size, len(self.stream_sizes))
         initialise(self)
@@ -206,21 +215,27 @@ class TwoStreams(nn.Module):
             bias: of the encoders' attention.
             encoders: names of the blocks, in their order.
         """
-        found = []
-        for part in self.query_parts:
-            tokens = self.get_submodule(f"{part}query_input_proj")(query)
-            tokens = self.get_submodule(f"{part}query_pos_embed")(tokens)
-            for encoder in encoders:
-                tokens = self.get_submodule(f"{part}{encoder}")(tokens, bias)
-            found.append(tokens)
+        found = [self._tokens(query, bias, "query_input_proj", "query_pos_embed", encoders)]
+        if self.apart:
+            of_lines = [f"sub_encoder{depth}" for depth in range(1, len(encoders) + 1)]
+            lines = functional.pad(query, (0, self.endpoints))
+            found.append(self._tokens(lines, bias, "sub_input_proj", "sub_query_pos_embed", of_lines))
         return found
+
+    def _tokens(
+        self, query: Tensor, bias: Tensor, projection: str, positions: str, encoders: Sequence[str]
+    ) -> Tensor:
+        tokens: Tensor = self.get_submodule(positions)(self.get_submodule(projection)(query))
+        for encoder in encoders:
+            tokens = self.get_submodule(encoder)(tokens, bias)
+        return tokens
 
     def pooled(self, tokens: Sequence[Tensor], mask: Tensor) -> Tensor:
         """One vector per stream, (Q, S, D), of what :meth:`query_tokens` made."""
-        vectors: list[Tensor] = [self.modular_vector_mapping(own, mask) for own in tokens]
-        if not self.apart:
-            return vectors[0]
-        return torch.stack([own[:, stream] for stream, own in enumerate(vectors)], dim=1)
+        vectors: Tensor = self.modular_vector_mapping(tokens[0], mask)
+        if self.apart:
+            vectors = torch.cat([vectors, self.sub_modular_vector_mapping(tokens[1], mask)], dim=1)
+        return vectors
 
     def weights_of(self, tokens: Tensor, mask: Tensor) -> Tensor:
         """Weight of each stream for a query, (Q, S), sum 1, from its tokens (Q, Lq, D) and their mask."""

@@ -27,6 +27,10 @@ _OF_FEATURES = ("encoder", "encoder_revision", "clip_seconds", "segment_clips", 
 _COUNTS = ("step", "epoch", "seconds")
 """Columns of a training's log that are no measures, besides the terms of the loss."""
 
+_PREM = (
+    "Hou et al., *Improving Video Corpus Moment Retrieval with Partial Relevance Enhancement* (PREM), "
+    "ICMR 2024",
+)
 _RANKS = "Ranks the moments of a whole corpus for a query, without another model before it."
 _REFINES = "Finds the exact span within each proposal of a trained stage 1, and re-ranks the proposals."
 
@@ -70,12 +74,10 @@ ABOUT: dict[str, About] = {
             "ACM Multimedia 2021",
         ),
     ),
-    "prem": About(
-        _RANKS,
-        (
-            "Hou et al., *Improving Video Corpus Moment Retrieval with Partial Relevance Enhancement* "
-            "(PREM), ICMR 2024",
-        ),
+    "prem": About(_RANKS, _PREM),
+    "prem-apart": About(
+        f"{_RANKS} It is two models, of pictures and of subtitles; a query's type chooses the one to answer.",
+        _PREM,
     ),
 }
 """Descriptions by the name of the recipe."""

@@ -29,7 +29,7 @@ class DataSet:
     settings: Mapping[str, Tables] = field(default_factory=dict)
 
 
-_CORPUS = ("xml", "reloclnet", "conquer", "prem")
+_CORPUS = ("xml", "reloclnet", "conquer", "prem", "prem-apart")
 """Recipes that rank a corpus; they alone limit moments by seconds."""
 
 DATA_SETS: dict[str, DataSet] = {

@@ -25,6 +25,7 @@ No code was released; what the text leaves open is settled thus:
 - A pair's losses are weighted by its ``similarity`` (1 in the paper; graded in ranked sets).
 """
 
+from moviola.models.prem.apart import PremApart
 from moviola.models.prem.config import PremConfig
 from moviola.models.prem.encoders import stream_mask
 from moviola.models.prem.localizer import PremLocalizer
@@ -33,5 +34,6 @@ from moviola.models.prem.retriever import PremRetriever
 from moviola.models.prem.spans import relevant_spans, suppress_spans
 
 __all__ = [
-    "Prem", "PremConfig", "PremLocalizer", "PremRetriever", "relevant_spans", "stream_mask", "suppress_spans",
+    "Prem", "PremApart", "PremConfig", "PremLocalizer", "PremRetriever", "relevant_spans", "stream_mask",
+    "suppress_spans",
 ]  # fmt: skip

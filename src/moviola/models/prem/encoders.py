@@ -39,16 +39,25 @@ def transformer(config: PremConfig) -> nn.TransformerEncoderLayer:
 
 
 class QueryEncoder(nn.Module):
-    """Tokens of a query in their context: (Q, Lq, dq), (Q, Lq) bool to (Q, Lq, D)."""
+    """Tokens of a query in their context: (Q, Lq, dq), (Q, Lq) bool to (Q, Lq, D).
+
+    With ``shared_encoder`` it has positions alone, and reads by the projection and layer of ``lines``.
+    """
 
     def __init__(self, config: PremConfig) -> None:
         super().__init__()
-        self.projection = InputProjection(config.query_size, config.hidden_size, config.dropout)
+        self.shared = config.shared_encoder
+        if not self.shared:
+            self.projection = InputProjection(config.query_size, config.hidden_size, config.dropout)
         self.positions = _positions(config.max_tokens, config)
-        self.layer = transformer(config)
+        if not self.shared:
+            self.layer = transformer(config)
 
-    def forward(self, query: Tensor, mask: Tensor) -> Tensor:
-        return cast("Tensor", self.layer(self.positions(self.projection(query)), src_key_padding_mask=~mask))
+    def forward(self, query: Tensor, mask: Tensor, lines: VideoEncoder) -> Tensor:
+        projection, layer = (
+            (lines.projections[0], lines.layer) if self.shared else (self.projection, self.layer)
+        )
+        return cast("Tensor", layer(self.positions(projection(query)), src_key_padding_mask=~mask))
 
 
 class VideoEncoder(nn.Module):

@@ -69,7 +69,7 @@ class PremLocalizer(nn.Module):
     def encode_query(self, query: Tensor, query_mask: Tensor) -> tuple[Tensor, Tensor]:
         """Tokens (Q, Lq, D) and what the gates look for, (Q, S, D); S is 0 without gates."""
         mask = query_mask > 0
-        tokens: Tensor = self.query_encoder(query, mask)
+        tokens: Tensor = self.query_encoder(query, mask, self.video_encoder)
         if self.config.gate == "none":
             return tokens, tokens.new_zeros(len(tokens), 0, tokens.shape[-1])
         return tokens, self.pooling(tokens, mask)

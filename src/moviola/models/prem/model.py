@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from moviola.models.batches import Ranked, Rows, rows_at_once
+from moviola.models.batches import CandidateBatch, PairBatch, Ranked, Rows, rows_at_once
 from moviola.models.prem.config import PremConfig
 from moviola.models.prem.encoders import stream_mask
 from moviola.models.prem.localizer import PremLocalizer
@@ -70,6 +70,12 @@ class Prem(nn.Module):
         tokens, focus = self.localizer.encode_query(query, query_mask)
         return PremQueries(self.retriever.encode_query(query, query_mask), tokens, focus, query_mask > 0)
 
+    def video_scores(self, query: Tensor, query_mask: Tensor, context: PremContext) -> Tensor:
+        """S^R (equation 6), (Q, V), of all videos for all queries."""
+        return self.retriever.score(
+            self.retriever.encode_query(query, query_mask), context.units, context.mask
+        )
+
     def rank_videos(
         self, query: Tensor, query_mask: Tensor, context: PremContext, *, keep: int
     ) -> tuple[Tensor, Tensor]:
@@ -94,6 +100,14 @@ class Prem(nn.Module):
         rows = video[:, None]
         prior = torch.zeros_like(rows, dtype=query.dtype)
         return self._localize(self.encode_query(query, query_mask), context, rows, prior)
+
+    def retriever_loss(self, batch: PairBatch) -> dict[str, Tensor]:
+        """Terms of the first phase of training: :meth:`PremRetriever.loss`."""
+        return self.retriever.loss(batch)
+
+    def localizer_loss(self, batch: CandidateBatch) -> dict[str, Tensor]:
+        """Terms of the second phase of training: :meth:`PremLocalizer.loss`."""
+        return self.localizer.loss(batch)
 
     def _rank_videos(self, units: Tensor, context: PremContext, keep: int) -> tuple[Tensor, Tensor]:
         """:meth:`rank_videos` of the retriever's query vectors (Q, S, D)."""

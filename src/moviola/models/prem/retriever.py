@@ -32,7 +32,7 @@ class PremRetriever(nn.Module):
     def encode_query(self, query: Tensor, query_mask: Tensor) -> Tensor:
         """Query vectors at length 1, (Q, S, D), of (Q, Lq, dq) and (Q, Lq) with 1 for a token."""
         mask = query_mask > 0
-        pooled: Tensor = self.pooling(self.query_encoder(query, mask), mask)
+        pooled: Tensor = self.pooling(self.query_encoder(query, mask, self.video_encoder), mask)
         return F.normalize(pooled, dim=-1)
 
     def score(self, queries: Tensor, units: Tensor, mask: Tensor) -> Tensor:

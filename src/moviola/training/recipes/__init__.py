@@ -24,6 +24,7 @@ RECIPES: dict[str, str] = {
     "reloclnet": "moviola.training.recipes.reloclnet:RELOCLNET",
     "conquer": "moviola.training.recipes.conquer:CONQUER",
     "prem": "moviola.training.recipes.prem:PREM",
+    "prem-apart": "moviola.training.recipes.prem:PREM_APART",
 }
 """Module and attribute of each recipe, imported on first use."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -10,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from moviola.features import Integers, QueryFeatures
-from moviola.models.prem import Prem
+from moviola.models.prem import Prem, PremApart
 from moviola.retrieval.batches import token_batch
 from moviola.retrieval.corpus import PooledVideos, encoded_corpus
 from moviola.training.data import Pairs, Split
@@ -24,17 +25,22 @@ from moviola.training.tasks.candidates import (
     require_candidates,
     without_answer,
 )
-from moviola.training.tasks.pairs import PairTask
+from moviola.training.tasks.pairs import PairSampling, PairTask
 from moviola.training.validation import NAMES, VIDEO_NAMES, judge, judge_videos
 
-__all__ = ["PREM"]
+__all__ = ["PREM", "PREM_APART"]
 
 
 class PremRecipe(CandidateRecipe):
-    """The trained retriever names the negatives of the localizer."""
+    """The trained retriever names the negatives of the localizer.
+
+    Attributes:
+        apart: whether a batch is of one stream.
+    """
 
     architecture = "prem"
     optional_streams = frozenset({"visual_size", "subtitle_size"})
+    apart = False
 
     # The paper's for TVR; the clipping of gradients is ours.
     settings = TrainingSettings(
@@ -49,7 +55,7 @@ class PremRecipe(CandidateRecipe):
 
     def phases(self, model: Any, train: Split, val: Split, settings: TrainingSettings) -> Iterable[Task[Any]]:
         """The retriever on pairs, then the localizer on candidates."""
-        prem: Prem = model
+        prem: Prem | PremApart = model
         sampling, pairs = settings.sampling, train.pairs
         # Before the retriever is trained, whose scores decide which candidates there are, but not how many.
         require_candidates(pairs, without_answer(pairs, sampling.pool), sampling.negatives)
@@ -62,9 +68,11 @@ class PremRecipe(CandidateRecipe):
             videos,
             queries,
             pairs,
-            lambda step, epoch, generator: prem.retriever.loss(step.pairs),
+            lambda step, epoch, generator: prem.retriever_loss(step.pairs),
             lambda: judge_videos(self.video_run(prem, val), val),
             loop.batch_size,
+            PairSampling(even_types=sampling.even_types),
+            by_stream=self.apart,
         )
 
         loop = settings.loops["localizer"]
@@ -76,9 +84,11 @@ class PremRecipe(CandidateRecipe):
             pairs,
             _hardest_of_retriever(prem, videos, queries, pairs, sampling.pool),
             sampling.negatives,
-            prem.localizer.loss,
+            prem.localizer_loss,
             lambda: judge(self.run(prem, val), val),
             loop.batch_size,
+            even_types=sampling.even_types,
+            by_stream=self.apart,
         )
 
     def measured(self, phase: str) -> tuple[str, ...]:
@@ -86,11 +96,21 @@ class PremRecipe(CandidateRecipe):
         return VIDEO_NAMES if phase == "retriever" else NAMES
 
 
+class PremApartRecipe(PremRecipe):
+    """Likewise for each stream; types are drawn evenly, since few queries may be about what is said."""
+
+    architecture = "prem-apart"
+    optional_streams = frozenset()
+    apart = True
+    settings = replace(PremRecipe.settings, sampling=CandidateSampling(negatives=4, even_types=True))
+
+
 PREM = PremRecipe()
+PREM_APART = PremApartRecipe()
 
 
 def _hardest_of_retriever(
-    model: Prem, videos: PooledVideos, queries: QueryFeatures, pairs: Pairs, count: int
+    model: Prem | PremApart, videos: PooledVideos, queries: QueryFeatures, pairs: Pairs, count: int
 ) -> Integers:
     """:func:`hardest_videos` of a trained retriever."""
     device = next(model.parameters()).device
@@ -99,8 +119,7 @@ def _hardest_of_retriever(
 
         def scores(some: slice) -> NDArray[np.float32]:
             query, mask = token_batch(queries, np.arange(some.start, some.stop))
-            units = model.retriever.encode_query(query.to(device), mask.to(device))
-            scored = model.retriever.score(units, context.units, context.mask).cpu()
+            scored = model.video_scores(query.to(device), mask.to(device), context).cpu()
             return cast("NDArray[np.float32]", scored.numpy())
 
         return hardest_videos(scores, pairs, count)

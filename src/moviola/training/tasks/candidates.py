@@ -18,7 +18,7 @@ from moviola.models.checks import require_positive
 from moviola.retrieval.batches import token_batch
 from moviola.retrieval.corpus import PooledVideos
 from moviola.retrieval.video_scores import VideoScores, score_blocks
-from moviola.training.data import Pairs, batches_by_length
+from moviola.training.data import Pairs, epoch_batches, epoch_parts
 
 __all__ = ["CandidateSampling", "CandidateTask", "hardest_videos", "require_candidates", "without_answer"]
 
@@ -30,10 +30,13 @@ class CandidateSampling:
     Attributes:
         negatives: videos without an answer beside each pair's own.
         pool: number of the retriever's best videos from which they are drawn.
+        even_types: an epoch has as many pairs of each type of query (v, t, vt), rare ones repeatedly, rather
+            than each pair once.
     """
 
     negatives: int = 3
     pool: int = 100
+    even_types: bool = False
 
     def __post_init__(self) -> None:
         require_positive(pool=self.pool)
@@ -46,11 +49,13 @@ class CandidateTask:
     """Training on pairs, each with some videos that a retriever ranks high without an answer.
 
     Attributes:
-        pairs: each is learned from once per epoch.
+        pairs: each is learned from once per epoch, or types are drawn evenly.
         hardest: (Q, K) int64, see :func:`hardest_videos`.
         negatives: number of them beside each pair's own video.
         loss: weighted terms of a batch on the model's device.
         evaluate: measures of the present model on val.
+        even_types: see :class:`CandidateSampling`.
+        by_stream: see :class:`~moviola.training.tasks.pairs.PairTask`.
 
     Raises:
         InvalidValue: see :func:`require_candidates`.
@@ -65,18 +70,23 @@ class CandidateTask:
     loss: Callable[[Any], Mapping[str, Tensor]]
     evaluate: Callable[[], Mapping[str, float]]
     batch_size: int = 16
+    even_types: bool = False
+    by_stream: bool = False
 
     def __post_init__(self) -> None:
         require_candidates(self.pairs, (self.hardest >= 0).sum(axis=1), self.negatives)
 
     def batches_per_epoch(self) -> int:
-        return -(-len(self.pairs) // self.batch_size)
+        return sum(-(-len(part) // self.batch_size) for part in self._parts(np.random.default_rng(0)))
 
     def batches(self, epoch: int, draw: Generator) -> Iterator[CandidateBatch]:
         """The batches of an epoch, videos of similar length together."""
-        lengths = self.videos.counts[self.pairs.video[self.pairs.moment]]
-        for rows in batches_by_length(lengths, self.batch_size, draw):
+        parts = self._parts(draw)
+        for rows in epoch_batches(self.pairs, parts, self.videos.counts, self.batch_size, draw):
             yield self.batch(rows, draw)
+
+    def _parts(self, draw: Generator) -> list[Integers]:
+        return epoch_parts(self.pairs, draw, even_types=self.even_types, by_stream=self.by_stream)
 
     def batch(self, rows: Integers, draw: Generator) -> CandidateBatch:
         """The batch of some pairs; a shared video is in it once."""
@@ -94,6 +104,7 @@ class CandidateTask:
             candidates=torch.from_numpy(place.reshape(candidates.shape)),
             labels=torch.from_numpy(labels),
             similarity=torch.from_numpy(pairs.similarity[rows]),
+            spoken=pairs.spoken(rows),
         )
 
     def _drawn(self, query: Integers, draw: Generator) -> Integers:

@@ -10,12 +10,11 @@ import torch
 from numpy.random import Generator
 from torch import Tensor, nn
 
-from moviola.errors import InvalidValue
 from moviola.features import Integers, QueryFeatures
 from moviola.models.batches import PairBatch
 from moviola.retrieval.batches import token_batch
 from moviola.retrieval.corpus import PooledVideos
-from moviola.training.data import Pairs, batches_by_length
+from moviola.training.data import Pairs, epoch_batches, epoch_parts
 
 __all__ = ["PairLoss", "PairSampling", "PairStep", "PairTask"]
 
@@ -41,25 +40,6 @@ class PairSampling:
     def pool(self, epoch: int) -> int | None:
         """Number of the hardest from which an epoch draws; None for the whole batch."""
         return self.hard_pool if epoch >= self.hard_from else self.first_pool
-
-    def drawn(self, pairs: Pairs, draw: Generator) -> Integers:
-        """Rows of an epoch's pairs, as many as there are pairs.
-
-        Raises:
-            InvalidValue: types are to be even, and a query has none.
-        """
-        if not self.even_types:
-            return np.arange(len(pairs))
-        if not pairs.types or "" in pairs.types:
-            raise InvalidValue(
-                "sampling.even_types: a training query has no type; give a pair file with the field 'type' "
-                "(v, t or vt), or leave the setting out"
-            )
-        of_pair = np.unique(pairs.types, return_inverse=True)[1][pairs.query]
-        kinds = np.unique(of_pair)
-        share = -(-len(pairs) // len(kinds))
-        drawn = [np.resize(draw.permutation(np.flatnonzero(of_pair == kind)), share) for kind in kinds]
-        return np.concatenate(drawn)[: len(pairs)]
 
 
 @dataclass(frozen=True)
@@ -103,20 +83,12 @@ class PairTask:
 
     def batches(self, epoch: int, draw: Generator) -> Iterator[PairStep]:
         """The batches of an epoch, videos of similar length together."""
-        batches: list[Integers] = []
         parts = self._parts(draw)
-        for part in parts:
-            lengths = self.videos.counts[self.pairs.video[self.pairs.moment[part]]]
-            batches += [part[rows] for rows in batches_by_length(lengths, self.batch_size, draw)]
-        order = draw.permutation(len(batches)) if len(parts) > 1 else range(len(batches))
-        for place in order:
-            yield self.batch(batches[place])
+        for rows in epoch_batches(self.pairs, parts, self.videos.counts, self.batch_size, draw):
+            yield self.batch(rows)
 
     def _parts(self, draw: Generator) -> list[Integers]:
-        """Rows of an epoch's pairs, in parts that no batch mixes; each as long whatever is drawn."""
-        chosen = self.sampling.drawn(self.pairs, draw)
-        spoken = self.pairs.spoken(chosen) if self.by_stream else None
-        return [chosen] if spoken is None else [chosen[~spoken.numpy()], chosen[spoken.numpy()]]
+        return epoch_parts(self.pairs, draw, even_types=self.sampling.even_types, by_stream=self.by_stream)
 
     def batch(self, rows: Integers) -> PairStep:
         """The batch of some pairs; a shared video is in it once."""
