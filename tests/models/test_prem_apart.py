@@ -16,7 +16,7 @@ from moviola.models.prem.model import PremContext
 
 CONFIG = PremConfig(
     visual_size=6, subtitle_size=7, query_size=7, hidden_size=8, feed_forward_size=16, heads=2, dropout=0.0,
-    max_clips=12, max_tokens=5, top_videos=3, longest_span=6, top_moments=10,
+    max_clips=12, max_tokens=5, top_videos=3, longest_span=6, top_moments=10, shared_encoder=True,
 )  # fmt: skip
 VIDEOS, LENGTH, QUERIES = 4, 7, 6
 
@@ -122,21 +122,22 @@ def test_batches_of_unknown_or_both_types_are_refused(loss: str) -> None:
         getattr(model_of(), loss)(batch(torch.arange(QUERIES) > 2))
 
 
-def test_streams_that_it_needs() -> None:
+def test_what_it_needs() -> None:
     with pytest.raises(InvalidValue, match="prem-apart: needs pictures and subtitles"):
-        PremApart(replace(CONFIG, subtitle_size=0))
-    with pytest.raises(
-        InvalidValue, match=r"shared_encoder: pictures of 0 numbers, subtitles of 5, tokens of 7"
-    ):
-        PremApart(replace(CONFIG, subtitle_size=5))
-    with pytest.raises(InvalidValue, match="give subtitles alone"):
-        replace(CONFIG, shared_encoder=True)
+        PremApart(replace(CONFIG, subtitle_size=0, shared_encoder=False))
+    with pytest.raises(InvalidValue, match="shared_encoder: subtitles of 5 numbers, and tokens of 7; give"):
+        replace(CONFIG, subtitle_size=5)
+    with pytest.raises(InvalidValue, match="prem: shared_encoder is for subtitles alone"):
+        Prem(CONFIG)
+    own = PremApart(replace(CONFIG, subtitle_size=5, shared_encoder=False))
+    visual, mask, lines = films()
+    assert len(own.rank(*queries(), own.encode_context(visual, mask, lines[..., :5])).video) == QUERIES
 
 
 @torch.inference_mode()
 def test_a_query_that_says_a_line_finds_it_before_anything_is_learned() -> None:
     """One encoder reads both: nothing but positions and the stream's own vector is between them."""
-    model = Prem(replace(CONFIG, visual_size=0, shared_encoder=True)).eval()
+    model = Prem(replace(CONFIG, visual_size=0)).eval()
     assert {name.split(".")[0] for name, _ in model.retriever.query_encoder.named_parameters()} == {
         "positions"
     }

@@ -198,9 +198,14 @@ def test_streams_apart_find_a_line_by_its_own_words_before_they_learn(name: str)
 
 
 @pytest.mark.parametrize("name", ["xml", "reloclnet"])
-def test_streams_apart_need_lines_of_the_encoder_of_queries(name: str) -> None:
+@torch.inference_mode()
+def test_lines_of_another_encoder_than_that_of_queries_need_an_encoder_of_their_own(name: str) -> None:
     with pytest.raises(InvalidValue, match=r"stream_weights 'type': subtitles of 4 numbers, and tokens of 3"):
         model_of(name, stream_weights="type", query_size=3)
+    model = model_of(name, stream_weights="type", query_size=3, shared_encoder=False)
+    query = torch.randn(4, 5, 3, generator=torch.Generator().manual_seed(2))
+    context = model.encode_context(*films(name, [[2], [1, 3], [], []]))
+    assert len(model.rank(query, torch.ones(4, 5), context).video) == 4
 
 
 @pytest.mark.parametrize("name", ["xml", "reloclnet"])

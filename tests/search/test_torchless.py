@@ -150,7 +150,7 @@ def test_reel(trained: Trained, tmp_path: Path, reads_cuts: bool) -> None:
         ("reloclnet", {}),
         ("reloclnet", {"subtitle_size": 0}),
         ("reloclnet", {"reference_padding": True}),
-        ("reloclnet", {"stream_weights": "type"}),
+        ("reloclnet", {"stream_weights": "type", "shared_encoder": False}),
     ],
 )
 def test_refiners_of_windows(

@@ -4,8 +4,8 @@ The papers' streams are crossed: they share the query's encoder, the positions a
 boundaries, and each attends to the other. Where few queries are about what is said, the stream of subtitles
 learns next to nothing so (docs/benchmark). With ``stream_weights="type"`` streams are apart: they share
 nothing, each learns from the queries of its types, and the weights for a query are learned from its type.
-Queries and subtitles are both texts: the stream of subtitles reads queries with the encoder of its lines, so
-that texts which are alike have like vectors before anything is learned.
+Queries and subtitles are both texts: with ``shared_encoder`` the stream of subtitles reads queries with the
+encoder of its lines, so that texts which are alike have like vectors before anything is learned.
 """
 
 from __future__ import annotations
@@ -64,6 +64,8 @@ class TwoStreamsConfig:
         reference_padding: let padding matter as in the releases (:mod:`moviola.models.layers`).
         mask_silent: leave clips without a subtitle out of the stream of subtitles; the releases do not.
         stream_weights: how the streams are summed, a name in :data:`STREAM_WEIGHTS`; the papers' is "mean".
+        shared_encoder: streams that are apart: subtitles read queries with the encoder of their lines, which
+            needs features of one text encoder; else with one of their own.
     """
 
     visual_size: int = 1026
@@ -89,6 +91,7 @@ class TwoStreamsConfig:
     reference_padding: bool = False
     mask_silent: bool = True
     stream_weights: str = "mean"
+    shared_encoder: bool = True
 
     def __post_init__(self) -> None:
         require_known("ranking_loss", self.ranking_loss, PAIRWISE_LOSSES)
@@ -105,6 +108,7 @@ class TwoStreams(nn.Module):
         stream_sizes: size of the features of each stream that there is, pictures (``video``) before subtitles
             (``sub``).
         apart: whether the streams share nothing.
+        shared: whether subtitles read queries with the encoder of their lines.
         endpoints: numbers at the end of a clip's features that say where the clip is, not what is in it.
         later: clips by which a decoded end is later than the labels mean it.
     """
@@ -126,11 +130,12 @@ class TwoStreams(nn.Module):
         sizes = {"video": config.visual_size, "sub": config.subtitle_size}
         self.stream_sizes: dict[str, int] = {stream: size for stream, size in sizes.items() if size}
         self.apart = config.stream_weights == "type" and len(self.stream_sizes) > 1
-        if self.apart and config.subtitle_size - endpoints != config.query_size:
+        self.shared = self.apart and config.shared_encoder
+        if self.shared and config.subtitle_size - endpoints != config.query_size:
             raise InvalidValue(
                 f"stream_weights 'type': subtitles of {config.subtitle_size - endpoints} numbers, and tokens "
-                f"of {config.query_size}; one encoder reads both, so give features of one text encoder, or "
-                "another value"
+                f"of {config.query_size}; give features of one text encoder, or set "
+                "model.shared_encoder=false"
             )
 
     def complete(self, kernel: int = 5) -> None:
@@ -140,8 +145,9 @@ class TwoStreams(nn.Module):
         self.merged_st_predictor = nn.Conv1d(1, 1, kernel, padding=kernel // 2, bias=False)
         self.merged_ed_predictor = nn.Conv1d(1, 1, kernel, padding=kernel // 2, bias=False)
         if self.apart:
+            of_queries = "query_pos_" if self.shared else "query_"
             for name, part in list(self.named_children()):
-                if name.startswith(("query_pos_", "ctx_", "modular_", "merged_")):
+                if name.startswith((of_queries, "ctx_", "modular_", "merged_")):
                     self.add_module(f"sub_{name}", deepcopy(part))
             self.type_predictor = ModularQuery(self.config.hidden_size, len(self.stream_sizes))
         initialise(self)
@@ -216,10 +222,13 @@ class TwoStreams(nn.Module):
             encoders: names of the blocks, in their order.
         """
         found = [self._tokens(query, bias, "query_input_proj", "query_pos_embed", encoders)]
-        if self.apart:
+        if self.shared:
             of_lines = [f"sub_encoder{depth}" for depth in range(1, len(encoders) + 1)]
             lines = functional.pad(query, (0, self.endpoints))
             found.append(self._tokens(lines, bias, "sub_input_proj", "sub_query_pos_embed", of_lines))
+        elif self.apart:
+            own = [f"sub_{encoder}" for encoder in encoders]
+            found.append(self._tokens(query, bias, "sub_query_input_proj", "sub_query_pos_embed", own))
         return found
 
     def _tokens(

@@ -28,11 +28,11 @@ class PremApart(nn.Module):
     """Both PREMs, and what chooses between them.
 
     Attributes:
-        halves: the PREM of pictures, and that of subtitles, which reads queries with the encoder of lines.
+        halves: the PREM of pictures, and that of subtitles.
         type_predictor: of a query's type, from its tokens.
 
     Raises:
-        InvalidValue: a stream is missing, or lines and queries are of different encoders.
+        InvalidValue: a stream is missing.
     """
 
     def __init__(self, config: PremConfig) -> None:
@@ -43,7 +43,7 @@ class PremApart(nn.Module):
         self.halves = nn.ModuleList(
             (
                 Prem(replace(config, subtitle_size=0, shared_encoder=False)),
-                Prem(replace(config, visual_size=0, shared_encoder=True)),
+                Prem(replace(config, visual_size=0)),
             )
         )
         self.type_predictor = ModularQuery(config.query_size)

@@ -31,8 +31,9 @@ class PremConfig:
         fusion_layers: self-attention + cross-attention layers of the localizer; 0 leaves fusion out.
         mask_silent: leave clips without subtitle (a zero vector) out of the subtitle stream, where there are
             pictures too; the paper says nothing of it.
-        shared_encoder: read queries with the encoder of subtitles, where there is no other stream: both are
-            texts, and texts that are alike have like vectors before anything is learned. Not the paper's.
+        shared_encoder: read queries with the encoder of subtitles, where these are the only stream, or one of
+            their own (:class:`~moviola.models.prem.PremApart`): both are texts, and texts that are alike have
+            like vectors before anything is learned. Not the paper's.
         pooling: how the retriever's tokens become one vector per stream: modality-specific (equation 5), or
             the mean or maximum of the tokens for both streams (table 3).
         positives: clips that the retriever learns from: the best of the moment and, weaker, the best outside
@@ -93,10 +94,10 @@ class PremConfig:
                 f"shortest_span {self.shortest_span}, longest_span {self.longest_span}: need "
                 "0 <= shortest_span < longest_span"
             )
-        if self.shared_encoder and (self.visual_size or self.subtitle_size != self.query_size):
+        if self.shared_encoder and self.subtitle_size != self.query_size:
             raise InvalidValue(
-                f"shared_encoder: pictures of {self.visual_size} numbers, subtitles of {self.subtitle_size}, "
-                f"tokens of {self.query_size}; give subtitles alone, of the encoder of the tokens"
+                f"shared_encoder: subtitles of {self.subtitle_size} numbers, and tokens of "
+                f"{self.query_size}; give features of one text encoder, or set model.shared_encoder=false"
             )
         for name, known in _CHOICES.items():
             require_known(name, getattr(self, name), known)

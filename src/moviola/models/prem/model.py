@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from moviola.errors import InvalidValue
 from moviola.models.batches import CandidateBatch, PairBatch, Ranked, Rows, rows_at_once
 from moviola.models.prem.config import PremConfig
 from moviola.models.prem.encoders import stream_mask
@@ -53,6 +54,10 @@ class Prem(nn.Module):
 
     def __init__(self, config: PremConfig) -> None:
         super().__init__()
+        if config.shared_encoder and config.visual_size:
+            raise InvalidValue(
+                "prem: shared_encoder is for subtitles alone, or for `prem-apart`; leave it out"
+            )
         self.config = config
         self.retriever = PremRetriever(config)
         self.localizer = PremLocalizer(config)

@@ -102,7 +102,11 @@ class PremApartRecipe(PremRecipe):
     architecture = "prem-apart"
     optional_streams = frozenset()
     apart = True
-    settings = replace(PremRecipe.settings, sampling=CandidateSampling(negatives=4, even_types=True))
+    settings = replace(
+        PremRecipe.settings,
+        model={"shared_encoder": True},
+        sampling=CandidateSampling(negatives=4, even_types=True),
+    )
 
 
 PREM = PremRecipe()
