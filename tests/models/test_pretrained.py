@@ -515,3 +515,18 @@ def test_settings_that_a_model_cannot_have(
 ) -> None:
     with pytest.raises(InvalidValue, match=message):
         build(architecture, setting)
+
+
+@pytest.mark.parametrize(
+    ("name", "setting", "value"),
+    [
+        ("spr-stage1", "layers", -1),
+        ("conquer", "initial_std", -0.1),
+        ("prem", "fusion_layers", -1),
+        ("xml", "visual_size", -1),
+        ("reloclnet", "dropout", 1.0),
+    ],
+)
+def test_a_setting_out_of_its_range_is_refused_by_name(name: str, setting: str, value: float) -> None:
+    with pytest.raises(InvalidValue, match=rf"{setting}={value}: give a"):
+        build(name, {setting: value})

@@ -21,9 +21,9 @@ _SIZES = ("query_size", "hidden_size", "feed_forward_size", "kernel", "max_clips
 def require_sizes(settings: object) -> None:
     """What torch or the first batch would stumble over, of the settings whose names all models share."""
     require_positive(**{name: getattr(settings, name, None) for name in _SIZES})
-    for name in ("visual_size", "subtitle_size"):
-        if (size := getattr(settings, name, 0)) < 0:
-            raise InvalidValue(f"{name}={size}: give at least 0, for a model without these features")
+    for name in ("visual_size", "subtitle_size", "layers", "fusion_layers", "initial_std"):
+        if (value := getattr(settings, name, 0)) < 0:
+            raise InvalidValue(f"{name}={value}: give at least 0")
     if not 0 <= (dropout := getattr(settings, "dropout", 0)) < 1:
         raise InvalidValue(f"dropout={dropout}: give a share from 0 to below 1")
 

@@ -23,6 +23,9 @@ from moviola.models.prem.model import Prem, PremContext
 
 __all__ = ["PremApart"]
 
+_ROUNDING = 1e-5
+"""By which the weight of subtitles must be above a half: equal ones must not be told apart by rounding."""
+
 
 class PremApart(nn.Module):
     """Both PREMs, and what chooses between them.
@@ -58,7 +61,8 @@ class PremApart(nn.Module):
 
     def stream_of(self, query: Tensor, query_mask: Tensor) -> Tensor:
         """The half that answers each query, (Q,) int64: 0 by pictures, 1 by subtitles."""
-        return self.type_predictor.stream_weights(query, query_mask).argmax(dim=-1)
+        weights = self.type_predictor.stream_weights(query, query_mask)
+        return (weights[:, 1] > 0.5 + _ROUNDING).long()
 
     # ---- ranking -----------------------------------------------------------------------------------------
 
