@@ -24,7 +24,7 @@ from moviola.models.prem.model import Prem, PremContext
 __all__ = ["PremApart"]
 
 _ROUNDING = 1e-5
-"""By which the weight of subtitles must be above a half: equal ones must not be told apart by rounding."""
+"""By which the weight of subtitles must be above a half: rounding must not decide between equal ones."""
 
 
 class PremApart(nn.Module):
