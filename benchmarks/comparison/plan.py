@@ -24,6 +24,7 @@ __all__ = [
     "Job",
     "Preset",
     "jobs",
+    "seed_mark",
     "strategy_job",
     "tried_name",
 ]
@@ -186,9 +187,9 @@ SIZES: dict[str, tuple[str, ...]] = {
         f"localizer.{BY_TYPES}",
     ),
 }
-SIZES["prem-apart"] = SIZES["prem"]
 """Sizes for features of 128 numbers and a machine of two cores; the papers' sizes are the recipes' own.
 Weights of a training are chosen by the mean over types of queries; XML and ReLoCLNet weigh streams."""
+SIZES["prem-apart"] = SIZES["prem"]
 
 
 def _rates(*rates: str) -> tuple[tuple[str, ...], ...]:
@@ -325,6 +326,16 @@ def tried_name(recipe: str, place: int) -> str:
     return f"develop-{recipe}-{place + 1}"
 
 
+def seed_mark(seed: int) -> str:
+    """The end of the name of a job with a seed; the first has none."""
+    return f"-seed{seed}" if seed else ""
+
+
+def seed_setting(seed: int) -> tuple[str, ...]:
+    """What a job with a seed sets; nothing for the first, the recipes' own."""
+    return (f"loop.seed={seed}",) if seed else ()
+
+
 def strategy_job(recipe: str, name: str, preset: Preset, chosen: Mapping[str, int]) -> str:
     """The job that trains a recipe by one of :data:`STRATEGIES`, a row of Table 5.
 
@@ -416,8 +427,7 @@ class _Planner:
 
     def rows(self, recipe: str, top: int, seed: int) -> Iterator[Job]:
         """The main rows of a recipe."""
-        mark = f"-seed{seed}" if seed else ""
-        seeded = (f"loop.seed={seed}",) if seed else ()
+        mark, seeded = seed_mark(seed), seed_setting(seed)
         group = "seeds" if seed else "main"
         if recipe == "spr-stage1":
             own = self.overrides(recipe, top, *seeded)
@@ -432,8 +442,7 @@ class _Planner:
 
     def own_stage1(self, seed: int) -> Iterator[Job]:
         """Reel's own stage 1, and Reel on its proposals."""
-        top, mark = self.preset.top, f"-seed{seed}" if seed else ""
-        seeded = (f"loop.seed={seed}",) if seed else ()
+        top, mark, seeded = self.preset.top, seed_mark(seed), seed_setting(seed)
         first = f"{OWN_STAGE1}-n{top}{mark}"
         for name, recipe, stage1 in ((first, OWN_STAGE1, None), (f"reel-own{mark}", "reel", first)):
             own = self.overrides(recipe, top, *seeded)
@@ -452,9 +461,8 @@ class _Planner:
         seed: int = 0,
     ) -> Job:
         """A row of a study."""
-        n, mark = top or self.preset.top, f"-seed{seed}" if seed else ""
-        seeded = (f"loop.seed={seed}",) if seed else ()
-        own = self.overrides(recipe, n, *more, *seeded, times=times, world=world)
+        n, mark = top or self.preset.top, seed_mark(seed)
+        own = self.overrides(recipe, n, *more, *seed_setting(seed), times=times, world=world)
         return Job(f"{name}{mark}", recipe, n, seed, own, f"spr-stage1-n{n}{mark}", group, relevant, world)
 
     def studies(self) -> Iterator[Job]:

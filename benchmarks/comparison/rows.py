@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 
 from comparison.findings import Findings
-from comparison.plan import CONQUERS, LONGER
+from comparison.plan import CONQUERS, LONGER, seed_mark
 from comparison.table import Row, Table
 from moviola.training.validation import MEASURES
 
 __all__ = [
-    "ALL", "BASELINES", "NAMES", "REFINERS", "ROWS", "cells", "finished", "more_steps", "spread", "table_of",
-    "table_of_seeds", "with_seeds",
+    "ALL", "BASELINES", "NAMES", "REFINERS", "ROWS", "cells", "finished", "more_steps", "seed_names",
+    "spread", "table_of", "table_of_seeds", "with_seeds",
 ]  # fmt: skip
 
 REFINERS = ("spr-clip", "spr-relo", "spr-relo-large", "reel")
@@ -82,8 +82,12 @@ def table_of_seeds(
 
 def with_seeds(found: Findings, job: str) -> list[str]:
     """A job and the same with further seeds, those that are done."""
-    names = [f"{job}-seed{seed}" if seed else job for seed in found.preset.seeds]
-    return [name for name in names if found.done(name)]
+    return [name for name in seed_names(found, job) if found.done(name)]
+
+
+def seed_names(found: Findings, job: str) -> list[str]:
+    """Names of a job with each seed, done or not."""
+    return [f"{job}{seed_mark(seed)}" for seed in found.preset.seeds]
 
 
 def spread(values: Sequence[Mapping[str, float]], names: Iterable[str]) -> Row:

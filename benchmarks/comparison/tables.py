@@ -7,7 +7,7 @@ from typing import Any
 
 from comparison.figures import FINE, MAIN, OVER, RECALL_DEPTHS, TYPES
 from comparison.findings import Findings
-from comparison.plan import HARD, ORDER, OWN_STAGE1, RISING, SETTINGS, SHARES, tried_name
+from comparison.plan import HARD, ORDER, OWN_STAGE1, RISING, SETTINGS, SHARES, seed_mark, tried_name
 from comparison.rows import (
     ALL,
     BASELINES,
@@ -17,6 +17,7 @@ from comparison.rows import (
     cells,
     finished,
     more_steps,
+    seed_names,
     spread,
     with_seeds,
 )
@@ -229,9 +230,10 @@ def _still_rising(found: Findings, jobs_of: Sequence[str]) -> str:
 
 def _over_seeds(found: Findings, other: str, measure: str) -> str:
     """Reel minus another refiner, for each seed of both; with p where something follows."""
+    top = found.preset.top
     both = [
         pair
-        for pair in zip(_seeded(found, other), _seeded(found, "reel"), strict=True)
+        for pair in zip(*(seed_names(found, f"{name}-n{top}") for name in (other, "reel")), strict=True)
         if all(found.done(name) for name in pair)
     ]
     tests = [compare(found.of(theirs), found.of(ours), measure) for theirs, ours in both]
@@ -241,11 +243,6 @@ def _over_seeds(found: Findings, other: str, measure: str) -> str:
     if len({test.difference > 0 for test in tests}) > 1:
         return f"{gains}; not of one sign"
     return f"{gains}; p = {max(test.permutation for test in tests):.4f}"
-
-
-def _seeded(found: Findings, model: str) -> list[str]:
-    """Names of a model's jobs, one per seed."""
-    return [f"{model}-n{found.preset.top}" + (f"-seed{seed}" if seed else "") for seed in found.preset.seeds]
 
 
 def _gain(system: Mapping[str, float], other: Mapping[str, float], measure: str) -> str:
@@ -352,7 +349,7 @@ def _own_stage1(found: Findings) -> Table:
         (OWN_STAGE1, "Reel's own", "reel-own{mark}"),
     ):
         for seed in seeds:
-            mark = f"-seed{seed}" if seed else ""
+            mark = seed_mark(seed)
             first, second = f"{name}-n{top}{mark}", refined.format(top=top, mark=mark)
             if not (found.done(first) and found.done(second)):
                 continue

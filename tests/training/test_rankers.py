@@ -323,6 +323,21 @@ def test_prem_counts_its_candidates_before_the_retriever_is_trained(world: Any) 
         first_phase(replace(world.train, pairs=everywhere))
 
 
+@pytest.mark.parametrize("recipe", [CONQUER, PREM])
+def test_types_are_drawn_evenly_with_candidates_too(world: Any, recipe: Any) -> None:
+    """The pairs of the world have no types, which is refused as soon as batches are counted."""
+    name = recipe.architecture
+    settings = settings_of(name, "sampling.even_types=true", "sampling.negatives=1")
+    train = replace(world.train, pairs=replace(world.train.pairs, types=()))
+    if name == "conquer":
+        train = replace(
+            train, first_stage=lambda some: np.ones((len(range(some.start, some.stop)), len(train.features)))
+        )
+    first = next(iter(recipe.phases(untrained(name, train), train, world.val, settings)))
+    with pytest.raises(InvalidValue, match=r"sampling\.even_types: a training query has no type"):
+        first.batches_per_epoch()
+
+
 def test_conquer_without_a_first_stage_says_so(world: Any) -> None:
     with pytest.raises(InvalidValue, match="first_stage"):
         train(CONQUER, world.train, world.val, settings_of("conquer"))

@@ -36,7 +36,10 @@ DATA_SETS: dict[str, DataSet] = {
     "tvr": DataSet(),
     "charades": DataSet(dict.fromkeys(_CORPUS, (3.0, 24.0)), {"xml": {"model": {"max_clips": 20}}}),
     "didemo": DataSet(
-        {"xml": (5.0, 10.0), "reloclnet": (5.0, 10.0), "conquer": (4.5, 10.5), "prem": (4.5, 10.5)},
+        {
+            **dict.fromkeys(("xml", "reloclnet"), (5.0, 10.0)),
+            **dict.fromkeys(("conquer", "prem", "prem-apart"), (4.5, 10.5)),
+        },
         {
             "xml": {"model": {"max_clips": 12}},
             "prem": {"model": {"max_clips": 20, "subtitle_size": 0}, "sampling": {"negatives": 2}},

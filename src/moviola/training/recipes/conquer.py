@@ -54,6 +54,7 @@ class ConquerRecipe(CandidateRecipe):
             model.loss,
             lambda: judge(self.run(model, val), val),
             loop.batch_size,
+            even_types=sampling.even_types,
         )
 
     def moments(self, model: Any, split: Split, how: AnswerSettings) -> Moments:
