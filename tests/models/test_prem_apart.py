@@ -148,3 +148,24 @@ def test_a_query_that_says_a_line_finds_it_before_anything_is_learned() -> None:
         model.retriever.encode_query(query, torch.ones(VIDEOS, 1)), units, mask[:, None, :1] > 0
     )
     assert scores.argmax(dim=1).tolist() == list(range(VIDEOS))
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize("gate", ["rescaled", "none"])
+def test_its_clip_is_found_before_anything_is_learned(gate: Any) -> None:
+    torch.manual_seed(0)
+    config = replace(CONFIG, visual_size=0, hidden_size=64, gate=gate)
+    model = Prem(config).eval()
+    visual, mask, lines = films()
+    own = torch.arange(VIDEOS)
+    found = model.rank_within(
+        lines[:, 3:4], torch.ones(VIDEOS, 1), model.encode_context(visual, mask, lines), own
+    )
+    clip = config.clip_seconds
+    assert torch.stack([found.start[:, 0], found.end[:, 0]], 1).tolist() == [[3 * clip, 4 * clip]] * VIDEOS
+
+
+def test_the_weight_of_that_likeness_is_learned() -> None:
+    model = model_of()
+    sum(model.localizer_loss(candidates(torch.ones(QUERIES, dtype=torch.bool))).values()).backward()
+    assert {name for name in learned(model) if name.endswith("likeness")} == {"halves.1.localizer.likeness"}

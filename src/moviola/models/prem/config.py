@@ -33,7 +33,7 @@ class PremConfig:
             pictures too; the paper says nothing of it.
         shared_encoder: read queries with the encoder of subtitles, where these are the only stream, or one of
             their own (:class:`~moviola.models.prem.PremApart`): both are texts, and texts that are alike have
-            like vectors before anything is learned. Not the paper's.
+            like vectors before anything is learned, and the localizer compares these. Not the paper's.
         pooling: how the retriever's tokens become one vector per stream: modality-specific (equation 5), or
             the mean or maximum of the tokens for both streams (table 3).
         positives: clips that the retriever learns from: the best of the moment and, weaker, the best outside

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from moviola.models.batches import CandidateBatch
+from moviola.models.layers import full_precision
 from moviola.models.prem.config import PremConfig
 from moviola.models.prem.encoders import (
     QueryEncoder,
@@ -22,6 +23,9 @@ from moviola.models.prem.encoders import (
 from moviola.models.prem.spans import clips_inside, relevant_spans, span_scores
 
 __all__ = ["Boundaries", "PremLocalizer"]
+
+_LIKENESS = 10.0
+"""What the cosine of line and query adds to a boundary's score before anything is learned."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,11 @@ class Boundaries:
 
 
 class PremLocalizer(nn.Module):
-    """The focus-then-fuse moment localizer (section 3.4)."""
+    """The focus-then-fuse moment localizer (section 3.4).
+
+    With a shared encoder the cosine of a clip and the query, times a learned weight, is added to the scores
+    of both boundaries: a line like the query is found before anything is learned. Not the paper's.
+    """
 
     def __init__(self, config: PremConfig) -> None:
         super().__init__()
@@ -47,8 +55,11 @@ class PremLocalizer(nn.Module):
         size, streams = config.hidden_size, len(config.stream_sizes)
         self.video_encoder = VideoEncoder(config)
         self.query_encoder = QueryEncoder(config)
-        if config.gate != "none":
+        if config.gate != "none" or config.shared_encoder:
             self.pooling = modality_pooling(config)
+        if config.shared_encoder:
+            self.likeness = nn.Parameter(torch.tensor(_LIKENESS))
+        if config.gate != "none":
             self.gates = nn.ModuleList(nn.Linear(size, size) for _ in range(streams))
         self.fuse = nn.Linear(streams * size, size)
         self.fusion = nn.ModuleList(
@@ -67,10 +78,10 @@ class PremLocalizer(nn.Module):
         return cast("Tensor", self.video_encoder(visual, mask, subtitles))
 
     def encode_query(self, query: Tensor, query_mask: Tensor) -> tuple[Tensor, Tensor]:
-        """Tokens (Q, Lq, D) and what the gates look for, (Q, S, D); S is 0 without gates."""
+        """Tokens (Q, Lq, D) and what clips are compared with, (Q, S, D); S is 0 where nothing compares."""
         mask = query_mask > 0
         tokens: Tensor = self.query_encoder(query, mask, self.video_encoder)
-        if self.config.gate == "none":
+        if self.config.gate == "none" and not self.config.shared_encoder:
             return tokens, tokens.new_zeros(len(tokens), 0, tokens.shape[-1])
         return tokens, self.pooling(tokens, mask)
 
@@ -83,7 +94,12 @@ class PremLocalizer(nn.Module):
         fused: Tensor = self.fuse(focused.transpose(1, 2).flatten(2))
         for layer in self.fusion:
             fused = layer(fused, tokens, tgt_key_padding_mask=~clips, memory_key_padding_mask=~token_mask)
-        return Boundaries(self.start(fused, clips), self.end(fused, clips), fused)
+        start, end = self.start(fused, clips), self.end(fused, clips)
+        if self.config.shared_encoder:  # subtitles are the only stream
+            with full_precision(content):
+                cosine = F.cosine_similarity(content[:, 0].float(), focus.float(), dim=-1)
+            start, end = start + self.likeness * cosine, end + self.likeness * cosine
+        return Boundaries(start, end, fused)
 
     def focus(self, content: Tensor, focus: Tensor) -> Tensor:
         """Let through what the query (N, S, D) asks of each stream (N, S, L, D) (equation 9)."""
