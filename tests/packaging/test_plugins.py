@@ -231,6 +231,48 @@ def open_encoder(name, choice):
         library.index(films)
 
 
+@pytest.mark.parametrize(
+    ("number", "method", "returned", "said"),
+    [
+        (
+            1,
+            "encode_frames",
+            "encode(given)[:, 1:]",
+            r"returned float32 \(\d+, \d+\) where float32 \(\d+, \d+\) is",
+        ),
+        (2, "encode_frames", "encode(given).astype('f8')", "returned float64"),
+        (3, "encode_frames", "list(encode(given))", "returned list where float32"),
+        (4, "encode_frames", "encode(given) * float('nan')", "infinite or no numbers; update the package"),
+        (5, "encode_text", "encode(given)[:-1]", "returned float32"),
+    ],
+)
+def test_an_encoder_that_returns_something_else_is_named(
+    broken: Callable[..., None],
+    films: Path,
+    tmp_path: Path,
+    number: int,
+    method: str,
+    returned: str,
+    said: str,
+) -> None:
+    code = f"""
+from moviola.encoders import load_encoder
+
+def open_encoder(name, choice):
+    encoder = load_encoder("demo", device=choice.device)
+    encode, encoder.id = encoder.{method}, name
+    encoder.{method} = lambda given: {returned}
+    return encoder
+"""
+    broken("moviola.encoders", f"bad = moviola_odd_encoder_{number}:open_encoder", code)
+    with (
+        Library(tmp_path / "lib", encoder="bad", sentence_encoder="none") as library,
+        pytest.raises(BrokenPlugin, match=f"encoder 'bad': .*{said}"),
+    ):
+        library.index(films)
+        library.search("a red door")
+
+
 def test_an_index_that_fails_is_named(broken: Callable[..., None], folder: Path, tmp_path: Path) -> None:
     code = """
 from moviola_example import Plain

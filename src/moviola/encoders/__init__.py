@@ -14,7 +14,7 @@ for: :mod:`moviola.encoders.by_torch`.
 from moviola.encoders.checkpoints import CONSE, DEMO, Checkpoint, find_checkpoint
 from moviola.encoders.clip import ClipEncoder
 from moviola.encoders.conse import ConseEncoder
-from moviola.encoders.contract import FrameTextEncoder, Match, PictureEncoder, picture_dim
+from moviola.encoders.contract import FrameTextEncoder, Match, PictureEncoder, check_features, picture_dim
 from moviola.encoders.device_choice import DeviceChoice
 from moviola.encoders.hub import ModelInfo, available_models, pull_model
 from moviola.encoders.loading import BestEncoder, best_encoder, load_encoder
@@ -23,5 +23,6 @@ from moviola.encoders.sentences import MINILM, SentenceEncoder, load_sentence_en
 __all__ = [
     "CONSE", "DEMO", "MINILM", "BestEncoder", "Checkpoint", "ClipEncoder", "ConseEncoder", "DeviceChoice",
     "FrameTextEncoder", "Match", "ModelInfo", "PictureEncoder", "SentenceEncoder", "available_models",
-    "best_encoder", "find_checkpoint", "load_encoder", "load_sentence_encoder", "picture_dim", "pull_model",
+    "best_encoder", "check_features", "find_checkpoint", "load_encoder", "load_sentence_encoder",
+    "picture_dim", "pull_model",
 ]  # fmt: skip

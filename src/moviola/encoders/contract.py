@@ -9,10 +9,13 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.errors import InvalidValue
+from moviola.errors import BrokenPlugin, InvalidValue
 from moviola.types import FrameSize
 
-__all__ = ["FrameTextEncoder", "Match", "Named", "PictureEncoder", "TextJudge", "check_frames", "picture_dim"]
+__all__ = [
+    "FrameTextEncoder", "Match", "Named", "PictureEncoder", "TextJudge", "check_features", "check_frames",
+    "picture_dim",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,4 +145,20 @@ def check_frames(images: Any, size: FrameSize, encoder: str) -> None:
         raise InvalidValue(
             f"frames: {given}; {encoder} takes uint8 (n, {size.height}, {size.width}, 3), "
             "as moviola.media makes them for its frame_size"
+        )
+
+
+def check_features(features: Any, shape: tuple[int, int], encoder: str) -> None:
+    """Refuse what an encoder returned. Raises BrokenPlugin unless it is finite float32 of that shape."""
+    is_array = isinstance(features, np.ndarray)
+    if not (is_array and features.dtype == np.float32 and features.shape == shape):
+        given = f"{features.dtype} {features.shape}" if is_array else type(features).__name__
+        raise BrokenPlugin(
+            f"encoder {encoder!r}: returned {given} where float32 {shape} is due; update the package that it "
+            "comes from"
+        )
+    if not np.isfinite(features).all():
+        raise BrokenPlugin(
+            f"encoder {encoder!r}: returned features that are infinite or no numbers; update the package "
+            "that it comes from, or choose another precision"
         )

@@ -35,7 +35,11 @@ def background_of(store: LibraryStore) -> Background:
 
 
 def text_vectors(store: LibraryStore) -> Floats:
-    """(m, d) float32, unit vectors of :func:`moviola.retrieval.unrelated_queries`."""
+    """(m, d) float32, unit vectors of :func:`moviola.retrieval.unrelated_queries`; :class:`BrokenPlugin` for
+    an encoder that returns something else.
+    """
+    from moviola.encoders import check_features
+
     path, texts = store.folder / "cache" / "background.npz", unrelated_queries()
     digest = zlib.crc32("\n".join(texts).encode())
     recipe = f"{store.settings.encoder_revision} {digest}"
@@ -46,7 +50,9 @@ def text_vectors(store: LibraryStore) -> Floats:
             return vectors
     encoder = store.encoders.visual
     assert encoder is not None
-    vectors = normalised(encoder.encode_text(texts))
+    rows = encoder.encode_text(texts)
+    check_features(rows, (len(texts), encoder.dim), encoder.id)
+    vectors = normalised(rows)
     if not store.read_only:
         # Where it cannot be written, the next search makes it again.
         with suppress(InvalidValue), sealed_draft_of(path) as draft, draft.open("wb") as file:

@@ -63,15 +63,21 @@ class LibraryEncoders:
 
     def rows(self, images: NDArray[np.uint8]) -> NDArray[np.float32]:
         """Frame features as the library stores them, (n, frame_dim) float32, of images (n, height, width, 3)
-        uint8 RGB of the visual encoder's ``frame_size``; errors as of :attr:`visual`.
+        uint8 RGB of the visual encoder's ``frame_size``; errors as of :attr:`visual`, :class:`BrokenPlugin`
+        for an encoder that returns something else.
         """
-        from moviola.encoders import PictureEncoder
+        from moviola.encoders import PictureEncoder, check_features
 
         encoder = self.visual
         assert encoder is not None
         if self._settings.picture_dim and isinstance(encoder, PictureEncoder):
-            return np.concatenate(encoder.encode_pictures(images), axis=1)
-        return encoder.encode_frames(images)
+            frames, pictures = encoder.encode_pictures(images)
+            check_features(frames, (len(images), encoder.dim), encoder.id)
+            check_features(pictures, (len(images), encoder.picture_dim), encoder.id)
+            return np.concatenate((frames, pictures), axis=1)
+        frames = encoder.encode_frames(images)
+        check_features(frames, (len(images), encoder.dim), encoder.id)
+        return frames
 
     def picture(self, path: Path) -> NDArray[np.float32]:
         """Features of a picture file as the library stores them, (1, frame_dim); errors as of :attr:`visual`,
