@@ -53,6 +53,23 @@ def test_every_library_is_named_alike(command: str) -> None:
     assert (library.envvar, library.default) == ("MOVIOLA_LIBRARY", Path("moviola-library"))
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        name
+        for name, command in COMMANDS.items()
+        if any("--out" in option.opts and option.required for option in command.params)
+        and name not in ("answer", "judge new", "judge export")  # with a library or a task at hand
+    ],
+)
+def test_what_is_written_beside_a_library_is_not_put_into_one(
+    command: str, moviola: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "moviola.toml").touch()
+    answer = moviola(*command.split(), "--out", tmp_path / "models" / "xml")
+    assert answer.code == 1 and "lies in the folder of the library" in answer.err.replace("\n", " ")
+
+
 def test_options_have_the_names_of_python_http_and_agents() -> None:
     settings = {field.name for field in fields(SearchOptions)} - {"filter"}
     filters = {field.name for field in fields(Filter)}

@@ -134,21 +134,6 @@ def same_weights(one: Path, other: Path) -> bool:
     return all(np.array_equal(ours[key], theirs[key]) for key in ours)
 
 
-def test_no_model_is_put_into_a_library(moviola: Command, tmp_path: Path) -> None:
-    (tmp_path / "moviola.toml").touch()
-    words = (
-        "train",
-        "xml",
-        "--train",
-        "train.json",
-        "--val",
-        "val.json",
-        "--out",
-        tmp_path / "models" / "xml",
-    )
-    fails_with(moviola(*words), "lies in the folder of the library")
-
-
 def fails_with(outcome: Any, *said: str) -> None:
     """One clear line, exit code 1."""
     assert outcome.code == 1, outcome.err

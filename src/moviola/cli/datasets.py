@@ -10,7 +10,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 from moviola.cli.app import JsonOption, command_group, leave_partial, note, show, show_records
-from moviola.cli.options import SentenceEncoderOption
+from moviola.cli.options import SentenceEncoderOption, out_option
 from moviola.errors import InvalidValue, counted
 from moviola.files.writing import require_unread, write_json
 
@@ -20,7 +20,7 @@ dataset = command_group("dataset", "Annotations of data sets: read them, and bui
 @dataset.command("consensus")
 def consensus_(
     ratings: Annotated[Path, Argument(help="CSV with pair_id, worker, relevance.")],
-    out: Annotated[Path, Option("--out", "-o", help="File for the agreed levels (CSV).")],
+    out: Annotated[Path, out_option("File for the agreed levels (CSV).")],
     json: JsonOption = False,
 ) -> None:
     """Compute the agreed relevance of pairs by TVR-Ranking's rule, and the raters' agreement.
@@ -102,7 +102,7 @@ def stats(
 @dataset.command()
 def pseudo(
     path: Annotated[Path, Argument(help="Annotations with the pool of moments.")],
-    out: Annotated[Path, Option("--out", "-o", help="File for the training set (TVR-Ranking JSON).")],
+    out: Annotated[Path, out_option("File for the training set (TVR-Ranking JSON).")],
     kind: KindOption,
     top: Annotated[int, Option(min=1, help="Number of moments per query, N of the paper.")] = 40,
     queries: Annotated[
@@ -142,7 +142,7 @@ def pseudo(
 @dataset.command()
 def convert(
     path: Annotated[Path, Argument(help="An annotation file.")],
-    out: Annotated[Path, Option("--out", "-o", help="File to write (TVR's jsonl).")],
+    out: Annotated[Path, out_option("File to write (TVR's jsonl).")],
     kind: KindOption,
     pairs: Annotated[bool, Option("--pairs", help="Write each query with its own moments.")] = False,
     durations: DurationsOption = None,
@@ -168,7 +168,7 @@ def convert(
 @dataset.command()
 def imprecise(
     path: Annotated[Path, Argument(help="Annotations with precise captions.")],
-    out: Annotated[Path, Option("--out", "-o", help="File for the imprecise captions (TVR's jsonl).")],
+    out: Annotated[Path, out_option("File for the imprecise captions (TVR's jsonl).")],
     kind: KindOption,
     types: Annotated[str, Option(help="Types of moments, such as v,vt for TVR; by default all.")] = "",
     endpoint: Annotated[str, Option(help="OpenAI-compatible chat endpoint; by default rules rewrite.")] = "",
@@ -226,7 +226,7 @@ def imprecise(
 @dataset.command()
 def split(
     path: Annotated[Path, Argument(help="Annotations with imprecise captions.")],
-    out: Annotated[Path, Option("--out", "-o", help="Folder for val_queries.json and test_queries.json.")],
+    out: Annotated[Path, out_option("Folder for val_queries.json and test_queries.json.")],
     kind: KindOption,
     val: Annotated[int, Option(min=1, help="Number of queries for validation.")] = 500,
     test: Annotated[int, Option(min=1, help="Number of queries for test.")] = 2781,
@@ -254,7 +254,7 @@ def split(
 def candidates(
     path: Annotated[Path, Argument(help="Annotations with imprecise captions.")],
     queries: Annotated[Path, Option(help="Queries to annotate: JSON, or one query per line.")],
-    out: Annotated[Path, Option("--out", "-o", help="File for the candidate pairs (CSV).")],
+    out: Annotated[Path, out_option("File for the candidate pairs (CSV).")],
     kind: KindOption,
     durations: DurationsOption = None,
     top: Annotated[int, Option(min=1, max=40, help="Number of candidates per query, in batches of 20.")] = 40,
@@ -285,7 +285,7 @@ def candidates(
 @dataset.command()
 def tasks(
     pairs: Annotated[Path, Argument(help="Candidate pairs (CSV of `candidates`).")],
-    out: Annotated[Path, Option("--out", "-o", help="File for the pairs to rate (CSV).")],
+    out: Annotated[Path, out_option("File for the pairs to rate (CSV).")],
     agreed: Annotated[
         Path | None, Option(help="Agreed levels of first batches; then second batches are written where due.")
     ] = None,
@@ -344,7 +344,7 @@ def exam(
 def judgements(
     pairs: Annotated[Path, Argument(help="Candidate pairs (CSV of `candidates`).")],
     agreed: Annotated[Path, Option(help="Agreed levels (CSV of `consensus`).")],
-    out: Annotated[Path, Option("--out", "-o", help="File for the judged pairs (TVR-Ranking JSON).")],
+    out: Annotated[Path, out_option("File for the judged pairs (TVR-Ranking JSON).")],
     json: JsonOption = False,
 ) -> None:
     """Join candidates and agreed levels into a ranked set such as val.json.
@@ -364,7 +364,7 @@ def judgements(
 def relevant_pairs_(
     path: Annotated[Path, Argument(help="An annotation file.")],
     kind: KindOption,
-    out: Annotated[Path, Option("--out", "-o", help="File for the pairs (.npz).")],
+    out: Annotated[Path, out_option("File for the pairs (.npz).")],
     phi: Annotated[str, Option(help="Measure Phi: sent, vp or np-vp.")] = "np-vp",
     theta: Annotated[float, Option(help="Threshold of Phi, in (0, 1].")] = 0.7,
     durations: DurationsOption = None,

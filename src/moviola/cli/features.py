@@ -9,7 +9,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 from moviola.cli.app import JsonOption, command_group, leave_partial, note, show, some
-from moviola.cli.options import DEFAULT_LIBRARY, LibraryOption
+from moviola.cli.options import DEFAULT_LIBRARY, LibraryOption, out_option
 from moviola.errors import NotFound, counted
 
 features = command_group(
@@ -27,7 +27,7 @@ SourceArgument = Annotated[
 @features.command("convert")
 def convert_(
     source: SourceArgument,
-    out: Annotated[Path, Option("--out", "-o", help="New folder for the shards.")],
+    out: Annotated[Path, out_option("New folder for the shards.")],
     json: JsonOption = False,
 ) -> None:
     """Convert feature files into memory-mapped half-precision shards.
@@ -78,7 +78,7 @@ def check(
 @features.command("from-library")
 def from_library(
     annotations: Annotated[list[Path], Option(help="Pair file whose queries are encoded; repeatable.")],
-    out: Annotated[Path, Option("--out", "-o", help="New folder for the features.")],
+    out: Annotated[Path, out_option("New folder for the features.")],
     library: LibraryOption = DEFAULT_LIBRARY,
     json: JsonOption = False,
 ) -> None:
@@ -121,7 +121,7 @@ def from_files(
         Path, Option(help="video_corpus.json, tvr_video2dur_idx.json, or {video: seconds}.")
     ],
     encoder: Annotated[str, Option(help="Name of the features; models accept those they learned from.")],
-    out: Annotated[Path, Option("--out", "-o", help="New folder for the features.")],
+    out: Annotated[Path, out_option("New folder for the features.")],
     subtitles: Annotated[Path | None, Option(help="Features of subtitles, a row per clip.")] = None,
     query_vectors: Annotated[
         Path | None,

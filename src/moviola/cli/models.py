@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from typer import Argument, Option
 
 from moviola.cli.app import JsonOption, command_group, note, show, show_records
+from moviola.cli.options import out_option
 from moviola.errors import InvalidValue
 
 models = command_group("models", "Encoders of this machine and of the hub; trained models and checkpoints.")
@@ -52,7 +53,7 @@ def pull(
 def convert(
     checkpoint: Annotated[Path, Argument(help="A published PyTorch checkpoint.")],
     release: Annotated[str, Option(help="Release, such as spr-stage1; a wrong name lists all.")],
-    out: Annotated[Path, Option("--out", "-o", help="New folder for the model.")],
+    out: Annotated[Path, out_option("New folder for the model.")],
     settings: Annotated[list[str] | None, Option("--set", help="Setting, NAME=VALUE; repeatable.")] = None,
     json: JsonOption = False,
 ) -> None:

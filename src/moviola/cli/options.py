@@ -38,6 +38,19 @@ SentenceEncoderOption = Annotated[
 ]
 DeviceOption = Annotated[str, Option(envvar="MOVIOLA_DEVICE", help="Device: cpu, cuda, cuda:N, mps or auto.")]
 
+
+def out_option(help: str) -> Any:
+    """``--out`` of what is written without a library at hand; refused inside the folder of any."""
+
+    def outside(out: Path) -> Path:
+        from moviola.library import require_no_library
+
+        require_no_library(out)
+        return out
+
+    return Option("--out", "-o", help=help, callback=outside)
+
+
 # ---- what is read of new videos ----------------------------------------------------------------------------
 
 OcrOption = Annotated[

@@ -10,7 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemaining
 from typer import Argument, Context, Option
 
 from moviola.cli.app import JsonOption, app, note, show
-from moviola.cli.options import DEFAULT_LIBRARY, DeviceOption, LibraryOption, on_command_line
+from moviola.cli.options import DEFAULT_LIBRARY, DeviceOption, LibraryOption, on_command_line, out_option
 from moviola.cli.progress import progress_bar
 from moviola.errors import DataError, counted
 from moviola.files.toml import read_toml
@@ -35,7 +35,7 @@ def train(
     name: Annotated[str, Argument(help=f"The model: {', '.join(RECIPES)}.")],
     train_pairs: Annotated[Path, Option("--train", help="TVR-Ranking pair file to learn from.")],
     val_pairs: Annotated[Path, Option("--val", help="TVR-Ranking pair file that selects the weights.")],
-    out: Annotated[Path, Option("--out", "-o", help="New folder for the model, its card and its log.")],
+    out: Annotated[Path, out_option("New folder for the model, its card and its log.")],
     library: LibraryOption = DEFAULT_LIBRARY,
     features: FeaturesOption = None,
     top: Annotated[int | None, Option(min=1, help="Moments per query, the first in the file.")] = None,
@@ -82,10 +82,9 @@ def train(
 
     From Python: `moviola.training.experiment.train_model`.
     """
-    from moviola.library import open_features, require_no_library
+    from moviola.library import open_features
     from moviola.training.experiment import Experiment
 
-    require_no_library(out)
     own = [] if seed is None else [f"loop.seed={seed}"]
     if config is None or on_command_line(context, "device"):  # else the device is that of the file
         own.append(f"loop.device={device}")
