@@ -72,6 +72,21 @@ def test_what_is_read_in_watched_folders_reaches_the_server(
 
 
 @pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--speech", "pocketsfinx"], "pocketsfinx"),
+        (["--speech", "pocketsphinx", "--speech-language", "de"], "knows English only"),
+        (["--ocr-reader", "nobody"], "nobody"),
+    ],
+)
+def test_readers_that_are_not_there_are_named_at_the_start(
+    served: list[Options], options: list[str], said: str
+) -> None:
+    answer = CliRunner().invoke(all_commands(), ["serve", "--library", "x", "--watch", ".", *options])
+    assert not served and said in str(answer.exception)
+
+
+@pytest.mark.parametrize(
     ("options", "words"),
     [
         (["--webhook", "https://example.org"], "give that too"),

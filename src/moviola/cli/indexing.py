@@ -125,7 +125,7 @@ def index_(
 
     From Python: `moviola.Library.index`.
     """
-    from moviola.library.ingest.reading import Listening, Readers
+    from moviola.library.ingest.reading import Readers
     from moviola.search import Library
 
     if not is_library(library):
@@ -134,8 +134,10 @@ def index_(
             if is_gone(source) and not source.is_symlink():
                 raise NotFound(f"{printable(source)}: no such file or folder")
         # Nor may the name of a reader that is not there.
-        listening = Listening.chosen(speech_track, speech_language)
-        Readers.chosen(bool(ocr or ocr_reader), ocr_reader, speech, device, listening)
+        Readers.chosen(
+            bool(ocr or ocr_reader), ocr_reader, speech, device,
+            speech_track=speech_track, speech_language=speech_language,
+        )  # fmt: skip
     with Library(
         library,
         encoder=encoder_for(context, library, encoder),

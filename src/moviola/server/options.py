@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from moviola.errors import InvalidValue
+from moviola.library.ingest.reading import Readers
 from moviola.search.alerts import AlertOptions
 from moviola.threads import available_cores
 
@@ -68,7 +69,8 @@ class Options:
 
     Raises:
         InvalidValue: another host without a token, a token that does not fit a header, one token for both
-            rights, or a folder that does not exist.
+            rights, a folder that does not exist, or what no reader can do.
+        MissingDependency, MissingModel: a reader for watched folders is not on this machine.
     """
 
     host: str = "127.0.0.1"
@@ -102,6 +104,11 @@ class Options:
         for folder in self.allow_ingest:
             if not folder.is_dir():
                 raise InvalidValue(f"--allow-ingest {folder}: no such folder; name one that exists")
+        if self.watch:  # the process that watches would fail again and again, where nobody looks
+            ocr = bool(self.reading.get("ocr") or self.reading.get("ocr_reader"))
+            Readers.chosen(
+                **{"ocr_reader": None, "speech": None, **self.reading, "ocr": ocr}, device=self.device
+            )
 
 
 def is_loopback(host: str) -> bool:

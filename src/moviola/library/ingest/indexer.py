@@ -23,7 +23,7 @@ from moviola.library.disk.store import LibraryStore
 from moviola.library.ingest.completing import look_again_where_needed, note_captures
 from moviola.library.ingest.following import follow, forget_root, move_root, note_copies, restore
 from moviola.library.ingest.plan import FoundFile, Plan, only_renamed
-from moviola.library.ingest.reading import Listening, Readers, ReadingRun, replace_subtitles
+from moviola.library.ingest.reading import Readers, ReadingRun, replace_subtitles
 from moviola.library.ingest.report import IngestProgress, IngestReport
 from moviola.library.ingest.workers import Workers
 from moviola.plugins import naming_plugins
@@ -129,8 +129,10 @@ class Indexer:
         for source in sources:
             require_kind("source", source, (str, PathLike), "a path; several go one by one, as index(*paths)")
         exclude = None if exclude is None else several("exclude", exclude)
-        listening = Listening.chosen(speech_track, speech_language)
-        readers = Readers.chosen(ocr, ocr_reader, speech, self._store.encoders.device, listening)
+        readers = Readers.chosen(
+            ocr, ocr_reader, speech, self._store.encoders.device,
+            speech_track=speech_track, speech_language=speech_language,
+        )  # fmt: skip
         chosen = nullcontext() if workers is None else Workers(workers)
         progress = progress or (lambda _: None)
         with self._store.writing(), chosen as pool:

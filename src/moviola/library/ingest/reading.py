@@ -96,14 +96,18 @@ class Readers:
         ocr_reader: str | None,
         speech: str | None,
         device: str,
-        listening: Listening = AS_PLAYED,
+        *,
+        speech_track: str | None = None,
+        speech_language: str | None = None,
     ) -> Readers:
         """Readers from options of :meth:`moviola.library.Indexer.index`; ``"none"`` reads no speech, too.
 
         Raises:
+            InvalidValue: an impossible track or language, or a reader of another kind.
             MissingDependency: packages of a named reader are not installed.
             MissingModel: its model is not on this machine.
         """
+        listening = Listening.chosen(speech_track, speech_language)
         text = hears = None
         named: list[CueKind] = []
         if ocr is not False:
