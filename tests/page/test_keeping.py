@@ -206,6 +206,17 @@ def test_collections_have_names_links_and_an_end(
     expect(collected.locator(".item")).to_have_count(2)
 
 
+def test_a_link_to_a_collection_that_is_not_there_says_so(
+    collected: Page, open_page: Callable[..., Page], served: Served
+) -> None:
+    other = open_page(served, "#/collection?name=Theirs")
+    expect(other.locator("#notices")).to_contain_text("no collection “Theirs”")
+    expect(other.locator(".item")).to_have_count(0)
+    known = open_page(served, "#/collection?name=Untitled")
+    expect(known.locator(".item")).to_have_count(2)
+    expect(known.locator("#notices")).not_to_contain_text("no collection")
+
+
 def test_what_another_one_renames_or_deletes_is_lost_to_nobody(
     collected: Page, open_page: Callable[..., Page], served: Served
 ) -> None:

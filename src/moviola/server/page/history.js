@@ -3,7 +3,7 @@
 import { Unreachable } from "./api.js";
 import { answer } from "./results.js";
 import { opened, openPlayer } from "./opening.js";
-import { collectionName, openCollection } from "./collecting.js";
+import { collectionName, collectionNames, openCollection } from "./collecting.js";
 import { byId } from "./dom.js";
 import { title } from "./format.js";
 import { t } from "./language.js";
@@ -98,11 +98,21 @@ function read() {
     if (parameters.get("weak") === "1") showWeak.value = true;
   }
   const named = view.value === "collection" && parameters.get("name");
-  if (named) void openCollection(named).catch((error) => { if (!(error instanceof Unreachable)) notify(error.message); });
+  if (named && named !== collectionName.value) void openNamed(named);
   readPlaying(parameters.get("play"));
   reading = false;
   typing = false;
   write(false);
+}
+
+/** @param {string} name */
+async function openNamed(name) {
+  try {
+    await openCollection(name);
+    if (!collectionNames.value.includes(name)) notify(t("This library has no collection “{name}”; a new one is open", { name }));
+  } catch (error) {
+    if (!(error instanceof Unreachable)) notify(error instanceof Error ? error.message : String(error));
+  }
 }
 
 /** @param {string | null} text */
