@@ -38,8 +38,9 @@ HARD_SHARE = 0.5
 EVALUATIONS = 24
 """Evaluations on val that a budget of steps has."""
 
-SENTENCES = "minilm"
-"""The sentence encoder by which pseudo labels are chosen besides, as the papers choose theirs by SimCSE."""
+SENTENCES, TRUTH = "minilm", "truth"
+"""By which labels are chosen besides: a sentence encoder, as the papers choose theirs by SimCSE, and, as a
+control, relevance itself."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class Cut:
 WORLDS = {
     "develop": Cut("develop"),
     "report": Cut("report"),
-    f"report-{SENTENCES}": Cut("report", similarity=SENTENCES),
+    **{f"report-{by}": Cut("report", similarity=by) for by in (SENTENCES, TRUTH)},
     "report-queries": Cut("report", times=2),
     "report-1.5s": Cut("report", clip_seconds=1.5),
 }
@@ -375,6 +376,8 @@ class _Planner:
             for row in WITH_LINES:
                 recipe, *kind = MAIN_ROWS[row]
                 yield replace(self.study(f"{row}-lines", recipe, "lines", *kind), lines=preset.lines)
+            for row in LINES_APART:
+                yield replace(self.study(f"{row}-lines-apart", row, "lines", *APART), lines=preset.lines)
 
     def overrides(
         self,
@@ -478,7 +481,8 @@ class _Planner:
             yield from self.streams(seed)
             yield from self.strategies(seed)
             yield from self.relevant_pairs(seed)
-        yield from self.by_sentences()
+        for similarity in (SENTENCES, TRUTH):
+            yield from self.labels_by(similarity)
         for row, (recipe, strategy) in MORE_QUERIES.items():
             own, n = STRATEGIES.get(strategy, ()), max(self.preset.tops) if strategy else self.preset.top
             yield self.study(f"{row}-more-queries", recipe, "queries", *own, top=n, world="report-queries")
@@ -520,13 +524,13 @@ class _Planner:
             if not seed or name in SEEDED["xml"]:
                 yield self.study(name, "xml", "relevant", *settings, top=least, relevant=theta, seed=seed)
 
-    def by_sentences(self) -> Iterator[Job]:
-        """Main rows on pseudo labels that are chosen by texts; stage 1 first, which others build on."""
-        top, first = self.preset.top, f"spr-stage1-{SENTENCES}"
-        for recipe in BY_SENTENCES:
+    def labels_by(self, similarity: str) -> Iterator[Job]:
+        """Main rows on labels that are chosen otherwise; stage 1 first, which others build on."""
+        top, first = self.preset.top, f"spr-stage1-{similarity}"
+        for recipe in OTHER_LABELS:
             yield Job(
-                f"{recipe}-{SENTENCES}", recipe, top, 0, self.overrides(recipe, top),
-                None if recipe == "spr-stage1" else first, "labels", world=f"report-{SENTENCES}",
+                f"{recipe}-{similarity}", recipe, top, 0, self.overrides(recipe, top),
+                None if recipe == "spr-stage1" else first, "labels", world=f"report-{similarity}",
             )  # fmt: skip
 
 
@@ -539,8 +543,11 @@ MAIN_ROWS: dict[str, tuple[str, ...]] = {
 WITH_LINES = ("spr-relo", "reel", "conquer-disjoint")
 """Main rows that are trained with subtitle lines as candidates too."""
 
-BY_SENTENCES = ("spr-stage1", "spr-relo", "reel", "xml")
-"""Trained on labels by :data:`SENTENCES` too."""
+LINES_APART = ("spr-relo",)
+"""Of these, the rows that are trained with streams apart as well."""
+
+OTHER_LABELS = ("spr-stage1", "spr-relo", "reel", "xml")
+"""Trained on labels by :data:`SENTENCES` and :data:`TRUTH` too."""
 
 MORE_QUERIES = {
     "spr-relo-standard": ("spr-relo", "standard"),

@@ -5,11 +5,12 @@ from __future__ import annotations
 from comparison.figures import MAIN, OVER, TYPES
 from comparison.findings import Findings
 from comparison.plan import (
-    BY_SENTENCES,
     LONGER,
     MORE_QUERIES,
+    OTHER_LABELS,
     SENTENCES,
     STRATEGIES,
+    TRUTH,
     WITH_LINES,
     WORLDS,
     strategy_job,
@@ -67,6 +68,7 @@ def _lines(found: Findings) -> Table:
         for label, job in (
             (NAMES[row], f"{row}-n{found.preset.top}"),
             (f"{NAMES[row]}, lines", f"{row}-lines"),
+            (f"{NAMES[row]}, lines, streams apart", f"{row}-lines-apart"),
         ):
             if found.done(job):
                 whole = found.result(job)
@@ -138,13 +140,14 @@ def _streams(found: Findings) -> Table:
 
 def _labels(found: Findings) -> Table:
     rows: dict[str, str] = {}
-    for model in BY_SENTENCES:
+    for model in OTHER_LABELS:
         rows |= {f"{NAMES[model]}, slots": f"{model}-n{found.preset.top}"}
         rows |= {f"{NAMES[model]}, sentences": f"{model}-{SENTENCES}"}
+        rows |= {f"{NAMES[model]}, true labels": f"{model}-{TRUTH}"}
     text = (
         f"N = {found.preset.top}. Pseudo labels by what the captions were generated from (slots), which is "
-        "close to the rule of relevance, and by the cosine of MiniLM's sentence embeddings; settings were "
-        "chosen with the first. Val and test are the same."
+        "close to the rule of relevance, by the cosine of MiniLM's sentence embeddings, and, as a control, "
+        "by relevance itself; settings were chosen with the first. Val and test are the same."
     )
     return table_of(found, "The similarity of pseudo labels", rows, ALL, text)
 

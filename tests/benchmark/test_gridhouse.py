@@ -38,7 +38,7 @@ TABLES = {
     "untrained-and-trained": ("CLIP without training against trained (SPR, Table 7)", 6),
     "longer-training": ("Longer training", 4),
     "streams": ("Streams of pictures and of subtitles", 9),
-    "pseudo-labels": ("The similarity of pseudo labels", 8),
+    "pseudo-labels": ("The similarity of pseudo labels", 12),
     "training-strategies": ("Training strategies (SPR, Table 5)", 15),
     "more-queries": ("More training queries", 8),
     "hard-negatives": ("The baselines' hard negatives", 4),

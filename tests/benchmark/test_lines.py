@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from comparison import lines
 from comparison.bench import Bench
 from comparison.lines import WithLines, lines_of, nearest_lines
-from comparison.plan import PRESETS, WITH_LINES, Preset, jobs
+from comparison.plan import LINES_APART, PRESETS, WITH_LINES, Preset, jobs
 from comparison.run import run_pieces
 from comparison.world import World
 from moviola.errors import InvalidValue
@@ -105,7 +105,12 @@ def test_a_video_is_as_good_as_its_best_line_or_as_before(split: Split) -> None:
 def test_rows_with_lines_differ_from_the_main_rows_by_them_alone() -> None:
     preset = replace(PRESETS["small"], lines=7)
     rows = {job.name: job for job in jobs(preset)}
-    assert {name for name, job in rows.items() if job.lines} == {f"{row}-lines" for row in WITH_LINES}
+    apart = {f"{row}-lines-apart" for row in LINES_APART}
+    assert {name for name, job in rows.items() if job.lines} == {f"{row}-lines" for row in WITH_LINES} | apart
+    for name in apart:
+        own, usual = asdict(rows[name]), asdict(rows[name.removesuffix("-apart")])
+        assert {*own.pop("overrides")} - {*usual.pop("overrides")} == {"model.stream_weights=type"}
+        assert own | {"name": usual["name"]} == usual
     for row in WITH_LINES:
         own, usual = asdict(rows[f"{row}-lines"]), asdict(rows[f"{row}-n20"])
         differ = {name for name in own if own[name] != usual[name]}

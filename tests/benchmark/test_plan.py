@@ -11,14 +11,15 @@ import pytest
 
 from comparison.bench import Bench
 from comparison.plan import (
-    BY_SENTENCES,
     CONQUERS,
     HARD,
     HARD_SHARE,
+    LINES_APART,
     LONGER,
     MODELS,
     MORE_QUERIES,
     ORDER,
+    OTHER_LABELS,
     OWN_STAGE1,
     PRESETS,
     RELEVANT,
@@ -28,6 +29,7 @@ from comparison.plan import (
     SETTINGS_OF,
     STRATEGIES,
     TOPS,
+    TRUTH,
     WITH_LINES,
     WORLDS,
     Cut,
@@ -162,7 +164,7 @@ def test_rows_with_streams_weigh_them_and_weights_are_chosen_by_types() -> None:
         settings = settings_of(rows[f"{name}-n20"])
         assert settings.model["stream_weights"] == "query"
         assert settings.sampling.even_types
-    assert sum(bool(job.lines) for job in rows.values()) == len(WITH_LINES)
+    assert sum(bool(job.lines) for job in rows.values()) == len(WITH_LINES) + len(LINES_APART)
 
 
 def test_the_films_of_the_report_have_the_settings_that_others_chose() -> None:
@@ -224,14 +226,17 @@ def test_studies_with_seeds_have_all_of_them_beside_the_main_row_that_they_are_c
         assert set(other.overrides) - set(usual.overrides) == {f"loop.seed={seed}"}
 
 
-def test_rows_by_sentences_differ_from_the_main_rows_by_their_world_alone(plan: list[Job]) -> None:
+@pytest.mark.parametrize("similarity", [SENTENCES, TRUTH])
+def test_rows_of_other_labels_differ_from_the_main_rows_by_their_world_alone(
+    plan: list[Job], similarity: str
+) -> None:
     rows = {job.name: job for job in plan}
-    for model in BY_SENTENCES:
-        usual, other = rows[f"{model}-n20"], rows[f"{model}-{SENTENCES}"]
+    for model in OTHER_LABELS:
+        usual, other = rows[f"{model}-n20"], rows[f"{model}-{similarity}"]
         assert (other.recipe, other.top, other.seed, other.overrides) == (
             usual.recipe, usual.top, usual.seed, usual.overrides,
         )  # fmt: skip
-        assert [WORLDS[job.world] for job in (usual, other)] == [Cut("report"), Cut("report", SENTENCES)]
+        assert [WORLDS[job.world] for job in (usual, other)] == [Cut("report"), Cut("report", similarity)]
 
 
 @pytest.mark.parametrize("preset", PRESETS.values(), ids=list(PRESETS))

@@ -202,6 +202,24 @@ def test_pseudo_sets_by_a_sentence_encoder(
         assert (tmp_path / "world" / f"{name}.json").read_bytes() == (world / f"{name}.json").read_bytes()
 
 
+def test_true_labels_are_of_relevant_moments_alone(world: Path, tmp_path: Path) -> None:
+    """A control: the same queries, each with the moments that answer it, best first."""
+    annotate(tmp_path, world, similarity="truth")
+    for name in ("val", "test", "splits", "video_corpus"):
+        assert (tmp_path / f"{name}.json").read_bytes() == (world / f"{name}.json").read_bytes()
+    training, best = set(read(world, "splits")["train"]), 0
+    usual, true = read(world, "train_top20"), read(tmp_path, "train_top20")
+    for old, new in zip(usual, true, strict=True):
+        assert (old["query_id"], old["query"], old["type"]) == (new["query_id"], new["query"], new["type"])
+        moments = new["relevant_moment"]
+        found = [moment["similarity"] for moment in moments]
+        assert found == sorted(found, reverse=True) and set(found) <= {0.25, 0.5, 0.75, 1.0}
+        assert 1 <= len(moments) <= 20 and {moment["video_name"] for moment in moments} <= training
+        best += old["relevant_moment"][0]["pair_id"] in {moment["pair_id"] for moment in moments}
+    assert best > 0.8 * len(true)
+    assert read(tmp_path, "gridhouse")["similarity"] == "truth"
+
+
 def test_this_process_keeps_its_number_of_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
 

@@ -30,7 +30,7 @@ def gridhouse(
         int, Option(min=0, help="Number of further films that are edited, beside plain ones.")
     ] = 0,
     similarity: Annotated[
-        str, Option(help="Similarity for pseudo labels: slots, or a sentence encoder such as minilm.")
+        str, Option(help="Similarity for pseudo labels: slots, a sentence encoder such as minilm, or truth.")
     ] = "slots",
     json: JsonOption = False,
 ) -> None:

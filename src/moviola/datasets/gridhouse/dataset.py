@@ -7,7 +7,7 @@ Films belong to train, val and test as 60 : 10 : 30 by their number; the queries
 films, and no text is in two splits.
 
 The pseudo training set is chosen by the similarity of queries and captions (TVR-Ranking, section 3.3), see
-:mod:`moviola.datasets.gridhouse.similarity`.
+:mod:`moviola.datasets.gridhouse.similarity`; or, as a control, by relevance itself.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from moviola.errors import InvalidValue
 from moviola.files.rows import read_json
 from moviola.files.writing import write_json
 
-__all__ = ["SLOTS", "GridhouseReport", "annotate", "build"]
+__all__ = ["SLOTS", "TRUTH", "GridhouseReport", "annotate", "build"]
 
 TOP = (1, 20, 40)
-SLOTS = "slots"
+SLOTS, TRUTH = "slots", "truth"
 # A query is kept if its relevant moments are between these shares of all (5 to 80 of the 1,055 that 200 films
 # hold), and at least two.
 _FEWEST, _MOST = 5 / 1055, 80 / 1055
@@ -129,7 +129,9 @@ def build(
             shots and what is written and said in them are in ``edits.json``.
         edited_videos: further films as an editor cuts them, beside plain ones.
         similarity: of queries and captions: "slots", or the name of a sentence encoder, see
-            :func:`moviola.encoders.load_sentence_encoder`. Films and queries do not depend on it.
+            :func:`moviola.encoders.load_sentence_encoder`. "truth": a training query has relevant moments
+            alone, best first, among equals by "slots"; their similarity is a quarter of their relevance.
+            Films and queries do not depend on it.
         progress: called with films done and films in all.
 
     Raises:
@@ -180,7 +182,7 @@ def annotate(folder: Path, films: Path, *, similarity: str) -> GridhouseReport:
 
 def _encoder(similarity: str) -> TextEncoder | None:
     """None for what the slots hold."""
-    return None if similarity == SLOTS else load_sentence_encoder(similarity)
+    return None if similarity in (SLOTS, TRUTH) else load_sentence_encoder(similarity)
 
 
 def _claim(folder: Path, settings: dict[str, Any]) -> None:
@@ -241,7 +243,14 @@ def _annotate(
     own = np.flatnonzero([row.film.split == "train" for row in rows])
     for number, query in enumerate(_train_queries(rows, taken, draw), start=first_id):
         similarities = similar(query)
-        best = own[np.argsort(-similarities[own], kind="stable")[: max(TOP)]]  # unjudged
+        if similarity == TRUTH:
+            grades = _grades(query, rows)
+            best = own[
+                np.lexsort((-similarities[own], -grades[own]))[: min(max(TOP), (grades[own] > 0).sum())]
+            ]
+            similarities = grades / 4
+        else:
+            best = own[np.argsort(-similarities[own], kind="stable")[: max(TOP)]]  # unjudged
         ranked.append(_entry(number, query, rows, best, similarities))
     for top in TOP:
         entries = [{**entry, "relevant_moment": entry["relevant_moment"][:top]} for entry in ranked]
@@ -311,11 +320,15 @@ def _judged(
         query = _ask(own[int(place)], number, draw)
         if query.text in taken:
             continue
-        grades = np.array([query.relevance(row) for row in rows])
+        grades = _grades(query, rows)
         if fewest <= int((grades > 0).sum()) <= most:
             taken.add(query.text)
             found += 1
             yield query, grades
+
+
+def _grades(query: _Query, rows: Sequence[_Row]) -> NDArray[np.int64]:
+    return np.array([query.relevance(row) for row in rows], dtype=np.int64)
 
 
 def _passed_over(row: _Row, draw: Generator) -> bool:
