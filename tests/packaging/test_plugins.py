@@ -242,7 +242,7 @@ def open_encoder(name, choice):
         ),
         (2, "encode_frames", "encode(given).astype('f8')", "returned float64"),
         (3, "encode_frames", "list(encode(given))", "returned list where float32"),
-        (4, "encode_frames", "encode(given) * float('nan')", "infinite or no numbers; update the package"),
+        (4, "encode_frames", "encode(given) * float('nan')", "infinite or NaN; update the package"),
         (5, "encode_text", "encode(given)[:-1]", "returned float32"),
     ],
 )

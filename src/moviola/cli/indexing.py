@@ -134,8 +134,8 @@ def index_(
             if is_gone(source) and not source.is_symlink():
                 raise NotFound(f"{printable(source)}: no such file or folder")
         # Nor may the name of a reader that is not there.
-        Readers.chosen(
-            bool(ocr or ocr_reader), ocr_reader, speech, device,
+        Readers.require(
+            ocr, ocr_reader, speech=speech, device=device,
             speech_track=speech_track, speech_language=speech_language,
         )  # fmt: skip
     with Library(

@@ -159,6 +159,6 @@ def check_features(features: Any, shape: tuple[int, int], encoder: str) -> None:
         )
     if not np.isfinite(features).all():
         raise BrokenPlugin(
-            f"encoder {encoder!r}: returned features that are infinite or no numbers; update the package "
+            f"encoder {encoder!r}: returned features that are infinite or NaN; update the package "
             "that it comes from, or choose another precision"
         )

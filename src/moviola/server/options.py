@@ -105,10 +105,8 @@ class Options:
             if not folder.is_dir():
                 raise InvalidValue(f"--allow-ingest {folder}: no such folder; name one that exists")
         if self.watch:  # the process that watches would fail again and again, where nobody looks
-            ocr = bool(self.reading.get("ocr") or self.reading.get("ocr_reader"))
-            Readers.chosen(
-                **{"ocr_reader": None, "speech": None, **self.reading, "ocr": ocr}, device=self.device
-            )
+            unnamed = dict.fromkeys(("ocr", "ocr_reader", "speech"))
+            Readers.require(**unnamed | dict(self.reading), device=self.device)
 
 
 def is_loopback(host: str) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 
@@ -117,6 +117,11 @@ class Readers:
             hears = load_speech_reader(str(speech), device=device, language=listening.language)
             named.append("speech")
         return cls(text, hears, named, listening)
+
+    @classmethod
+    def require(cls, ocr: bool | None, ocr_reader: str | None, **options: Any) -> None:
+        """Raise the errors of :meth:`chosen`, for readers that are named; the default one is not loaded."""
+        cls.chosen(bool(ocr or ocr_reader), ocr_reader, **options)
 
 
 @dataclass(frozen=True, slots=True)

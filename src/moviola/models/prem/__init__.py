@@ -23,7 +23,8 @@ No code was released; what the text leaves open is settled thus:
   classifies has seen the query and its loss reaches all of the localizer. The true moment is one of its
   positives: its IoU with itself is above any threshold.
 - The paper's streams share every encoder and read each other; :class:`PremApart` has a model for each, and
-  ``shared_encoder`` reads queries with the encoder of subtitles. Neither is the paper's.
+  ``shared_encoder`` reads queries with the encoder of subtitles and adds the cosine of both to the scores of
+  boundaries. Neither is the paper's.
 - A pair's losses are weighted by its ``similarity`` (1 in the paper; graded in ranked sets).
 """
 
