@@ -49,7 +49,7 @@ class Cut:
 
     Attributes:
         films: the name of the films.
-        similarity: by which pseudo labels are chosen (:mod:`moviola.datasets.gridhouse.similarity`).
+        similarity: by which labels are chosen, see :func:`moviola.datasets.gridhouse.build`.
         times: training queries, in those of the preset; where there are fewer, all.
         clip_seconds: seconds from one frame's features to the next. Proposals are those of the stage 1 that
             reads one frame a second.

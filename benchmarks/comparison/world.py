@@ -105,7 +105,7 @@ def prepare(
         told: with a narrator, whose lines are a second stream of features (:mod:`comparison.streams`).
         queries: so many training queries, drawn from all; None takes all. Of the queries of all splits, those
             that are about what is told alone are then as many as in TVR, :data:`TOLD_SHARE`.
-        similarity: by which the pseudo labels are chosen, "slots" or a sentence encoder's name. Films and
+        similarity: by which the labels are chosen, "slots", a sentence encoder's name or "truth". Films and
             queries are the same with each.
         clip_seconds: from one frame's features to the next.
         tell: told what is being done.
