@@ -31,7 +31,7 @@ class Bench:
         """The world of that name, which has been prepared."""
         cut = WORLDS[name]
         folder, queries = self.out / "worlds" / cut.films, cut.times * self.preset.queries
-        return World.cut(folder, queries, cut.similarity, cut.clip_seconds)
+        return World.cut(folder, queries, cut.similarity, cut.clip_seconds, cut.share)
 
     def prepare(self, workers: int, tell: Callable[[str], None]) -> None:
         """Make the worlds of the plan that are missing.
@@ -52,7 +52,7 @@ class Bench:
                 prepare(
                     self.world(name).folder, videos=self.preset.videos, seed=self.preset.films[cut.films],
                     workers=workers, told=True, queries=cut.times * self.preset.queries,
-                    similarity=cut.similarity, clip_seconds=cut.clip_seconds, tell=tell,
+                    similarity=cut.similarity, clip_seconds=cut.clip_seconds, share=cut.share, tell=tell,
                 )  # fmt: skip
 
     def model(self, name: str) -> Path:

@@ -10,7 +10,7 @@ budget: with patience a lucky value on val, while the rate was high, ended some 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from moviola.training.validation import OVER_TYPES
@@ -53,12 +53,14 @@ class Cut:
         times: training queries, in those of the preset; where there are fewer, all.
         clip_seconds: seconds from one frame's features to the next. Proposals are those of the stage 1 that
             reads one frame a second.
+        share: of the training films, the first ones, and of the training queries.
     """
 
     films: str
     similarity: str = "slots"
     times: int = 1
     clip_seconds: float = 1.0
+    share: float = 1.0
 
 
 WORLDS = {
@@ -67,8 +69,23 @@ WORLDS = {
     **{f"report-{by}": Cut("report", similarity=by) for by in (SENTENCES, TRUTH)},
     "report-queries": Cut("report", times=2),
     "report-1.5s": Cut("report", clip_seconds=1.5),
+    "report-fifth": Cut("report", share=0.2),
 }
 """Val and test are the same in all that have the same films."""
+
+
+ORDER = (
+    "spr-stage1",
+    "spr-relo",
+    "xml",
+    "reel",
+    "reloclnet",
+    "spr-clip",
+    "prem",
+    "conquer",
+    "spr-relo-large",
+)
+"""In which recipes are tried and trained: those that most is compared with first."""
 
 
 @dataclass(frozen=True)
@@ -137,6 +154,9 @@ class Preset:
         chosen: place in :data:`SETTINGS` by recipe, where it was chosen before; nothing is tried again there.
         slow_clips: with SPR_ReLo-S on clips of 1.5 s, as the paper's are.
         own_stage1: with Reel's own stage 1, and Reel on its proposals.
+        recipes: of the main rows, in the order in which they are trained.
+        fifth: with the main rows trained on a fifth of the films and queries too.
+        longer: main rows that are trained with so many times the budget too, whether they gain by more.
         encoder: revision of the demo's encoder that films are encoded with; "" for today's.
     """
 
@@ -154,6 +174,9 @@ class Preset:
     chosen: Mapping[str, int] = field(default_factory=dict)
     slow_clips: bool = False
     own_stage1: bool = False
+    recipes: tuple[str, ...] = ORDER
+    fifth: bool = False
+    longer: Mapping[str, int] = field(default_factory=dict)
     encoder: str = ""
 
 
@@ -268,25 +291,27 @@ CHOSEN_BEFORE = {
 """Place in :data:`SETTINGS` of what was best on val of the films of seed 51, by recipe
 (``results/develop-*.json``)."""
 
-LONGER = {"prem": 2, "spr-relo-large": 2}
-"""Main rows that are trained with so many times the budget too, whether they gain by more."""
-
 RISING = 0.02
 """Share by which val's best value rises in the last quarter of a training that would gain by a longer one."""
 
 PRESETS: dict[str, Preset] = {
     "small": Preset(
         videos=40, queries=60, films={"develop": 32, "report": 33}, tops=(20,), top=20, seeds=(0,),
-        segments=40, budgets=_budgets(0.0025),
+        segments=40, budgets=_budgets(0.0025), fifth=True, longer={"prem": 2, "spr-relo-large": 2},
     ),
     "third": Preset(
         videos=300, queries=500, films={"develop": 51, "report": 97}, tops=TOPS, top=20, seeds=(0, 1, 2),
         segments=50, budgets=_budgets(1.0), lines=20, chosen=CHOSEN_BEFORE, slow_clips=True,
-        own_stage1=True, encoder="cf4f03a5c3dd7cc3",
+        own_stage1=True, longer={"prem": 2, "spr-relo-large": 2}, encoder="cf4f03a5c3dd7cc3",
+    ),
+    "large": Preset(
+        videos=1500, queries=3000, films={"develop": 51, "report": 98}, tops=(20,), top=20, seeds=(0,),
+        segments=50, budgets=_budgets(1.0), studies=False, chosen=CHOSEN_BEFORE, fifth=True,
+        recipes=("spr-stage1", "reel", "xml", "spr-relo", "spr-clip", "prem"),
     ),
 }  # fmt: skip
-"""``small`` shows that everything works, in minutes; ``third`` is for a report: hours, on films that nothing
-was chosen on (``benchmarks/comparison/third.md``)."""
+"""``small`` shows that everything works, in minutes; ``third`` and ``large`` are for reports: hours, on films
+that nothing was chosen on (``benchmarks/comparison/third.md``, ``large.md``)."""
 
 
 # ---- jobs ------------------------------------------------------------------------------------------------
@@ -296,18 +321,6 @@ OWN_STAGE1 = "reel-stage1"
 
 CONQUERS = ("general", "disjoint", "exclusive")
 MODELS = ("spr-clip", "spr-relo", "spr-relo-large", "reel", "xml", "reloclnet", "conquer", "prem")
-ORDER = (
-    "spr-stage1",
-    "spr-relo",
-    "xml",
-    "reel",
-    "reloclnet",
-    "spr-clip",
-    "prem",
-    "conquer",
-    "spr-relo-large",
-)
-"""In which recipes are tried and trained: those that most is compared with first."""
 
 
 def jobs(preset: Preset, chosen: Mapping[str, int] | None = None) -> list[Job]:
@@ -355,16 +368,13 @@ class _Planner:
 
     def all(self) -> Iterator[Job]:
         """Everything: one seed of the main rows as their settings are chosen, then the rest."""
-        preset, top = self.preset, self.preset.top
-        for recipe in ORDER:
-            yield from self.tried(recipe)
-            yield from self.rows(recipe, top, 0)
-        for seed in filter(None, preset.seeds):
-            for recipe in ORDER:
-                yield from self.rows(recipe, top, seed)
-        for other in (n for n in reversed(preset.tops) if n != top):
-            for recipe in ORDER:
-                yield from self.rows(recipe, other, 0)
+        preset = self.preset
+        yield from self.main()
+        if preset.fifth:
+            yield from self.elsewhere("report-fifth", preset.recipes, "fifth")
+        for row, times in preset.longer.items():
+            recipe, *kind = MAIN_ROWS[row]
+            yield self.study(f"{row}-longer", recipe, "longer", *kind, times=times)
         if preset.studies:
             yield from self.studies()
         if preset.own_stage1:
@@ -378,6 +388,19 @@ class _Planner:
                 yield replace(self.study(f"{row}-lines", recipe, "lines", *kind), lines=preset.lines)
             for row in LINES_APART:
                 yield replace(self.study(f"{row}-lines-apart", row, "lines", *APART), lines=preset.lines)
+
+    def main(self) -> Iterator[Job]:
+        """The main rows with every seed and every N."""
+        preset, top = self.preset, self.preset.top
+        for recipe in preset.recipes:
+            yield from self.tried(recipe)
+            yield from self.rows(recipe, top, 0)
+        for seed in filter(None, preset.seeds):
+            for recipe in preset.recipes:
+                yield from self.rows(recipe, top, seed)
+        for other in (n for n in reversed(preset.tops) if n != top):
+            for recipe in preset.recipes:
+                yield from self.rows(recipe, other, 0)
 
     def overrides(
         self,
@@ -393,7 +416,7 @@ class _Planner:
         tried = SETTINGS.get(own, ((),))
         picked = tried[self.chosen.get(own, 0) if place is None else place]
         given = (*SIZES[recipe], *self.preset.sizes.get(recipe, ()), *picked, *more)
-        pairs = WORLDS[world].times * self.preset.queries, top
+        pairs = round(WORLDS[world].times * WORLDS[world].share * self.preset.queries), top
         return (*self.schedule(self.preset.budgets[recipe].longer(times), recipe, pairs, given), *given)
 
     def schedule(
@@ -470,9 +493,6 @@ class _Planner:
 
     def studies(self) -> Iterator[Job]:
         """The rows of the ablations."""
-        for row, times in LONGER.items():
-            recipe, *kind = MAIN_ROWS[row]
-            yield self.study(f"{row}-longer", recipe, "longer", *kind, times=times)
         for recipe in ("xml", "reloclnet"):
             yield self.study(f"{recipe}-without-hard", recipe, "hard", f"{HARD[recipe]}=1000000")
         for name, more in PREMS.items():
@@ -482,7 +502,7 @@ class _Planner:
             yield from self.strategies(seed)
             yield from self.relevant_pairs(seed)
         for similarity in (SENTENCES, TRUTH):
-            yield from self.labels_by(similarity)
+            yield from self.elsewhere(f"report-{similarity}", OTHER_LABELS, "labels")
         for row, (recipe, strategy) in MORE_QUERIES.items():
             own, n = STRATEGIES.get(strategy, ()), max(self.preset.tops) if strategy else self.preset.top
             yield self.study(f"{row}-more-queries", recipe, "queries", *own, top=n, world="report-queries")
@@ -524,14 +544,13 @@ class _Planner:
             if not seed or name in SEEDED["xml"]:
                 yield self.study(name, "xml", "relevant", *settings, top=least, relevant=theta, seed=seed)
 
-    def labels_by(self, similarity: str) -> Iterator[Job]:
-        """Main rows on labels that are chosen otherwise; stage 1 first, which others build on."""
-        top, first = self.preset.top, f"spr-stage1-{similarity}"
-        for recipe in OTHER_LABELS:
-            yield Job(
-                f"{recipe}-{similarity}", recipe, top, 0, self.overrides(recipe, top),
-                None if recipe == "spr-stage1" else first, "labels", world=f"report-{similarity}",
-            )  # fmt: skip
+    def elsewhere(self, world: str, recipes: Sequence[str], group: str) -> Iterator[Job]:
+        """Main rows in another of :data:`WORLDS`, with its own stage 1, which comes first."""
+        top, kind = self.preset.top, world.removeprefix("report-")
+        for recipe in recipes:
+            first = None if recipe == "spr-stage1" else f"spr-stage1-{kind}"
+            own = self.overrides(recipe, top, world=world)
+            yield Job(f"{recipe}-{kind}", recipe, top, 0, own, first, group, world=world)
 
 
 MAIN_ROWS: dict[str, tuple[str, ...]] = {

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 
 from comparison.findings import Findings
-from comparison.plan import CONQUERS, LONGER, seed_mark
+from comparison.plan import CONQUERS, seed_mark
 from comparison.table import Row, Table
 from moviola.training.validation import MEASURES
 
@@ -55,7 +55,7 @@ def more_steps(found: Findings, models: Iterable[str]) -> dict[str, str]:
     """Job by label, of the models that are trained with more steps too."""
     return {
         f"{NAMES[model]}, {times} times the steps": f"{model}-longer"
-        for model, times in LONGER.items()
+        for model, times in found.preset.longer.items()
         if model in models
     }
 

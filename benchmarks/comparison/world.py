@@ -37,17 +37,27 @@ class World:
         part: what the names of pair files begin with that hold a part of the queries; "" for all.
         similarity: by which the pseudo labels were chosen, see :mod:`moviola.datasets.gridhouse.similarity`.
         clip_seconds: from one frame's features to the next.
+        share: of the training films, the first ones, and of the training queries. Val and test are those of
+            the whole world.
     """
 
     folder: Path
     part: str = ""
     similarity: str = SLOTS
     clip_seconds: float = 1.0
+    share: float = 1.0
 
     @classmethod
-    def cut(cls, folder: Path, queries: int, similarity: str = SLOTS, clip_seconds: float = 1.0) -> World:
-        """A world with so many training queries, see :func:`prepare`."""
-        return cls(folder, f"{queries}-", similarity, clip_seconds)
+    def cut(
+        cls,
+        folder: Path,
+        queries: int,
+        similarity: str = SLOTS,
+        clip_seconds: float = 1.0,
+        share: float = 1.0,
+    ) -> World:
+        """A share of a world with so many training queries, see :func:`prepare`."""
+        return cls(folder, f"{queries}-", similarity, clip_seconds, share)
 
     def of_clips(self, name: str) -> Path:
         """A folder of that name, apart for clips that are not a second long."""
@@ -55,7 +65,10 @@ class World:
 
     @property
     def annotations(self) -> Path:
-        """Where the pair files are: beside the films, or in a folder of their own for another similarity."""
+        """Where the pair files are: beside the films, or in a folder of their own for another similarity or
+        a share; of a share those of training alone are used."""
+        if self.share < 1:
+            return self.folder / f"annotations-share{self.share:g}"
         return self.folder / ("films" if self.similarity == SLOTS else f"annotations-{self.similarity}")
 
     @cached_property
@@ -66,10 +79,14 @@ class World:
     def videos(self, split: str) -> list[str]:
         """Ids of a split's films: 60 : 10 : 30 by number within each kind, as gridhouse has it."""
         kinds = groupby(sorted(self.features.durations), key=lambda name: name.rpartition("-")[0])
-        return [name for _, own in kinds for name in _of_split(split, list(own))]
+        names = [list(_of_split(split, list(own))) for _, own in kinds]
+        kept = self.share if split == "train" else 1.0
+        return [name for own in names for name in own[: round(kept * len(own))]]
 
     def pairs(self, split: str) -> Path:
         """The pair file of a split: "train", "val" or "test"."""
+        if self.share < 1 and split != "train":
+            return replace(self, share=1.0).pairs(split)
         return self.annotations / f"{self.part}{_PAIRS[split]}"
 
     def split(self, name: str, top: int | None = None) -> Split:
@@ -92,6 +109,7 @@ def prepare(
     queries: int | None = None,
     similarity: str = SLOTS,
     clip_seconds: float = 1.0,
+    share: float = 1.0,
     tell: Callable[[str], None] = print,
 ) -> World:
     """Film, index and export; what is there already is kept.
@@ -108,6 +126,7 @@ def prepare(
         similarity: by which the labels are chosen, "slots", a sentence encoder's name or "truth". Films and
             queries are the same with each.
         clip_seconds: from one frame's features to the next.
+        share: of the training films and queries that are taken; films, val and test are the same with each.
         tell: told what is being done.
 
     Raises:
@@ -151,7 +170,15 @@ def prepare(
     if similarity != SLOTS and not world.pairs("train").is_file():
         tell(f"choosing pseudo labels by {similarity}")
         annotate(world.annotations, films, similarity=similarity)
-    return world if queries is None else _cut(world, queries, seed)
+    if queries is not None:
+        world = _cut(world, queries, seed)
+    if share == 1:
+        return world
+    part = replace(world, share=share, part="")
+    if not part.pairs("train").is_file():
+        tell(f"annotating {share:.0%} of the training films")
+        annotate(part.annotations, films, similarity=similarity, training_videos=len(part.videos("train")))
+    return part if queries is None else _cut(part, queries, seed)
 
 
 def present_encoder() -> str:
@@ -188,7 +215,8 @@ def _cut(world: World, queries: int, seed: int) -> World:
     """The same with so many training queries, and with the types of queries as in TVR."""
     cut, draw = replace(world, part=f"{queries}-"), np.random.default_rng(seed)
     for split in _PAIRS:
-        rows, kept = read_json(world.pairs(split)), _drawn(world, split, queries, draw)
+        wanted = round(world.share * queries)
+        rows, kept = read_json(world.pairs(split)), _drawn(world, split, wanted, draw)
         if not cut.pairs(split).is_file():
             write_json(cut.pairs(split), [rows[place] for place in kept])
     return cut

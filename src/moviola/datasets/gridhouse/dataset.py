@@ -162,12 +162,16 @@ def build(
     return _annotate(folder, settings, similarity, encoder)
 
 
-def annotate(folder: Path, films: Path, *, similarity: str) -> GridhouseReport:
-    """Write the annotations of existing films, by another similarity, to a folder of their own.
+def annotate(
+    folder: Path, films: Path, *, similarity: str, training_videos: int | None = None
+) -> GridhouseReport:
+    """Write the annotations of existing films, by another similarity or of fewer, to a folder of their own.
 
     Args:
         films: the folder of a data set that :func:`build` made; nothing is changed in it.
         similarity: as in :func:`build`.
+        training_videos: number of training films, the first ones, that training queries and their moments
+            are from; all by default. Val and test do not depend on it.
 
     Raises:
         NotFound, DataError: ``films`` has no ``gridhouse.json``, or a damaged one.
@@ -177,7 +181,7 @@ def annotate(folder: Path, films: Path, *, similarity: str) -> GridhouseReport:
     settings = _settings(films)
     encoder = _encoder(similarity)
     _claim(folder, settings)
-    return _annotate(folder, settings, similarity, encoder)
+    return _annotate(folder, settings, similarity, encoder, training_videos)
 
 
 def _encoder(similarity: str) -> TextEncoder | None:
@@ -204,7 +208,11 @@ def _settings(folder: Path) -> dict[str, Any]:
 
 
 def _annotate(
-    folder: Path, settings: dict[str, Any], similarity: str, encoder: TextEncoder | None
+    folder: Path,
+    settings: dict[str, Any],
+    similarity: str,
+    encoder: TextEncoder | None,
+    training_videos: int | None = None,
 ) -> GridhouseReport:
     films, draw = films_of(settings), np.random.default_rng([settings["seed"], 0x7175])
     write_json(folder / "gridhouse.json", {**settings, "similarity": similarity}, indent=1)
@@ -222,6 +230,7 @@ def _annotate(
         write_json(folder / "edits.json", edits)
     splits = ("train", "val", "test")
     of_split = {split: [film.video_id for film in films if film.split == split] for split in splits}
+    of_split["train"] = of_split["train"][:training_videos]
     write_json(folder / "splits.json", of_split)
     similar = _similarity(rows, encoder)
     taken: set[str] = set()
@@ -240,8 +249,10 @@ def _annotate(
         counts[split] = len(entries)
         first_id += len(entries)
     ranked = []
-    own = np.flatnonzero([row.film.split == "train" for row in rows])
-    for number, query in enumerate(_train_queries(rows, taken, draw), start=first_id):
+    learned = set(of_split["train"])
+    own = np.flatnonzero([row.film.video_id in learned for row in rows])
+    asked = [rows[place] for place in own]
+    for number, query in enumerate(_train_queries(asked, taken, draw), start=first_id):
         similarities = similar(query)
         if similarity == TRUTH:
             grades = _grades(query, rows)
@@ -337,7 +348,7 @@ def _passed_over(row: _Row, draw: Generator) -> bool:
 
 
 def _train_queries(rows: Sequence[_Row], taken: set[str], draw: Generator) -> Iterable[_Query]:
-    own = [row for row in rows if row.film.split == "train" and not _passed_over(row, draw)]
+    own = [row for row in rows if not _passed_over(row, draw)]
     queries = (_ask(row, number, draw) for number, row in enumerate(own))
     return {query.text: query for query in queries if query.text not in taken}.values()
 
