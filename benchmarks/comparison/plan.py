@@ -88,6 +88,10 @@ ORDER = (
 """In which recipes are tried and trained: those that most is compared with first."""
 
 
+LARGE = ("spr-stage1", "reel", "xml", "spr-relo", "spr-clip", "prem")
+"""Those of the preset with most films."""
+
+
 @dataclass(frozen=True)
 class Job:
     """One training, which takes minutes.
@@ -155,7 +159,7 @@ class Preset:
         slow_clips: with SPR_ReLo-S on clips of 1.5 s, as the paper's are.
         own_stage1: with Reel's own stage 1, and Reel on its proposals.
         recipes: of the main rows, in the order in which they are trained.
-        fifth: with the main rows trained on a fifth of the films and queries too.
+        fifth: of the rows that are trained on a fifth of the films and queries too.
         longer: main rows that are trained with so many times the budget too, whether they gain by more.
         encoder: revision of the demo's encoder that films are encoded with; "" for today's.
     """
@@ -175,7 +179,7 @@ class Preset:
     slow_clips: bool = False
     own_stage1: bool = False
     recipes: tuple[str, ...] = ORDER
-    fifth: bool = False
+    fifth: tuple[str, ...] = ()
     longer: Mapping[str, int] = field(default_factory=dict)
     encoder: str = ""
 
@@ -297,7 +301,7 @@ RISING = 0.02
 PRESETS: dict[str, Preset] = {
     "small": Preset(
         videos=40, queries=60, films={"develop": 32, "report": 33}, tops=(20,), top=20, seeds=(0,),
-        segments=40, budgets=_budgets(0.0025), fifth=True, longer={"prem": 2, "spr-relo-large": 2},
+        segments=40, budgets=_budgets(0.0025), fifth=LARGE, longer={"prem": 2, "spr-relo-large": 2},
     ),
     "third": Preset(
         videos=300, queries=500, films={"develop": 51, "report": 97}, tops=TOPS, top=20, seeds=(0, 1, 2),
@@ -306,8 +310,8 @@ PRESETS: dict[str, Preset] = {
     ),
     "large": Preset(
         videos=1500, queries=3000, films={"develop": 51, "report": 98}, tops=(20,), top=20, seeds=(0,),
-        segments=50, budgets=_budgets(1.0), studies=False, chosen=CHOSEN_BEFORE, fifth=True,
-        recipes=("spr-stage1", "reel", "xml", "spr-relo", "spr-clip", "prem"),
+        segments=50, budgets=_budgets(1.0), studies=False, chosen=CHOSEN_BEFORE,
+        recipes=LARGE, fifth=LARGE,
     ),
 }  # fmt: skip
 """``small`` shows that everything works, in minutes; ``third`` and ``large`` are for reports: hours, on films
@@ -370,8 +374,7 @@ class _Planner:
         """Everything: one seed of the main rows as their settings are chosen, then the rest."""
         preset = self.preset
         yield from self.main()
-        if preset.fifth:
-            yield from self.elsewhere("report-fifth", preset.recipes, "fifth")
+        yield from self.elsewhere("report-fifth", preset.fifth, "fifth")
         for row, times in preset.longer.items():
             recipe, *kind = MAIN_ROWS[row]
             yield self.study(f"{row}-longer", recipe, "longer", *kind, times=times)

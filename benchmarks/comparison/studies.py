@@ -170,7 +170,7 @@ def _fifth(found: Findings) -> Table:
     """The main rows, learned from a fifth of the films and queries and from all."""
     rows: list[Row] = []
     kinds = [kind for kind in TYPES if kind in found.result(found.first)["types"]]
-    for model in found.preset.recipes if found.preset.fifth else ():
+    for model in found.preset.fifth:
         for label, job in (
             (f"{NAMES[model]}, a fifth", f"{model}-fifth"),
             (NAMES[model], f"{model}-n{found.preset.top}"),

@@ -14,8 +14,8 @@ from comparison.plan import (
     CONQUERS,
     HARD,
     HARD_SHARE,
+    LARGE,
     LINES_APART,
-    LONGER,
     MODELS,
     MORE_QUERIES,
     ORDER,
@@ -174,7 +174,7 @@ def test_the_films_of_the_report_have_the_settings_that_others_chose() -> None:
     assert THIRD.films["report"] not in (THIRD.films["develop"], *PRESETS["small"].films.values())
     plan = jobs(THIRD)
     assert not [job.name for job in plan if job.world == "develop"]
-    assert {job.name for job in plan if job.group == "longer"} == {f"{row}-longer" for row in LONGER}
+    assert {job.name for job in plan if job.group == "longer"} == {f"{row}-longer" for row in THIRD.longer}
     for job in plan:
         if job.group in ("stage1", "main", "seeds"):
             assert set(SETTINGS[job.recipe][THIRD.chosen[job.recipe]]) <= set(job.overrides)
@@ -187,7 +187,7 @@ def test_every_training_has_its_whole_budget(plan: list[Job]) -> None:
 
 def test_longer_rows_have_the_same_schedule_over_more_steps() -> None:
     rows = {job.name: job for job in jobs(THIRD)}
-    for model, times in LONGER.items():
+    for model, times in THIRD.longer.items():
         usual, longer = (settings_of(rows[name]) for name in (f"{model}-n20", f"{model}-longer"))
         for phase, loop in usual.loops.items():
             assert longer.loops[phase].steps == times * loop.steps
@@ -198,16 +198,36 @@ def test_longer_rows_have_the_same_schedule_over_more_steps() -> None:
             assert later == pytest.approx(times * first, abs=1)
 
 
-def test_both_presets_train_every_recipe_and_every_study() -> None:
+def test_small_and_third_train_every_recipe_and_every_study() -> None:
     small, third = (jobs(PRESETS[name]) for name in ("small", "third"))
     for plan in (small, third):
         assert {job.recipe for job in plan} >= set(ORDER)
         assert {job.name for job in plan if job.relevant and not job.seed} == set(RELEVANT)
     tried = {job.name for job in small if job.world == "develop"}
-    assert {job.name for job in small} - tried < {job.name for job in third}
-    assert {job.group for job in third} | {"settings"} == (
+    fifth = {f"{model}-fifth" for model in LARGE}
+    assert {job.name for job in small} - tried - fifth < {job.name for job in third}
+    assert {job.group for job in third} | {"settings", "fifth"} == (
         {job.group for job in small} | {"seeds", OWN_STAGE1, "clips", "lines"}
     )
+
+
+@pytest.mark.parametrize("preset", ["small", "large"])
+def test_rows_of_a_fifth_have_the_settings_and_steps_of_the_main_rows(preset: str) -> None:
+    rows = {job.name: job for job in jobs(PRESETS[preset])}
+    for model in LARGE:
+        usual, fifth = rows[f"{model}-n20"], rows[f"{model}-fifth"]
+        assert (fifth.recipe, fifth.top, fifth.seed) == (usual.recipe, usual.top, usual.seed)
+        assert [WORLDS[job.world] for job in (usual, fifth)] == [Cut("report"), Cut("report", share=0.2)]
+        assert fifth.stage1 == (usual.stage1 and "spr-stage1-fifth")
+        own, other = ({value for value in job.overrides if "hard" not in value} for job in (usual, fifth))
+        assert own == other
+
+
+def test_the_films_of_large_are_others_and_have_the_rows_of_its_plan() -> None:
+    large = PRESETS["large"]
+    assert large.chosen == THIRD.chosen
+    assert large.films["report"] not in (*THIRD.films.values(), *PRESETS["small"].films.values())
+    assert {job.group for job in jobs(large)} - {"longer"} == {"stage1", "main", "fifth"}
 
 
 def test_studies_with_seeds_have_all_of_them_beside_the_main_row_that_they_are_compared_with() -> None:
@@ -227,10 +247,8 @@ def test_studies_with_seeds_have_all_of_them_beside_the_main_row_that_they_are_c
 
 
 @pytest.mark.parametrize("similarity", [SENTENCES, TRUTH])
-def test_rows_of_other_labels_differ_from_the_main_rows_by_their_world_alone(
-    plan: list[Job], similarity: str
-) -> None:
-    rows = {job.name: job for job in plan}
+def test_rows_of_other_labels_differ_from_the_main_rows_by_their_world_alone(similarity: str) -> None:
+    rows = {job.name: job for job in jobs(THIRD)}
     for model in OTHER_LABELS:
         usual, other = rows[f"{model}-n20"], rows[f"{model}-{similarity}"]
         assert (other.recipe, other.top, other.seed, other.overrides) == (
@@ -239,7 +257,7 @@ def test_rows_of_other_labels_differ_from_the_main_rows_by_their_world_alone(
         assert [WORLDS[job.world] for job in (usual, other)] == [Cut("report"), Cut("report", similarity)]
 
 
-@pytest.mark.parametrize("preset", PRESETS.values(), ids=list(PRESETS))
+@pytest.mark.parametrize("preset", [PRESETS["small"], THIRD], ids=["small", "third"])
 def test_rows_with_more_queries_have_as_many_steps(preset: Preset) -> None:
     rows = {job.name: job for job in jobs(preset)}
     for row, (model, strategy) in MORE_QUERIES.items():
@@ -254,7 +272,7 @@ def test_rows_with_more_queries_have_as_many_steps(preset: Preset) -> None:
 
 
 def test_a_plan_without_studies_has_the_main_rows_alone() -> None:
-    preset: Preset = replace(PRESETS["small"], studies=False)
+    preset: Preset = replace(PRESETS["small"], studies=False, fifth=(), longer={})
     plan = jobs(preset)
     assert {job.group for job in plan} == {"settings", "stage1", "main"}
     assert {job.recipe for job in plan} == set(ORDER)

@@ -24,6 +24,7 @@ from comparison.tables import TABLES
 from comparison.world import World, prepare
 from moviola.errors import EncoderMismatch, InvalidValue
 from moviola.files.locks import exclusive
+from moviola.files.rows import read_json
 from moviola.training.validation import judge
 
 MAIN_ROWS = ("spr-stage1", "spr-clip", "spr-relo", "spr-relo-large", "reel", "xml", "reloclnet", "prem",
@@ -275,6 +276,32 @@ def test_labels_by_sentences_lie_beside_the_films(
         assert json.loads(other.pairs(split).read_text()) == [{**row, "chosen": "letters"} for row in rows]
 
 
+def test_a_share_of_the_training_films_has_its_own_queries_and_the_same_val_and_test(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def annotate(folder: Path, films: Path, *, similarity: str, training_videos: int) -> None:
+        folder.mkdir()
+        rows = read_json(films / "train_top40.json")
+        chosen = [{**row, "chosen": (similarity, training_videos)} for row in rows]
+        (folder / "train_top40.json").write_text(json.dumps(chosen))
+
+    monkeypatch.setattr("comparison.world.annotate", annotate)
+    shutil.copytree(world.folder, tmp_path / "world")
+    whole, told = World(tmp_path / "world"), list[str]()
+    for split in ("train", "val", "test"):
+        rows = json.loads(world.pairs(split).read_text())
+        whole.pairs(split).write_text(json.dumps([{**row, "type": "v"} for row in rows]))
+    how: Any = {"videos": 20, "seed": 0, "workers": 1, "queries": 5, "tell": told.append}
+    part, usual = prepare(whole.folder, share=0.5, **how), prepare(whole.folder, **how)
+    assert prepare(whole.folder, share=0.5, **how) == part == World.cut(whole.folder, 5, share=0.5)
+    assert told == ["annotating 50% of the training films"]
+    assert part.videos("train") == usual.videos("train")[:6]
+    for split in ("val", "test"):
+        assert (part.videos(split), part.pairs(split)) == (usual.videos(split), usual.pairs(split))
+    rows = read_json(part.pairs("train"))
+    assert [row["chosen"] for row in rows] == [["slots", 6]] * 2  # of five queries, seen ones
+
+
 # ---- the report ------------------------------------------------------------------------------------------
 
 
@@ -379,7 +406,8 @@ def test_those_with_more_steps_are_among_the_best_where_they_are_trained(
     trained: Bench, tmp_path: Path
 ) -> None:
     """Best on val among the baselines is one with more steps; of SPR's the main row, whatever test says."""
-    bench = without(trained, tmp_path)
+    longer = replace(trained.preset, longer={"prem": 2, "spr-relo-large": 2})
+    bench = replace(without(trained, tmp_path), preset=longer)
     assert not any("more steps" in claim for claim in claims(bench))
     for name, (val, test) in {
         "spr-relo-n20": (0.99, 0.3), "spr-relo-large-longer": (0.98, 0.9),
@@ -459,7 +487,7 @@ def test_stage_1_alone_makes_a_report(trained: Bench, tmp_path: Path) -> None:
     assert len(tables["all-models"]) == 1 + 2 + 2
     assert [row[1] for row in tables["claims"][1:]] == ["several times"]
     of_jobs = list(TABLES)[list(TABLES).index("training-strategies") :]
-    assert len(of_jobs) == 6
+    assert len(of_jobs) == 7
     assert not set(of_jobs) & set(tables)
 
 

@@ -220,6 +220,19 @@ def test_true_labels_are_of_relevant_moments_alone(world: Path, tmp_path: Path) 
     assert read(tmp_path, "gridhouse")["similarity"] == "truth"
 
 
+def test_fewer_training_films_have_fewer_queries_and_the_same_test(world: Path, tmp_path: Path) -> None:
+    annotate(tmp_path, world, similarity="slots", training_videos=2)
+    for name in ("val", "test", "video_corpus"):
+        assert (tmp_path / f"{name}.json").read_bytes() == (world / f"{name}.json").read_bytes()
+    whole, few = read(world, "splits"), read(tmp_path, "splits")
+    assert few == {**whole, "train": whole["train"][:2]}
+    queries = {entry["query"] for entry in read(tmp_path, "train_top40")}
+    assert 0 < len(queries) < len(read(world, "train_top40"))
+    assert not queries & {entry["query"] for name in ("val", "test") for entry in read(world, name)}
+    found = [m["video_name"] for entry in read(tmp_path, "train_top40") for m in entry["relevant_moment"]]
+    assert set(found) == set(few["train"])
+
+
 def test_this_process_keeps_its_number_of_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
 
