@@ -5,16 +5,21 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from numpy.typing import NDArray
 
+from moviola.compiled import Compiled, Source
 from moviola.features import QueryFeatures
 from moviola.library.derived.indexes import published_index
-from moviola.models.pretrained import from_pretrained
+from moviola.models.graphs import convert_part
+from moviola.models.parts import parts_of
+from moviola.models.pretrained import build, from_pretrained
 from moviola.retrieval import Proposals, load_stage1
 from moviola.retrieval.compiled_models import CompiledReel, CompiledWindows, Graphs
 from moviola.retrieval.refiners.by_torch import TorchReel
@@ -177,3 +182,30 @@ def test_refiners_of_windows(
         ours, theirs = (one.refine(queries, query, features, proposals) for one in (compiled, by_torch))
         np.testing.assert_allclose(ours.score, theirs.score, rtol=BOUND)
         assert ((ours.start == theirs.start) & (ours.end == theirs.end)).mean() > 0.95
+
+
+@pytest.mark.parametrize("weights", ["mean", "query", "type"])
+def test_windows_whose_subtitles_and_queries_are_of_one_text_encoder(tmp_path: Path, weights: str) -> None:
+    """Streams that are apart then read queries with the encoder of subtitles."""
+    torch.manual_seed(0)
+    sizes = {"visual_size": 24, "subtitle_size": 32, "query_size": 32, "hidden_size": 16, "heads": 2}
+    model = build("reloclnet", {**sizes, "stream_weights": weights}).eval()
+    parts = parts_of(model)
+    compiled = {
+        name: Compiled(tmp_path, Source(name, weights, partial(convert_part, model, name), threads=1))
+        for name in parts
+    }
+    for count, clips, tokens in ((1, 1, 1), (3, 7, 4), (5, 40, 30)):
+        lengths = np.random.default_rng(clips).integers(1, clips + 1, count)
+        mask = (np.arange(clips) < lengths[:, None]).astype(np.float32)
+        lines = rows(count, clips, 32) * (rows(count, clips, 1) > 0) * mask[..., None]  # some are silent
+        films = rows(count, clips, 24), mask, lines
+        query = rows(1, tokens, 32), np.ones((1, tokens), np.float32)
+        inputs = {"windows": films, "answers": (*query, *compiled["windows"](*films), mask)}
+        for name, arrays in inputs.items():
+            ours = compiled[name](*arrays)
+            with torch.inference_mode():
+                theirs = parts[name].module(*map(torch.from_numpy, arrays))
+            first = theirs if name == "windows" else theirs[0]  # spans that are as good may differ
+            np.testing.assert_allclose(ours[0], first.numpy(), rtol=BOUND, atol=BOUND)
+        assert (ours[1] <= ours[2]).all() and (ours[2] < lengths).all()
