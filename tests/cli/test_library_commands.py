@@ -174,6 +174,36 @@ def test_query_files_that_are_no_text_are_named(moviola: Run, library: Path, tmp
     assert "queries: line 1: not UTF-8 text; save the file as UTF-8" in answer.err
 
 
+def test_queries_that_cannot_be_answered_are_named_and_the_others_answered(
+    moviola: Run, library: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "queries").write_text("anything\n@nothing here\n@two @concepts\nthe umbrella\n")
+    words = ("answer", tmp_path / "queries", "--out", tmp_path / "run.json", "-l", library)
+    answer = moviola(*words)
+    assert answer.code == 3
+    said = " ".join(answer.err.split())
+    assert "query 2 is not answered: @nothing" in said
+    assert "query 3 is not answered: '@two @concepts': name one concept at a time" in said
+    run = read_run(tmp_path / "run.json")
+
+    (tmp_path / "others").write_text("anything\nthe umbrella\n")
+    assert moviola("answer", *words[2:], tmp_path / "others").code == 0
+    others = read_run(tmp_path / "run.json")
+    assert [run.rows()[name] for name in ("1", "2", "3", "4")] == [
+        others.rows()["1"], [], [], others.rows()["2"],
+    ]  # fmt: skip
+
+
+def test_a_file_of_which_no_query_can_be_answered_gives_no_run(
+    moviola: Run, library: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "queries").write_text("@two @concepts\n@nothing\n")
+    answer = moviola("answer", tmp_path / "queries", "--out", tmp_path / "run.json", "-l", library)
+    assert (answer.code, answer.err.count("\n")) == (1, 1)
+    assert "'@two @concepts': name one concept at a time" in answer.err
+    assert not (tmp_path / "run.json").exists()
+
+
 @pytest.mark.parametrize("suffix", [".json", ".jsonl", ".csv", ".trec"])
 def test_a_run_is_written_as_its_suffix_says(
     moviola: Run, library: Path, tmp_path: Path, suffix: str
@@ -183,7 +213,13 @@ def test_a_run_is_written_as_its_suffix_says(
     answer = moviola("answer", tmp_path / "queries", "--out", out, "-l", library, "--json")
     run = read_run(out)
     assert run.query_ids == ("1", "2")
-    assert json.loads(answer.out) == {"out": str(out), "queries": 2, "moments": len(run), "measures": {}}
+    assert json.loads(answer.out) == {
+        "out": str(out),
+        "queries": 2,
+        "moments": len(run),
+        "measures": {},
+        "refused": {},
+    }
     assert [path.name for path in out.parent.iterdir()] == [out.name]
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
 from typer import Argument, Context, Option
 
-from moviola.cli.app import JsonOption, app, show
+from moviola.cli.app import JsonOption, app, leave_partial, note, show
 from moviola.cli.options import (
     DEFAULT_LIBRARY,
     SEARCH_OPTIONS,
@@ -29,7 +29,7 @@ from moviola.cli.train import (
     note_left_out,
     video_ids,
 )
-from moviola.errors import InvalidValue, counted
+from moviola.errors import InvalidValue, MoviolaError, counted
 from moviola.files.writing import draft_of, require_unread
 
 if TYPE_CHECKING:
@@ -94,6 +94,9 @@ def answer(
 
     Example: `moviola answer test.json --out run.json --top-k 100`
 
+    A query that cannot be answered, for instance with the @name of a concept that is not there, is named and
+    has no moments; the exit code is then 3.
+
     A trained model: `moviola answer world/test.json --model reel --stage1 stage1 --videos
     world/splits.json:test --out run.jsonl --judgements judged.json`
 
@@ -115,7 +118,8 @@ def answer(
     if model is None:
         refuse_given(context, _MODEL_ONLY, "only together with --model")
         limits = {"videos": video_ids(videos)} if videos else {}
-        run, measures = _search_all(library, queries, out, options_of(options | limits), device), {}
+        run, refused = _search_all(library, queries, out, options_of(options | limits), device)
+        measures = {}
     else:
         from moviola.library import open_features
         from moviola.measures.output_formats import write_qrels, write_run
@@ -128,20 +132,39 @@ def answer(
             device=device,
         )  # fmt: skip
         note_left_out(queries, found.left_out, found.videos)
-        run, measures = found.run, dict(found.figures)
+        run, refused, measures = found.run, {}, dict(found.figures)
         write_run(run, out)
         if judgements is not None:
             write_qrels(found.qrels, judgements)
+    for query_id, reason in refused.items():
+        note(f"query {query_id} is not answered: {reason}")
     show(
         json,
-        {"out": str(out), "queries": len(run.query_ids), "moments": len(run), "measures": measures},
+        {
+            "out": str(out),
+            "queries": len(run.query_ids),
+            "moments": len(run),
+            "measures": measures,
+            "refused": refused,
+        },
         f"{out}: {counted(len(run.query_ids), 'query')}, {counted(len(run), 'moment')}",
         *(f"{measure}  {value:.4f}" for measure, value in measures.items()),
     )
+    if refused:
+        leave_partial()
 
 
-def _search_all(library: Path, queries: Path, out: Path, options: SearchOptions, device: str) -> Run:
-    """Search for every query and write the run; a file that cannot be written is refused before that."""
+def _search_all(
+    library: Path, queries: Path, out: Path, options: SearchOptions, device: str
+) -> tuple[Run, dict[str, str]]:
+    """Search for every query and write the run; a file that cannot be written is refused before that.
+
+    Returns:
+        the run, and why queries are not answered, by id.
+
+    Raises:
+        MoviolaError: no query can be answered; the error of the first.
+    """
     from moviola.datasets.readers.queries import read_queries
     from moviola.measures import Run, write_run
     from moviola.measures.output_formats import format_of
@@ -149,14 +172,19 @@ def _search_all(library: Path, queries: Path, out: Path, options: SearchOptions,
     texts, format = read_queries(queries), format_of(out)
     shown = BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     with draft_of(out) as draft, reading(library, device) as lib, progress_bar(*shown) as bar:
-        rows = []
+        rows, errors = [], dict[str, MoviolaError]()
         task = bar.add_task("searching", total=len(texts))
         for start in range(0, len(texts), _AT_ONCE):
             batch = texts[start : start + _AT_ONCE]
-            for query, moments in zip(batch, lib.search_many(batch, options), strict=True):
+            refused = dict[int, MoviolaError]()
+            answers = lib.search_many(batch, options, refuse=refused.__setitem__)
+            errors |= {batch[place].query_id: error for place, error in refused.items()}
+            for query, moments in zip(batch, answers, strict=True):
                 rows += [(query.query_id, m.video_id, m.start, m.end, m.score) for m in moments]
             bar.update(task, advance=len(batch))
+        if len(errors) == len(texts):
+            raise next(iter(errors.values()))
         columns = list(zip(*rows, strict=True)) or [()] * 5
         run = Run.from_columns(*columns, queries=[query.query_id for query in texts], ranked=True)
         write_run(run, draft, format)
-    return run
+    return run, {query_id: str(error) for query_id, error in errors.items()}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.errors import InvalidValue
+from moviola.errors import InvalidValue, MoviolaError, NotFound
 from moviola.library import (
     Catalogue,
     Concept,
@@ -322,13 +322,36 @@ class Library(Indexer):
         options: SearchOptions | None = None,
         *,
         progress: Callable[[int], None] | None = None,
+        refuse: Callable[[int, MoviolaError], None] | None = None,
         **changes: Any,
     ) -> list[SearchResult]:
-        """:meth:`search` for many queries, in their order; ``progress`` gets the number of finished ones."""
+        """:meth:`search` for many queries, in their order.
+
+        Args:
+            queries: to search for.
+            options, changes: as of :meth:`search`.
+            progress: called with the number of finished queries.
+            refuse: called with the place and the error (InvalidValue or NotFound) of a query that cannot be
+                answered; its answer is empty. By default the first such error is raised.
+        """
         if options is not None:
             require_kind("options", options, SearchOptions, "SearchOptions, or single fields by name")
         chosen = replace(options or SearchOptions(), **changes)
-        return self._searcher.search_many(queries, chosen, progress)
+        try:
+            return self._searcher.search_many(queries, chosen, progress)
+        except (InvalidValue, NotFound):
+            if refuse is None:
+                raise
+        answers = []
+        for place, query in enumerate(queries):
+            try:
+                answers += self._searcher.search_many([query], chosen)
+            except (InvalidValue, NotFound) as error:
+                answers.append(SearchResult())
+                refuse(place, error)
+            if progress:
+                progress(len(answers))
+        return answers
 
     def search_saved(self, name: str, **changes: Any) -> SearchResult:
         """:meth:`search` for a saved query (:mod:`moviola.library.kept`), ``changes`` as there.
