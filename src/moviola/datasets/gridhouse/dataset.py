@@ -251,8 +251,8 @@ def _annotate(
     ranked = []
     learned = set(of_split["train"])
     own = np.flatnonzero([row.film.video_id in learned for row in rows])
-    asked = [rows[place] for place in own]
-    for number, query in enumerate(_train_queries(asked, taken, draw), start=first_id):
+    learned_rows = [rows[place] for place in own]
+    for number, query in enumerate(_train_queries(learned_rows, taken, draw), start=first_id):
         similarities = similar(query)
         if similarity == TRUTH:
             grades = _grades(query, rows)
