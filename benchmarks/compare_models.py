@@ -20,12 +20,13 @@ from comparison.bench import Bench
 from comparison.plan import PRESETS
 from comparison.report import write_report
 from comparison.run import run_pieces, what_is_left
+from comparison.runs import write_runs
 from moviola.errors import InvalidValue, MoviolaError
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--preset", default="small", help="small (minutes) or third (a day on 2 cores)")
+    parser.add_argument("--preset", default="small", help="small (minutes), third or large (hours)")
     parser.add_argument(
         "--out", type=Path, default=Path("benchmark-gridhouse"),
         help="films, features, models and figures; kept between calls",
@@ -39,6 +40,9 @@ def main() -> None:
         "--device", default="cpu", help="what trains: cpu, cuda, …; figures are made on the CPU"
     )
     parser.add_argument("--status", action="store_true", help="say what is left, and train nothing")
+    parser.add_argument(
+        "--runs", type=Path, help="folder for the answers of all finished rows, for benchmarks/study.py"
+    )
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes that film")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args()
@@ -56,6 +60,8 @@ def compare(options: argparse.Namespace) -> None:
     if not options.status:
         bench.prepare(options.workers, _note)
         run_pieces(bench, only=rows, minutes=options.minutes, device=options.device, tell=_note)
+    if options.runs:
+        write_runs(bench, options.runs, _note)
     left, path = what_is_left(bench, rows), None
     if not options.status and bench.done(f"spr-stage1-n{bench.preset.top}"):
         title = f"Gridhouse, {options.preset} preset"

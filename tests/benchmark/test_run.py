@@ -20,11 +20,13 @@ from comparison.plan import CONQUERS, SETTINGS, Job, Preset, tried_name
 from comparison.report import write_report
 from comparison.rows import BASELINES, NAMES, REFINERS
 from comparison.run import run_pieces, what_is_left
+from comparison.runs import write_runs
 from comparison.tables import TABLES
 from comparison.world import World, prepare
 from moviola.errors import EncoderMismatch, InvalidValue
 from moviola.files.locks import exclusive
 from moviola.files.rows import read_json
+from moviola.measures import evaluate, read_qrels, read_run
 from moviola.training.validation import judge
 
 MAIN_ROWS = ("spr-stage1", "spr-clip", "spr-relo", "spr-relo-large", "reel", "xml", "reloclnet", "prem",
@@ -440,6 +442,20 @@ def test_rows_with_lines_and_without_scores_of_proposals_stand_side_by_side(
         "Reel (ours), lines, without proposals' scores": "0.2500",
     }
     assert "SPR_ReLo-S" in rows
+
+
+def test_answers_are_written_as_runs(trained: Bench, tmp_path: Path) -> None:
+    bench = without(trained, tmp_path, "xml-n20")
+    shutil.rmtree(bench.model("reel-n20"))  # its figures came from elsewhere
+    count = write_runs(bench, tmp_path / "runs", lambda _: None)
+    names = {f"{name}-n20" for name in MAIN_ROWS} - {"xml-n20", "reel-n20"}
+    for split in ("val", "test"):
+        files = {path.stem for path in (tmp_path / "runs" / split).iterdir()}
+        assert files == names | {"qrels"} and count == len(names)
+        qrels = read_qrels(tmp_path / "runs" / split / "qrels.json")
+        run = read_run(tmp_path / "runs" / split / "prem-n20.json")
+        found = evaluate(run, qrels, [MAIN]).measures[MAIN]
+        assert found == pytest.approx(trained.result("prem-n20")[split][MAIN])
 
 
 def with_curve(bench: Bench, name: str, last: float) -> None:

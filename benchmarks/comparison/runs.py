@@ -1,0 +1,42 @@
+"""The answers of trained rows as run files, for the studies of measures (``benchmarks/study.py``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from comparison.bench import Bench
+from moviola.measures import write_run
+from moviola.measures.output_formats import write_qrels
+
+__all__ = ["write_runs"]
+
+
+def write_runs(bench: Bench, out: Path, tell: Callable[[str], None] = print) -> int:
+    """Write ``val`` and ``test``, each with ``qrels.json`` and a run of each finished row, named as its job.
+
+    Rows of which only the figures are there, and not the model, are left out.
+
+    Args:
+        bench: a comparison.
+        out: the folder of both.
+        tell: called with what is being done.
+
+    Returns:
+        the number of rows.
+    """
+    rows = [
+        job
+        for job in bench.jobs()
+        if job.world != "develop"
+        and bench.done(job.name)
+        and (bench.model(job.name) / "config.json").is_file()
+    ]
+    for name in ("val", "test") if rows else ():
+        split = bench.world("report").split(name)
+        write_qrels(split.pairs.qrels, out / name / "qrels.json")
+        for job in rows:
+            tell(f"answers of {job.name} on {name}")
+            own = bench.world(job.world).split(name)
+            write_run(bench.answering(job).run(own), out / name / f"{job.name}.json")
+    return len(rows)
