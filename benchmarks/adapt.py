@@ -2,7 +2,7 @@
 
     python benchmarks/adapt.py [--videos 60] [--seed 640014] [--work DIR] [--out adapt.json]
 
-Films are generated with `moviola gridhouse --edited --subtitles`: a narrator tells stories that the pictures
+Films are generated with `moviola gridhouse --edited --subtitles`: a narrator has stories that the pictures
 do not show, and robots speak of the thing that they go to. Each line is a pseudo query; what answers it lies
 within some seconds of it, as in MIL-NCE (Miech et al. 2020), of all places where the same line is said. Stage
 1 begins as the plain mean of a segment's frames and learns from the lines of four films in five; those of the
@@ -73,10 +73,10 @@ def features_of(films: Path, encoder: str, folder: Path) -> FeatureFolder:
     lines = {
         cue.text for path in sorted((films / "videos").glob("*.srt")) for cue in read_subtitles(path).cues
     }
-    asked = [text for _, _, text, _ in ranked_rows(films / "test.json")]
+    texts = [text for _, _, text, _ in ranked_rows(films / "test.json")]
     with Library(folder / "library", encoder=encoder, sentence_encoder="none") as library:
         library.index(films / "videos", ocr=False)
-        return export_features(library.store, [*asked, *sorted(lines)], folder / "features")
+        return export_features(library.store, [*texts, *sorted(lines)], folder / "features")
 
 
 def adapted(

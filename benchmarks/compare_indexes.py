@@ -33,7 +33,9 @@ def main() -> None:
     )  # fmt: skip
     parser.add_argument("--out", type=Path, help="the report's folder; WORK/report by default")
     parser.add_argument(
-        "--again", action="store_true", help="measure anew what was measured, with the indexes that are there"
+        "--again",
+        action="store_true",
+        help="measure again what was measured, with the indexes that are there",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args()
@@ -48,7 +50,7 @@ def compare(options: argparse.Namespace) -> None:
     sizes = [_size(word) for word in options.sizes.split(",") if word]
     types = [word for word in options.types.split(",") if word]
     bench = ScaleBench(options.work, chosen(options.preset, sizes, types), options.features)
-    run_scale(bench, again=options.again, tell=lambda text: print(text, file=sys.stderr, flush=True))
+    run_scale(bench, again=options.again, note=lambda text: print(text, file=sys.stderr, flush=True))
     path = write_scale_report(bench, options.out or options.work / "report")
     if options.json:
         print(json.dumps({"report": str(path), "pieces": bench.results()}))

@@ -35,7 +35,7 @@ def main() -> None:
     parser.add_argument(
         "--only", default="", help="rows to train: patterns of names, models or groups: 'xml*,reel'"
     )
-    parser.add_argument("--minutes", type=float, help="stop after so many")
+    parser.add_argument("--minutes", type=float, help="time after which it stops")
     parser.add_argument(
         "--device", default="cpu", help="what trains: cpu, cuda, …; figures are made on the CPU"
     )
@@ -59,13 +59,13 @@ def compare(options: argparse.Namespace) -> None:
     bench, rows = Bench(options.out, PRESETS[options.preset]), tuple(filter(None, options.only.split(",")))
     if not options.status:
         bench.prepare(options.workers, _note)
-        run_pieces(bench, only=rows, minutes=options.minutes, device=options.device, tell=_note)
+        run_pieces(bench, only=rows, minutes=options.minutes, device=options.device, note=_note)
     if options.runs:
         write_runs(bench, options.runs, _note)
     left, path = what_is_left(bench, rows), None
     if not options.status and bench.done(f"spr-stage1-n{bench.preset.top}"):
         title = f"Gridhouse, {options.preset} preset"
-        path = write_report(bench, options.report or options.out / "report", title=title, tell=_note)
+        path = write_report(bench, options.report or options.out / "report", title=title, note=_note)
     if options.json:
         print(json.dumps({"report": path and str(path), **asdict(left)}))
         return

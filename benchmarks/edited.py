@@ -13,7 +13,7 @@ are right from IoU 0.5 on; the large library has four times the films that calib
 processor time, which other work on the machine changes little.
 
 Printed as JSON, and written to `benchmarks/edited.json`. Films in DIR are kept and used again, so that
-the same films can be measured with other models; libraries are made anew.
+the same films can be measured with other models; libraries are made again.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Floats = NDArray[np.float64]
 
 HERE = Path(__file__).resolve().parent
 MEASURES = ("nDCG@20,IoU>=0.3", "nDCG@20,IoU>=0.5", "nDCG@20,IoU>=0.7")
-# A boundary is right within so many seconds of a cut, a dissolve or a fade: two pictures at 25 a second.
+# Seconds within which a boundary of a cut, a dissolve or a fade is right: two pictures at 25 a second.
 NEAR = 0.08
 AT_CUT = 0.3  # seconds
 CALIBRATED_ON = 100  # films: val of scripts/train_demo_models.py
@@ -105,15 +105,15 @@ def calibration_error(score: Floats, right: NDArray[np.bool_], bins: int = 10) -
 
 def answered(world: Path, library: Path, run: Path, *words: str) -> dict[str, float]:
     """nDCG of the library's answers to the test queries, by pictures alone."""
-    asked = ("--library", library, "--top-k", 100, "--by", "visual", "--out", run)
-    moviola("answer", world / "test.json", *asked, *words)
+    how = ("--library", library, "--top-k", 100, "--by", "visual", "--out", run)
+    moviola("answer", world / "test.json", *how, *words)
     measures = [word for name in MEASURES for word in ("-m", name)]
     found = json.loads(moviola("evaluate", run, world / "test.json", *measures, "--json"))
     return {name: round(found["measures"][name], 4) for name in MEASURES}
 
 
 def milliseconds(library: Library, world: Path) -> float:
-    """Processor time of a query in an open library, the median of all test queries asked one by one."""
+    """Processor time of a query in an open library, the median of all test queries, one by one."""
     taken = []
     for query in json.loads((world / "test.json").read_text()):
         started = time.process_time()

@@ -33,16 +33,16 @@ def main() -> None:
     parser.add_argument("library", type=Path)
     parser.add_argument("queries", type=Path)
     options = parser.parse_args()
-    asked = cases(read_json(options.queries))
+    chosen = cases(read_json(options.queries))
     table = Table("answer", MEASURE, "excluded in the first ten")
     with Library(options.library, read_only=True) as library:
         for name, query_of in (
             ("as it is", lambda text, colour: Text(text)),
             ("without", lambda text, colour: Text(text).without(f"a {colour} robot")),
         ):
-            answers = [answer(library, query_of(query["query"], colour)) for query, colour in asked]
-            table.add_row(name, *map("{:.3f}".format, judged(asked, answers)))
-    Console().print(f"{len(asked)} queries", table)
+            answers = [answer(library, query_of(query["query"], colour)) for query, colour in chosen]
+            table.add_row(name, *map("{:.3f}".format, judged(chosen, answers)))
+    Console().print(f"{len(chosen)} queries", table)
 
 
 def cases(queries: list[dict[str, Any]]) -> list[tuple[dict[str, Any], str]]:
@@ -64,10 +64,10 @@ def answer(library: Library, query: SearchQuery) -> list[Moment]:
     return library.search(query, top_k=20, by="visual")
 
 
-def judged(asked: list[tuple[dict[str, Any], str]], answers: list[list[Moment]]) -> tuple[float, float]:
+def judged(chosen: list[tuple[dict[str, Any], str]], answers: list[list[Moment]]) -> tuple[float, float]:
     """nDCG where the excluded moments have no relevance, and their share among the first ten."""
     relevant, run, shares = {}, {}, []
-    for number, ((query, colour), moments) in enumerate(zip(asked, answers, strict=True)):
+    for number, ((query, colour), moments) in enumerate(zip(chosen, answers, strict=True)):
         rows = [(row, f"{colour} robot" in row["caption"]) for row in query["relevant_moment"]]
         relevant[str(number)] = [
             {"video_id": row["video_name"], "start": row["timestamp"][0], "end": row["timestamp"][1],

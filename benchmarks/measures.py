@@ -75,14 +75,14 @@ def made_up(queries: int, predictions: int, truths: int) -> tuple[Qrels, Run]:
     qrels = Qrels.from_columns(query, video, start, end, random.integers(1, 5, size))
 
     many = queries * predictions
-    asked = np.repeat(np.arange(queries), predictions)
-    near = asked * truths + random.integers(0, truths, many)
+    query_rows = np.repeat(np.arange(queries), predictions)
+    near = query_rows * truths + random.integers(0, truths, many)
     aimed = random.random(many) < 0.2
     begin = np.where(aimed, start[near] + random.normal(0, 1, many), random.uniform(0, 60, many))
     finish = np.where(aimed, end[near] + random.normal(0, 1, many), begin + random.uniform(2, 20, many))
     finish = np.maximum(finish, begin + 0.1)
     shown = np.where(aimed, video[near], random.integers(0, VIDEOS, many))
-    return qrels, Run.from_columns(asked, shown, begin, finish, random.random(many))
+    return qrels, Run.from_columns(query_rows, shown, begin, finish, random.random(many))
 
 
 def nested_loops(truths: dict[str, list[Any]], answers: dict[str, list[Any]]) -> dict[str, float]:

@@ -10,7 +10,7 @@ depend on none of these values.
 
 Queries are asked warm, and from the command line, each time by a new process; then the same beside
 ``--busy`` processes that multiply matrices without a pause (0: not). Medians, by stage as the program times
-itself (``--timings``). Processor time stands beside: it is what a quiet machine would take, whoever else
+itself (``--timings``). Processor time stands beside: it is what a quiet machine would take, whatever else
 computes; with ``--processor`` stages are given in it, too. Python's bytecode is kept, as that of an installed
 program is; the first process, which makes it, does not count.
 """

@@ -69,13 +69,13 @@ def labels(videos: int, seed: int) -> dict[str, Any]:
     films = [gridhouse.simulate(seed, number=n, video_id=f"gh-{n:04d}") for n in range(round(0.6 * videos))]
     moments = [moment for film in films for moment in film.moments]
     draw = np.random.default_rng(seed)
-    asked = dict(ask(moment.slots, number, draw) for number, moment in enumerate(moments))
-    grades = np.array([[gridhouse.relevance(q, m.slots) for m in moments] for q in asked.values()])
+    slots_of = dict(ask(moment.slots, number, draw) for number, moment in enumerate(moments))
+    grades = np.array([[gridhouse.relevance(q, m.slots) for m in moments] for q in slots_of.values()])
     words = WordSimilarity([plain(moment.slots) for moment in moments])
     sentences = SentenceSimilarity([m.caption for m in moments], load_sentence_encoder(ENCODER))
     ways = {
-        "slots": np.stack([words.to(plain(slots)) for slots in asked.values()]),
-        ENCODER: np.stack([sentences.to(text) for text in asked]),
+        "slots": np.stack([words.to(plain(slots)) for slots in slots_of.values()]),
+        ENCODER: np.stack([sentences.to(text) for text in slots_of]),
     }
     best = {name: np.argsort(-table, axis=1, kind="stable")[:, :TOP] for name, table in ways.items()}
     shared = [
@@ -83,7 +83,7 @@ def labels(videos: int, seed: int) -> dict[str, Any]:
     ]
     a, b = ways.values()
     return {
-        "queries": len(asked),
+        "queries": len(slots_of),
         "moments": len(moments),
         "Spearman of both": correlation(a, b),
         "Spearman of both, mean of queries": per_query(a, b),

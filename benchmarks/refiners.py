@@ -8,7 +8,7 @@ every window for every query, as published ("plain"); beside that stands what is
 window was encoded for an earlier query and is remembered ("kept"), the best that search can hope for: a
 window is not known before a query proposes it, and windows overlap. Both must give the same spans, and so
 must Reel with and without what it keeps. Times are the processor's, which is what a quiet machine would take,
-whoever else computes.
+whatever else computes.
 
 Weights are random, since cost does not depend on them. Features are random too, unless a folder of
 `moviola features` is given. A proposal is one to three segments of 4 s, with 8 s on both sides.

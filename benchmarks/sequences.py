@@ -63,8 +63,8 @@ def main() -> None:
             gridhouse.build(
                 world, videos=options.videos, seed=options.seed, workers=2, write_video=write_video
             )
-        asked = pairs(world)
-        order = np.random.default_rng(0).permutation(len(asked))[: options.queries]
+        query_pairs = pairs(world)
+        order = np.random.default_rng(0).permutation(len(query_pairs))[: options.queries]
         with Library(Path(scratch) / "library", encoder="demo", sentence_encoder="none") as library:
             library.index(world / "videos", ocr=False)
             library.use(stage1="demo", refiner="demo")
@@ -73,7 +73,7 @@ def main() -> None:
                 ("with the others' videos", answers._steps),
             ):
                 for segments in SEGMENTS:
-                    row = measured(library, [asked[place] for place in order.tolist()], steps, segments)
+                    row = measured(library, [query_pairs[place] for place in order.tolist()], steps, segments)
                     rows.append({"steps are searched": name, "segments": segments, **row})
                     print(json.dumps(rows[-1]), flush=True)
     Path(__file__).with_suffix(".json").write_text(json.dumps(rows, indent=1) + "\n")
@@ -102,12 +102,12 @@ def everywhere(gatherer: EvidenceGatherer, query: Steps, rows: Rows, segments: i
 
 
 def measured(
-    library: Library, asked: Sequence[Pair], steps: Callable[..., list[Found]], segments: int
+    library: Library, query_pairs: Sequence[Pair], steps: Callable[..., list[Found]], segments: int
 ) -> dict[str, Any]:
     """Answers to all pairs."""
     ranks, answered, before = [], [], time.process_time()
     with patch.object(answers, "_steps", steps), patch.object(searcher, "SEGMENTS", segments):
-        for pair in asked:
+        for pair in query_pairs:
             first, second = map(Text, pair.texts)
             found = library.search(first.then(second), top_k=TOP, by="visual")
             right = [
@@ -120,11 +120,11 @@ def measured(
             ranks.append(1 / right[0] if right else 0.0)
             answered.append(bool(found))
     return {
-        "queries": len(asked),
+        "queries": len(query_pairs),
         "answered": fmean(answered),
         "right among the first 20": fmean(rank > 0 for rank in ranks),
         "MRR": round(fmean(ranks), 3),
-        "processor ms": round(1000 * (time.process_time() - before) / len(asked), 1),
+        "processor ms": round(1000 * (time.process_time() - before) / len(query_pairs), 1),
     }
 
 

@@ -86,14 +86,14 @@ async def load(url: str, *, clients: int, most: int, seconds: float) -> tuple[li
 
     async def client(number: int, http: httpx2.AsyncClient) -> None:
         nonlocal errors
-        asked = 0
-        while asked < most and time.perf_counter() < end:
-            query = QUERIES[(7 * number + asked) % len(QUERIES)]
+        sent = 0
+        while sent < most and time.perf_counter() < end:
+            query = QUERIES[(7 * number + sent) % len(QUERIES)]
             began = time.perf_counter()
             answer = await http.post("/api/search", json={"query": query})
             times.append(1000 * (time.perf_counter() - began))
             errors += answer.status_code != 200
-            asked += 1
+            sent += 1
 
     limits = httpx2.Limits(max_connections=clients)
     async with httpx2.AsyncClient(base_url=url, timeout=120.0, limits=limits) as http:

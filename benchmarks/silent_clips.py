@@ -91,16 +91,16 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=400, help="of a training, each phase")
     options = parser.parse_args()
     torch.set_num_threads(1)
-    world = prepare(options.world, videos=VIDEOS, seed=SEED, workers=1, told=True, queries=QUERIES)
-    told = {split: of_type(world, split, "t") for split in ("train", "val", "test")}
+    world = prepare(options.world, videos=VIDEOS, seed=SEED, workers=1, subtitles=True, queries=QUERIES)
+    spoken = {split: of_type(world, split, "t") for split in ("train", "val", "test")}
     untrained = options.out / "untrained.json"
     if not untrained.is_file():
-        alone = Split.read(world.features, told["test"], world.videos("test"))
+        alone = Split.read(world.features, spoken["test"], world.videos("test"))
         write_json(untrained, {"test": scored(nearest_lines(alone, 40), alone)})
     for name, row in ROWS.items():
         path = options.out / f"{name}.json"
         if any(fnmatch(name, pattern) for pattern in options.only) and not path.is_file():
-            found = trained(world, row, told, options.steps)
+            found = trained(world, row, spoken, options.steps)
             write_json(path, {"row": name, "recipe": row.recipe, "settings": list(row.settings), **found})
             print(name, found["test"], f"{found['cpu_seconds']:.0f} s", flush=True)
 
@@ -113,9 +113,9 @@ def of_type(world: World, split: str, kind: str) -> Path:
     return path
 
 
-def trained(world: World, row: Row, told: dict[str, Path], steps: int) -> dict[str, object]:
+def trained(world: World, row: Row, spoken: dict[str, Path], steps: int) -> dict[str, object]:
     """Figures of a row."""
-    pairs = told if row.alone else {split: world.pairs(split) for split in ("train", "val", "test")}
+    pairs = spoken if row.alone else {split: world.pairs(split) for split in ("train", "val", "test")}
     train = Split.read(world.features, pairs["train"], world.videos("train"), top=TOP)
     with TemporaryDirectory() as folder:
         out, begun = Path(folder) / "model", time.process_time()

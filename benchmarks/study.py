@@ -130,7 +130,7 @@ def tied(
     measure: MeasureOption = None,
     out: OutOption = Path("study"),
 ) -> None:
-    """On how many queries do all systems score exactly the same, so that the query tells nothing?
+    """On how many queries do all systems score exactly the same, so that the query separates none?
 
     Example: `python benchmarks/study.py tied a.json b.json c.json test.json`
     """

@@ -82,7 +82,7 @@ def every_thread() -> Iterator[None]:
 
 @contextmanager
 def busy(count: int) -> Iterator[None]:
-    """So many processes that multiply matrices on all cores without a pause."""
+    """Processes that multiply matrices on all cores without a pause."""
     context = multiprocessing.get_context("spawn")
     ready = context.Semaphore(0)
     others = [context.Process(target=multiply, args=(ready,), daemon=True) for _ in range(count)]

@@ -143,8 +143,8 @@ class PlainWindows(WindowTask):
         pairs = self.examples.pairs
         _, start, end = self.examples.moments(rows)
         beside = self._windows(video, windows)
-        asked = [self.refiner.query_rows(self.queries, query) for query in pairs.query[rows].tolist()]
-        query, query_mask = padded(asked)
+        tokens = [self.refiner.query_rows(self.queries, query) for query in pairs.query[rows].tolist()]
+        query, query_mask = padded(tokens)
         labels = windows.labels(start, end, LABELS[self.refiner.labels])
         return PairBatch(
             query=long(query, TOKENS),

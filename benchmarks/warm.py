@@ -4,7 +4,7 @@
 
 LIBRARY is any library, for instance that of `moviola index -l LIBRARY ../shared/videos --no-ocr`, with the
 packaged encoder. Medians over the texts and rounds, in ms; processor time is what a quiet machine would take,
-whoever else computes.
+whatever else computes.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     python scripts/make_conse_classes.py [--wordnet FOLDER]
 
 Names, glosses and kinds come from WordNet 3.0, whose synsets ImageNet's classes are; the folder is that of
-its database files (Debian: the package wordnet-base). Without it the vectors are made anew from the table
+its database files (Debian: the package wordnet-base). Without it the vectors are made again from the table
 that is there. The table is in the order of the classifier's outputs, which is that of the ids.
 """
 

@@ -4,7 +4,7 @@
 
 Needs the ``ffprobe`` command, which the tests then do without. The file holds, by file name:
 
-- ``sha256``: of the file that was asked about;
+- ``sha256``: of the file;
 - ``tick``: seconds that a unit of the numbers below lasts, as a fraction;
 - ``first``: when the first picture is shown, in ticks after the video's zero, which is the stream's start
   time (for AVI: the first picture);

@@ -127,11 +127,11 @@ def trained(
     return train_model(
         name, world.features, train=world.pairs("train"), val=world.pairs("val"), out=out, top=TOP,
         train_videos=world.videos("train"), val_videos=world.videos("val"), stage1=stage1,
-        overrides=overrides, progress=tell,
+        overrides=overrides, progress=show,
     )  # fmt: skip
 
 
-def tell(step: int, steps: int, values: Mapping[str, float]) -> None:
+def show(step: int, steps: int, values: Mapping[str, float]) -> None:
     if shown := {name: value for name, value in values.items() if name in (*SHOWN, "recall@100")}:
         print(f"step {step}/{steps}:", *(f"{name} {value:.4f}" for name, value in shown.items()), flush=True)
 

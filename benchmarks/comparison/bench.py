@@ -33,14 +33,14 @@ class Bench:
         folder, queries = self.out / "worlds" / cut.films, cut.times * self.preset.queries
         return World.cut(folder, queries, cut.similarity, cut.clip_seconds, cut.share)
 
-    def prepare(self, workers: int, tell: Callable[[str], None]) -> None:
+    def prepare(self, workers: int, note: Callable[[str], None]) -> None:
         """Make the worlds of the plan that are missing.
 
         Errors are those of :func:`prepare` and :func:`require_encoder`.
 
         Args:
             workers: processes that film; further calls wait meanwhile.
-            tell: called with what is being done.
+            note: called with what is being done.
         """
         planned = {job.world for job in self.jobs()}
         for name, cut in WORLDS.items():
@@ -51,8 +51,8 @@ class Bench:
             with exclusive(self._lock(f"world-{cut.films}"), wait=True):
                 prepare(
                     self.world(name).folder, videos=self.preset.videos, seed=self.preset.films[cut.films],
-                    workers=workers, told=True, queries=cut.times * self.preset.queries,
-                    similarity=cut.similarity, clip_seconds=cut.clip_seconds, share=cut.share, tell=tell,
+                    workers=workers, subtitles=True, queries=cut.times * self.preset.queries,
+                    similarity=cut.similarity, clip_seconds=cut.clip_seconds, share=cut.share, note=note,
                 )  # fmt: skip
 
     def model(self, name: str) -> Path:
@@ -118,7 +118,7 @@ class Bench:
         return None, path
 
     def answering(self, job: Job, segments: int | None = None) -> AnsweringModel:
-        """A job's trained model, ready to answer after so many segments, by default the preset's."""
+        """A job's trained model, ready to answer after this number of segments, by default the preset's."""
         stage1, candidates = self.sources(job, segments)
         answering = AnsweringModel.open(
             self.model(job.name), self.world(job.world).features.facts, stage1=stage1, candidates=candidates,

@@ -1,4 +1,4 @@
-"""What a finished piece is asked for: all that any table of the report shows, as plain numbers."""
+"""Figures of a finished piece: all that any table of the report shows, as plain numbers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _, MAIN, FINE = OVER
 """The measures of most tables; the one at 0.5 is what is said where one figure has to do."""
 
 TYPES = ("v", "t", "vt")
-"""Queries about what is seen, about what is told, and about both."""
+"""Queries about what is seen, about what is said, and about both."""
 
 PADDING = 4.0
 CONTEXTS = (0.0, 4.0, 8.0)
@@ -56,9 +56,9 @@ def figures(bench: Bench, job: Job) -> dict[str, Any]:
         return {"val": on_val}
     test = world.split("test")
     ready = answering.completed(test)
-    asked = time.process_time()
+    begun = time.process_time()
     run = answering.recipe.run(answering.model, ready, answering.how)
-    answered = time.process_time() - asked
+    answered = time.process_time() - begun
     found = evaluate(run, test.pairs.qrels, MEASURES)
     # A stage 1 has no answer of its own in one video: all its segments are one proposal. And a run of what it
     # proposes in all videos, which clips of another length are given, has too little of a single one.
@@ -141,7 +141,7 @@ class _Coarse:
         return cls(retrieval, test, SegmentGrid(test.features, length))
 
     def proposals(self, count: int | None = None) -> Proposals:
-        """Proposals after so many segments, by default the preset's."""
+        """Proposals after this number of segments, by default the preset's."""
         retrieval = replace(self.retrieval, segments=count or self.retrieval.segments)
         return retrieval.proposals(self.test.queries)
 
@@ -204,7 +204,7 @@ def _bounds(test: Split, proposals: Proposals) -> Iterator[dict[str, Any]]:
 
 
 def _count(coarse: _Coarse, count: int) -> dict[str, float]:
-    """What so many segments are worth as they are, and at best."""
+    """What this number of segments is worth as they are, and at best."""
     proposals = coarse.proposals(count)
     bound = upper_bounds(coarse.test, proposals, context=8.0, overlaps=(0.5,), grid=1.0)[MAIN]
     mean = float(np.diff(proposals.offsets).mean())

@@ -82,7 +82,7 @@ class WithLines(FirstStage):
 
 
 def with_lines(before: FirstStage | None, lines: int) -> FirstStage | None:
-    """The same with so many lines of each query as candidates too; 0 changes nothing."""
+    """The same with this number of lines of each query as candidates too; 0 changes nothing."""
     return WithLines(before, lines) if before is not None and lines else before
 
 
@@ -110,13 +110,13 @@ def _cosines(split: Split) -> NDArray[np.float32]:
     """(Q, n) of each query with each line."""
     vectors = normalise_rows(np.stack([line.vector for line in lines_of(split)]))
     # The first row of a query is its sentence vector, on the axes of the lines.
-    asked = normalise_rows(np.stack([rows[0].astype(np.float32) for rows in split.queries.rows]))
-    if asked.shape[1] != vectors.shape[1]:
+    query_vectors = normalise_rows(np.stack([rows[0].astype(np.float32) for rows in split.queries.rows]))
+    if query_vectors.shape[1] != vectors.shape[1]:
         raise InvalidValue(
-            f"queries of {asked.shape[1]} numbers and subtitles of {vectors.shape[1]}: a query's first row "
-            "must lie on the axes of the subtitles; export features as comparison.streams does"
+            f"queries of {query_vectors.shape[1]} numbers and subtitles of {vectors.shape[1]}: a query's "
+            "first row must lie on the axes of the subtitles; export features as comparison.streams does"
         )
-    found: NDArray[np.float32] = asked @ vectors.T
+    found: NDArray[np.float32] = query_vectors @ vectors.T
     return found
 
 

@@ -20,7 +20,7 @@ def in_corpus(run: Run, split: Split, videos: Run | None = None) -> dict[str, fl
 
     Args:
         run: moments.
-        split: what was asked.
+        split: the queries.
         videos: a model's own ranking of videos; by default those of ``run`` in the order of their best
             moments, which are fewer than a model ranks.
     """

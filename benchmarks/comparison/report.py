@@ -16,14 +16,14 @@ from moviola.errors import InvalidValue
 __all__ = ["write_report"]
 
 
-def write_report(bench: Bench, out: Path, *, title: str, tell: Callable[[str], None] = print) -> Path:
+def write_report(bench: Bench, out: Path, *, title: str, note: Callable[[str], None] = print) -> Path:
     """Write ``report.md``, a CSV per table with rows, named in :data:`TABLES`, and the figures.
 
     Args:
         bench: a comparison; rows of pieces that are not done are left out, and named.
         out: the report's folder.
         title: its first line.
-        tell: told what is being done.
+        note: called with what is being done.
 
     Returns:
         the Markdown file.
@@ -40,7 +40,7 @@ def write_report(bench: Bench, out: Path, *, title: str, tell: Callable[[str], N
     out.mkdir(parents=True, exist_ok=True)
     tables = {}
     for name, make in TABLES.items():
-        tell(f"table: {name}")
+        note(f"table: {name}")
         if (table := make(found)).rows:
             tables[name] = table
             table.write_csv(out / f"{name}.csv")
@@ -65,7 +65,7 @@ def _about(found: Findings) -> str:
         f"{counts['train']} for training, with {preset.queries} queries, {counts['val']} to choose weights "
         f"by, {counts['test']} to test on, each split searched and judged alone. {world['queries']} test "
         f"queries, {world['answers']:.1f} relevant moments each. Frames once a second by "
-        f"`{world['encoder']}`, what is told by MiniLM; all models see the same features. Settings were "
+        f"`{world['encoder']}`, subtitles by MiniLM; all models see the same features. Settings were "
         f"chosen on as many other films (seed {preset.films['develop']}). Stage 1 retrieves "
         f"{preset.segments} segments of 4 s. Films, queries and sizes are cut to what two CPU cores can "
         "train; every model's settings are in its folder's config.json.\n\n"

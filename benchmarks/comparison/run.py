@@ -91,7 +91,7 @@ def run_pieces(
     only: Sequence[str] = (),
     minutes: float | None = None,
     device: str = "cpu",
-    tell: Callable[[str], None] = print,
+    note: Callable[[str], None] = print,
 ) -> None:
     """Do the pieces that are left, in their order, on one thread.
 
@@ -101,9 +101,9 @@ def run_pieces(
     Args:
         bench: where.
         only: patterns of the names, the recipes or the groups of jobs; all by default.
-        minutes: stop after so many, within a training if need be; None for no limit.
+        minutes: the time after which it stops, within a training if need be; None for no limit.
         device: what trains: "cpu", "cuda", …; figures are made on the CPU.
-        tell: told what is done. It hears of val alone.
+        note: called with what is done, with figures of val alone.
 
     Raises:
         InvalidValue: a piece was done with other settings.
@@ -115,10 +115,10 @@ def run_pieces(
             _require_time(deadline)
             found = _piece(bench, job, device, deadline)
             left = what_is_left(bench, only)
-            tell(f"{left.done}/{left.planned} {job.name}: {found['cpu_seconds']:.0f} s of CPU, "
+            note(f"{left.done}/{left.planned} {job.name}: {found['cpu_seconds']:.0f} s of CPU, "
                  f"val {found['selected']:.4f}")  # fmt: skip
     except _TimeIsUpError:
-        tell(f"{minutes:g} minutes are over; the same command goes on from here")
+        note(f"{minutes:g} minutes are over; the same command goes on from here")
 
 
 def _require_time(deadline: float | None) -> None:

@@ -12,7 +12,7 @@ from moviola.measures.output_formats import write_qrels
 __all__ = ["write_runs"]
 
 
-def write_runs(bench: Bench, out: Path, tell: Callable[[str], None] = print) -> int:
+def write_runs(bench: Bench, out: Path, note: Callable[[str], None] = print) -> int:
     """Write ``val`` and ``test``, each with ``qrels.json`` and a run of each finished row, named as its job.
 
     Rows of which only the figures are there, and not the model, are left out.
@@ -20,7 +20,7 @@ def write_runs(bench: Bench, out: Path, tell: Callable[[str], None] = print) -> 
     Args:
         bench: a comparison.
         out: the folder of both.
-        tell: called with what is being done.
+        note: called with what is being done.
 
     Returns:
         the number of rows.
@@ -36,7 +36,7 @@ def write_runs(bench: Bench, out: Path, tell: Callable[[str], None] = print) -> 
         split = bench.world("report").split(name)
         write_qrels(split.pairs.qrels, out / name / "qrels.json")
         for job in rows:
-            tell(f"answers of {job.name} on {name}")
+            note(f"answers of {job.name} on {name}")
             own = bench.world(job.world).split(name)
             write_run(bench.answering(job).run(own), out / name / f"{job.name}.json")
     return len(rows)

@@ -1,6 +1,6 @@
-"""Features of two streams, pictures and what a narrator tells, small enough for two cores.
+"""Features of two streams, pictures and the lines of a narrator, small enough for two cores.
 
-Pictures and the tokens of queries are the library's encoder's. What is told is a sentence encoder's, brought
+Pictures and the tokens of queries are the library's encoder's. Lines are a sentence encoder's, brought
 to as many numbers by the principal axes of the lines of the training films. A query begins with one row more:
 what the sentence encoder makes of its text, on the same axes. So a query has a row in the space of each, as
 queries and subtitles of TVR are both RoBERTa's; and its last row, the whole text for the pictures, is what
@@ -35,18 +35,18 @@ def export_two_streams(
         fitted_on: ids of the videos whose lines the axes are fitted on: those for training.
 
     Raises:
-        InvalidValue: nothing is told in its videos, or in those to fit on, or ``out`` cannot be written.
+        InvalidValue: no subtitles in its videos, or in those to fit on, or ``out`` cannot be written.
     """
     source, sentences = LibrarySource(store), store.encoders.sentences
     videos, different = source.videos(), list(dict.fromkeys(texts))
-    told = videos.subtitles
-    if told is None or sentences is None:
-        raise InvalidValue(f"{store.folder}: nothing is told in its videos; film them with a narrator")
+    subtitles = videos.subtitles
+    if subtitles is None or sentences is None:
+        raise InvalidValue(f"{store.folder}: no subtitles in its videos; film them with a narrator")
     place = videos.row_of
-    rows = [told.read(place[video]).astype(np.float64) for video in fitted_on]
+    rows = [subtitles.read(place[video]).astype(np.float64) for video in fitted_on]
     if not any(own.any() for own in rows):
         raise InvalidValue(
-            f"{store.folder}: nothing is told in the {len(rows)} videos to fit on; give the training videos"
+            f"{store.folder}: no subtitles in the {len(rows)} videos to fit on; give the training videos"
         )
     axes = principal_axes(rows, source.facts.query_dim)
     queries, meanings = source.queries(different, different), sentences.encode_text(different) @ axes
@@ -59,7 +59,7 @@ def export_two_streams(
         return videos.visual.read(place[video]).astype(np.float32)
 
     def lines(video: str) -> NDArray[np.float32]:
-        return told.read(place[video]).astype(np.float32) @ axes
+        return subtitles.read(place[video]).astype(np.float32) @ axes
 
     convert(Computed(tuple(videos.video_ids), pictures), out / "visual")
     convert(Computed(tuple(different), tokens), out / "queries")
@@ -68,13 +68,13 @@ def export_two_streams(
     return describe_folder(out, source.facts, durations)
 
 
-def principal_axes(told: Iterable[NDArray[np.float64]], most: int) -> NDArray[np.float32]:
-    """(d, most) float32, orthonormal: the directions in which told lines are longest, the first the longest.
+def principal_axes(subtitles: Iterable[NDArray[np.float64]], most: int) -> NDArray[np.float32]:
+    """(d, most) float32, orthonormal: the directions in which lines are longest, the first the longest.
 
     Args:
-        told: (n, d) of each video, zeros where nobody speaks.
+        subtitles: (n, d) of each video, zeros where nobody speaks.
         most: axes, at most d.
     """
-    gram = sum(own.T @ own for own in told)
+    gram = sum(own.T @ own for own in subtitles)
     axes: NDArray[np.float32] = np.linalg.eigh(gram)[1][:, ::-1][:, :most].astype(np.float32)
     return axes

@@ -56,7 +56,7 @@ def _on_val(found: Findings) -> Table:
 
 
 def _types(found: Findings) -> Table:
-    """The main rows by what answers a query: pictures, what is told, or both."""
+    """The main rows by what answers a query: pictures, subtitles, or both."""
     counts = {kind: int(row["queries"]) for kind, row in found.result(found.first)["types"].items()}
     kinds = [kind for kind in TYPES if kind in counts]
     rows = [
@@ -64,7 +64,7 @@ def _types(found: Findings) -> Table:
         for label, name in finished(found, ROWS)
     ]
     text = (
-        f"N = {found.preset.top}. Queries about what is seen (v), what the narrator tells (t), or both (vt): "
+        f"N = {found.preset.top}. Queries about what is seen (v), what the narrator says (t), or both (vt): "
         + ", ".join(f"{counts[kind]} {kind}" for kind in kinds)
         + ". Stage 1 and SPR_CLIP read pictures alone, and every SPR row has the proposals of stage 1."
     )
@@ -255,7 +255,7 @@ def _seeds(found: Findings) -> Table:
         for model in ROWS
         if (jobs := with_seeds(found, f"{model}-n{found.preset.top}"))
     ]
-    text = f"N = {found.preset.top}; mean and standard deviation over seeds, stage 1 trained anew with each."
+    text = f"N = {found.preset.top}; mean and standard deviation over seeds, stage 1 trained again with each."
     return Table("Seeds", ("model", "seeds", *OVER), rows, text)
 
 

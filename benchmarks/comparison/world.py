@@ -1,4 +1,4 @@
-"""A world that models are compared on: films, features of pictures and of what is told, three splits."""
+"""A world that models are compared on: films, features of pictures and of subtitles, three splits."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class World:
         clip_seconds: float = 1.0,
         share: float = 1.0,
     ) -> World:
-        """A share of a world with so many training queries, see :func:`prepare`."""
+        """A share of a world with this number of training queries, see :func:`prepare`."""
         return cls(folder, f"{queries}-", similarity, clip_seconds, share)
 
     def of_clips(self, name: str) -> Path:
@@ -94,7 +94,7 @@ class World:
         return Split.read(self.features, self.pairs(name), self.videos(name), top=top)
 
     def types(self, split: str) -> dict[str, str]:
-        """Of each query by id what answers it: pictures (v), what is told (t), or both (vt)."""
+        """Of each query by id what answers it: pictures (v), subtitles (t), or both (vt)."""
         return {str(row["query_id"]): str(row["type"]) for row in read_json(self.pairs(split))}
 
 
@@ -105,12 +105,12 @@ def prepare(
     seed: int,
     workers: int,
     edited_videos: int = 0,
-    told: bool = False,
+    subtitles: bool = False,
     queries: int | None = None,
     similarity: str = SLOTS,
     clip_seconds: float = 1.0,
     share: float = 1.0,
-    tell: Callable[[str], None] = print,
+    note: Callable[[str], None] = print,
 ) -> World:
     """Film, index and export; what is there already is kept.
 
@@ -120,14 +120,14 @@ def prepare(
         seed: of the world.
         workers: processes that film.
         edited_videos: further films as an editor cuts them.
-        told: with a narrator, whose lines are a second stream of features (:mod:`comparison.streams`).
-        queries: so many training queries, drawn from all; None takes all. Of the queries of all splits, those
-            that are about what is told alone are then as many as in TVR, :data:`TOLD_SHARE`.
+        subtitles: with a narrator, whose lines are a second stream of features (:mod:`comparison.streams`).
+        queries: number of training queries, drawn from all; None takes all. Of the queries of all splits,
+            those that only subtitles answer are then as many as in TVR, :data:`SPOKEN_SHARE`.
         similarity: by which the labels are chosen, "slots", a sentence encoder's name or "truth". Films and
             queries are the same with each.
         clip_seconds: from one frame's features to the next.
         share: of the training films and queries that are taken; films, val and test are the same with each.
-        tell: told what is being done.
+        note: called with what is being done.
 
     Raises:
         InvalidValue: the folder holds a world of other films.
@@ -139,23 +139,23 @@ def prepare(
     films, world = folder / "films", World(folder, similarity=similarity, clip_seconds=clip_seconds)
     features = world.of_clips("features")
     if not (folder / "features" / "features.json").is_file():
-        tell(f"filming {videos} films (seed {seed})")
+        note(f"filming {videos} films (seed {seed})")
         build(
             films, videos=videos, edited_videos=edited_videos, seed=seed, workers=workers,
-            write_video=write_video, subtitles=told,
+            write_video=write_video, subtitles=subtitles,
         )  # fmt: skip
     if not (features / "features.json").is_file():
-        tell("encoding their frames")
-        sentences = "minilm" if told else "none"
+        note("encoding their frames")
+        sentences = "minilm" if subtitles else "none"
         with Library(
             world.of_clips("library"), encoder="demo", sentence_encoder=sentences,
             frame_rate=1 / clip_seconds, segment_seconds=4 * clip_seconds,
         ) as library:  # fmt: skip
             library.index(films / "videos", ocr=False)  # nothing is written in its pictures
-            tell("exporting features")
+            note("exporting features")
             pairs = map(World(folder).pairs, _PAIRS)
             texts = [text for path in pairs for _, _, text, _ in ranked_rows(path)]
-            if told:
+            if subtitles:
                 training = read_json(films / "splits.json")["train"]
                 export_two_streams(library.store, texts, features, fitted_on=training)
             else:
@@ -168,7 +168,7 @@ def prepare(
             f"{edited_videos} of seed {seed}; give another folder"
         )
     if similarity != SLOTS and not world.pairs("train").is_file():
-        tell(f"choosing pseudo labels by {similarity}")
+        note(f"choosing pseudo labels by {similarity}")
         annotate(world.annotations, films, similarity=similarity)
     if queries is not None:
         world = _cut(world, queries, seed)
@@ -176,7 +176,7 @@ def prepare(
         return world
     part = replace(world, share=share, part="")
     if not part.pairs("train").is_file():
-        tell(f"annotating {share:.0%} of the training films")
+        note(f"annotating {share:.0%} of the training films")
         annotate(part.annotations, films, similarity=similarity, training_videos=len(part.videos("train")))
     return part if queries is None else _cut(part, queries, seed)
 
@@ -207,12 +207,12 @@ def _of_split(split: str, names: Sequence[str]) -> Sequence[str]:
     return {"train": names[:first], "val": names[first:second], "test": names[second:]}[split]
 
 
-TOLD_SHARE = 0.09
-"""Of all queries, those that only what is told answers (type "t" of TVR)."""
+SPOKEN_SHARE = 0.09
+"""Of all queries, those that only subtitles answer (type "t" of TVR)."""
 
 
 def _cut(world: World, queries: int, seed: int) -> World:
-    """The same with so many training queries, and with the types of queries as in TVR."""
+    """The same with this number of training queries, and with the types of queries as in TVR."""
     cut, draw = replace(world, part=f"{queries}-"), np.random.default_rng(seed)
     for split in _PAIRS:
         wanted = round(world.share * queries)
@@ -224,10 +224,10 @@ def _cut(world: World, queries: int, seed: int) -> World:
 
 def _drawn(world: World, split: str, queries: int, draw: Generator) -> list[int]:
     """Places of the queries to keep, rising."""
-    told = np.array([kind == "t" for kind in world.types(split).values()])
-    order = draw.permutation(len(told))
-    others = order[~told[order]]
+    spoken = np.array([kind == "t" for kind in world.types(split).values()])
+    order = draw.permutation(len(spoken))
+    others = order[~spoken[order]]
     if split == "train":
-        others = others[: round(queries * (1 - TOLD_SHARE))]
-    few = round(len(others) * TOLD_SHARE / (1 - TOLD_SHARE))
-    return sorted([*others.tolist(), *order[told[order]][:few].tolist()])
+        others = others[: round(queries * (1 - SPOKEN_SHARE))]
+    few = round(len(others) * SPOKEN_SHARE / (1 - SPOKEN_SHARE))
+    return sorted([*others.tolist(), *order[spoken[order]][:few].tolist()])

@@ -64,10 +64,10 @@ def main() -> None:
         table.add_column(column, justify="left" if column in ("query", "features") else "right")
     known = features_of(encoder, [shot.images for shot in shots])
     for name, changed in CHANGES.items():
-        asked = features_of(encoder, [changed(middle(shot.images))[None] for shot in shots])
+        queries = features_of(encoder, [changed(middle(shot.images))[None] for shot in shots])
         for kind in known:
-            apart = judged(shots, known[kind], asked[kind], touching=False)
-            table.add_row(name, kind, *apart, *judged(shots, known[kind], asked[kind], touching=True))
+            apart = judged(shots, known[kind], queries[kind], touching=False)
+            table.add_row(name, kind, *apart, *judged(shots, known[kind], queries[kind], touching=True))
     Console(width=120).print(table)
 
 
@@ -95,7 +95,7 @@ def features_of(encoder: FrameTextEncoder, groups: Sequence[Images]) -> dict[str
 
 
 def judged(
-    shots: Sequence[Shown], known: Sequence[Floats], asked: Sequence[Floats], *, touching: bool
+    shots: Sequence[Shown], known: Sequence[Floats], queries: Sequence[Floats], *, touching: bool
 ) -> tuple[str, str, str]:
     """MRR, nDCG@10 and the number of queries that have something to find."""
     ranks, gains = [], []
@@ -108,7 +108,7 @@ def judged(
         relevant = np.array([shots[other].scene == shot.scene for other in others])
         if not relevant.any():
             continue
-        scores = [np.sort(known[other] @ asked[place][0])[-BEST:].mean() for other in others]
+        scores = [np.sort(known[other] @ queries[place][0])[-BEST:].mean() for other in others]
         found = relevant[np.argsort(-np.array(scores), kind="stable")]
         ranks.append(1 / (1 + int(found.argmax())))
         discounts = 1 / np.log2(np.arange(2, 12))
@@ -116,7 +116,7 @@ def judged(
     return f"{np.mean(ranks):.3f}", f"{np.mean(gains):.3f}", str(len(ranks))
 
 
-# ---- pictures that somebody else has of a scene ------------------------------------------------------------
+# ---- pictures of a scene by another person ------------------------------------------------------------
 
 
 def middle(images: Images) -> Images:

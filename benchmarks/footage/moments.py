@@ -49,11 +49,11 @@ def main() -> None:
             Path(scratch) / "library", encoder=options.encoder, sentence_encoder="none"
         ) as store:
             Indexer(store).index(folder, ocr=False)
-            asked = [Query(query.text, query.text) for query in queries]
+            texts = [Query(query.text, query.text) for query in queries]
             for name, refiner in systems.items():
                 searcher = Searcher(store)
                 searcher.refiner = refiner
-                found = searcher.search_many(asked, SearchOptions(by="visual", refine=refiner is not None))
+                found = searcher.search_many(texts, SearchOptions(by="visual", refine=refiner is not None))
                 table.add_row(name, *gains(films, queries, found))
     Console(width=120).print(table)
 

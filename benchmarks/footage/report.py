@@ -27,7 +27,7 @@ from moviola import Library
 from moviola.encoders import load_encoder
 from moviola.measures import Qrels, Run, evaluate
 from moviola.types import Moment
-from moviola.types import Query as Asked
+from moviola.types import Query as TextQuery
 
 VIDEOS = Path(__file__).resolve().parents[3] / "shared" / "videos"
 ENCODERS = ("conse-lite1",)
@@ -69,7 +69,7 @@ def rows_of(
 ) -> list[tuple[str, list[str]]]:
     """A row for coarse proposals, one for refined moments, one for these with the names of files."""
     cost = milliseconds(name)
-    asked = [Asked(query.text, query.text) for query in queries]
+    texts = [TextQuery(query.text, query.text) for query in queries]
     rows = []
     with (
         Library(scratch / "files", encoder=name, sentence_encoder="minilm") as files,
@@ -83,9 +83,9 @@ def rows_of(
             ("names too", {}),
         )
         for label, way in ways:
-            found = files.search_many(asked, top_k=len(files), per_video=1, **way)
+            found = files.search_many(texts, top_k=len(files), per_video=1, **way)
             ranks = reciprocal_ranks(queries, found)
-            moments = cut.search_many(asked, top_k=10, **way)
+            moments = cut.search_many(texts, top_k=10, **way)
             rows.append((f"{name}, {label}", [*shown(ranks), *gains(films, queries, moments), f"{cost:.0f}"]))
     return rows
 

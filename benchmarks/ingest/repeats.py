@@ -54,9 +54,9 @@ def main() -> None:
             cosines = _of_taken(images, partial(_rows, encoder))
             every.append((len(images), cosines))
             if len(cosines):
-                table.add_row(path.name, *_told(len(images), cosines))
+                table.add_row(path.name, *_row(len(images), cosines))
     together = np.concatenate([cosines for _, cosines in every])
-    table.add_row("all", *_told(sum(count for count, _ in every), together))
+    table.add_row("all", *_row(sum(count for count, _ in every), together))
     Console(width=110).print(table)
 
 
@@ -87,7 +87,7 @@ def _of_taken(images: Frames, encode: Callable[[Frames], Rows]) -> NDArray[np.fl
     return np.concatenate(cosines) if cosines else np.empty(0)
 
 
-def _told(frames: int, cosines: NDArray[np.float64]) -> list[str]:
+def _row(frames: int, cosines: NDArray[np.float64]) -> list[str]:
     figures = np.quantile(cosines, [0, 0.01, 0.5]).tolist() if len(cosines) else []
     return [str(frames), f"{len(cosines) / frames:.1%}", *(f"{figure:.4f}" for figure in figures)]
 

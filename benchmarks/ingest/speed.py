@@ -63,8 +63,8 @@ def _turn(source: Path, folder: Path, encoder: str) -> tuple[float, float]:
     """Seconds on the clock and of CPU time of one indexing by the package in a folder."""
     environment = {**os.environ, "PYTHONPATH": str(source)}
     command = [sys.executable, "-c", CHILD, str(folder), encoder]
-    told = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
-    clock, used = json.loads(told.splitlines()[-1])
+    printed = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
+    clock, used = json.loads(printed.splitlines()[-1])
     return clock, used
 
 

@@ -54,7 +54,7 @@ Frames = tuple[Floats, Floats]
 
 
 @dataclass(frozen=True)
-class Asked:
+class SimulatedQuery:
     """A query: its text, its vector (d,) and (n,) whether each piece answers it."""
 
     text: str
@@ -69,17 +69,17 @@ class World:
     name: str
     texts: Floats
     pictures: Floats
-    asked: Sequence[Asked]
+    queries: Sequence[SimulatedQuery]
 
     @cached_property
     def alike(self) -> Floats:
         """(n, n) float32 cosines of all pieces."""
         return self.pictures @ self.pictures.T
 
-    def given(self, asked: Asked, marked: Truth) -> Given:
+    def given(self, query: SimulatedQuery, marked: Truth) -> Given:
         """What a rule sees when some pieces are marked."""
-        right, wrong = np.flatnonzero(marked & asked.truth), np.flatnonzero(marked & ~asked.truth)
-        return Given(self.texts, self.pictures, self.alike, asked.vector, right, wrong)
+        right, wrong = np.flatnonzero(marked & query.truth), np.flatnonzero(marked & ~query.truth)
+        return Given(self.texts, self.pictures, self.alike, query.vector, right, wrong)
 
 
 def main() -> None:
@@ -130,14 +130,14 @@ def main() -> None:
 
 def simulate(world: World, rule: Callable[[Given], NDArray[np.float64]]) -> NDArray[np.float64]:
     """(Q, 1 + ROUNDS) nDCG@10 of what is not marked yet; NaN where no right piece is left."""
-    gains = np.empty((len(world.asked), ROUNDS + 1))
-    for place, asked in enumerate(world.asked):
-        marked = np.zeros(len(asked.truth), np.bool_)
+    gains = np.empty((len(world.queries), ROUNDS + 1))
+    for place, query in enumerate(world.queries):
+        marked = np.zeros(len(query.truth), np.bool_)
         for number in range(ROUNDS + 1):
-            scores = rule(world.given(asked, marked))
+            scores = rule(world.given(query, marked))
             left = np.flatnonzero(~marked)
             order = left[np.argsort(-scores[left], kind="stable")]
-            gains[place, number] = ndcg(asked.truth[order])
+            gains[place, number] = ndcg(query.truth[order])
             marked[order[:FIRST]] = True
     return gains
 
@@ -168,7 +168,7 @@ def choose(worlds: Sequence[World], draws: int) -> dict[str, dict[str, float]]:
 
 def table_of(name: str, worlds: Sequence[World], chosen: Mapping[str, Settings]) -> Iterator[list[str]]:
     """Print a table; gives its rows."""
-    queries = sum(len(world.asked) for world in worlds)
+    queries = sum(len(world.queries) for world in worlds)
     table = Table("rule", *(f"{number}" for number in range(ROUNDS + 1)), title=f"{name}: {queries} queries")
     for rule_name, (rule, _) in RANGES.items():
         shown = [f"{mean:.3f}" for mean in means(worlds, rule, chosen[rule_name])]
@@ -184,14 +184,14 @@ def reach(worlds: Sequence[World], depth: int = 20) -> None:
     """
     shares = []
     for world in worlds:
-        for asked in world.asked:
-            by_text = np.argsort(-(world.texts @ asked.vector), kind="stable")
-            marked = np.zeros(len(asked.truth), np.bool_)
+        for query in world.queries:
+            by_text = np.argsort(-(world.texts @ query.vector), kind="stable")
+            marked = np.zeros(len(query.truth), np.bool_)
             marked[by_text[:FIRST]] = True
-            given = world.given(asked, marked)
+            given = world.given(query, marked)
             probes = Marks.of(world.pictures[given.right], world.pictures[given.wrong]).probes()
             near = np.argsort(-(world.pictures @ probes.T), axis=0, kind="stable")[:depth]
-            wanted = asked.truth & ~marked
+            wanted = query.truth & ~marked
             if wanted.any():
                 found = (np.isin(np.flatnonzero(wanted), some).mean() for some in
                          (by_text[:depth], np.union1d(by_text[:depth], near)))  # fmt: skip
@@ -212,8 +212,8 @@ def worlds_of(seed: int, videos: Path, encoder: FrameTextEncoder, kept: Path) ->
         places, shown = cut(shots, frames)
         for label, queries in (("queries of footage", read_queries()), ("broad queries", _broad())):
             truths = [np.array([_share(query, piece) >= 0.5 for piece in shown]) for query in queries]
-            asked = _asked([query.text for query in queries], truths, encoder)
-            yield World(f"{kind}, {label}", *_pooled(frames, places), asked)
+            simulated = _simulated([query.text for query in queries], truths, encoder)
+            yield World(f"{kind}, {label}", *_pooled(frames, places), simulated)
 
 
 def straight_through(
@@ -268,8 +268,8 @@ def gridhouse_world(folder: Path, encoder: FrameTextEncoder, kept: Path) -> Worl
                     if film == moment["video_name"]:
                         shares[place] += max(0.0, min(stop, end) - max(first, start)) / SECONDS
         truths.append(shares >= 0.5)
-    asked = _asked([query["query"] for query in queries], truths, encoder)
-    return World(f"gridhouse, {encoder.id}", *_pooled(frames, places), asked)
+    simulated = _simulated([query["query"] for query in queries], truths, encoder)
+    return World(f"gridhouse, {encoder.id}", *_pooled(frames, places), simulated)
 
 
 def _pooled(frames: Mapping[str, Frames], places: Sequence[tuple[str, int, int]]) -> Frames:
@@ -281,11 +281,13 @@ def _pooled(frames: Mapping[str, Frames], places: Sequence[tuple[str, int, int]]
     return texts, pictures
 
 
-def _asked(texts: Sequence[str], truths: Sequence[Truth], encoder: FrameTextEncoder) -> list[Asked]:
+def _simulated(
+    texts: Sequence[str], truths: Sequence[Truth], encoder: FrameTextEncoder
+) -> list[SimulatedQuery]:
     """The queries with enough right pieces."""
     vectors = normalised(encoder.encode_text(texts))
     return [
-        Asked(text, vector, truth)
+        SimulatedQuery(text, vector, truth)
         for text, vector, truth in zip(texts, vectors, truths, strict=True)
         if truth.sum() >= LEAST
     ]

@@ -1,4 +1,4 @@
-"""Whether scores tell queries that a library answers from those that it does not.
+"""Whether scores separate queries that a library answers from those that it does not.
 
     python benchmarks/no_match/run.py [--videos FOLDER] [--gridhouse WORLD] [--out FILE]
 
@@ -61,12 +61,12 @@ def main() -> None:
             with Library(Path(scratch) / "gridhouse", encoder="demo", sentence_encoder="none") as library:
                 library.index(options.gridhouse / "videos", ocr=False)
                 library.use(stage1="demo", refiner="demo")
-                asked = [query.text for query in read_queries(options.gridhouse / "test.json")]
+                answerable = [query.text for query in read_queries(options.gridhouse / "test.json")]
                 table = _table(HERE / "gridhouse.csv")
                 kinds = {kind: [q for k, q in table if k == kind] for kind, _ in table}
                 for kind, texts in {"absent": [q for _, q in table], **kinds}.items():
                     label = f"gridhouse, demo models: {kind}"
-                    rows.append({"case": label, **figures(library, asked, texts, "visual")})
+                    rows.append({"case": label, **figures(library, answerable, texts, "visual")})
     report(rows)
     if options.out:
         options.out.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")

@@ -133,8 +133,8 @@ def built(found: Annotations, name: str, encoder: TextEncoder, work: Path) -> di
         "splits": {},
     }  # fmt: skip
     for split, queries in splits.items():
-        asked = rows[[first_of[text] for text in queries.values()]]
-        result["splits"][split] = judged(*nearest(asked, rows, 2 * BATCH), rewritten)
+        query_vectors = rows[[first_of[text] for text in queries.values()]]
+        result["splits"][split] = judged(*nearest(query_vectors, rows, 2 * BATCH), rewritten)
     held_out = [text for queries in splits.values() for text in queries.values()]
     result["pseudo"] = {str(top): pseudo(rewritten, rows, top, held_out) for top in TOPS}
     return result

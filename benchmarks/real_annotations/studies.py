@@ -58,7 +58,7 @@ class System:
     """A made system.
 
     Attributes:
-        found: how often the first answer is about the true moment; each further rank half as often anew.
+        found: how often the first answer is about the true moment; each further rank half as often.
         blur: deviation of its ends, as a share of the moment's length.
         repeats: the list repeats its first answer, blurred, instead of looking elsewhere.
     """

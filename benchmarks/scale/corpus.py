@@ -25,7 +25,7 @@ MEASURES = tuple(f"nDCG@{k},IoU>={iou}" for k in (10, 20, 40) for iou in (0.3, 0
 
 _SEGMENT_CLIPS = 4
 _TOKENS = 12
-# Of an exact answer, so many proposals have grade 4, as many 3, and so on.
+# Proposals of an exact answer that have grade 4; as many have 3, and so on.
 _PER_GRADE, _GRADES = 10, 4
 
 
@@ -76,10 +76,10 @@ class Corpus:
 def made_corpus(work: Path, preset: Preset, size: int) -> Corpus:
     """Made-up videos of 19 segments; see :mod:`scale.vectors`.
 
-    A smaller library is the beginning of a larger one, and all are asked the same.
+    A smaller library is the beginning of a larger one, and all get the same queries.
     """
     segments = made_segments(work / f"segments-{preset.dim}.npy", max(*preset.sizes, size), preset.dim)[:size]
-    queries = made_queries(segments[: preset.asked], preset.queries)
+    queries = made_queries(segments[: preset.query_segments], preset.queries)
     videos = -(-size // PER_VIDEO)
     counts = np.full(videos, PER_VIDEO)
     counts[-1] = size - PER_VIDEO * (videos - 1)
@@ -119,9 +119,9 @@ def real_corpus(work: Path, folder: Path, queries: int) -> Corpus:
         )
     segments = _pooled(work / "segments-real.npy", features, int(counts.sum()))
     middles = (np.cumsum(counts) - counts + counts // 2)[:: max(1, len(counts) // queries)][:queries]
-    asked = {"picture": segments[middles], "text": unit(source.queries(texts, texts).vectors)}
+    by_kind = {"picture": segments[middles], "text": unit(source.queries(texts, texts).vectors)}
     ids = np.concatenate([pack_ids(video, count) for video, count in enumerate(counts.tolist())])
-    return Corpus(f"real: {source.facts.encoder}, mean-pooled", features, segments, ids, asked)
+    return Corpus(f"real: {source.facts.encoder}, mean-pooled", features, segments, ids, by_kind)
 
 
 def _pooled(path: Path, features: VideoFeatures, count: int) -> NDArray[np.float32]:

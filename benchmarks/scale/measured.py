@@ -1,4 +1,4 @@
-"""One type of index at one size: built, opened, asked in turns with exact search, and added to."""
+"""One type of index at one size: built, opened, searched in turns with exact search, and added to."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _alone(do: Callable[..., Any], *inputs: Any) -> Any:
 
 
 def _high_water() -> float:
-    """MB that this process had in memory at most so far; NaN where the system does not tell."""
+    """MB that this process had in memory at most so far; NaN where the system does not say."""
     try:
         status = Path("/proc/self/status").read_text(encoding="ascii")
     except OSError:
@@ -124,8 +124,8 @@ def measured(
         corpus: what is searched.
         kind: a name in :data:`moviola.index.BACKENDS`.
         work: the folder of this size.
-        timed: queries of each kind that are asked one by one.
-        rounds: how often all are asked at once.
+        timed: queries of each kind that are searched for one by one.
+        rounds: how often all are searched for at once.
         smallest: the smallest library and its folder, with whose index of this type it is compared; None
             for that one itself.
     """
@@ -135,7 +135,7 @@ def measured(
     index, flat = _opened(folder), _opened(work / "flat")
     stats = index.stats()
     singles = {name: [query[None] for query in queries[:timed]] for name, queries in corpus.queries.items()}
-    asked = np.concatenate([queries[:timed] for queries in corpus.queries.values()])
+    timed_queries = np.concatenate([queries[:timed] for queries in corpus.queries.values()])
     return {
         "type": kind,
         "segments": len(corpus.ids),
@@ -147,7 +147,7 @@ def measured(
             "ranked": stats.ranked_bytes,
             "disk": sum(path.stat().st_size for path in folder.glob(f"{NAME}-*")) / len(corpus.ids),
         },
-        "memory": _alone(_grown, folder, asked),
+        "memory": _alone(_grown, folder, timed_queries),
         "single": {
             name: _in_turns({"own": index, "flat": flat}, queries, median)
             for name, queries in singles.items()
@@ -169,17 +169,17 @@ def _opened(folder: Path) -> Index:
 
 
 def _in_turns(
-    indexes: Mapping[str, Index], asked: list[Floats], of: Callable[[list[float]], float], rounds: int = 1
+    indexes: Mapping[str, Index], batches: list[Floats], of: Callable[[list[float]], float], rounds: int = 1
 ) -> dict[str, dict[str, float]]:
-    """Seconds by each of some indexes, asked in turn, so that all meet the same machine.
+    """Seconds by each of some indexes, searched in turn, so that all meet the same machine.
 
-    All are asked once before: what is read of mapped files for the first time costs more than the search.
+    All are searched once before: what is read of mapped files for the first time costs more than the search.
     """
     taken: dict[str, list[Spent]] = {name: [] for name in indexes}
     for index in indexes.values():
-        for queries in asked:
+        for queries in batches:
             index.search(queries, DEPTH)
-    for queries in asked * rounds:
+    for queries in batches * rounds:
         for name, index in indexes.items():
             taken[name].append(spent(index.search, queries, DEPTH)[1])
     return {

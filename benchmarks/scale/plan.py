@@ -24,17 +24,17 @@ class Preset:
     Attributes:
         sizes: segments of each library, rising.
         types: of index, by their names in :data:`moviola.index.BACKENDS`.
-        asked: made queries are about the first so many segments, whatever the size.
+        query_segments: number of segments, the first ones, that made queries are about, whatever the size.
         dim: numbers in a made vector.
         queries: of each kind, by which answers are judged; two kinds make a batch.
-        timed: of those, how many are asked one by one.
-        rounds: how often a batch is asked; the least time counts.
+        timed: of those, number that is searched for one by one.
+        rounds: how often a batch is searched for; the least time counts.
         refined: queries whose proposals are refined; 0 leaves the later stages out.
     """
 
     sizes: tuple[int, ...]
     types: tuple[str, ...] = EMBEDDED
-    asked: int = 383_828
+    query_segments: int = 383_828
     dim: int = 768
     queries: int = 250
     timed: int = 30
@@ -43,7 +43,7 @@ class Preset:
 
 
 PRESETS: dict[str, Preset] = {
-    "small": Preset((3000, 4000), asked=3000, dim=64, queries=20, timed=3, rounds=1, refined=1),
+    "small": Preset((3000, 4000), query_segments=3000, dim=64, queries=20, timed=3, rounds=1, refined=1),
     "paper": Preset((383_828, 460_443, 784_302, 860_917)),
 }
 """``paper`` has the sizes of SPR's Table 3: TVR, and TVR with Charades, with ActivityNet, with both.

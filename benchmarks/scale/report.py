@@ -95,7 +95,7 @@ def _mb(size: float) -> str:
 
 def _share(own: float, flat: float) -> str:
     if not (own > 0 and flat > 0):
-        return "–"  # too little to be measured, or a system that does not tell
+        return "–"  # too little to be measured, or a system that does not say
     return f"1/{flat / own:.1f}" if own < flat else f"{own / flat:.1f} times"
 
 

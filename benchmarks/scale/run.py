@@ -78,13 +78,13 @@ class ScaleBench:
         return made_corpus(self.work, self.preset, size)
 
 
-def run_scale(bench: ScaleBench, *, again: bool = False, tell: Callable[[str], None] = print) -> None:
+def run_scale(bench: ScaleBench, *, again: bool = False, note: Callable[[str], None] = print) -> None:
     """Measure what is not measured yet.
 
     Args:
         bench: where, and what.
-        again: measure everything anew, with the vectors and indexes that are there.
-        tell: told what is being done.
+        again: measure everything again, with the vectors and indexes that are there.
+        note: called with what is being done.
 
     Raises:
         InvalidValue: a piece is there that was measured with other settings.
@@ -96,7 +96,7 @@ def run_scale(bench: ScaleBench, *, again: bool = False, tell: Callable[[str], N
         if path.is_file() and not again:
             _require_same(path, about)
             continue
-        tell(f"{number}/{len(pieces)} {size or 'all'} segments, {kind}")
+        note(f"{number}/{len(pieces)} {size or 'all'} segments, {kind}")
         found = _measure(bench, size, kind)
         path.parent.mkdir(parents=True, exist_ok=True)
         write_json(path, {"piece": kind, "settings": about, "machine": machine(), **found}, indent=1)
@@ -137,7 +137,7 @@ def machine() -> dict[str, Any]:
 
 
 def _processor() -> str:
-    """The name of the processor, with what vector units it has, as far as the system tells."""
+    """The name of the processor, with what vector units it has, as far as the system says."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

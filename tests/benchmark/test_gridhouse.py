@@ -170,7 +170,7 @@ def test_another_preset_does_not_take_over_the_folder(work: Path) -> None:
     assert refused.returncode == 1
     assert "but revision cf4f03a5c3dd7cc3 is needed" in " ".join(refused.stderr.split())
     with pytest.raises(InvalidValue, match="holds 40 plain and 0 edited films of seed 33, not 300"):
-        prepare(work / "worlds" / "report", videos=300, seed=97, workers=1, told=True)
+        prepare(work / "worlds" / "report", videos=300, seed=97, workers=1, subtitles=True)
 
 
 def test_an_unknown_preset_is_named(tmp_path: Path) -> None:

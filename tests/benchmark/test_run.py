@@ -36,7 +36,7 @@ MAIN_ROWS = ("spr-stage1", "spr-clip", "spr-relo", "spr-relo-large", "reel", "xm
 @pytest.fixture(scope="module")
 def trained(bench: Bench) -> Bench:
     """Every piece of the toy comparison, trained for next to nothing."""
-    run_pieces(bench, tell=lambda _: None)
+    run_pieces(bench, note=lambda _: None)
     return bench
 
 
@@ -107,9 +107,9 @@ def test_the_setting_that_is_best_on_val_is_taken(trained: Bench) -> None:
 
 def test_a_row_waits_until_its_settings_are_chosen(trained: Bench, tmp_path: Path) -> None:
     bench = without(trained, tmp_path, "develop-xml-2", "xml-n20")
-    run_pieces(bench, only=["xml-n20"], tell=lambda _: None)
+    run_pieces(bench, only=["xml-n20"], note=lambda _: None)
     assert not bench.done("xml-n20")
-    run_pieces(bench, only=["settings", "xml-n20"], tell=lambda _: None)
+    run_pieces(bench, only=["settings", "xml-n20"], note=lambda _: None)
     assert bench.done("xml-n20")
     assert bench.result("xml-n20")["test"] == trained.result("xml-n20")["test"]
 
@@ -118,12 +118,12 @@ def test_what_is_done_is_not_done_again(trained: Bench, tmp_path: Path) -> None:
     bench = without(trained, tmp_path, "reel-n20")
     before, told = times(bench), list[str]()
     planned = len(bench.jobs())
-    run_pieces(bench, tell=told.append)
+    run_pieces(bench, note=told.append)
     assert [line.split(":")[0] for line in told] == [f"{planned}/{planned} reel-n20"]
     assert {path: time for path, time in times(bench).items() if path in before} == before
     # The same seed on the same machine finds the same.
     assert bench.result("reel-n20")["test"] == trained.result("reel-n20")["test"]
-    run_pieces(bench, tell=told.append)
+    run_pieces(bench, note=told.append)
     assert len(told) == 1
 
 
@@ -141,11 +141,11 @@ def test_an_interrupted_piece_goes_on_from_its_last_evaluation(
     told: list[str] = []
     with monkeypatch.context() as patch:
         patch.setattr(running, "_require_time", stop)
-        run_pieces(bench, minutes=1.0, tell=told.append)
+        run_pieces(bench, minutes=1.0, note=told.append)
     assert told == ["1 minutes are over; the same command goes on from here"]
     assert not bench.done("reel-n20")
     assert list(bench.model("reel-n20").glob("run/**/state.pt"))
-    run_pieces(bench, tell=told.append)
+    run_pieces(bench, note=told.append)
     assert bench.result("reel-n20")["test"] == trained.result("reel-n20")["test"]
     curves = [found["phases"][0]["curve"] for found in (bench.result("reel-n20"), trained.result("reel-n20"))]
     assert curves[0] == curves[1]
@@ -153,7 +153,7 @@ def test_an_interrupted_piece_goes_on_from_its_last_evaluation(
 
 def test_no_time_no_piece(trained: Bench, tmp_path: Path) -> None:
     bench, told = without(trained, tmp_path, "reel-n20"), list[str]()
-    run_pieces(bench, minutes=0, tell=told.append)
+    run_pieces(bench, minutes=0, note=told.append)
     assert told == ["0 minutes are over; the same command goes on from here"]
     assert not bench.model("reel-n20").exists()
 
@@ -164,7 +164,7 @@ def test_figures_from_elsewhere_count_and_their_models_are_trained_when_needed(
     bench = without(trained, tmp_path, "reel-n20")
     shutil.rmtree(bench.out / "models")
     before = times(bench)
-    run_pieces(bench, tell=lambda _: None)
+    run_pieces(bench, note=lambda _: None)
     assert bench.result("reel-n20")["test"] == trained.result("reel-n20")["test"]
     assert {path: time for path, time in times(bench).items() if path in before} == before
     assert {path.name for path in (bench.out / "models").iterdir()} == {"reel-n20", "spr-stage1-n20"}
@@ -173,7 +173,7 @@ def test_figures_from_elsewhere_count_and_their_models_are_trained_when_needed(
 def test_a_piece_that_another_process_does_is_left_to_it(trained: Bench, tmp_path: Path) -> None:
     bench, told = without(trained, tmp_path, "reel-n20", "xml-n20"), list[str]()
     with exclusive(bench.out / "locks" / "reel-n20.lock"):
-        run_pieces(bench, tell=told.append)
+        run_pieces(bench, note=told.append)
     assert [line.split(":")[0].split()[1] for line in told] == ["xml-n20"]
 
 
@@ -267,7 +267,7 @@ def test_labels_by_sentences_lie_beside_the_films(
     for split in ("train", "val", "test"):
         rows = json.loads(world.pairs(split).read_text())
         whole.pairs(split).write_text(json.dumps([{**row, "type": "v"} for row in rows]))
-    how: Any = {"videos": 20, "seed": 0, "workers": 1, "queries": 5, "tell": told.append}
+    how: Any = {"videos": 20, "seed": 0, "workers": 1, "queries": 5, "note": told.append}
     usual, other = prepare(whole.folder, **how), prepare(whole.folder, similarity="letters", **how)
     assert prepare(whole.folder, similarity="letters", **how) == other
     assert told == ["choosing pseudo labels by letters"]
@@ -293,7 +293,7 @@ def test_a_share_of_the_training_films_has_its_own_queries_and_the_same_val_and_
     for split in ("train", "val", "test"):
         rows = json.loads(world.pairs(split).read_text())
         whole.pairs(split).write_text(json.dumps([{**row, "type": "v"} for row in rows]))
-    how: Any = {"videos": 20, "seed": 0, "workers": 1, "queries": 5, "tell": told.append}
+    how: Any = {"videos": 20, "seed": 0, "workers": 1, "queries": 5, "note": told.append}
     part, usual = prepare(whole.folder, share=0.5, **how), prepare(whole.folder, **how)
     assert prepare(whole.folder, share=0.5, **how) == part == World.cut(whole.folder, 5, share=0.5)
     assert told == ["annotating 50% of the training films"]
@@ -310,7 +310,7 @@ def test_a_share_of_the_training_films_has_its_own_queries_and_the_same_val_and_
 def report(bench: Bench, out: Path) -> tuple[str, dict[str, list[list[str]]]]:
     """The report's text and its tables by name, of those that have rows."""
     told: list[str] = []
-    text = write_report(bench, out, title="Toy", tell=told.append).read_text()
+    text = write_report(bench, out, title="Toy", note=told.append).read_text()
     assert told == [f"table: {name}" for name in TABLES]
     written = [name for name, make in TABLES.items() if make(Findings(bench)).rows]
     assert {path.stem for path in out.glob("*.csv")} == set(written)
@@ -382,7 +382,7 @@ def test_reels_own_stage_1_is_reported_beside_sprs(trained: Bench, tmp_path: Pat
     bench = without(trained, tmp_path)
     bench = replace(bench, preset=replace(bench.preset, own_stage1=True))
     assert [row[0] for row in TABLES["own-stage-1"](Findings(bench)).rows] == ["SPR's, seed 0"]
-    run_pieces(bench, only=["reel-stage1"], tell=lambda _: None)
+    run_pieces(bench, only=["reel-stage1"], note=lambda _: None)
     rows = TABLES["own-stage-1"](Findings(bench)).rows
     assert [row[0] for row in rows] == ["SPR's, seed 0", "Reel's own, seed 0"]
     first, second = (bench.result(name) for name in ("reel-stage1-n20", "reel-own"))

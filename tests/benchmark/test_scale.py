@@ -26,7 +26,9 @@ from scale.text_tower import random_text_tower
 from scale.vectors import made_queries, made_segments
 from toy_world import MANY_EVENTS, toy_world
 
-TINY = Preset((1500,), ("flat", "reranked"), asked=1500, dim=32, queries=5, timed=2, rounds=1, refined=0)
+TINY = Preset(
+    (1500,), ("flat", "reranked"), query_segments=1500, dim=32, queries=5, timed=2, rounds=1, refined=0
+)
 
 
 @pytest.fixture
@@ -67,7 +69,7 @@ def test_exact_answers_have_the_best_ndcg_and_others_less(tmp_path: Path) -> Non
 @pytest.mark.usefixtures("_in_this_process")
 def test_pieces_that_are_done_are_kept_until_they_are_asked_for_again(tmp_path: Path) -> None:
     bench, told = ScaleBench(tmp_path, TINY), list[str]()
-    run_scale(bench, tell=told.append)
+    run_scale(bench, note=told.append)
     assert told == ["1/2 1500 segments, flat", "2/2 1500 segments, reranked"]
     flat, reranked = bench.results()
     assert flat["recall"] == {"picture": 1.0, "text": 1.0}
@@ -77,10 +79,10 @@ def test_pieces_that_are_done_are_kept_until_they_are_asked_for_again(tmp_path: 
 
     bench.result_file(1500, "reranked").unlink()
     told.clear()
-    run_scale(bench, tell=told.append)
+    run_scale(bench, note=told.append)
     assert told == ["2/2 1500 segments, reranked"]
     indexes = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.faiss")}
-    run_scale(bench, again=True, tell=told.append)
+    run_scale(bench, again=True, note=told.append)
     assert len(told) == 3
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.faiss")} == indexes
 

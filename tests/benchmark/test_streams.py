@@ -113,10 +113,10 @@ def test_axes_are_fitted_on_training_films_alone(tmp_path: Any, monkeypatch: pyt
 def test_nothing_to_fit_on_is_refused(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = told()
     lines[0] = 0
-    with pytest.raises(InvalidValue, match="nothing is told in the 1 videos to fit on"):
+    with pytest.raises(InvalidValue, match="no subtitles in the 1 videos to fit on"):
         exported(tmp_path, monkeypatch, lines, ("a",))
 
 
 def test_films_without_a_narrator_are_refused(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(InvalidValue, match="nothing is told in its videos"):
+    with pytest.raises(InvalidValue, match="no subtitles in its videos"):
         exported(tmp_path, monkeypatch, None)

@@ -1,11 +1,11 @@
-"""What the subtitle stream of the comparison holds without training: queries against told lines, by cosine.
+"""What the subtitle stream of the comparison holds without training: queries against lines, by cosine.
 
-    python benchmarks/told_lines.py COMPARISON
+    python benchmarks/subtitle_lines.py COMPARISON
 
 COMPARISON is a folder in which `compare_models.py --preset third` has trained. A query's sentence
-vector is compared with those of all lines that are told in the test films; the best 40 lines are the answer,
-each with the clips in which it is told. Below it, by type of query, the main rows at N = 20 (seed 0) that are
-finished. Nothing is trained or chosen.
+vector is compared with those of all lines of the test films; the best 40 lines are the answer,
+each with the clips in which it is spoken. Below it, by type of query, the main rows at N = 20 (seed 0) that
+are finished. Nothing is trained or chosen.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def main() -> None:
     types, values = world.types("test"), found.per_query[MAIN]
     own = np.array([types[query] for query in found.query_ids])
     table = Table("model", *(f"{kind}, {(own == kind).sum()} queries" for kind in TYPES))
-    table.add_row("told lines, untrained", *(f"{values[own == kind].mean():.3f}" for kind in TYPES))
+    table.add_row("lines, untrained", *(f"{values[own == kind].mean():.3f}" for kind in TYPES))
     findings = Findings(bench)
     for label, job in finished(findings, ROWS):
         by_type = findings.result(job)["types"]
