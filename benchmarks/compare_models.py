@@ -35,7 +35,7 @@ def main() -> None:
     parser.add_argument(
         "--only", default="", help="rows to train: patterns of names, models or groups: 'xml*,reel'"
     )
-    parser.add_argument("--minutes", type=float, help="time after which it stops")
+    parser.add_argument("--minutes", type=float, help="minutes after which it stops")
     parser.add_argument(
         "--device", default="cpu", help="what trains: cpu, cuda, …; figures are made on the CPU"
     )

@@ -204,7 +204,7 @@ def _bounds(test: Split, proposals: Proposals) -> Iterator[dict[str, Any]]:
 
 
 def _count(coarse: _Coarse, count: int) -> dict[str, float]:
-    """What this number of segments is worth as they are, and at best."""
+    """NDCG of the proposals of a number of segments, and its bound."""
     proposals = coarse.proposals(count)
     bound = upper_bounds(coarse.test, proposals, context=8.0, overlaps=(0.5,), grid=1.0)[MAIN]
     mean = float(np.diff(proposals.offsets).mean())

@@ -82,7 +82,7 @@ class WithLines(FirstStage):
 
 
 def with_lines(before: FirstStage | None, lines: int) -> FirstStage | None:
-    """The same with this number of lines of each query as candidates too; 0 changes nothing."""
+    """The same with some lines of each query as candidates too; 0 changes nothing."""
     return WithLines(before, lines) if before is not None and lines else before
 
 

@@ -135,7 +135,7 @@ class Budget:
     batch: Mapping[str, int]
 
     def longer(self, times: int) -> Budget:
-        """The same with a multiple of the steps."""
+        """The same with a multiple of its steps."""
         return Budget({phase: times * steps for phase, steps in self.steps.items()}, self.batch)
 
 
@@ -160,7 +160,7 @@ class Preset:
         own_stage1: with Reel's own stage 1, and Reel on its proposals.
         recipes: of the main rows, in the order in which they are trained.
         fifth: of the rows that are trained on a fifth of the films and queries too.
-        longer: main rows that are trained with this multiple of the budget too, whether they gain by more.
+        longer: main rows that are trained with a multiple of the budget too, and which.
         encoder: revision of the demo's encoder that films are encoded with; "" for today's.
     """
 
@@ -591,7 +591,7 @@ STRATEGIES: dict[str, tuple[str, ...]] = {
     "5-30": ("sampling.strategy=strong-weak", "sampling.strong=5", "sampling.weak=30"),
     "10-20": ("sampling.strategy=strong-weak", "sampling.strong=10", "sampling.weak=20"),
 }
-"""The rows of SPR's Table 5: standard, HN, and HN with a number of strong (++) and weak (+) positives."""
+"""The rows of SPR's Table 5: standard, HN, and HN with strong (++) and weak (+) positives."""
 
 SEEDED: dict[str, tuple[str, ...]] = {
     "spr-clip": tuple(STRATEGIES),
