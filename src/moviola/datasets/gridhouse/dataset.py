@@ -251,8 +251,8 @@ def _annotate(
     ranked = []
     learned = set(of_split["train"])
     own = np.flatnonzero([row.film.video_id in learned for row in rows])
-    learned_rows = [rows[place] for place in own]
-    for number, query in enumerate(_train_queries(learned_rows, taken, draw), start=first_id):
+    queries = [query for row, query in _train_queries(rows, taken, draw) if row.film.video_id in learned]
+    for number, query in enumerate(queries, start=first_id):
         similarities = similar(query)
         if similarity == TRUTH:
             grades = _grades(query, rows)
@@ -347,10 +347,11 @@ def _passed_over(row: _Row, draw: Generator) -> bool:
     return row.tale is not None and draw.random() >= _ASK_NARRATED
 
 
-def _train_queries(rows: Sequence[_Row], taken: set[str], draw: Generator) -> Iterable[_Query]:
-    own = [row for row in rows if not _passed_over(row, draw)]
-    queries = (_ask(row, number, draw) for number, row in enumerate(own))
-    return {query.text: query for query in queries if query.text not in taken}.values()
+def _train_queries(rows: Sequence[_Row], taken: set[str], draw: Generator) -> Iterable[tuple[_Row, _Query]]:
+    """Queries of all training films, no text twice, each with a moment that it is about."""
+    own = [row for row in rows if row.film.split == "train" and not _passed_over(row, draw)]
+    queries = ((row, _ask(row, number, draw)) for number, row in enumerate(own))
+    return {query.text: (row, query) for row, query in queries if query.text not in taken}.values()
 
 
 _Similar = Callable[[_Query], NDArray[np.float64]]
