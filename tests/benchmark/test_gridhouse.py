@@ -41,7 +41,7 @@ TABLES = {
     "pseudo-labels": ("The similarity of pseudo labels", 12),
     "training-strategies": ("Training strategies (SPR, Table 5)", 15),
     "more-queries": ("More training queries", 8),
-    "fifth": ("A fifth of the training films", 13),
+    "fifth": ("A fifth of the training films", 10),
     "hard-negatives": ("The baselines' hard negatives", 4),
     "recall": ("Recall of moments in the corpus and in one video, and of videos", 10),
     "relevant-pairs": ("Potentially relevant pairs on XML", 8),

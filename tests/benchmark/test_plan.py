@@ -214,7 +214,7 @@ def test_small_and_third_train_every_recipe_and_every_study() -> None:
 @pytest.mark.parametrize("preset", ["small", "large"])
 def test_rows_of_a_fifth_have_the_settings_and_steps_of_the_main_rows(preset: str) -> None:
     rows = {job.name: job for job in jobs(PRESETS[preset])}
-    for model in LARGE:
+    for model in PRESETS[preset].fifth:
         usual, fifth = rows[f"{model}-n20"], rows[f"{model}-fifth"]
         assert (fifth.recipe, fifth.top, fifth.seed) == (usual.recipe, usual.top, usual.seed)
         assert [WORLDS[job.world] for job in (usual, fifth)] == [Cut("report"), Cut("report", share=0.2)]
