@@ -314,9 +314,9 @@ PRESETS: dict[str, Preset] = {
         recipes=LARGE, fifth=LARGE,
     ),
 }  # fmt: skip
-"""``small`` shows that everything works, in minutes; ``third`` and ``large`` are for reports: hours, on films
-that nothing was chosen on (``benchmarks/comparison/third.md``, ``large.md``). A fifth of the small one's films are
-too few for PREM."""
+"""``small`` shows that everything works, in minutes; a fifth of its films are too few for PREM. ``third`` and
+``large`` are for reports: hours, on films that nothing was chosen on (``benchmarks/comparison/third.md``,
+``large.md``)."""
 
 
 # ---- jobs ------------------------------------------------------------------------------------------------
