@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 from comparison.figures import MAIN, OVER, TYPES
 from comparison.findings import Findings
 from comparison.plan import (
@@ -63,7 +66,7 @@ def _lines(found: Findings) -> Table:
     """Rows with subtitle lines as candidates, and Reel without the scores of its proposals."""
     rows: list[Row] = []
     kinds = [kind for kind in TYPES if kind in found.result(found.first)["types"]]
-    for row in WITH_LINES if found.preset.lines else ():
+    for row in WITH_LINES:
         for label, job in (
             (NAMES[row], f"{row}-n{found.preset.top}"),
             (f"{NAMES[row]}, lines", f"{row}-lines"),
@@ -87,10 +90,8 @@ def _lines(found: Findings) -> Table:
 
 
 def _clips(found: Findings) -> Table:
-    rows: dict[str, str] = {}
-    if found.preset.slow_clips:
-        rows = {NAMES[name]: f"{name}-n{found.preset.top}" for name in ("spr-clip", "spr-relo")}
-        rows |= {f"{NAMES['spr-relo']}, clips of 1.5 s": "spr-relo-1.5s"}
+    rows = {NAMES[name]: f"{name}-n{found.preset.top}" for name in ("spr-clip", "spr-relo")}
+    rows |= {f"{NAMES['spr-relo']}, clips of 1.5 s": "spr-relo-1.5s"}
     text = (
         f"N = {found.preset.top}. Clips of one second where nothing else is said; all refine the proposals "
         "of the stage 1 that reads one frame a second."
@@ -239,18 +240,29 @@ def _prem(found: Findings) -> Table:
     return table_of(found, "PREM's parts", rows, (*RECALLS, MAIN), f"N = {found.preset.top}.")
 
 
+def _planned(group: str, make: Callable[[Findings], Table]) -> Callable[[Findings], Table]:
+    """A study's table; without rows where the plan has no job of its group."""
+
+    def made(found: Findings) -> Table:
+        table = make(found)
+        planned = any(job.group == group for job in found.bench.jobs())
+        return table if planned else replace(table, rows=[])
+
+    return made
+
+
 STUDIES = {
-    "longer-training": _longer,
-    "subtitle-lines": _lines,
-    "streams": _streams,
-    "length-of-clips": _clips,
-    "pseudo-labels": _labels,
-    "training-strategies": _strategies,
-    "more-queries": _queries,
-    "fifth": _fifth,
-    "hard-negatives": _hard,
+    "longer-training": _planned("longer", _longer),
+    "subtitle-lines": _planned("lines", _lines),
+    "streams": _planned("streams", _streams),
+    "length-of-clips": _planned("clips", _clips),
+    "pseudo-labels": _planned("labels", _labels),
+    "training-strategies": _planned("strategy", _strategies),
+    "more-queries": _planned("queries", _queries),
+    "fifth": _planned("fifth", _fifth),
+    "hard-negatives": _planned("hard", _hard),
     "recall": _recall,
-    "relevant-pairs": _relevant,
-    "prem-parts": _prem,
+    "relevant-pairs": _planned("relevant", _relevant),
+    "prem-parts": _planned("prem", _prem),
 }
 """What makes each table, by the name of its file, in the order of the report."""
