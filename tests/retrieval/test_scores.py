@@ -22,6 +22,14 @@ def test_the_luckiest_of_the_library_scores_one_half() -> None:
     assert high > 0.99
 
 
+@pytest.mark.parametrize(("count", "above"), [(100, -1.0), (100, 0.0), (4000, 0.5), (1, 2.0)])
+def test_log_odds_are_twice_the_deviations_above_the_luckiest(count: int, above: float) -> None:
+    chance = Chance(mean=0.2, deviation=0.03, count=count)
+    lucky = chance.evidence(np.array([math.sqrt(2 * math.log(max(count, 2))) + above]))
+    (score,) = chance.scores(lucky)
+    assert math.log(score / (1 - score)) == pytest.approx(2 * above, abs=1e-6)
+
+
 @given(st.floats(-1, 1), st.floats(-1, 1))
 def test_scores_keep_the_order_of_cosines(a: float, b: float) -> None:
     chance = Chance.of(np.array([0.1, 0.2, 0.3], np.float32), 100)
