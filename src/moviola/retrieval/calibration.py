@@ -164,7 +164,7 @@ class Chance:
         return self.mean + standing * self.deviation
 
     def scores(self, evidence: Floats) -> Floats:
-        """Scores (n,) in (0, 1): log odds of twice the deviations above the best of ``count`` random pieces."""
+        """Scores (n,) in (0, 1): log odds are twice the deviations above the best of ``count`` draws."""
         above = self.standing(evidence) - math.sqrt(2 * math.log(max(self.count, 2)))
         return sigmoid(2 * np.clip(above, -300.0, 300.0))
 
