@@ -89,7 +89,7 @@ ORDER = (
 
 
 LARGE = ("spr-stage1", "reel", "xml", "spr-relo", "spr-clip", "prem")
-"""Those of the preset with most films."""
+"""Recipes of the preset ``large``, in the order in which they are trained."""
 
 
 @dataclass(frozen=True)
@@ -159,8 +159,8 @@ class Preset:
         slow_clips: with SPR_ReLo-S on clips of 1.5 s, as the paper's are.
         own_stage1: with Reel's own stage 1, and Reel on its proposals.
         recipes: of the main rows, in the order in which they are trained.
-        fifth: of the rows that are trained on a fifth of the films and queries too.
-        longer: main rows that are trained with a multiple of the budget too, and which.
+        fifth: recipes whose main rows are trained on a fifth of the films and queries too.
+        longer: main rows that are trained with a longer budget too: multiple of the steps by row.
         encoder: revision of the demo's encoder that films are encoded with; "" for today's.
     """
 

@@ -246,9 +246,12 @@ def test_studies_with_seeds_have_all_of_them_beside_the_main_row_that_they_are_c
         assert set(other.overrides) - set(usual.overrides) == {f"loop.seed={seed}"}
 
 
+@pytest.mark.parametrize("preset", [PRESETS["small"], THIRD], ids=["small", "third"])
 @pytest.mark.parametrize("similarity", [SENTENCES, TRUTH])
-def test_rows_of_other_labels_differ_from_the_main_rows_by_their_world_alone(similarity: str) -> None:
-    rows = {job.name: job for job in jobs(THIRD)}
+def test_rows_of_other_labels_differ_from_the_main_rows_by_their_world_alone(
+    preset: Preset, similarity: str
+) -> None:
+    rows = {job.name: job for job in jobs(preset)}
     for model in OTHER_LABELS:
         usual, other = rows[f"{model}-n20"], rows[f"{model}-{similarity}"]
         assert (other.recipe, other.top, other.seed, other.overrides) == (

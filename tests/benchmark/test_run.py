@@ -252,6 +252,16 @@ def test_queries_are_cut_to_a_part_of_them_with_the_types_of_tvr(world: World, t
     assert prepare(whole.folder, videos=20, seed=0, workers=1, queries=40).pairs("val").read_bytes() == before
 
 
+def of_pictures(world: World, folder: Path) -> World:
+    """A copy with all its queries, of which pictures answer each."""
+    shutil.copytree(world.folder, folder)
+    whole = World(folder)
+    for split in ("train", "val", "test"):
+        rows = json.loads(world.pairs(split).read_text())
+        whole.pairs(split).write_text(json.dumps([{**row, "type": "v"} for row in rows]))
+    return whole
+
+
 def test_labels_by_sentences_lie_beside_the_films(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -262,11 +272,7 @@ def test_labels_by_sentences_lie_beside_the_films(
             (folder / path.name).write_text(json.dumps([{**row, "chosen": similarity} for row in rows]))
 
     monkeypatch.setattr("comparison.world.annotate", annotate)
-    shutil.copytree(world.folder, tmp_path / "world")
-    whole, told = World(tmp_path / "world"), list[str]()
-    for split in ("train", "val", "test"):
-        rows = json.loads(world.pairs(split).read_text())
-        whole.pairs(split).write_text(json.dumps([{**row, "type": "v"} for row in rows]))
+    whole, told = of_pictures(world, tmp_path / "world"), list[str]()
     how: Any = {"videos": 20, "seed": 0, "workers": 1, "queries": 5, "note": told.append}
     usual, other = prepare(whole.folder, **how), prepare(whole.folder, similarity="letters", **how)
     assert prepare(whole.folder, similarity="letters", **how) == other
@@ -288,11 +294,7 @@ def test_a_share_of_the_training_films_has_its_own_queries_and_the_same_val_and_
         (folder / "train_top40.json").write_text(json.dumps(chosen))
 
     monkeypatch.setattr("comparison.world.annotate", annotate)
-    shutil.copytree(world.folder, tmp_path / "world")
-    whole, told = World(tmp_path / "world"), list[str]()
-    for split in ("train", "val", "test"):
-        rows = json.loads(world.pairs(split).read_text())
-        whole.pairs(split).write_text(json.dumps([{**row, "type": "v"} for row in rows]))
+    whole, told = of_pictures(world, tmp_path / "world"), list[str]()
     how: Any = {"videos": 20, "seed": 0, "workers": 1, "queries": 5, "note": told.append}
     part, usual = prepare(whole.folder, share=0.5, **how), prepare(whole.folder, **how)
     assert prepare(whole.folder, share=0.5, **how) == part == World.cut(whole.folder, 5, share=0.5)

@@ -333,6 +333,12 @@ class Library(Indexer):
             progress: called with the number of finished queries.
             refuse: called with the place and the error (InvalidValue or NotFound) of a query that cannot be
                 answered; its answer is empty. By default the first such error is raised.
+
+        Returns:
+            an answer for each query.
+
+        Raises:
+            MoviolaError: as of :meth:`search`, but for what ``refuse`` is called with.
         """
         if options is not None:
             require_kind("options", options, SearchOptions, "SearchOptions, or single fields by name")
