@@ -67,9 +67,9 @@ class World:
     def annotations(self) -> Path:
         """Where the pair files are: beside the films, or in a folder of their own for another similarity or
         a share; of a share those of training alone are used."""
-        if self.share < 1:
-            return self.folder / f"annotations-share{self.share:g}"
-        return self.folder / ("films" if self.similarity == SLOTS else f"annotations-{self.similarity}")
+        by = [] if self.similarity == SLOTS else [self.similarity]
+        part = [f"share{self.share:g}"] if self.share < 1 else []
+        return self.folder / ("-".join(["annotations", *by, *part]) if by or part else "films")
 
     @cached_property
     def features(self) -> FeatureFolder:
