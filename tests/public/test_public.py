@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from moviola.cli import all_commands
 from moviola.datasets.readers import QUESTIONS, read_questions
-from moviola.errors import DataError, InvalidValue, NotFound
+from moviola.errors import DataError, InvalidValue, MediaError, NotFound
 from moviola.measures import read_run
 from moviola.media import write_video
 from moviola.public import BENCHMARKS, run_public
@@ -250,8 +250,26 @@ def test_a_question_with_a_picture_is_asked_with_it(films: Path, tmp_path: Path)
     path.write_text(json.dumps(asked))
     found = run_public("moment_seeker", path, films / "films", library=films / "library")
     assert found.measures["R@1"] == 100
-    path.write_text(json.dumps([asked[0] | {"qry_img_path": "none.png"}]))
-    with pytest.raises(NotFound, match=r"none.png: the picture of question 1 is not there"):
+
+
+def test_a_question_that_cannot_be_answered_is_named_and_the_others_are(films: Path, tmp_path: Path) -> None:
+    (tmp_path / "broken.png").write_text("no picture")
+    spoilt = [{"qry_img_path": "none.png"}, {"qry_img_path": "broken.png"}]
+    content = [
+        row | other for row, other in zip(rows("moment_seeker"), [*spoilt, {}, {}, {}, {}], strict=True)
+    ]
+    path = tmp_path / "ti2v.json"
+    path.write_text(json.dumps(content))
+    arguments = ["public", "moment_seeker", "-a", path, "--videos", films / "films", "-l", films / "library"]
+    done = CliRunner().invoke(app, [*map(str, arguments), "--json"])
+    assert done.exit_code == 3
+    found = json.loads(done.stdout)
+    assert found["unanswered"] == ["1", "2"] and found["questions"] == 6
+    reasons = [found["refused"][name] for name in found["unanswered"]]
+    for number, (reason, part) in enumerate(zip(reasons, ("none.png", "broken.png"), strict=True), 1):
+        assert reason.startswith(f"question {number}: ") and part in reason and reason in done.stderr
+    path.write_text(json.dumps(content[:2]))
+    with pytest.raises(MediaError, match=r"none\.png"):
         run_public("moment_seeker", path, films / "films", library=films / "library")
 
 

@@ -73,7 +73,7 @@ def public(
     if missing := report.missing:
         of = counted(report.videos, "video")
         note(f"{len(missing)} of {of} missing; their questions count as not answered: {some(missing)}")
-    if missing := report.unanswered:
+    if run and (missing := report.unanswered):
         of = counted(report.questions, "question")
         note(f"{len(missing)} of {of} missing from {run}; they count as not answered: {some(missing)}")
     if report.missing or report.refused:

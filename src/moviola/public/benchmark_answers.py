@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from moviola.datasets.questions import Question, Questions
-from moviola.errors import InvalidValue, NotFound, counted
+from moviola.errors import InvalidValue, MoviolaError, NotFound, counted
 from moviola.measures import Run
 from moviola.search import Library, LikePicture, SearchQuery, Text
 
@@ -23,12 +23,14 @@ class Answers:
         matched: by question, the library's verdict that it holds an answer; questions without a verdict are
             missing.
         missing: videos of the benchmark that the library lacks; their questions are not answered.
+        refused: by question, why it cannot be answered.
         sureness: by question, confidence that there is an answer; where none is given, the highest score.
     """
 
     run: Run
     matched: Mapping[str, bool]
     missing: tuple[str, ...] = ()
+    refused: Mapping[str, str] = field(default_factory=dict)
     sureness: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -50,9 +52,10 @@ def answer_questions(
         progress: called with the number of finished questions.
 
     Raises:
-        NotFound: the library holds no video of the benchmark, or a question's picture is missing.
+        NotFound: the library holds no video of the benchmark.
         InvalidValue: two videos of the library have the same name.
-        MediaError, LibraryError, MissingModel: see :meth:`moviola.search.Library.search`.
+        MoviolaError: no question can be answered; why the first of a video cannot be.
+        LibraryError, MissingModel: see :meth:`moviola.search.Library.search`.
     """
     known = _known(library, questions)
     missing = tuple(name for name in questions.videos if name not in known)
@@ -68,12 +71,17 @@ def answer_questions(
             groups.setdefault("" if corpus else known[question.video_id], []).append(question)
     rows: list[tuple[str, str, float, float, float]] = []
     matched: dict[str, bool] = {}
+    refused: dict[str, str] = {}
     done = 0
     for video, group in groups.items():
+        refusals: dict[int, MoviolaError] = {}
         answers = library.search_many(
-            [_query(question) for question in group],
+            [_query(question) for question in group], refuse=refusals.__setitem__,
             top_k=depth, per_video=1 if corpus else None, videos=[video] if video else list(known.values()),
         )  # fmt: skip
+        refused |= {group[place].query_id: str(error) for place, error in refusals.items()}
+        if len(refused) == sum(map(len, groups.values())):
+            raise refusals[0]
         for question, moments in zip(group, answers, strict=True):
             name = question.query_id
             rows += [(name, benchmark_name[m.video_id], m.start, m.end, m.score) for m in moments]
@@ -84,7 +92,7 @@ def answer_questions(
             progress(done)
     columns = list(zip(*rows, strict=True)) or [()] * 5
     run = Run.from_columns(*columns, queries=[row.query_id for row in questions], ranked=True)
-    return Answers(run, matched, missing)
+    return Answers(run, matched, missing, refused)
 
 
 def _known(library: Library, questions: Questions) -> dict[str, str]:
@@ -103,8 +111,5 @@ def _known(library: Library, questions: Questions) -> dict[str, str]:
 
 
 def _query(question: Question) -> SearchQuery:
-    if question.picture is None:
-        return Text(question.text)
-    if not question.picture.is_file():
-        raise NotFound(f"{question.picture}: the picture of question {question.query_id} is not there")
-    return Text(question.text) + LikePicture(question.picture)
+    text = Text(question.text)
+    return text if question.picture is None else text + LikePicture(question.picture)

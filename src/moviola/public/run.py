@@ -34,8 +34,10 @@ class PublicReport:
         measures: values by name, see :mod:`moviola.measures.public`.
         questions, videos: number of questions, and of the videos that they name.
         missing: missing videos; questions about them count as not answered.
-        unanswered: questions that a measured run lacks, by id; they count as not answered.
-        refused: files that could not be indexed, with the reason.
+        unanswered: ids of questions that a measured run lacks or a library cannot answer; they count as not
+            answered.
+        refused: files that could not be indexed, by path, and questions that cannot be answered, by id, with
+            the reason.
         encoder: of the library; empty for a measured run.
         groups: number of questions by part of the benchmark.
     """
@@ -85,7 +87,7 @@ def run_public(
         InvalidValue: an unknown name, both or neither of ``videos`` and ``run``, ``out`` of no form, of one
             that cannot hold the ``pred_exist_score`` of the run, or one of the files that are read.
         NotFound, DataError: a file or the folder is missing, a file damaged, or none of the videos there.
-        LibraryError, MediaError, MissingModel: see :meth:`moviola.search.Library.index` and ``search``.
+        LibraryError, MissingModel: see :meth:`moviola.search.Library.index` and ``search``.
     """
     benchmark = benchmark_of(name)
     if (videos is None) == (run is None):
@@ -117,6 +119,8 @@ def run_public(
             answers = answer_questions(
                 opened, questions, depth=benchmark.depth, corpus=benchmark.corpus, progress=answering
             )
+        unanswered = tuple(answers.refused)
+        refused |= {name: f"question {name}: {reason}" for name, reason in answers.refused.items()}
     if out is not None:
         _write(answers, out)
     return PublicReport(

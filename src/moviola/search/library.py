@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.errors import InvalidValue, MoviolaError, NotFound
+from moviola.errors import InvalidValue, MediaError, MoviolaError, NotFound
 from moviola.library import (
     Catalogue,
     Concept,
@@ -331,8 +331,8 @@ class Library(Indexer):
             queries: to search for.
             options, changes: as of :meth:`search`.
             progress: called with the number of finished queries.
-            refuse: called with the place and the error (InvalidValue or NotFound) of a query that cannot be
-                answered; its answer is empty. By default the first such error is raised.
+            refuse: called with the place and the error (InvalidValue, NotFound or MediaError) of a query that
+                cannot be answered; its answer is empty. By default the first such error is raised.
 
         Returns:
             an answer for each query.
@@ -345,14 +345,14 @@ class Library(Indexer):
         chosen = replace(options or SearchOptions(), **changes)
         try:
             return self._searcher.search_many(queries, chosen, progress)
-        except (InvalidValue, NotFound):
+        except (InvalidValue, NotFound, MediaError):
             if refuse is None:
                 raise
         answers = []
         for place, query in enumerate(queries):
             try:
                 answers += self._searcher.search_many([query], chosen)
-            except (InvalidValue, NotFound) as error:
+            except (InvalidValue, NotFound, MediaError) as error:
                 answers.append(SearchResult())
                 refuse(place, error)
             if progress:
