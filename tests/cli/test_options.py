@@ -13,6 +13,7 @@ import pytest
 import typer.main
 
 from moviola.cli import all_commands
+from moviola.cli.app import console, show_table
 from moviola.library import IngestProgress
 from moviola.library.ingest.watching import Watcher
 from moviola.mcp.tools import LibraryTools
@@ -210,6 +211,19 @@ def test_a_row_is_a_line_in_a_pipe_and_a_table_on_a_terminal(
     monkeypatch.setenv("FORCE_COLOR", "1")
     lines = moviola("list", *on).out.splitlines()
     assert "duration" in lines[0] and len(lines) > 2
+
+
+@pytest.mark.parametrize("width", [80, 40])
+def test_a_number_is_never_cut(width: int, moviola: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would read as another number."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setattr(console, "width", width)
+    monkeypatch.setattr(console, "_force_terminal", True)
+    row = ("1", "cars on a street in Zürich", "0:16.0", "0:19.0", "0.999", "a word " * 6, "seen")
+    with console.capture() as printed:
+        show_table(("rank", "video", "start", "end", "score", "snippet", "why"), [row])
+    words = printed.get().split()
+    assert "score" in words and "0.999" in words
 
 
 def test_an_interruption_says_where_the_work_stands(

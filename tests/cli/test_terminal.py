@@ -172,3 +172,22 @@ def test_standard_streams_may_be_closed(library: Path, closed: str) -> None:
     )
     assert (ran.returncode, ran.stderr) == (0, "")
     assert ("harbour" in ran.stdout) == (">&-" not in closed.replace("2>&-", ""))
+
+
+@pytest.mark.parametrize("command", [["list"], ["list", "--json"], ["--help"]])
+def test_a_reader_that_has_read_enough_is_no_error(library: Path, command: list[str]) -> None:
+    """`moviola list | head -1` in a script with `set -o pipefail`."""
+    read, write = os.pipe()
+    os.close(read)
+    try:
+        words = [*command, *([] if command == ["--help"] else ["-l", str(library)])]
+        ran = subprocess.run(
+            [sys.executable, "-m", "moviola", *words],
+            stdout=write,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    finally:
+        os.close(write)
+    assert (ran.returncode, ran.stderr) == (0, "")

@@ -561,6 +561,27 @@ def test_what_a_library_holds_is_left_out(library: Library, films: Path) -> None
         report = library.index(films.parent, default_excludes=defaults)
         assert sorted(report.unchanged) == ALL and not report.copies
         assert report.excluded == [str(library.folder)]
+    for source in (library.folder, inside.parent, inside):
+        with pytest.raises(
+            InvalidValue, match=r"in the folder of the library .*name the folder of the videos"
+        ):
+            library.index(films, source)
+
+
+def test_no_path_is_not_the_current_folder(
+    library: Library, films: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(films)
+    with pytest.raises(InvalidValue, match=r"source '': name a video file or a folder"):
+        library.index("")
+
+
+def test_links_to_folders_are_left_out_and_named(library: Library, films: Path, tmp_path: Path) -> None:
+    (other := tmp_path / "linked").mkdir()
+    shutil.copy(films / "a.mp4", other / "copy.mp4")
+    (films / "link").symlink_to(other)
+    report = library.index(films)
+    assert not report.added and not report.copies and report.excluded == [str(films / "link")]
 
 
 def test_patterns_are_kept_for_a_folder_and_written_in_it(library: Library, films: Path) -> None:

@@ -125,6 +125,11 @@ def test_search_answers_as_the_library_does(call: Call, library: Library) -> Non
     assert FoundMoments.model_validate_json(text(result)).model_dump() == found
 
 
+def test_a_query_of_several_lines_is_answered_with_a_picture(call: Call) -> None:
+    result = call("search_moments", text="a red\nwall", top_k=3)
+    assert structure(result)["confident"] and len(pictures(result)) == 1
+
+
 def test_pictures_come_from_the_library_the_clips_or_a_folder_of_their_own(
     library: Library, films: Path, clips: Path, tmp_path: Path
 ) -> None:

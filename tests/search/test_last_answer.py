@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from moviola.errors import DataError, NotFound
+from moviola.errors import DataError, InvalidValue, NotFound
 from moviola.search import LikeMoment, LikePicture, Marked, Text
 from moviola.search.last_answer import KeptAnswer, keep_answer, kept_answer
 from moviola.types import Moment, Reason, Span
@@ -80,6 +80,20 @@ def test_the_newest_answer_counts(library: Path) -> None:
     keep_answer(library, KeptAnswer(Text("a door"), MOMENTS[:1]))
     with pytest.raises(NotFound, match="rank 2: the last answer has 1 moment;"):
         kept_answer(library).moment(2)
+
+
+def test_no_older_answer_stands_in_for_one_that_could_not_be_kept(
+    library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise InvalidValue("cannot be written (No space left on device)")
+
+    keep_answer(library, KeptAnswer(Text("a door"), MOMENTS))
+    monkeypatch.setattr("moviola.search.last_answer.write_json", full)
+    with pytest.raises(InvalidValue, match="No space"):
+        keep_answer(library, KeptAnswer(Text("a pig"), MOMENTS))
+    with pytest.raises(NotFound, match="run `moviola search` first"):
+        kept_answer(library)
 
 
 def test_what_is_missing_is_named(library: Path) -> None:

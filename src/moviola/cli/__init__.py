@@ -81,9 +81,9 @@ def main() -> None:
     except SystemExit as left:
         if left.code == 130:
             note("interrupted")
+        if isinstance(left.__context__, BrokenPipeError):  # `| head` has read enough; typer makes it code 1
+            sys.exit(0)
         raise
-    except BrokenPipeError:
-        sys.exit(0)
     except (MoviolaError, ModuleNotFoundError, OSError) as error:
         note(f"error: {_complaint(error)}")
         sys.exit(1)

@@ -89,8 +89,6 @@ JsonOption = Annotated[bool, Option("--json", help="Print JSON, one object per l
 # Control characters but tab and line feed, marks that turn the direction of writing, and the halves of
 # characters as which Python reads file names that are not Unicode.
 _STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-# Longest cells, in letters, that a table keeps in one line.
-_NO_WRAP = 24
 _NUMBER = re.compile(r"([-+]?[\d.,]+%?)?")
 
 
@@ -168,8 +166,9 @@ def show_table(columns: Sequence[str], rows: Iterable[Sequence[Cell]], *, title:
     filled = [at for at in range(len(columns)) if any(any(row[at]) for row in cells)]
     for at in filled:
         parts = [part for row in cells for part in row[at]]
-        number, short = all(map(_NUMBER.fullmatch, parts)), max(map(len, parts)) <= _NO_WRAP
-        table.add_column(columns[at], justify="right" if number else "left", no_wrap=short, overflow="fold")
+        number = all(map(_NUMBER.fullmatch, parts))
+        # What may not wrap is cropped in a narrow terminal once nothing else can give way.
+        table.add_column(columns[at], justify="right" if number else "left", no_wrap=number, overflow="fold")
     for row in cells:
         table.add_row(*("\n".join(row[at]) for at in filled))
     if cells:

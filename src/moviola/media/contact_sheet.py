@@ -64,7 +64,7 @@ def sheet_picture(cells: Sequence[Cell], columns: int = 5, title: str = "") -> N
         size = f"contact sheet of {len(cells)} cells in {columns} columns"
         raise InvalidValue(f"{size}: give at least one of both")
     stills = [_still(image) for image, _ in cells]
-    captions = [tuple(" ".join(text.split()) for text in caption) for _, caption in cells]
+    captions = [tuple(caption) for _, caption in cells]
     all_text = "".join((title, *(text for caption in captions for text in caption)))
     caption_font, title_font = _font(_TEXT, all_text), _font(_TITLE, all_text)
     columns = min(columns, len(cells))
@@ -141,7 +141,9 @@ def _still(image: NDArray[np.uint8] | bytes) -> Image.Image:
 
 
 def _fitted(draw: ImageDraw.ImageDraw, text: str, font: Font, width: int) -> str:
-    text = "".join(letter if _can_draw(font, letter) else _SUBSTITUTES.get(letter, letter) for letter in text)
+    """The beginning of a text that fits into a line."""
+    line = " ".join(text.split())
+    text = "".join(letter if _can_draw(font, letter) else _SUBSTITUTES.get(letter, letter) for letter in line)
     if draw.textlength(text, font) <= width:
         return text
     while text and draw.textlength(text + "…", font) > width:

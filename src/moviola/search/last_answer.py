@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -56,11 +57,16 @@ def keep_answer(library: Path, answer: KeptAnswer) -> Path:
     """Store an answer of the library in a folder, replacing the previous one; returns the file's path.
 
     Raises:
-        InvalidValue: it cannot be written.
+        InvalidValue: it cannot be written; the previous one is gone too, since it is not the last any more.
     """
     place, moments = cache_of(library) / _NAME, [moment_row(moment) for moment in answer.moments]
     query = query_to_json(answer.query)
-    write_json(place, {"format": _FORMAT, "query": query, "options": answer.options, "moments": moments})
+    try:
+        write_json(place, {"format": _FORMAT, "query": query, "options": answer.options, "moments": moments})
+    except InvalidValue:
+        with suppress(OSError):
+            place.unlink()
+        raise
     return place
 
 

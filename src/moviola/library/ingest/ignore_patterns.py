@@ -15,11 +15,12 @@ from pathlib import Path
 from pathspec import GitIgnoreSpec
 
 from moviola.errors import InvalidValue, printable
+from moviola.files.presence import is_file
 from moviola.files.rows import read_text
 from moviola.library.disk.catalogue import CATALOGUE_FILE
 from moviola.library.disk.settings import SETTINGS_FILE
 
-__all__ = ["DEFAULTS", "IGNORE_FILE", "NO_MEDIA", "LeavingOut"]
+__all__ = ["DEFAULTS", "IGNORE_FILE", "NO_MEDIA", "LeavingOut", "library_around"]
 
 IGNORE_FILE = ".moviolaignore"
 NO_MEDIA = ".nomedia"
@@ -44,6 +45,14 @@ _Rules = list[tuple[str, GitIgnoreSpec]]
 """Folders without links, and the patterns that hold in and below them; from the top down."""
 
 
+def library_around(path: Path) -> Path | None:
+    """The folder of the library that a path leads to or into, without links; None if to no library."""
+    real = Path(os.path.realpath(path))
+    return next(
+        (one for one in (real, *real.parents) if all(is_file(one / name) for name in _LIBRARY)), None
+    )
+
+
 class LeavingOut:
     """The exclusions of a folder, without links: its own patterns, and :data:`DEFAULTS` and ``.nomedia``;
     :class:`InvalidValue` for a pattern that cannot be read.
@@ -60,8 +69,8 @@ class LeavingOut:
         self.files: set[str] = set()
 
     def walk(self, on_error: Callable[[OSError], None]) -> Iterator[Path]:
-        """All files that are not excluded, in no order; links to folders are not followed. ``on_error`` is
-        called with the error of each folder that cannot be read.
+        """All files that are not excluded, in no order; links to folders are excluded. ``on_error`` is called
+        with the error of each folder that cannot be read.
         """
         rules = {str(self.root): self._rules}
         for directory, folders, names in os.walk(self.root, onerror=on_error):
@@ -77,7 +86,7 @@ class LeavingOut:
             kept = []
             for name in folders:
                 path = os.path.join(directory, name)  # noqa: PTH118 - a million of them
-                if _left_out(here, path, folder=True):
+                if os.path.islink(path) or _left_out(here, path, folder=True):  # noqa: PTH114
                     self.folders.append(path)
                 else:
                     kept.append(name)

@@ -22,6 +22,7 @@ from moviola.library.disk.settings import Settings
 from moviola.library.disk.store import LibraryStore
 from moviola.library.ingest.completing import look_again_where_needed, note_captures
 from moviola.library.ingest.following import follow, forget_root, move_root, note_copies, restore
+from moviola.library.ingest.ignore_patterns import library_around
 from moviola.library.ingest.plan import FoundFile, Plan, only_renamed
 from moviola.library.ingest.reading import Readers, ReadingRun, replace_subtitles
 from moviola.library.ingest.report import IngestProgress, IngestReport
@@ -128,6 +129,13 @@ class Indexer:
             raise InvalidValue("nothing to index: name at least one video file or folder")
         for source in sources:
             require_kind("source", source, (str, PathLike), "a path; several go one by one, as index(*paths)")
+            if not os.fspath(source):  # which as a path would be the current folder
+                raise InvalidValue("source '': name a video file or a folder; `.` is the current folder")
+            if library := library_around(Path(source)):
+                raise InvalidValue(
+                    f"{printable(source)}: in the folder of the library {printable(library)}, "
+                    "which is always left out; name the folder of the videos"
+                )
         exclude = None if exclude is None else several("exclude", exclude)
         readers = Readers.chosen(
             ocr, ocr_reader, speech, self._store.encoders.device,
