@@ -190,3 +190,12 @@ def test_what_is_no_window_is_refused(truths: list, windows: list, complaint: st
 def test_a_sureness_must_be_finite() -> None:
     with pytest.raises(InvalidValue, match="sureness nan"):
         Answered.of([], [], sureness=math.nan)
+
+
+def test_an_iou_of_three_tenths_is_no_hit_by_the_paper_either() -> None:
+    assert moment_seeker([Answered.of([[0, 10]], [[0, 3, 1]])])["mAP@5 (paper)"] == 0
+
+
+def test_soccer_gmr_counts_moments_once_that_are_equal_within_the_video() -> None:
+    found = soccer_gmr([Answered.of([[20, 40], [20, 50]], [[20, 30, 0.9]], duration=30)])
+    assert found["mR@1"] == found["mIoU@1"] == found["G-mIoU@1 (paper)"] == 100

@@ -729,3 +729,14 @@ def test_batches_move_between_devices() -> None:
     assert len(batch) == 3
     assert {batch.query.device.type, batch.candidates.device.type, batch.subtitles.device.type} == {"meta"}
     assert replace(localizer_batch(), subtitles=None).to("meta").subtitles is None
+
+
+def test_a_query_that_the_moment_answers_is_no_negative_of_it() -> None:
+    """Nor the other way round; at a temperature at which every negative shows."""
+    batch = pair_batch()
+    answers = batch.positives.clone()
+    answers[0, 1] = True
+    model, changed = built(replace(TINY, temperature=1.0)).retriever, replace(batch, positives=answers)
+    expected = by_hand(model, changed)
+    for name, term in model.loss(changed).items():
+        assert number(term) == pytest.approx(expected[name], rel=1e-4)

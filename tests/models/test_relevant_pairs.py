@@ -182,3 +182,27 @@ def test_low_confidence_weakens_the_well_behaved_score_and_strengthens_the_liter
 def test_unknown_boundary_scores_are_refused() -> None:
     with pytest.raises(InvalidValue, match="'log'"):
         RelevantPairsConfig(boundary_score="log")
+
+
+def test_all_terms_draw_from_the_pool_by_the_given_generator() -> None:
+    """With a pool of 1 the hardest negative, whatever is drawn; PyTorch's own generator is left alone."""
+    chance = torch.Generator().manual_seed(1)
+    scores, (start, end) = torch.rand(6, 6, generator=chance), torch.randn(2, 6, 6, 4, generator=chance)
+    relevance = torch.zeros(6, 6, dtype=torch.bool)
+    relevance[0, 1] = True
+
+    def terms(seed: int, pool: int | None) -> dict[str, float]:
+        found = relevant_pair_losses(
+            RelevantPairsConfig(segments=True, margin=30.0), video_scores=scores, start=start, end=end,
+            video=torch.arange(6), labels=torch.tensor([[0, 2]] * 6), relevance=relevance,
+            negatives=~(relevance | torch.eye(6, dtype=torch.bool)), confidence=torch.ones(6, 6),
+            alpha=20.0, span_weight=0.01, pool=pool, generator=torch.Generator().manual_seed(seed),
+        )  # fmt: skip
+        return {name: term.item() for name, term in found.items()}
+
+    before = torch.get_rng_state()
+    hardest, drawn = ([terms(seed, pool) for seed in range(9)] for pool in (1, None))
+    assert all(found == hardest[0] for found in hardest)
+    for name in ("relevant_over_negative", "segment_relevant_over_negative", "segment_context"):
+        assert len({found[name] for found in drawn}) > 1
+    assert torch.equal(torch.get_rng_state(), before)

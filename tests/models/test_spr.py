@@ -439,3 +439,29 @@ def test_the_refiner_learns_where_moments_are() -> None:
         _, start, end = model.refine(batch.query, None, model.encode_context(batch.visual, batch.mask))
     missed = (torch.stack([start, end], dim=1) - batch.labels).abs().float().mean()
     assert missed < 0.7
+
+
+def test_the_temperature_of_stage_1_is_not_taken_over() -> None:
+    """Nor the positions that it does not have."""
+    first, model = retriever(), refiner()
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    model.start_from(first)
+    assert model.pt_clip_logit_scale == before["pt_clip_logit_scale"] != first.pt_clip_logit_scale
+    positions, known = model.frame_position_embeddings.weight, first.frame_position_embeddings.weight
+    assert torch.equal(positions[:12], known)
+    assert torch.equal(positions[12:], before["frame_position_embeddings.weight"][12:])
+
+
+@pytest.mark.parametrize("summed", [True, False])
+@torch.inference_mode()
+def test_positives_of_a_query_are_summed_where_that_is_asked_for(summed: bool) -> None:
+    """Two pairs share a window, so each has two positives."""
+    model, batch = refiner(sum_positives=summed), random_batch()
+    scores = model.scores(
+        model.encode_query(batch.query), model.encode_context(batch.visual, batch.mask).select(batch.video)
+    )
+    missed = video_contrast(
+        model.pt_clip_logit_scale.exp() * scores, batch.positives, sum_positives=summed
+    ).mean()
+    terms = model.loss(batch, hard_pool=None, generator=None)
+    torch.testing.assert_close(terms["video"], model.config.video_weight * missed)

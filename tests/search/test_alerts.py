@@ -161,3 +161,25 @@ def test_an_address_is_one(webhook: str) -> None:
     with pytest.raises(InvalidValue, match="give an address"):
         AlertOptions(webhook=webhook)
     assert not AlertOptions() and AlertOptions(command=("true",))
+
+
+def test_all_that_could_not_be_delivered_is_tried_again(
+    library: Library, films: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not only the last of several videos."""
+    posted, failing = list[str](), {"webhook"}
+
+    def post(_: Alerts, body: bytes) -> None:
+        if failing:
+            raise OSError("refused")
+        posted.append(json.loads(body)["video_id"])
+
+    monkeypatch.setattr(Alerts, "_post", post)
+    alerts = Alerts(library, AlertOptions(webhook="http://127.0.0.1:9/found"))
+    assert alerts.check() == 0
+    for seed, name in enumerate(("a", "b", "c"), 2):
+        film(films / f"{name}.mp4", "Another umbrella was found.", seed)
+    library.index(films)
+    assert alerts.check() == 0
+    failing.clear()
+    assert alerts.check() == 3 and sorted(posted) == ["a", "b", "c"]

@@ -16,7 +16,17 @@ from PIL import Image
 
 from moviola.errors import InvalidValue, LibraryError, NotFound, UnreadableMedia
 from moviola.media import frame_at
-from moviola.search import Filter, Library, LikeMoment, LikePicture, SearchQuery, Text, answers
+from moviola.retrieval.cosines import Cosines
+from moviola.search import (
+    Filter,
+    Library,
+    LikeMoment,
+    LikePicture,
+    SearchOptions,
+    SearchQuery,
+    Text,
+    answers,
+)
 from moviola.search.found import Found
 from moviola.search.fusion import with_odds_times
 from moviola.search.sequences import chains
@@ -284,3 +294,28 @@ def test_filters_hold_for_every_kind(library: Library) -> None:
         found = answer(library, query, filter=filter, by="visual")
         assert {m.video_id for m in found} == {"film1", "film2"}
         assert found == answer(library, query, videos=["film1", "film2"], by="visual")
+
+
+def test_of_equal_chains_the_one_that_begins_first_stays() -> None:
+    early, late, after = (Found(1, Span(start, start + 2), 0.9, "visual", match=0.5) for start in (0, 3, 6))
+    for first in ([early, late], [late, early]):
+        (chain,) = chains([first, [after]], [60.0])
+        assert chain.steps == (early, after)
+
+
+@pytest.mark.parametrize(
+    ("standing", "above"),
+    [([-2.0, -1.0, 0.5], [0, 0, 0.5]), ([0.25, 0.5, 1.5], [0, 0, 1.0]), ([4.0, 3.0, 2.0], [3, 2, 1])],
+)
+def test_what_is_usual_of_an_exclusion_is_the_median_between_0_and_1(
+    library: Library, monkeypatch: pytest.MonkeyPatch, standing: list[float], above: list[float]
+) -> None:
+    searcher = library._searcher
+    gatherer = searcher._gatherer(searcher._viewer.view(), SearchOptions(by="visual"))
+    gatherer.prepare([RED])
+    retrieval = gatherer.stages(RED)
+    assert retrieval is not None
+    monkeypatch.setattr(Cosines, "standing", lambda *_: np.array(standing))
+    found = [Found(int(row), Span(0, 4), 0.5, "visual") for row in gatherer.view.features.keys]
+    factors = answers._seen_factors(gatherer, retrieval, RED, found)
+    assert factors == pytest.approx(np.exp(-np.array(above)))

@@ -27,9 +27,10 @@ from moviola.search import (
     answers,
     searcher,
 )
+from moviola.search import cues as cue_search
 from moviola.search.evidence import EvidenceGatherer
 from moviola.search.found import Found
-from moviola.types import Query, Span
+from moviola.types import Cue, Query, Span
 
 RED, CYAN = Text("a red square"), Text("a cyan box")
 
@@ -300,3 +301,11 @@ def test_nowhere_to_look_is_no_error(library: Library, refiner: Refiner) -> None
     library.refiner = refiner
     found = library.search(RED.then(CYAN), videos=[]), library.search(RED, videos=[])
     assert found == ([], []) and not any(answer.confident for answer in found)
+
+
+def test_a_long_cue_lasts_while_shorter_ones_begin_and_end(library: Library) -> None:
+    """The pause to the next cue counts from the end of the last that ends, not of the last that began."""
+    video = library.catalogue.video("film0")
+    cues = [Cue(0.0, 10.0, "sea"), Cue(1.0, 2.0, "sea"), Cue(11.5, 12.0, "sea"), Cue(15.0, 16.0, "sea")]
+    moments = cue_search._joined(video.row, [(cue, 0.6) for cue in cues], video, {"sea": "sea"}, ())
+    assert [m.span for m in moments] == [Span(0.0, 12.0), Span(15.0, 16.0)]

@@ -80,3 +80,10 @@ def test_a_copy_of_two_moments_is_folded_into_the_better_one(rows: tuple[int, in
     names = {row: f"v{row}" for row in (1, 3, 9)}
     kept = without_copies(found, names, Copies())  # type: ignore[arg-type]
     assert [[copy.video_id for copy in one.copies] for one in kept] == [["v1"], []]
+
+
+def test_words_support_the_surest_of_the_moments_that_they_overlap() -> None:
+    seen = [found(1, 10, 20, 0.3), found(1, 15, 25, 0.6), found(1, 14, 18, 0.4)]
+    for shown in (seen, seen[::-1]):
+        joined = fused(shown, [found(1, 16, 17, 0.5, "subtitle")])
+        assert {m.span.start: m.source for m in joined} == {10: "visual", 15: "both", 14: "visual"}

@@ -245,3 +245,19 @@ def test_the_curve_of_a_moment_is_highest_there(fresh: Path) -> None:
             times, scores = library.curve(query, "film1")
             assert abs(times[int(scores.argmax())] - 10.5) <= 1.5
         assert (library.curve(Text("a wall").without(LikeMoment("film1", 3)), "film1")[1] <= 1).all()
+
+
+def test_among_segments_a_sum_weighs_terms_by_how_far_their_cosines_spread(
+    gatherer: EvidenceGatherer,
+) -> None:
+    terms = ((2 / 3, Text("a red wall")), (1 / 3, LikeMoment("film0", 20)))
+    given = features_of(gatherer, 2 * terms[0][1] + terms[1][1]).segment_vectors
+    features = gatherer.view.picture_features
+    segments = np.concatenate(
+        [MeanPooling().segments(features.read(video), LENGTH) for video in range(len(features))]
+    )
+    vectors = [gatherer._vectors_of(term)[1] for _, term in terms]
+    weights = [weight / (segments @ own).std() for (weight, _), own in zip(terms, vectors, strict=True)]
+    expected = np.array(weights) @ np.array(vectors)
+    assert given is not None
+    np.testing.assert_allclose(given[0], expected / np.linalg.norm(expected), atol=1e-3)

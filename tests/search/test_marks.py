@@ -16,6 +16,7 @@ from safetensors.numpy import save
 from full_disk import full_disk
 from moviola.errors import DataError, EncoderMismatch, InvalidValue, LibraryError, NotFound
 from moviola.library import concept_name, keep_concept
+from moviola.retrieval.refiners.curve import cosines
 from moviola.search import (
     Library,
     LikeMoment,
@@ -338,3 +339,18 @@ def test_marks_of_equal_moments_count_once(library: Library) -> None:
     twice = library.search(Marked(RED, (BLOCK, BLOCK)), by="visual")
     assert once == twice
     np.testing.assert_array_equal([m.score for m in once], [m.score for m in twice])
+
+
+def test_a_text_is_compared_with_two_frames_of_a_moment(library: Library) -> None:
+    searcher = library._searcher
+    gatherer = searcher._gatherer(searcher._viewer.view(), SearchOptions(by="visual"))
+    gatherer.prepare([RED])
+    retrieval, row = gatherer.stages(RED), library.catalogue.video("film0").row
+    assert retrieval is not None
+    place = retrieval.features.place_of(row)
+    assert place is not None
+    vector = retrieval.cosines.in_space(gatherer.features(RED)).vectors[0]
+    best = cosines(retrieval.features.read(place, 2, 4), vector)  # of two colours
+    assert abs(best[1] - best[0]) > 1e-3
+    found = gatherer.text_scores(RED, [Found(row, Span(2, 4), 0.0, "visual")])
+    assert found == pytest.approx(gatherer.scale(RED).scores(best.mean(keepdims=True)), rel=1e-6)

@@ -18,7 +18,7 @@ from moviola.measures import Qrels, Run
 from moviola.models.description import read_description
 from moviola.retrieval import Calibration
 from moviola.retrieval.calibration import logarithm
-from moviola.training.fit_calibration import first_answers, fit, reliability
+from moviola.training.fit_calibration import closed_language, first_answers, fit, reliability
 
 app = all_commands()
 
@@ -222,3 +222,9 @@ def test_other_models_have_none(models: Any, name: str) -> None:
     assert "not calibrated" not in said
     assert "calibration" not in read_description(folder).extra
     assert "## Scores" not in (folder / "README.md").read_text()
+
+
+def test_a_language_is_closed_where_held_out_texts_have_no_other_word() -> None:
+    learned = ["A robot picks", "the BALL up"]
+    assert closed_language(learned, ["the robot", "a ball"]) == ["a", "ball", "picks", "robot", "the", "up"]
+    assert closed_language(learned, ["the robot", "a cat"]) == []

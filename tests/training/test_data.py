@@ -378,3 +378,15 @@ def test_the_command_line_overrides_a_files_table_of_a_phase() -> None:
 def test_options_of_drawing_that_cannot_be(sampling: Any, options: dict[str, int], message: str) -> None:
     with pytest.raises(InvalidValue, match=message):
         sampling(**options)
+
+
+def test_of_a_type_that_is_drawn_in_part_all_have_their_turn(tmp_path: Path) -> None:
+    kinds = ["v"] * 9 + ["t"] * 2  # six of each are drawn: of nine some, of two each thrice
+    queries = [
+        {"query_id": row, "query": "q", "type": kind, "relevant_moment": [moment("v", row, row + 1)]}
+        for row, kind in enumerate(kinds)
+    ]
+    pairs = Pairs.read(written(tmp_path / "pairs.json", queries), ["v"])
+    draw = np.random.default_rng(0)
+    epochs = [epoch_parts(pairs, draw, even_types=True, by_stream=False)[0].tolist() for _ in range(20)]
+    assert set(epochs[0]) < set().union(*epochs) == set(range(11))

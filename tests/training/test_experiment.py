@@ -299,3 +299,20 @@ def test_a_pair_of_level_0_is_not_learned_from(world: Any, tmp_path: Path) -> No
         for path in (world.folder / "train.json", pairs)
     ]
     assert learned[0] - learned[1] == 1
+
+
+def test_the_words_of_a_model_are_those_of_the_queries_that_it_learned_from(
+    world: Any, trained: Callable[[str], TrainedModel], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[tuple[Any, ...]] = []
+    monkeypatch.setattr("moviola.training.experiment.calibration_of", lambda *args: given.append(args))
+    few = json.loads((world.folder / "val.json").read_text())[:3]
+    (tmp_path / "val.json").write_text(json.dumps(few))
+    train_model(
+        "reel", world.features, train=world.folder / "train.json", val=tmp_path / "val.json",
+        out=tmp_path / "reel", train_videos=world.train_videos, val_videos=world.val_videos,
+        stage1=trained("spr-stage1").folder, segments=6,
+        overrides=[*SETTINGS["reel"], *QUICK, "loop.steps=1"],
+    )  # fmt: skip
+    ((*_, val, _, learned),) = given
+    assert len(val.queries.texts) == 3 and learned == world.train.queries.texts

@@ -277,3 +277,25 @@ def test_a_state_of_another_configuration_or_a_damaged_one(tmp_path: Path) -> No
 def test_wrong_configurations(wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidValue):
         config(**wrong)
+
+
+class Chance(Line):
+    """Notes what each source of chance gives at every step."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.given: list[tuple[float, float]] = []
+
+    def losses(self, batch: np.ndarray, epoch: int, generator: torch.Generator) -> Mapping[str, Tensor]:
+        self.given.append((torch.rand(()).item(), torch.rand((), generator=generator).item()))
+        return super().losses(batch, epoch, generator)
+
+
+def test_every_source_of_chance_follows_the_seed() -> None:
+    """The order of batches, dropout, and the generator, each by itself: one alone would part two runs."""
+    first, second, other = Chance(), Chance(), Chance()
+    for task, seed in ((first, 3), (second, 3), (other, 4)):
+        fit(task, config(epochs=1, seed=seed))
+    assert first.given == second.given
+    assert (np.array(first.given) != np.array(other.given)).all()
+    assert not np.array_equal(np.concatenate(first.seen), np.concatenate(other.seen))

@@ -211,3 +211,17 @@ def test_a_steady_rate_needs_no_schedule() -> None:
 def test_wrong_options_are_named(config: OptimizerConfig, steps: int, message: str) -> None:
     with pytest.raises(InvalidValue, match=message):
         make_optimizer(nn.Linear(2, 1), config, steps)
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_every_option_reaches_the_optimizer(name: str) -> None:
+    config = OptimizerConfig(
+        name, betas=(0.5, 0.6), eps=0.25, weight_decay=0.125, warmup=0.75, schedule="cosine", clip_norm=2.0
+    )
+    (weights, biases) = make_optimizer(nn.Linear(2, 1), config, 8)[0].param_groups
+    wanted: dict[str, object] = {"betas": (0.5, 0.6), "eps": 0.25}
+    if name == "bert_adam":  # the others clip and follow the schedule from outside
+        wanted |= {"warmup": 0.75, "schedule": "cosine", "clip_norm": 2.0, "total_steps": 8}
+    for group, decay in ((weights, 0.125), (biases, 0.0)):
+        options = wanted | {"weight_decay": decay}
+        assert {option: group[option] for option in options} == options

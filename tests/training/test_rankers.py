@@ -543,3 +543,67 @@ def test_whole_videos_are_judged_by_their_most_relevant_moment(world: Any) -> No
 
     assert list(judged(relevance).values()) == pytest.approx([1.0] * 4)
     assert judged(-relevance)["video nDCG@5"] < 1
+
+
+def test_negatives_are_drawn_from_all_of_the_pool(world: Any) -> None:
+    """Each has its turn, not the hardest alone."""
+    split = with_first_stage(world.train)
+    task: Any
+    settings = settings_of("conquer", "sampling.negatives=1", "sampling.pool=3")
+    (task,) = CONQUER.phases(untrained("conquer", split), split, split, settings)
+    known = {split.features.read(video).tobytes(): video for video in range(len(split.features))}
+    draw, drawn = np.random.default_rng(0), set()
+    for _ in range(30):
+        batch = task.batch(np.array([0]), draw)
+        other = batch.candidates[0, 1]
+        drawn.add(known[batch.visual[other][batch.mask[other] > 0].numpy().tobytes()])
+    hardest = task.hardest[split.pairs.query[0]]
+    assert drawn == set(hardest[hardest >= 0].tolist()) and len(drawn) > 1
+
+
+def test_a_batch_knows_how_alike_its_pairs_are(world: Any) -> None:
+    similarity = np.linspace(0.1, 1, len(world.train.pairs), dtype=np.float32)
+    split = with_first_stage(replace(world.train, pairs=replace(world.train.pairs, similarity=similarity)))
+    task: Any
+    (task,) = CONQUER.phases(untrained("conquer", split), split, split, settings_of("conquer"))
+    rows = np.array([5, 0, 3])
+    for pairs in (task.batch(rows, np.random.default_rng(0)), pair_task(split).batch(rows).pairs):
+        assert pairs.similarity.tolist() == similarity[rows].tolist()
+
+
+def test_a_model_has_places_for_the_longest_video_of_both_splits(world: Any) -> None:
+    longest = [int(split.features.counts.max()) for split in (world.train, world.val)]
+    assert longest[0] != longest[1]
+    settings = settings_of("reloclnet", "loop.steps=1")
+    for one, other in ((world.train, world.val), (world.val, world.train)):
+        model: Any = train(RELOCLNET, one, other, settings).model
+        assert model.config.max_clips == max(longest)
+
+
+def test_queries_ranked_in_parts_are_ranked_as_at_once(world: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    val = world.val
+    model = untrained("xml", val)
+    whole = XML_RECIPE.run(model, val).rows()
+    monkeypatch.setattr("moviola.retrieval.corpus._CHUNK", 2)
+    parts = XML_RECIPE.run(model, val).rows()
+    assert parts.keys() == whole.keys() and len(whole) > 2
+    for query, moments in whole.items():
+        assert [m["score"] for m in parts[query]] == pytest.approx([m["score"] for m in moments], rel=1e-4)
+        assert (parts[query][0]["video_id"], parts[query][0]["start"]) == (
+            moments[0]["video_id"], moments[0]["start"],
+        )  # fmt: skip
+
+
+def test_both_halves_of_prem_apart_learn_by_stream(heard_world: Any) -> None:
+    pairs, apart = heard_world.train.pairs, recipe("prem-apart")
+    types = tuple("vt"[row % 2] for row in range(len(pairs.query_ids)))
+    split = replace(heard_world.train, pairs=replace(pairs, types=types))
+    more = ("model.feed_forward_size=32", "model.shared_encoder=false", "sampling.negatives=1")
+    settings = read_settings(apart, overrides=[*SMALL, *QUICK, *more])
+    model = build("prem-apart", {**apart.sized(split.sizes), **settings.model}).eval()
+    tasks: list[Any] = list(apart.phases(model, split, heard_world.val, settings))
+    assert len(tasks) == 2
+    for task in tasks:
+        batches = [getattr(batch, "pairs", batch) for batch in task.batches(0, np.random.default_rng(0))]
+        assert {len(set(batch.spoken.tolist())) for batch in batches} == {1}
+        assert {bool(batch.spoken[0]) for batch in batches} == {True, False}

@@ -266,3 +266,14 @@ def test_training_beats_not_training(world: Any) -> None:
     assert after == fitted.best
     assert after > before + 0.1
     assert fitted.history[-1]["loss/list"] < fitted.history[0]["loss/list"]
+
+
+def test_a_model_that_has_learned_meanwhile_encodes_videos_anew(world: Any) -> None:
+    split, model = whole_videos(world.val), model_for(world.val)
+    before = reel_run(model, split).rows()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(torch.randn_like(parameter) / 8)
+    after = reel_run(model, split).rows()
+    fresh = replace(split, features=split.features.with_fresh_cache())
+    assert after == reel_run(model, fresh).rows() != before

@@ -19,8 +19,9 @@ from moviola.features import Computed, FeatureRows, QueryFeatures, VideoFeatures
 from moviola.models.clip_windows import LABELS, pool_clips
 from moviola.models.pretrained import build
 from moviola.models.spr import SegmentRetriever, SegmentRetrieverConfig, SprClip
-from moviola.retrieval import Proposals, refiner_of
-from moviola.retrieval.encoded_windows import EncodedWindows
+from moviola.retrieval import MeanPooling, Proposals, Retrieval, refiner_of, segment_index
+from moviola.retrieval.calibration import Chance
+from moviola.retrieval.encoded_windows import EncodedWindows, context_windows
 from moviola.retrieval.refiners.by_torch import TorchWindows
 from moviola.retrieval.refiners.windowed import WindowRefiner
 from moviola.training.data import Pairs, Split
@@ -628,3 +629,73 @@ def test_settings_are_the_papers(splits: tuple[Split, Split]) -> None:
     assert "hidden_size" not in SPR_RELO.settings.model
     with pytest.raises(InvalidValue, match="both of one image-text encoder"):
         SPR_CLIP.sized(replace(splits[0].sizes, query=DIM + 1))
+
+
+def test_what_a_pair_is_compared_with_is_of_its_own_query(splits: tuple[Split, Split]) -> None:
+    """A window of one of its weak moments, and one of its proposals without an answer."""
+    split = splits[0]
+    made = task(SPR_CLIP, split, strategy="strong-weak", strong=2)
+    pool, shown = made.examples, made.examples.free.rows
+    at = {row.tobytes(): (v, clip) for v in range(VIDEOS) for clip, row in enumerate(split.features.read(v))}
+    asked = {vector.tobytes(): query for query, vector in enumerate(split.queries.vectors)}
+    beside = pool.beside(shown, made.refiner.max_clips)
+    columns = (pool.proposals.query[shown], pool.proposals.video[shown], beside.first, beside.stop)
+    free = set(zip(*(column.tolist() for column in columns), strict=True))
+    for batch in made.batches(0, np.random.default_rng(0)):
+        assert batch.free is not None and batch.weak is not None
+        for row, vector in enumerate(batch.pairs.query[:, 0]):
+            query, places = asked[vector.numpy().tobytes()], []
+            for windows in (batch.free, batch.weak):
+                video, first = at[windows.visual[row, 0].numpy().tobytes()]
+                places.append((video, first, first + int(windows.mask[row].sum())))
+            assert (query, *places[0]) in free
+            video, first, stop = places[1]
+            own, start, end = pool.moments(pool.pairs.of_query.rows_of(query)[2:])
+            assert ((own == video) & (first <= start) & (end <= stop)).any()
+
+
+def test_a_moment_that_outlasts_its_video_ends_with_it(splits: tuple[Split, Split]) -> None:
+    """So a proposal up to the video's end holds it."""
+    split = splits[0]
+    query, moment = int(split.pairs.query[0]), int(split.pairs.moment[0])
+    video, ends = int(split.pairs.video[moment]), split.pairs.end.copy()
+    last = float(split.features.durations[video])
+    ends[moment] = last + 5
+    proposals = proposals_of([(query, video, 0.0, last)], len(split.queries))
+    pool = examples(replace(split, pairs=replace(split.pairs, end=ends), proposals=proposals))
+    assert pool.moments(np.array([0]))[2].tolist() == [last]
+    assert pool.holding.rows_of(0).tolist() == [0]
+
+
+@RECIPES
+def test_windows_that_begin_together_and_end_apart_are_stored_apart(
+    splits: tuple[Split, Split], recipe: WindowRecipe
+) -> None:
+    split, video = splits[1], np.zeros(2, np.int64)
+    refiner = runner(recipe, small_model(recipe, split))
+    start, end = np.array([4.0, 4.0]), np.array([9.0, 15.0])
+    windows = context_windows(split.features, video, start, end, context=0.0, max_clips=40)
+    assert windows.clips.tolist() == [5, 11]
+    together, mask = EncodedWindows(refiner.model.encode)(split.features, video, windows)
+    assert mask.sum(axis=1).tolist() == [5, 11]
+    for row in range(2):
+        one = np.array([row])
+        alone, _ = EncodedWindows(refiner.model.encode)(split.features, video[one], windows.take(one))
+        np.testing.assert_allclose(together[row, : alone.shape[1]], alone[0], rtol=1e-4, atol=1e-5)
+
+
+def test_without_a_calibration_scores_are_set_against_the_luckiest_of_all_segments(
+    splits: tuple[Split, Split],
+) -> None:
+    """Though only some windows tell what chance gives."""
+    split = splits[1]
+    refiner = runner(SPR_CLIP, small_model(SPR_CLIP, split))
+    index = segment_index(MeanPooling(), split.features, 4)
+    retrieval = Retrieval(split.features, index, MeanPooling(), refiner, 4)
+    moments, some = retrieval.moments(split.queries, split.proposals), retrieval._random_windows
+    assert len(some.video) == 64 < len(index)
+    for query in (0, 5):
+        own, drawn = moments.rows(query), refiner.refine(split.queries, query, split.features, some).score
+        chance = Chance.of(refiner.evidence(drawn), len(index))
+        expected = chance.scores(refiner.evidence(moments.match[own]))
+        np.testing.assert_allclose(moments.score[own], expected, rtol=1e-4)

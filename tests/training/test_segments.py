@@ -26,7 +26,13 @@ from moviola.training.first_stage import Candidates, TrainedFirstStage
 from moviola.training.recipe import AnswerSettings, train
 from moviola.training.recipes.spr_stage1 import SPR_STAGE1
 from moviola.training.settings import read_settings
-from moviola.training.tasks.segments import SegmentGrid, SegmentSampling, SegmentTask, recall
+from moviola.training.tasks.segments import (
+    SegmentGrid,
+    SegmentSampling,
+    SegmentTask,
+    recall,
+    segment_recall,
+)
 
 
 def grid_of(counts: list[int], length: int, clip_seconds: float) -> SegmentGrid:
@@ -294,3 +300,10 @@ def test_pairs_without_a_segment_to_learn_from_are_refused(world: Any) -> None:
     model = SegmentRetriever(SegmentRetrieverConfig(hidden_size=16, layers=1, heads=2))
     with pytest.raises(InvalidValue, match="lower sampling"):
         SegmentTask(model, split, split).batches_per_epoch()
+
+
+def test_at_a_depth_of_all_segments_recall_is_whole(world: Any, stage1: TrainedStage1) -> None:
+    assert 10 < len(SegmentGrid(world.val.features, 2)) <= 200
+    found = segment_recall(stage1, world.val, 2)
+    assert found["recall@10"] < found["recall@200"] == pytest.approx(1)
+    assert list(found.values()) == sorted(found.values())

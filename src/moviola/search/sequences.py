@@ -40,6 +40,9 @@ def chains(steps: Sequence[Sequence[Found]], gaps: Sequence[float]) -> list[Foun
 
 
 def _best_chain(chains: Iterable[Found], later: Found, gap: float) -> Found | None:
+    """A step after the best chain that it can follow; None if after none. Of equal chains the one with the
+    larger sum of matching scores is better, then the one that begins first.
+    """
     fitting = [chain for chain in chains if _follows(chain.steps[-1].span, later.span, gap)]
     if not fitting:
         return None

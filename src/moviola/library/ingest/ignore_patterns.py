@@ -48,9 +48,7 @@ _Rules = list[tuple[str, GitIgnoreSpec]]
 def library_around(path: Path) -> Path | None:
     """The folder of the library that a path leads to or into, without links; None if to no library."""
     real = Path(os.path.realpath(path))
-    return next(
-        (one for one in (real, *real.parents) if all(is_file(one / name) for name in _LIBRARY)), None
-    )
+    return next((one for one in (real, *real.parents) if all(is_file(one / name) for name in _LIBRARY)), None)
 
 
 class LeavingOut:
