@@ -180,6 +180,20 @@ def test_back_after_escape_does_not_open_the_player_again(page: Page) -> None:
     expect(page.locator("#player")).to_be_visible()
 
 
+def test_a_frame_is_as_long_as_in_the_video(page: Page) -> None:
+    """Eight pictures a second."""
+
+    search(page, "a rocket")
+    player = opened(page)
+    page.keyboard.press("Space")
+    until(page, "video.paused && !video.seeking")
+    expect(player.locator(".whole-video .curve")).to_have_count(1)  # all is known of the video
+    for key, frames in ((".", 1), (",", -1)):
+        before = video_time(page)
+        page.keyboard.press(key)
+        until(page, f"Math.abs(video.currentTime - {before + frames / 8}) < 0.005 && !video.seeking")
+
+
 @pytest.mark.parametrize(
     ("status", "code", "said"),
     [(404, "not_found", "its file is gone"), (409, "unavailable", "no picture can be decoded")],

@@ -23,7 +23,7 @@ import { wordsAside } from "./words.js";
 
 /** @typedef {import("./opening.js").Playable} Playable */
 
-const FRAME = 1 / 25;
+const FRAME = 1 / 25; // seconds, where the video does not say
 const BUSY = 1000; // ms before a busy server is asked again
 
 const dialog = byId("player", HTMLDialogElement);
@@ -48,7 +48,7 @@ const timeline = new Timeline(seek, onTrim);
  * @type {Playable | null} */
 let playing = null;
 /** Shots, cues, length of the video that is shown. */
-let around = { path: "", duration: 0, shape: 16 / 9, shots: /** @type {api.Shot[]} */ ([]), cues: /** @type {api.Cue[]} */ ([]), curve: /** @type {api.Curve | null} */ (null) };
+let around = { path: "", duration: 0, fps: /** @type {number | null} */ (null), shape: 16 / 9, shots: /** @type {api.Shot[]} */ ([]), cues: /** @type {api.Cue[]} */ ([]), curve: /** @type {api.Curve | null} */ (null) };
 let loading = new AbortController();
 /** Whether to stop at the end of the moment, once. */
 let stopsAtEnd = false;
@@ -133,7 +133,7 @@ function close() {
 async function load(moment) {
   loading.abort();
   const { signal } = (loading = new AbortController());
-  around = { path: "", duration: Math.max(moment.end, 1), shape: 16 / 9, shots: [], cues: [], curve: null };
+  around = { path: "", duration: Math.max(moment.end, 1), fps: null, shape: 16 / 9, shots: [], cues: [], curve: null };
   drawAround();
   const named = moment.video_id;
   const wanted = isEmpty(currentSearch.value) ? Promise.resolve(null) : api.curve(queryOf(currentSearch.value), named, signal);
@@ -145,6 +145,7 @@ async function load(moment) {
   around = {
     path: info.status === "fulfilled" ? info.value.path : "",
     duration: info.status === "fulfilled" ? info.value.duration : around.duration,
+    fps: info.status === "fulfilled" ? info.value.fps : null,
     shape: info.status === "fulfilled" && info.value.height ? info.value.width / info.value.height : 16 / 9,
     shots: shots.status === "fulfilled" ? shots.value : [],
     cues: cues.status === "fulfilled" ? cues.value : [],
@@ -376,6 +377,9 @@ function onFrame() {
 /** @param {number} by */
 const jump = (by) => () => seek(video.currentTime + by);
 
+/** @param {1 | -1} by */
+const frames = (by) => () => seek(video.currentTime + by * (around.fps ? 1 / around.fps : FRAME));
+
 export function startPlayer() {
   const screen = h("div", { class: "screen" }, video, failure, conversion);
   const close_ = iconButton("close", t("Close (Esc)"), closePlayer);
@@ -400,7 +404,7 @@ export function startPlayer() {
   collection.onChange(() => { if (playing) drawActions(); });
   on("player", {
     toggle, next: () => void step(1), previous: () => void step(-1), back: jump(-1), on: jump(1), farBack: jump(-10), farOn: jump(10),
-    frameBack: jump(-FRAME), frameOn: jump(FRAME), again, loop: toggleLoop, setStart: () => setEnd("start"), setEnd: () => setEnd("end"),
+    frameBack: frames(-1), frameOn: frames(1), again, loop: toggleLoop, setStart: () => setEnd("start"), setEnd: () => setEnd("end"),
     markRight: () => markThis("right"), markWrong: () => markThis("wrong"), collect: collectThis, like: likeThis, mute: toggleMute, full: toggleFull,
     submit: submitThis, faster: speed.faster, slower: speed.slower, copyPicture: () => void copyPicture(video), savePicture: () => { if (playing) void savePicture(video, playing.video_id); },
   });
