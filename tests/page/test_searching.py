@@ -305,6 +305,42 @@ def test_moments_that_overlap_are_opened_in_place(page: Page) -> None:
     expect(card(page, 1).locator(".folded .opener")).to_be_focused()
 
 
+def test_each_undo_takes_its_own_mark_back(page: Page) -> None:
+    search(page, "a rocket")
+    for place, key, kind in ((0, "+", "right"), (1, "-", "wrong")):
+        card(page, place).locator(".opener").focus()
+        with searching(page, f'"{kind}"'):
+            page.keyboard.press(key)
+    chip, undo = page.locator("#status .chip"), page.get_by_role("button", name="Undo")
+    expect(chip).to_have_text("1 right, 1 wrong")
+    with searching(page):
+        undo.first.click()
+    expect(chip).to_have_text("1 wrong")
+    expect(undo).to_have_count(1)
+    card(page).locator(".opener").focus()
+    with searching(page):
+        page.keyboard.press("u")
+    expect(chip).to_have_count(0)
+    expect(undo).to_have_count(0)
+
+
+def test_undo_carries_no_marks_into_another_query(page: Page) -> None:
+    search(page, "a rocket")
+    card(page).locator(".opener").focus()
+    with searching(page, '"right"'):
+        page.keyboard.press("+")
+    expect(page.get_by_role("button", name="Undo")).to_be_visible()
+    page.keyboard.press("=")  # the same key: taken away
+    expect(page.locator("#status .chip")).to_have_count(0)
+    search(page, "a cat")
+    expect(page.get_by_role("button", name="Undo")).to_have_count(0)
+    card(page).locator(".opener").focus()
+    page.keyboard.press("u")
+    page.keyboard.press("u")
+    expect(page).not_to_have_url(re.compile("right="))
+    expect(page.locator("#status .chip")).to_have_count(0)
+
+
 def test_marks_teach_the_answer_and_a_name(open_page: Callable[..., Page], own_server: Served) -> None:
     page = open_page(own_server)
     first = search(page, "a rocket")["moments"][0]

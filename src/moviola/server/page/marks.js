@@ -28,25 +28,53 @@ export function markOf(moment) {
 /** Mark a moment, or take the same mark away.
  * @param {Marked} moment @param {Mark} mark */
 export function setMark({ video_id, start, end }, mark) {
-  const before = currentSearch.value;
   const moment = { video_id, start, end };
-  const others = (/** @type {Marked[]} */ marked) => marked.filter((other) => !isSame(other, moment));
+  const { right, wrong } = currentSearch.value;
+  const before = { right: right.filter((other) => isSame(other, moment)), wrong: wrong.filter((other) => isSame(other, moment)) };
   const isOn = markOf(moment) === mark;
-  const next = { right: others(before.right), wrong: others(before.wrong) };
-  if (!isOn) next[mark] = [...next[mark], moment];
-  currentSearch.value = { ...before, ...next };
-  const { right, wrong } = before;
-  undo = () => { currentSearch.value = { ...currentSearch.value, right, wrong }; };
-  notify(isOn ? t("The mark is taken away") : (mark === "right" ? t("Marked as right: the answer goes by it") : t("Marked as wrong: the answer goes by it")), { label: t("Undo"), run: undoMark });
+  put(moment, { right: [], wrong: [], ...(!isOn && { [mark]: [moment] }) });
+  for (const earlier of made) if (isSame(earlier.moment, moment)) earlier.notice.abort(); // it speaks of a mark that is no more
+  const step = { moment, before, notice: new AbortController() };
+  made.push(step);
+  const said = mark === "right" ? t("Marked as right: the answer goes by it") : t("Marked as wrong: the answer goes by it");
+  notify(isOn ? t("The mark is taken away") : said, { label: t("Undo"), run: () => undo(step), signal: step.notice.signal });
 }
 
-/** @type {(() => void) | null} */
-let undo = null;
+/** @typedef {Pick<import("./store.js").Search, Mark>} Marks */
+/** @typedef {{moment: Marked, before: Marks, notice: AbortController}} Made what was marked, and how it was before */
+
+/** What can be taken back, the last one at the end.
+ * @type {Made[]} */
+let made = [];
+/** The marks as they were left here: others come from elsewhere, with another query, and nothing of before holds for them.
+ * @type {Marked[]} */
+let left = [];
+currentSearch.onChange(({ right }) => {
+  if (right === left) return;
+  for (const { notice } of made) notice.abort();
+  made = [];
+});
+
+/** Mark a moment otherwise; the other marks stay.
+ * @param {Marked} moment @param {Marks} marks those that it has from now on. */
+function put(moment, marks) {
+  const others = (/** @type {Mark} */ mark) => [...currentSearch.value[mark].filter((other) => !isSame(other, moment)), ...marks[mark]];
+  left = others("right");
+  currentSearch.value = { ...currentSearch.value, right: left, wrong: others("wrong") };
+}
+
+/** @param {Made} step */
+function undo(step) {
+  if (!made.includes(step)) return;
+  made = made.filter((other) => other !== step);
+  step.notice.abort();
+  put(step.moment, step.before);
+}
 
 /** Take the last mark back. */
 export function undoMark() {
-  undo?.();
-  undo = null;
+  const last = made.at(-1);
+  if (last) undo(last);
 }
 
 /** What is marked, with what can be done about it.

@@ -1,7 +1,7 @@
 // Short messages at the foot of the page, and what is said while the server is away.
 
 import { connection } from "./api.js";
-import { byId, h } from "./dom.js";
+import { byId, h, takeAway } from "./dom.js";
 import { t } from "./language.js";
 
 const SHOWN = 5000;
@@ -9,19 +9,22 @@ const notices = byId("notices", HTMLDivElement);
 
 /**
  * @param {string} text
- * @param {{label: string, run: () => void}} [action] something to do about it.
+ * @param {{label: string, run: () => void, signal?: AbortSignal}} [action] something to do about it,
+ *   until the signal takes the notice away.
  */
 export function notify(text, action) {
   /** @type {EventTarget | null} */
   let before = null;
   const button = action && h("button", {
     type: "button", onfocus: (/** @type {FocusEvent} */ event) => { before = event.relatedTarget; },
-    onclick: () => { action.run(); notice.remove(); if (before instanceof HTMLElement) before.focus(); },
+    onclick: () => { action.run(); dismiss(); if (before instanceof HTMLElement) before.focus(); },
   }, action.label);
   const notice = h("div", { class: "notice" }, h("span", {}, text), button);
+  const dismiss = () => takeAway(notice);
   notices.append(notice);
   while (notices.children.length > 3) notices.firstElementChild?.remove();
-  setTimeout(() => notice.remove(), action ? 2 * SHOWN : SHOWN);
+  setTimeout(dismiss, action ? 2 * SHOWN : SHOWN);
+  action?.signal?.addEventListener("abort", dismiss);
 }
 
 export function startNotices() {
