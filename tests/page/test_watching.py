@@ -180,6 +180,43 @@ def test_back_after_escape_does_not_open_the_player_again(page: Page) -> None:
     expect(page.locator("#player")).to_be_visible()
 
 
+def test_what_is_marked_in_the_player_is_taken_back_there(page: Page) -> None:
+    search(page, "a rocket")
+    player = opened(page)
+    page.keyboard.press("+")
+    expect(page).to_have_url(re.compile("right="))
+    expect(player.get_by_role("status")).to_contain_text("Marked as right")
+    player.get_by_role("button", name="Undo").click()
+    expect(page).not_to_have_url(re.compile("right="))
+    page.keyboard.press("-")
+    expect(page).to_have_url(re.compile("wrong="))
+    page.keyboard.press("u")
+    expect(page).not_to_have_url(re.compile("wrong="))
+    page.keyboard.press("p")
+    page.keyboard.press("p")
+    page.keyboard.press("+")
+    page.keyboard.press("p")
+    expect(player.get_by_role("button", name="right", exact=True)).to_have_attribute("aria-pressed", "true")
+    page.keyboard.press("u")
+    expect(player.get_by_role("button", name="right", exact=True)).to_have_attribute("aria-pressed", "false")
+    page.keyboard.press("+")
+    page.keyboard.press("Escape")
+    page.locator("body > #notices").get_by_role("button", name="Undo").click()
+    expect(page).not_to_have_url(re.compile("right="))
+
+
+def test_the_keys_are_shown_over_the_player(page: Page) -> None:
+    search(page, "a rocket")
+    player = opened(page)
+    page.keyboard.press("?")
+    expect(page.get_by_role("heading", name="Keys")).to_be_visible()
+    page.keyboard.press("n")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("heading", name="Keys")).to_be_hidden()
+    expect(player).to_be_visible()
+    expect(player.get_by_text("1 of")).to_be_visible()
+
+
 def test_a_frame_is_as_long_as_in_the_video(page: Page) -> None:
     """Eight pictures a second."""
 

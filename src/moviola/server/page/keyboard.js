@@ -57,6 +57,7 @@ const TABLE = [
     [["c"], "collect", t("into the collection, or out")],
     [["+", "="], "markRight", t("right, and on to the next")],
     [["-"], "markWrong", t("wrong, and on to the next")],
+    [["u"], "undo", t("take the last mark back")],
     [["l"], "like", t("more like this picture")],
     [["s"], "within", t("search in this video")],
     [["m"], "mute", t("sound")],
@@ -66,6 +67,7 @@ const TABLE = [
     [["y"], "copyPicture", t("copy the picture")],
     [["d"], "submit", t("submit the picture to the evaluation (DRES)")],
     [["F"], "full", t("full screen")],
+    [["?"], "keys", t("these keys")],
     [["Escape"], "", t("close")],
   ] },
   { place: "collection", title: t("In the collection"), keys: [
@@ -112,8 +114,8 @@ function isTaken(event) {
 
 /** @param {HTMLElement} target @returns {Place[]} where the keys count now, the nearest first */
 function places(target) {
-  if (opened.value) return ["player"];
   if (byId("keys", HTMLDialogElement).open) return [];
+  if (opened.value) return ["player"];
   if (view.value === "collection") return ["collection", "anywhere"];
   return target.closest("#results .moment") ? ["results", "anywhere"] : ["anywhere"];
 }
@@ -150,6 +152,7 @@ export function showKeys() {
 
 export function startKeyboard() {
   on("anywhere", { keys: showKeys });
+  on("player", { keys: showKeys });
   document.addEventListener("keydown", onKey);
   const dialog = byId("keys", HTMLDialogElement);
   dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });

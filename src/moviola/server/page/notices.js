@@ -27,7 +27,18 @@ export function notify(text, action) {
   action?.signal?.addEventListener("abort", dismiss);
 }
 
+/** Notices stand in the dialog on top: what lies behind a modal one is neither clicked nor announced.
+ * @param {MutationRecord[]} changed whether they are open */
+function onDialogs(changed) {
+  const open = /** @type {Element[]} */ ([...document.querySelectorAll("dialog[open]")]);
+  const latest = changed.map(({ target }) => /** @type {Element} */ (target)).findLast((dialog) => open.includes(dialog));
+  const top = latest ?? open.at(-1) ?? document.body;
+  if (notices.parentElement !== top) top.append(notices);
+}
+
 export function startNotices() {
+  const dialogs = new MutationObserver(onDialogs);
+  for (const dialog of document.querySelectorAll("dialog")) dialogs.observe(dialog, { attributeFilter: ["open"] });
   const banner = byId("offline", HTMLDivElement);
   connection.addEventListener("down", () => { banner.textContent = t("The server does not answer. What you see stays; the page goes on as soon as it is back."); });
   connection.addEventListener("up", () => { banner.textContent = ""; notify(t("The server is back")); });

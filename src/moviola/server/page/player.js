@@ -8,7 +8,7 @@ import { clock, title } from "./format.js";
 import { on } from "./keyboard.js";
 import { t } from "./language.js";
 import { notify } from "./notices.js";
-import { markOf, setMark } from "./marks.js";
+import { markOf, setMark, undoMark } from "./marks.js";
 import { closePlayer, opened, step } from "./opening.js";
 import { copyPicture, copyText, savePicture } from "./picture.js";
 import { moreLike } from "./query.js";
@@ -311,7 +311,7 @@ function markAction(mark, key) {
 function markThis(mark) {
   if (!playing || isEmpty(currentSearch.value)) return;
   setMark(playing, mark);
-  if (!step(1)) drawActions();
+  step(1);
 }
 
 function submitThis() {
@@ -401,11 +401,11 @@ export function startPlayer() {
   dialog.addEventListener("click", (event) => { if (event.target === dialog) closePlayer(); });
   dialog.addEventListener("pointerdown", (event) => { if (!more.contains(/** @type {Node} */ (event.target))) more.open = false; });
   opened.onChange(onOpened);
-  collection.onChange(() => { if (playing) drawActions(); });
+  for (const shown of [collection, currentSearch]) shown.onChange(() => { if (playing) drawActions(); });
   on("player", {
     toggle, next: () => void step(1), previous: () => void step(-1), back: jump(-1), on: jump(1), farBack: jump(-10), farOn: jump(10),
     frameBack: frames(-1), frameOn: frames(1), again, loop: toggleLoop, setStart: () => setEnd("start"), setEnd: () => setEnd("end"),
-    markRight: () => markThis("right"), markWrong: () => markThis("wrong"), collect: collectThis, like: likeThis, mute: toggleMute, full: toggleFull,
+    markRight: () => markThis("right"), markWrong: () => markThis("wrong"), undo: undoMark, collect: collectThis, like: likeThis, mute: toggleMute, full: toggleFull,
     submit: submitThis, faster: speed.faster, slower: speed.slower, copyPicture: () => void copyPicture(video), savePicture: () => { if (playing) void savePicture(video, playing.video_id); },
   });
 }
