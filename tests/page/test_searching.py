@@ -287,6 +287,38 @@ def test_strong_moments_come_first_and_say_why(page: Page) -> None:
     expect(moments(page)).to_have_count(strong)
 
 
+def test_the_first_new_moment_has_the_focus_where_the_button_was(page: Page) -> None:
+    """The page stays where it is scrolled to."""
+
+    def many(route: Route) -> None:
+        answer = route.fetch()
+        first = answer.json()["moments"][0]
+        top_k = route.request.post_data_json["top_k"]
+        found = [
+            first | {"start": first["start"] + i / 100, "strong": i < top_k - 10, "folded": []}
+            for i in range(top_k)
+        ]
+        route.fulfill(response=answer, json=answer.json() | {"moments": found})
+
+    def pressed(name: str, new: int) -> None:
+        button = page.get_by_role("button", name=name)
+        button.scroll_into_view_if_needed()
+        scrolled = page.evaluate("window.scrollY")
+        button.click()
+        expect(card(page, new).locator(".opener")).to_be_focused()
+        assert page.evaluate("window.scrollY") == scrolled > 0
+
+    page.route("**/api/search", many)
+    search(page, "a rocket")
+    expect(moments(page)).to_have_count(14)
+    pressed("10 weaker ones", 14)
+    pressed("More moments", 24)
+    expect(moments(page)).to_have_count(48)
+    page.get_by_role("button", name="10 weaker ones").click()
+    expect(moments(page)).to_have_count(38)
+    expect(page.get_by_role("button", name="10 weaker ones")).to_be_focused()
+
+
 def test_moments_that_overlap_are_opened_in_place(page: Page) -> None:
     def folding(route: Route) -> None:
         answer = route.fetch()

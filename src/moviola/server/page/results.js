@@ -109,6 +109,8 @@ function showProblem(error) {
 export function drawResults() {
   const found = answer.value;
   const focused = results.contains(document.activeElement);
+  const pressed = document.activeElement?.closest("#results :is(.more, .empty) button"); // for more moments, or weaker ones
+  const before = new Set(cards.map(nameOf));
   cards.forEach((card) => card.still.reset());
   cards = [];
   results.className = "";
@@ -124,7 +126,19 @@ export function drawResults() {
   else fill(results, layout.value.layout === "rows" ? [rows(shown), weakButtonFor(found)] : byStrength(found), more(found));
   current = Math.min(current, Math.max(cards.length - 1, 0));
   cards[current]?.opener.setAttribute("tabindex", "0");
-  if (focused) cards[current]?.opener.focus();
+  if (pressed) focusNew(before);
+  else if (focused) cards[current]?.opener.focus();
+}
+
+/** @param {import("./card.js").Card} card */
+const nameOf = ({ moment }) => `${moment.video_id}@${moment.start}`;
+
+/** On with the first moment that was not there before, if any, without leaving the place where the button was.
+ * @param {Set<string>} before */
+function focusNew(before) {
+  const added = cards.find((card) => !before.has(nameOf(card)));
+  const button = results.querySelector(/** @type {"button"} */ (":is(.more, .empty) button"));
+  (added?.opener ?? button ?? cards[current]?.opener)?.focus({ preventScroll: true });
 }
 
 /** The moments that are shown: strong ones, and weak ones where they are wanted.
