@@ -287,6 +287,30 @@ def test_strong_moments_come_first_and_say_why(page: Page) -> None:
     expect(moments(page)).to_have_count(strong)
 
 
+def test_weaker_moments_and_the_address_agree(page: Page) -> None:
+    found = search(page, "every point of light is a galaxy")["moments"]
+    strong = sum(moment["strong"] for moment in found)
+    button = page.get_by_role("button", name="weaker one")
+    button.click()
+    expect(page).to_have_url(re.compile("weak=1"))
+    page.go_back()
+    expect(moments(page)).to_have_count(strong)
+    expect(page).not_to_have_url(re.compile("weak="))
+    page.go_forward()
+    expect(moments(page)).to_have_count(len(found))
+    expect(page).to_have_url(re.compile("weak=1"))
+    card(page).locator(".opener").focus()
+    page.keyboard.press("w")
+    expect(moments(page)).to_have_count(strong)
+    expect(page).not_to_have_url(re.compile("weak="))
+    button.click()
+    page.keyboard.press("2")
+    page.get_by_role("link", name="Search", exact=True).click()
+    expect(moments(page)).to_have_count(len(found))
+    search(page, "a rocket")
+    expect(page).not_to_have_url(re.compile("weak="))
+
+
 def test_the_first_new_moment_has_the_focus_where_the_button_was(page: Page) -> None:
     """The page stays where it is scrolled to."""
 

@@ -15,10 +15,15 @@ import { addRecent } from "./welcome.js";
 const SETTLED = 1500; // ms after which a search has a place of its own in the history
 const VIEWS = ["search", "collection", "library"];
 
+function searchParameters() {
+  const parameters = parametersOf(currentSearch.value);
+  if (showWeak.value) parameters.set("weak", "1");
+  return parameters;
+}
+
 /** The link to what is shown now. */
 function currentHash() {
-  const parameters = view.value === "search" ? parametersOf(currentSearch.value) : new URLSearchParams();
-  if (view.value === "search" && showWeak.value) parameters.set("weak", "1");
+  const parameters = view.value === "search" ? searchParameters() : new URLSearchParams();
   if (view.value === "collection") parameters.set("name", collectionName.value);
   const playing = opened.value?.moments[opened.value.index];
   if (playing) parameters.set("play", `${playing.video_id}@${short(playing.start)}-${short(playing.end)}`);
@@ -39,7 +44,7 @@ function write(push) {
   if (leaving) pushes ||= push;
   if (reading || leaving) return;
   const hash = currentHash();
-  byId("to-search", HTMLAnchorElement).href = `#/search?${parametersOf(currentSearch.value)}`;
+  byId("to-search", HTMLAnchorElement).href = `#/search?${searchParameters()}`;
   document.title = pageTitle();
   if (hash === location.hash) return;
   const state = { player: opened.value !== null && (push || Boolean(history.state?.player)) };
@@ -75,6 +80,14 @@ function onAsked() {
   settling = window.setTimeout(settle, SETTLED);
 }
 
+/** A search that is asked otherwise begins without weak moments: that alone makes no place.
+ * @param {boolean} wanted @param {boolean} before */
+function onWeak(wanted, before) {
+  if (wanted === before) return;
+  if (wanted) settle();
+  write(!typing);
+}
+
 /** The search that is shown is one to come back to. */
 function settle() {
   clearTimeout(settling);
@@ -95,7 +108,7 @@ function read() {
   if (view.value === "search") {
     const wanted = searchOf(parameters);
     if (String(parametersOf(wanted)) !== String(parametersOf(currentSearch.value))) currentSearch.value = wanted;
-    if (parameters.get("weak") === "1") showWeak.value = true;
+    showWeak.value = parameters.get("weak") === "1";
   }
   const named = view.value === "collection" && parameters.get("name");
   if (named && named !== collectionName.value) void openNamed(named);
@@ -130,7 +143,7 @@ function readPlaying(text) {
 
 export function startHistory() {
   currentSearch.onChange(onAsked);
-  showWeak.onChange((wanted) => { if (wanted) write(true); });
+  showWeak.onChange(onWeak);
   view.onChange((now, before) => { if (now !== before) write(true); });
   collectionName.onChange(() => { if (view.value === "collection") write(false); });
   opened.onChange((now, before) => {
