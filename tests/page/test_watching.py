@@ -180,6 +180,43 @@ def test_back_after_escape_does_not_open_the_player_again(page: Page) -> None:
     expect(page.locator("#player")).to_be_visible()
 
 
+def test_back_after_marks_and_escape_does_not_open_the_player_again(page: Page) -> None:
+    """The search with the marks has a place of its own, between the one without and nothing."""
+    page.clock.install()
+    search(page, "a cat")
+    page.keyboard.press("Enter")
+    search(page, "a rocket")
+    page.keyboard.press("Enter")
+    opened(page)
+    for marked in ("right=", "right=.*right="):
+        page.keyboard.press("+")
+        expect(page).to_have_url(re.compile(marked))
+        page.clock.fast_forward(2000)  # the search is settled
+    page.keyboard.press("Escape")
+    expect(page).not_to_have_url(re.compile("play="))
+    expect(page).to_have_url(re.compile("right=.*right="))
+    page.go_back()
+    expect(page).not_to_have_url(re.compile("right=|play="))
+    expect(page.get_by_label("What to look for")).to_have_value("a rocket")
+    expect(page.locator("#player")).to_be_hidden()
+    page.go_back()
+    expect(page.get_by_label("What to look for")).to_have_value("a cat")
+
+
+def test_back_closes_the_player_and_what_was_marked_in_it_stays(page: Page) -> None:
+    search(page, "a rocket")
+    opened(page)
+    page.keyboard.press("+")
+    expect(page).to_have_url(re.compile("right="))
+    page.go_back()
+    expect(page.locator("#player")).to_be_hidden()
+    expect(page).to_have_url(re.compile("right="))
+    expect(page).not_to_have_url(re.compile("play="))
+    page.go_back()
+    expect(page).not_to_have_url(re.compile("right="))
+    expect(page.locator("#player")).to_be_hidden()
+
+
 def test_what_is_marked_in_the_player_is_taken_back_there(page: Page) -> None:
     search(page, "a rocket")
     player = opened(page)

@@ -2,7 +2,7 @@
 
 import { Unreachable } from "./api.js";
 import { answer } from "./results.js";
-import { opened, openPlayer } from "./opening.js";
+import { closePlayer, opened, openPlayer } from "./opening.js";
 import { collectionName, collectionNames, openCollection } from "./collecting.js";
 import { byId } from "./dom.js";
 import { title } from "./format.js";
@@ -35,35 +35,39 @@ let reading = false;
 /** Whether the newest place in the history is of a search that is still being typed. */
 let typing = false;
 let settling = 0;
-/** Whether the place of the player is being left; what is written meanwhile waits, pushed or not. */
+/** Whether the place of the player is being left; what is written meanwhile waits. */
 let leaving = false;
-let pushes = false;
+/** The address of the place that the player was opened from. */
+let below = "";
 
 /** @param {boolean} push whether "back" comes back to what was shown before */
 function write(push) {
-  if (leaving) pushes ||= push;
   if (reading || leaving) return;
   const hash = currentHash();
   byId("to-search", HTMLAnchorElement).href = `#/search?${searchParameters()}`;
   document.title = pageTitle();
   if (hash === location.hash) return;
   const state = { player: opened.value !== null && (push || Boolean(history.state?.player)) };
-  if (push) history.pushState(state, "", hash);
-  else history.replaceState(state, "", hash);
+  if (push) {
+    below = location.hash;
+    history.pushState(state, "", hash);
+  } else history.replaceState(state, "", hash);
 }
 
 /** Opening the player made a place of its own, which closing leaves again: "back" must not open it once more. */
 function leavePlayer() {
   if (reading || !history.state?.player) return write(false);
   leaving = true;
-  pushes = false;
   history.back();
 }
 
+/** Where the player was left, by "back" or otherwise, what was marked in it has a place of its own. */
 function onPlace() {
-  if (!leaving) return read();
+  if (!leaving && !(opened.value && location.hash === below)) return read();
+  leaving = true;
+  if (opened.value) closePlayer();
   leaving = false;
-  write(pushes);
+  write(true);
 }
 
 function pageTitle() {
@@ -72,9 +76,9 @@ function pageTitle() {
   return [playing && title(playing.video_id), what, "moviola"].filter(Boolean).join(" · ");
 }
 
-/** Changes of a search follow each other into one place of the history until it settles. */
+/** Changes of a search follow each other into one place of the history until it settles; those made in the player, into its place. */
 function onAsked() {
-  write(!typing);
+  write(!typing && !opened.value);
   typing = true;
   clearTimeout(settling);
   settling = window.setTimeout(settle, SETTLED);
