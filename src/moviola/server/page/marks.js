@@ -93,10 +93,16 @@ function teaching() {
   const holder = h("span", { class: "teaching" });
   const name = h("input", { type: "text", "aria-label": t("Name of what these marks teach"), placeholder: t("our logo"), maxlength: "60", required: true });
   const form = h("form", {}, h("span", {}, t("teach this as")), name, h("button", { type: "submit", class: "quiet" }, icon("added"), t("teach")));
+  const close = () => {
+    const hasFocus = form.contains(document.activeElement);
+    holder.replaceChildren(button);
+    if (hasFocus) button.focus();
+  };
+  form.addEventListener("keydown", (event) => { if (event.key === "Escape" && !event.isComposing) close(); });
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     api.teach(name.value.trim(), queryOf(currentSearch.value)).then(
-      (concept) => { holder.replaceChildren(button); notify(t("@{name} stands for this from now on", { name: concept.name })); },
+      (concept) => { close(); notify(t("@{name} stands for this from now on", { name: concept.name })); },
       (error) => { name.setCustomValidity(error instanceof Error ? error.message : String(error)); name.reportValidity(); });
   });
   name.addEventListener("input", () => name.setCustomValidity(""));
