@@ -13,6 +13,7 @@ from fastapi import Depends, FastAPI, Request
 from fastapi.responses import Response
 from fastapi.staticfiles import StaticFiles
 
+from moviola.server.file_headers import Ranges
 from moviola.server.metrics import Measured, Metrics
 from moviola.server.options import Options
 from moviola.server.problems import ANSWERS, Defects, handle_problems, require_known_parameters
@@ -86,6 +87,7 @@ def create_app(library_folder: str | os.PathLike[str], options: Options | None =
 def _guard(app: FastAPI, options: Options, metrics: Metrics) -> None:
     """Wrap the app; the guard added last comes first."""
     limits = options.limits
+    app.add_middleware(Ranges)
     app.add_middleware(RawPaths)
     app.add_middleware(
         BodyLimit,

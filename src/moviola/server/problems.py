@@ -41,7 +41,7 @@ class Forbidden(Exception):
 STATUS: dict[Code, int] = {
     "invalid_value": 422, "not_found": 404, "method": 405, "too_large": 413, "unauthorised": 401,
     "forbidden": 403, "busy": 503, "unavailable": 409, "internal": 500, "version": 412, "media_type": 415,
-    "checksum": 460,
+    "checksum": 460, "range": 416,
 }  # fmt: skip
 
 ANSWERS: dict[int | str, dict[str, Any]] = {

@@ -37,7 +37,7 @@ def _no_control_characters(text: str) -> str:
 State = Literal["ready", "partial", "refused"]
 Code = Literal[
     "invalid_value", "not_found", "method", "too_large", "unauthorised", "forbidden", "busy", "unavailable",
-    "internal", "version", "media_type", "checksum",
+    "internal", "version", "media_type", "checksum", "range",
 ]  # fmt: skip
 
 QueryText = Annotated[

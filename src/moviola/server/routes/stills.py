@@ -12,6 +12,7 @@ from fastapi.responses import Response
 from moviola.errors import InvalidValue
 from moviola.files.presence import is_file
 from moviola.library import VideoRow
+from moviola.server.file_headers import has_already
 from moviola.server.schemas import Seconds
 from moviola.server.service import Service, ServiceOf, VideoOf
 from moviola.server.stills import write_still, write_strip
@@ -91,7 +92,7 @@ async def _picture(
     etag = f'"{name}"'
     cache = _FOREVER if version == str(video.row) and not kept else _ASK_AGAIN
     headers = {"Cache-Control": cache, "ETag": etag}
-    if etag in request.headers.get("if-none-match", ""):
+    if has_already(request, etag):
         return Response(status_code=304, headers=headers)
     path = await service.stills.get(service.media, name, partial(make, kept=kept))
     return Response(path.read_bytes(), media_type="image/jpeg", headers=headers)

@@ -13,8 +13,9 @@ from moviola.export import clip_name, export_clip
 from moviola.files.presence import is_file
 from moviola.library import VideoRow
 from moviola.media import plays_in_browsers, probe, track_among
+from moviola.server.file_headers import has_already
 from moviola.server.routes.exports import made_file
-from moviola.server.schemas import Seconds
+from moviola.server.schemas import ProblemAnswer, Seconds
 from moviola.server.service import Service, ServiceOf, VideoOf
 from moviola.types import Moment, Span
 
@@ -49,8 +50,7 @@ def converted_name(video: VideoRow, track: int | None = None) -> str:
         200: {**_VIDEO, "description": "The whole video"},
         206: {**_VIDEO, "description": "Partial content"},
         304: {"description": "As it was"},
-        400: {"description": "Not a range"},
-        416: {"description": "Range not satisfiable"},
+        416: {"model": ProblemAnswer, "description": "Bytes past the end of the file"},
     },
 )
 async def stream(request: Request, service: ServiceOf, video: VideoOf, track: Track = None) -> Response:
@@ -64,7 +64,7 @@ async def stream(request: Request, service: ServiceOf, video: VideoOf, track: Tr
     status = path.stat()
     etag = f'"{video.row}-{status.st_mtime_ns:x}-{status.st_size:x}"'
     headers = {"ETag": etag, "Cache-Control": "private, no-cache"}
-    if etag in request.headers.get("if-none-match", ""):
+    if has_already(request, etag):
         return Response(status_code=304, headers=headers)
     return FileResponse(path, media_type=kind, headers=headers, stat_result=status)
 
