@@ -83,8 +83,8 @@ def test_what_is_no_query_is_refused_in_words(client: TestClient, what: str) -> 
     [
         ({}, b'{"query": "a"}', "add the header Content-Type: application/json"),
         ({"Content-Type": "application/x-www-form-urlencoded"}, b'{"query": "a"}', "add the header"),
-        (JSON, b"[1]", "body: should be an object of JSON"),
-        (JSON, b'{"query": "a", "filter": 5}', "filter: should be an object of JSON"),
+        (JSON, b"[1]", "body [1]: give an object of JSON"),
+        (JSON, b'{"query": "a", "filter": 5}', "filter 5: give an object of JSON"),
     ],
 )
 def test_what_is_no_object_or_not_sent_as_json_is_said(
@@ -105,7 +105,7 @@ COMPLAINTS: dict[str, tuple[dict[str, Any], str, str]] = {
     "empty": ({"query": {"terms": [{"text": "a"}], "without": [""]}}, "query.without.1.text", "is empty"),
     "filter": ({"query": "a", "filter": {"moment_length": "soon"}}, "filter.moment_length", "'soon'"),
     "date": ({"query": "a", "filter": {"taken": "soon"}}, "filter.taken", "'soon'"),
-    "unknown": ({"query": "a", "sort": "best"}, "sort", "not known"),
+    "unknown": ({"query": "a", "sort": "best"}, "sort", "no such field here; check the spelling"),
 }
 
 
@@ -116,6 +116,48 @@ def test_what_is_wrong_is_said_to_people_and_where(client: TestClient, what: str
     assert problem["field"] == field
     assert said in problem["message"]
     assert "object" not in problem["message"] and "String should" not in problem["message"]
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("videos?limit=x", "limit 'x': give a whole number"),
+        ("videos?limit=", "limit '': give a whole number"),
+        (
+            "videos?limit=" + "9" * 400,
+            f"limit '{'9' * 27}...{'9' * 28}': ",
+        ),
+        ("videos?descending=5", "descending '5': give true or false"),
+        ("videos?state=odd", "state 'odd': give 'ready', 'partial' or 'refused'"),
+        ("videos/harbour/still?time=-1", "time '-1': give at least 0"),
+        ("videos/harbour/still?time=1e9", "time '1e9': give at most 10,000,000"),
+        ("videos/harbour/still?time=soon", "time 'soon': give a number"),
+        ("videos/harbour/clip?end=1", "start: is missing; give it"),
+    ],
+)
+def test_a_parameter_that_is_wrong_is_said_with_its_value(client: TestClient, path: str, said: str) -> None:
+    message = client.get(f"/api/{path}").json()["error"]["message"]
+    assert message.startswith(said) and len(message) < 150
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("top_k", 0, "top_k 0: give at least 1"),
+        ("top_k", 1.5, "top_k 1.5: give a whole number"),
+        ("min_score", "high", "min_score 'high': give a number"),
+        ("refine", [], "refine []: give true or false"),
+        ("videos", "harbour", "videos 'harbour': give a list"),
+        ("videos", [5], "videos.1 5: give a text"),
+        ("videos", ["a\0"], r"videos.1 'a\x00': control character U+0000 at 1; remove it"),
+        ("by", ["x"] * 99, "by ['x', 'x', 'x', 'x', 'x', 'x', ...]: give 'all', "),
+    ],
+)
+def test_a_field_that_is_wrong_is_said_with_its_value(
+    client: TestClient, field: str, value: Any, said: str
+) -> None:
+    message = client.post("/api/search", json={"query": "a", field: value}).json()["error"]["message"]
+    assert message.startswith(said), message
 
 
 def test_a_year_that_no_calendar_has_is_refused(client: TestClient) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from reprlib import Repr
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -143,7 +144,7 @@ async def _known(request: Request, error: Exception) -> JSONResponse:
 
 
 async def _invalid(_: Request, error: Exception) -> JSONResponse:
-    """The first validation error, with its field; the value itself may be anything."""
+    """The first validation error, with its field and value, which may be anything."""
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     if first["type"] == "json_invalid":
@@ -154,7 +155,7 @@ async def _invalid(_: Request, error: Exception) -> JSONResponse:
         return problem(
             "invalid_value", "body: not sent as JSON; add the header Content-Type: application/json"
         )
-    return problem("invalid_value", f"{field or 'body'}: {complaint(first)}", field=field)
+    return problem("invalid_value", complaint(field or "body", first), field=field)
 
 
 def _field(place: Sequence[object]) -> str:
@@ -168,26 +169,39 @@ def _field(place: Sequence[object]) -> str:
     return ".".join(kept)
 
 
-# Of values, by pydantic's type of the error.
+# What is wrong, by pydantic's type of the error, where the field says it all.
 _SAID = {
     "string_too_short": "is empty; give something", "too_short": "is empty; give something",
-    "missing": "is missing", "extra_forbidden": "not known; look for a slip of the pen",
-    "model_attributes_type": "should be an object of JSON",
+    "missing": "is missing; give it", "extra_forbidden": "no such field here; check the spelling",
 }  # fmt: skip
+# What to give instead of a value, likewise.
+_WANTED = {
+    "greater_than_equal": "at least {ge:,.16g}", "greater_than": "a number above {gt:,.16g}",
+    "less_than_equal": "at most {le:,.16g}", "literal_error": "{expected}",
+    **dict.fromkeys(("int_parsing", "int_parsing_size", "int_type", "int_from_float"), "a whole number"),
+    **dict.fromkeys(("float_parsing", "float_type", "finite_number"), "a number"),
+    **dict.fromkeys(("bool_parsing", "bool_type"), "true or false"),
+    **dict.fromkeys(("model_attributes_type", "model_type", "dict_type"), "an object of JSON"),
+    "string_type": "a text", "list_type": "a list",
+}  # fmt: skip
+_SHORT = Repr()
+_SHORT.maxstring = _SHORT.maxother = 60
 
 
-def complaint(error: Mapping[str, Any]) -> str:
-    """What pydantic says of a value, for people who have never heard of it."""
-    limits, kind = error.get("ctx", {}), error["type"]
+def complaint(field: str, error: Mapping[str, Any]) -> str:
+    """What pydantic says of a field's value, for people who have never heard of it."""
+    limits, kind, given = error.get("ctx", {}), error["type"], error.get("input")
     if kind == "string_too_long":
-        given = error.get("input")
         said = f"; these are {len(given):,}" if isinstance(given, str) else ""
-        return f"at most {limits['max_length']:,} characters{said}"
+        return f"{field}: at most {limits['max_length']:,} characters{said}"
     if kind == "too_long":
-        return f"at most {limits['max_length']:,}"
+        return f"{field}: at most {limits['max_length']:,}"
     if plain := _SAID.get(kind):
-        return plain
-    return str(error["msg"]).removeprefix("Value error, ").removeprefix("Input ")
+        return f"{field}: {plain}"
+    if wanted := _WANTED.get(kind):
+        return f"{field} {_SHORT.repr(given)}: give {wanted.format_map(limits)}"
+    said = str(error["msg"]).removeprefix("Value error, ").removeprefix("Input ")
+    return f"{field} {_SHORT.repr(given)}: {said}"
 
 
 async def _http(request: Request, error: Exception) -> JSONResponse:
