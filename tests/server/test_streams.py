@@ -113,7 +113,7 @@ def test_what_browsers_do_not_play_is_made_playable_once(client: TestClient) -> 
         assert float(container.duration or 0) / 1e6 == pytest.approx(12, abs=0.1)
 
 
-@pytest.mark.parametrize("mode", ["exact", "copy"])
+@pytest.mark.parametrize("mode", ["exact", "key-frames"])
 @pytest.mark.parametrize("video", ["harbour", "market"])
 def test_a_clip_is_an_mp4_of_its_own(client: TestClient, video: str, mode: str) -> None:
     answer = client.get(f"/api/videos/{video}/clip?start=3&end=6&mode={mode}")
@@ -122,6 +122,13 @@ def test_a_clip_is_an_mp4_of_its_own(client: TestClient, video: str, mode: str) 
     with av.open(BytesIO(answer.content)) as container:
         seconds = float(container.duration or 0) / 1e6
     assert seconds == pytest.approx(3, abs=0.05) if mode == "exact" else 2.95 <= seconds <= 6.05
+
+
+def test_modes_of_clips_have_the_names_of_the_command_line(client: TestClient) -> None:
+    assert client.get("/api/library").json()["clip_formats"] == ["exact", "key-frames"]
+    answer = client.get("/api/videos/harbour/clip?start=3&end=6&mode=copy")
+    assert answer.status_code == 422
+    assert answer.json()["error"]["message"] == "mode 'copy': give 'exact' or 'key-frames'"
 
 
 @pytest.mark.parametrize(

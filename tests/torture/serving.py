@@ -223,7 +223,7 @@ class Served:
         return "right"
 
     def _converted(self, server: Server, draw: random.Random) -> str:
-        path = draw.choice(("stream", "clip?start=0&end=1", "clip?start=1&end=3&mode=copy"))
+        path = draw.choice(("stream", "clip?start=0&end=1", "clip?start=1&end=3&mode=key-frames"))
         answer = server.ask("GET", f"/api/videos/d/{path}")
         if not self._took(answer, 200):
             return "refused with a reason"

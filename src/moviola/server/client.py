@@ -122,11 +122,12 @@ class Client:
         start: float,
         end: float,
         out: str | Path,
-        mode: Literal["exact", "copy"] = "exact",
+        mode: Literal["exact", "key-frames"] = "exact",
         *,
         track: int | str | None = None,
     ) -> None:
-        """Save a moment as MP4; ``track`` is the number or language of its sound."""
+        """Save a moment as MP4; ``mode`` as of :func:`moviola.export.export_clip`, ``track`` is the number or
+        language of its sound."""
         params = {"start": start, "end": end, "mode": mode, "track": track}
         Path(out).write_bytes(self._send("GET", _path(video_id, "clip"), params=params).content)
 

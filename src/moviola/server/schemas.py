@@ -405,7 +405,7 @@ class LibraryInfo(ResponseModel):
     )
     can_ingest: bool = Field(description="By this client.", examples=[False])
     ingest_folders: list[str] = Field(examples=[[]])
-    clip_formats: list[str] = Field(examples=[["exact", "copy"]])
+    clip_formats: list[str] = Field(examples=[["exact", "key-frames"]])
     export_formats: list[ExportFormat]
     limits: LimitsInfo
 

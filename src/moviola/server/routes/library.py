@@ -61,7 +61,7 @@ def library(service: ServiceOf, request: Request) -> LibraryInfo:
         opens_folders=right == "change" and is_loopback(options.host),
         can_ingest=bool(options.allow_ingest) and may_write,
         ingest_folders=[*map(str, service.receiving.folders)],
-        clip_formats=["exact", "copy"],
+        clip_formats=["exact", "key-frames"],
         export_formats=[
             ExportFormat(
                 name=one.name, title=one.title, suffix=one.suffix or ".zip", options=sorted(one.options)

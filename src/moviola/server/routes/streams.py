@@ -96,8 +96,10 @@ async def clip(
     start: Seconds,
     end: Seconds,
     mode: Annotated[
-        Literal["exact", "copy"],
-        Query(description="copy: without encoding, from the key frame before the start; 409 if that fails."),
+        Literal["exact", "key-frames"],
+        Query(
+            description="key-frames: never encoded, from the key frame before the start on; 409 if that fails."
+        ),
     ] = "exact",
     track: Track = None,
 ) -> Response:
@@ -107,11 +109,10 @@ async def clip(
     if span.duration > most:
         raise InvalidValue(f"start {start:g}, end {end:g}: this server cuts at most {most:g} s at once")
     moment = Moment(video.video_id, span.start, span.end, 0.0, 1)
-    how: Literal["exact", "key-frames"] = "exact" if mode == "exact" else "key-frames"
 
     def make(folder: Path) -> Path:
         out = folder / clip_name(moment)
-        export_clip(moment, Path(video.path), out, mode=how, track=track)
+        export_clip(moment, Path(video.path), out, mode=mode, track=track)
         return out
 
     return await made_file(service.media, make)
