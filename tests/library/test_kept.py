@@ -267,6 +267,33 @@ def test_searches_that_can_never_run_are_not_kept(
     assert library.kept.entries() == []
 
 
+def test_moments_past_the_end_of_their_video_are_not_kept(library: Library) -> None:
+    video = library.videos()[0]
+    end = video.duration
+    beyond = {"video_id": video.video_id, "start": end + 1, "end": end + 2}
+    ends = f"{video.video_id}: start {end + 1:g}: the video ends at {end:g} s; give a time before that"
+    with pytest.raises(InvalidValue, match=re.escape(f"collection 'best': {ends}")):
+        library.kept.put("collection", "best", {"moments": [beyond]})
+    mark = Mark(**beyond)
+    with pytest.raises(InvalidValue, match=f"^{re.escape(ends)}"):
+        library.kept.mark(mark, add=["late"])
+    with pytest.raises(InvalidValue, match=re.escape(ends)):
+        library.kept.put("mark", mark.name, mark)
+    assert library.kept.entries() == []
+
+
+def test_moments_are_kept_where_the_end_of_their_video_is_unknown_or_was_later(library: Library) -> None:
+    video = library.videos()[0]
+    beyond = {"video_id": video.video_id, "start": video.duration + 1, "end": video.duration + 2}
+    removed = {"video_id": "removed", "start": 500, "end": 600}
+    across = {"video_id": video.video_id, "start": 0, "end": video.duration + 9}
+    library.kept.put("collection", "best", {"moments": [removed, across]})
+    line = {"kind": "collection", "name": "older", "value": {"moments": [beyond]}}
+    library.kept.take([json.dumps(line)])
+    kept = library.kept.put("collection", "older", {"moments": [across, beyond]}).value
+    assert isinstance(kept, Collection) and len(kept.moments) == 2
+
+
 def test_times_of_changes_are_compared_in_one_form(kept: Kept) -> None:
     def line(changed: str) -> str:
         value = {"text": changed}

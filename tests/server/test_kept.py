@@ -31,6 +31,10 @@ def test_entries_are_kept_with_versions(serving: Callable[..., TestClient], fold
         ):  # fmt: skip
             message = refused.json()["error"]["message"]
             assert refused.status_code == 422 and "filter 'colour' does not exist" in message
+        late = {"moments": [{"video_id": "harbour", "start": 500, "end": 600}]}
+        refused = http.put("/api/kept", json={"kind": "collection", "name": "late", "value": late})
+        assert refused.status_code == 422
+        assert "harbour: start 500: the video ends at 12 s" in refused.json()["error"]["message"]
         assert [entry.name for entry in client.kept("search")] == ["days/at the beach"]
         assert client.kept("mark") == []
         found = http.get("/api/kept/entry", params={"kind": "search", "name": "days/at the beach"}).json()

@@ -179,8 +179,6 @@ def _place(lib: Library, text: str) -> Mark:
         except InvalidValue as error:
             raise InvalidValue(f"{text!r:.200}: {error}") from error
     row = lib.catalogue.video(mark.video_id)
-    if mark.start is not None and mark.start >= row.duration:
-        raise InvalidValue(f"{text}: the video ends at {row.duration:g} s; name a moment before that")
     # Its id as the library has it, which may differ in the form of accents.
     return mark.model_copy(update={"video_id": row.video_id})
 

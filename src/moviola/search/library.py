@@ -253,7 +253,12 @@ class Library(Indexer):
         """Saved searches, collections, tags and ratings; writable even where the library is read-only."""
         from moviola.library.kept.entries import Kept
 
-        return Kept(self.folder, asked_by)
+        return Kept(self.folder, asked_by, self._lengths)
+
+    def _lengths(self, video_ids: set[str]) -> dict[str, float]:
+        """Seconds of videos by id; a refused one has none."""
+        named = self.catalogue.videos_named(video_ids)
+        return {video_id: video.duration for video_id, video in named.items() if video.duration}
 
     def __len__(self) -> int:
         return len(self.videos())

@@ -12,6 +12,7 @@ In JSON lines, which :meth:`Kept.export` writes and :meth:`Kept.take` reads, an 
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -24,7 +25,16 @@ from pydantic import BaseModel, ValidationError
 
 from moviola.errors import DataError, InvalidValue, LibraryError, NotFound, OutOfDate
 from moviola.library.disk.database import LateDatabase
-from moviola.library.kept.values import Entry, Kind, Mark, SavedSearch, checked_kind, complaint, entry_of
+from moviola.library.kept.values import (
+    Entry,
+    Kind,
+    Mark,
+    SavedSearch,
+    checked_kind,
+    complaint,
+    entry_of,
+    spans_of,
+)
 from moviola.types import several
 
 __all__ = ["KEPT_FILE", "Kept"]
@@ -54,6 +64,8 @@ class Kept(LateDatabase):
     Args:
         folder: the library.
         check: raises :class:`InvalidValue` for a search that can never run, which is then not stored.
+        lengths: seconds of the videos of some ids, by id, of those that are known; a moment past the end of
+            one of them is not stored.
 
     Raises:
         LibraryError: the file is damaged, or of a later format.
@@ -62,10 +74,15 @@ class Kept(LateDatabase):
     holds, remedy = "collection of what people keep", "restore a copy, or delete it to start an empty one"
     script, tables, format = _TABLES, ("entries", "alerts", "reported", "reported_to"), 1
 
-    def __init__(self, folder: Path, check: Callable[[SavedSearch], object] = lambda _: None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        check: Callable[[SavedSearch], object] = lambda _: None,
+        lengths: Callable[[set[str]], Mapping[str, float]] = lambda _: {},
+    ) -> None:
         super().__init__(folder / KEPT_FILE, read_only=not os.access(folder, os.W_OK))
         # SQLite lets threads that wait for each other look again and again, and gives up after five seconds.
-        self._turn, self._check = Lock(), check
+        self._turn, self._check, self._lengths = Lock(), check, lengths
         self._is_there()
 
     @contextmanager
@@ -113,13 +130,15 @@ class Kept(LateDatabase):
         the one of that name. The change is based on ``version``, 0 for a new entry, None for any.
 
         Raises:
-            InvalidValue: no such kind, a value outside its range, or a search that can never run.
+            InvalidValue: no such kind, a value outside its range, a search that can never run, or a moment
+                past the end of its video.
             OutOfDate: another version is stored.
             LibraryError: the file cannot be written.
         """
         made = entry_of(kind, name, value)
         try:
             self._require_runnable(made)
+            self._require_within_videos(made)
         except InvalidValue as error:
             raise InvalidValue(f"{kind} {name!r}: {error}") from error
         with self._writing():
@@ -130,6 +149,14 @@ class Kept(LateDatabase):
     def _require_runnable(self, entry: Entry) -> None:
         if isinstance(entry.value, SavedSearch):
             self._check(entry.value)
+
+    def _require_within_videos(self, entry: Entry) -> None:
+        """Refuse new moments past the ends of their videos; stored ones stay, since files may get shorter."""
+        stored = self._entries(" WHERE kind = ? AND name = ?", entry.kind, entry.name)
+        new = spans_of(entry.value).difference(*(spans_of(one.value) for one in stored))
+        lengths = self._lengths({video_id for video_id, _ in new}) if new else {}
+        for video_id, span in sorted(new):
+            span.within(video_id, lengths.get(video_id, math.inf))
 
     def delete(self, kind: Kind, name: str, version: int | None = None) -> None:
         """Delete an entry; :class:`NotFound` where there is none, :class:`OutOfDate` for another version."""
@@ -150,9 +177,11 @@ class Kept(LateDatabase):
         names; its own do not count. An empty mark is deleted; else the stored one is returned.
 
         Raises:
-            InvalidValue: a tag that is empty or too long, a rating out of range, or one text as ``add``.
+            InvalidValue: a tag that is empty or too long, a rating out of range, one text as ``add``, or a
+                moment past the end of its video.
         """
         added, gone = several("add", add), several("remove", remove)
+        self._require_within_videos(entry_of("mark", mark.name, mark))
         with self._writing():
             self._rename_rounded(mark)
             version = self._version("mark", mark.name)
@@ -227,7 +256,7 @@ class Kept(LateDatabase):
 
     def take(self, lines: Iterable[str], where: str = "line") -> list[Entry]:
         """Store entries from lines of JSON, all or nothing, and return those that are new or later than what
-        was stored.
+        was stored. Moments past the end of a video are taken too: their lines may be older than its file.
 
         Raises:
             DataError: a damaged line or a search that can never run, named in the message after ``where`` it

@@ -10,11 +10,11 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from moviola.errors import InvalidValue
-from moviola.types import plain_seconds, require_known
+from moviola.types import Span, plain_seconds, require_known
 
 __all__ = [
     "KINDS", "Collection", "Entry", "KeptMoment", "Kind", "Mark", "Name", "SavedSearch", "checked_kind",
-    "complaint", "entry_of",
+    "complaint", "entry_of", "spans_of",
 ]  # fmt: skip
 
 Kind = Literal["search", "collection", "mark"]
@@ -129,6 +129,15 @@ class Mark(_Value):
     def rounded_name(self) -> str:
         """The name that earlier versions gave its entry, with six digits of each time."""
         return self.video_id if self.start is None else f"{self.video_id}@{self.start:g}-{self.end:g}"
+
+
+def spans_of(value: SavedSearch | Collection | Mark) -> set[tuple[str, Span]]:
+    """The moments of a value: ids of their videos, and their times."""
+    if isinstance(value, Collection):
+        return {(moment.video_id, Span(moment.start, moment.end)) for moment in value.moments}
+    if isinstance(value, Mark) and value.start is not None and value.end is not None:
+        return {(value.video_id, Span(value.start, value.end))}
+    return set()
 
 
 KINDS: Mapping[Kind, type[_Value]] = {"search": SavedSearch, "collection": Collection, "mark": Mark}

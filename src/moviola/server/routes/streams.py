@@ -98,7 +98,7 @@ async def clip(
     mode: Annotated[
         Literal["exact", "key-frames"],
         Query(
-            description="key-frames: never encoded, from the key frame before the start on; 409 if that fails."
+            description="key-frames: never encoded, from the key frame before the start; 409 if that fails."
         ),
     ] = "exact",
     track: Track = None,
