@@ -22,7 +22,7 @@ T = TypeVar("T")
 __all__ = [
     "CUE_KINDS", "Box", "Capture", "CaptureSource", "CopiedMoment", "Cue", "CueKind", "FrameSize", "Moment",
     "Query", "Reason", "ReasonKind", "Span", "Video", "Word", "clock", "plain_seconds", "require_kind",
-    "require_known", "require_positive", "several",
+    "require_kinds", "require_known", "require_positive", "several",
 ]  # fmt: skip
 
 CueKind = Literal["subtitle", "speech", "text"]
@@ -239,6 +239,12 @@ def require_kind(name: str, value: object, kind: type | UnionType | tuple[type, 
     """Raise :class:`InvalidValue` for a value of another type; ``give`` says what an argument must be."""
     if not isinstance(value, kind):
         raise InvalidValue(f"{name} {value!r:.200}: give {give}")
+
+
+def require_kinds(kind: type | UnionType | tuple[type, ...], give: str, **values: object) -> None:
+    """:func:`require_kind` for several arguments, by their names."""
+    for name, value in values.items():
+        require_kind(name, value, kind, give)
 
 
 def require_known(name: str, value: object, known: Iterable[object]) -> None:

@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -85,6 +86,35 @@ def test_an_id_by_itself_is_not_taken_for_its_letters(library: Library) -> None:
         with pytest.raises(InvalidValue, match="'ab': a single text"):
             change("ab")
     assert {"a", "b"} <= {video.video_id for video in library.videos()}
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"prune": "yes"}, "prune 'yes': give True or False"),
+        ({"stills": 3}, "stills 3: give True or False"),
+        ({"every_frame": None}, "every_frame None: give True or False"),
+        ({"ocr": "x"}, "ocr 'x': give True, False or None"),
+        ({"ocr": 3}, "ocr 3: give True, False or None"),
+        ({"default_excludes": "no"}, "default_excludes 'no': give True, False or None"),
+        ({"progress": 3}, "progress 3: give a function, or None"),
+    ],
+)
+def test_arguments_of_another_type_are_refused(
+    library: Library, films: Path, given: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(InvalidValue, match=f"^{said}$"):
+        library.index(films, **given)
+
+
+def test_folders_of_another_type_are_refused(library: Library, films: Path) -> None:
+    odd: Any = 3
+    with pytest.raises(InvalidValue, match="old 3: give the path of a folder"):
+        library.move(odd, films)
+    with pytest.raises(InvalidValue, match="new 3: give the path of a folder"):
+        library.move(films, odd)
+    with pytest.raises(InvalidValue, match="root 3: give the path of a folder"):
+        library.forget_root(odd)
 
 
 def test_removing_is_all_or_nothing(library: Library) -> None:

@@ -90,10 +90,17 @@ def test_impossible_frame_rates_are_refused(tmp_path: Path, rate: float) -> None
 
 
 @pytest.mark.parametrize("name", ["segment_seconds", "frame_rate"])
-@pytest.mark.parametrize("value", ["x", [], 10**400])
+@pytest.mark.parametrize("value", ["x", "4", True, [], 10**400])
 def test_what_is_no_number_is_refused(tmp_path: Path, name: str, value: Any) -> None:
     with pytest.raises(InvalidValue, match=f"{name} .*: give a number"):
         Library(tmp_path / "library", encoder="demo", **{name: value})
+    assert not (tmp_path / "library").exists()
+
+
+@pytest.mark.parametrize("name", ["read_only", "resident"])
+def test_what_is_neither_true_nor_false_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InvalidValue, match=f"{name} 'yes': give True or False"):
+        Library(tmp_path / "library", encoder="demo", **{name: "yes"})  # type: ignore[arg-type]
     assert not (tmp_path / "library").exists()
 
 

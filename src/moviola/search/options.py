@@ -9,7 +9,7 @@ from typing import Literal
 from moviola.errors import InvalidValue
 from moviola.search.filters import Filter
 from moviola.search.times import is_integer, is_number
-from moviola.types import CUE_KINDS, CueKind, require_kind, several
+from moviola.types import CUE_KINDS, CueKind, require_kind, require_kinds, several
 
 __all__ = ["KINDS", "By", "SearchOptions"]
 
@@ -66,8 +66,7 @@ class SearchOptions:
         if not is_number(self.min_score, 0, 1):
             raise InvalidValue(f"min_score={self.min_score!r:.200}: give a number; scores lie in [0, 1]")
         require_kind("filter", self.filter, Filter, "a Filter; `Filter.parse` reads texts")
-        for name in ("refine", "weak"):
-            require_kind(name, getattr(self, name), bool, "True or False")
+        require_kinds(bool, "True or False", refine=self.refine, weak=self.weak)
         if self.by not in [*KINDS]:
             raise InvalidValue(f"by={self.by!r}: choose {', '.join(KINDS)}")
         if self.videos is not None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from numbers import Real
 from os import PathLike
 from pathlib import Path
 from threading import RLock
@@ -26,7 +27,7 @@ from moviola.library.disk.still_store import StillStore
 from moviola.library.disk.upgrade import upgraded
 from moviola.library.disk.video_table import VideoTable, read_video_table, write_video_table
 from moviola.retrieval.segments import normalised
-from moviola.types import Video, require_kind
+from moviola.types import Video, require_kind, require_kinds
 
 __all__ = ["LibraryStore"]
 
@@ -57,7 +58,8 @@ class LibraryStore:
     Raises:
         NotFound: no library there, and no encoder to create one.
         EncoderMismatch: the library was built with another encoder, revision, segment length or frame rate.
-        InvalidValue: a segment is no whole number of frames, or the folder's name is not UTF-8.
+        InvalidValue: a segment is no whole number of frames, a value is of another type, or the folder's name
+            is not UTF-8.
         LibraryError: damaged settings or catalogue, or a folder that cannot be examined.
     """
 
@@ -75,6 +77,7 @@ class LibraryStore:
         resident: bool = False,
     ) -> None:
         require_kind("folder", folder, (str, PathLike), "the path of a library")
+        require_kinds(bool, "True or False", read_only=read_only, resident=resident)
         self.folder, self.read_only = Path(folder), read_only
         _require_unicode(self.folder)
         sampling = {"segment_seconds": segment_seconds, "frame_rate": frame_rate}
@@ -261,11 +264,11 @@ class _ShotStarts:
         return [self._known[row] for row in rows]
 
 
-def _number(name: str, value: float) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidValue(f"{name} {value!r:.200}: give a number above 0, such as 2.0") from None
+def _number(name: str, value: object) -> float:
+    if isinstance(value, Real) and not isinstance(value, bool):
+        with suppress(OverflowError):
+            return float(value)
+    raise InvalidValue(f"{name} {value!r:.200}: give a number above 0, such as 2.0")
 
 
 def _require_unicode(folder: Path) -> None:

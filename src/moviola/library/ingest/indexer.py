@@ -28,7 +28,7 @@ from moviola.library.ingest.reading import Readers, ReadingRun, replace_subtitle
 from moviola.library.ingest.report import IngestProgress, IngestReport
 from moviola.library.ingest.workers import Workers
 from moviola.plugins import naming_plugins
-from moviola.types import require_kind, several
+from moviola.types import require_kind, require_kinds, several
 
 if TYPE_CHECKING:
     from moviola.library.ingest.frame_features import Refused
@@ -118,7 +118,8 @@ class Indexer:
             progress: called as work goes on; with workers, when a video is done.
 
         Raises:
-            InvalidValue: no source given, invalid workers, track, language or pattern.
+            InvalidValue: no source given, invalid workers, track, language or pattern, or a value of another
+                type.
             MissingDependency, MissingModel: a reader that was named, or Ray, is not on this machine.
             WorkersError: the cluster cannot be reached, or a node of it cannot do the work.
             NotFound: a source does not exist.
@@ -136,6 +137,10 @@ class Indexer:
                     f"{printable(source)}: in the folder of the library {printable(library)}, "
                     "which is always left out; name the folder of the videos"
                 )
+        require_kinds(bool, "True or False", prune=prune, every_frame=every_frame, stills=stills)
+        require_kinds(bool | None, "True, False or None", ocr=ocr, default_excludes=default_excludes)
+        calls = {"confirm": confirm, "settled": settled, "progress": progress}
+        require_kinds(Callable | None, "a function, or None", **calls)  # type: ignore[arg-type]
         exclude = None if exclude is None else several("exclude", exclude)
         readers = Readers.chosen(
             ocr, ocr_reader, speech, self._store.encoders.device,
@@ -208,7 +213,9 @@ class Indexer:
 
         Raises:
             NotFound: the folder is no root.
+            InvalidValue: ``root`` is no path.
         """
+        require_kind("root", root, (str, PathLike), "the path of a folder")
         with self._store.writing():
             removed = forget_root(self._store, Path(root))
             self._publish_changes()
@@ -225,8 +232,10 @@ class Indexer:
 
         Raises:
             NotFound: the library has nothing in the old folder, or none of its files is in the new one.
-            InvalidValue: another video's file is at one of the new paths.
+            InvalidValue: another video's file is at one of the new paths, or a value of another type.
         """
+        require_kinds((str, PathLike), "the path of a folder", old=old, new=new)
+        require_kinds(bool, "True or False", check=check)
         with self._store.writing():
             moved = move_root(self._store, Path(old), Path(new), check=check)
             publish_names(self._store, encode=False)
