@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import shutil
 from collections.abc import Callable
@@ -95,6 +96,32 @@ def test_what_is_no_number_is_refused(tmp_path: Path, name: str, value: Any) -> 
     with pytest.raises(InvalidValue, match=f"{name} .*: give a number"):
         Library(tmp_path / "library", encoder="demo", **{name: value})
     assert not (tmp_path / "library").exists()
+
+
+def mapped(folder: Path) -> list[str]:
+    """Names of the files of a folder that this process maps."""
+    lines = Path("/proc/self/maps").read_text().splitlines()
+    return sorted({Path(line.split(maxsplit=5)[5]).name for line in lines if str(folder) in line})
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="Linux lists the maps of a process")
+def test_a_closed_library_has_no_file_open(library: Library) -> None:
+    library.close()
+    gc.collect()
+    gc.disable()  # closing is to need none
+    try:
+        with Library(library.folder) as opened:
+            assert opened.search("an umbrella")
+            opened.curve("an umbrella", "a")
+            rows = opened.store.frame_features.read(opened.catalogue.video("a").frames)  # type: ignore[arg-type]
+            before = rows.copy()
+            assert "frames-00000.f16" in mapped(library.folder)
+        assert mapped(library.folder) == ["frames-00000.f16"]
+        assert np.array_equal(rows, before)  # they are still in use
+        del rows
+        assert mapped(library.folder) == []
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("name", ["read_only", "resident"])

@@ -127,6 +127,10 @@ class FeatureShards:
             self._deleted[number] = self._maps.pop(number)
             self._sound.difference_update([one for one in list(self._sound) if one.shard == number])
 
+    def close(self) -> None:
+        """Drop all maps; the file of rows that are still in use stays open as long as these."""
+        self._maps.clear()
+
     def read(self, extent: Extent) -> NDArray[np.float16]:
         """The rows of an extent, (count, dim) float16, mapped. Raises LibraryError: missing or too short."""
         end = extent.offset + extent.count

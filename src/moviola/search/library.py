@@ -133,7 +133,8 @@ class Library(Indexer):
         self._examples = ExampleReader(self.store, partial(self._searcher.search_many, options=by_pictures))
 
     def close(self) -> None:
-        """Close the catalogue."""
+        """Close the library's files; one whose features are still in use, when these go."""
+        self._searcher.forget()
         self.store.close()
         if "kept" in self.__dict__:
             self.kept.close()

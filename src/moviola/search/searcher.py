@@ -82,6 +82,13 @@ class Searcher:
             answer.timings = timings
         return answers
 
+    def forget(self) -> None:
+        """Drop what was read of the library, whose files it maps; the next search reads it again."""
+        with self._lock:
+            self._viewer.forget()
+            self._retrievals.clear()
+            self._names = None
+
     def curve(self, query: SearchQuery, video_id: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Times and scores of the clips of a video; see :meth:`moviola.search.Library.curve`."""
         view = self._viewer.view()

@@ -65,6 +65,11 @@ class Viewer:
                 view = self._view = self._made()
             return view
 
+    def forget(self) -> None:
+        """Drop the view, which maps files of the library."""
+        with self._lock:
+            self._view = None
+
     def _made(self) -> View:
         view = self._made_with(self._store.models)
         # Other models may have come into use meanwhile, for which some of the indexes are then.

@@ -106,8 +106,11 @@ class LibraryStore:
         self._place = _identity(self.folder)
 
     def close(self) -> None:
+        """Close the files; one whose features are still in use, when these go."""
         self.catalogue.close()
         self.stills.close()
+        self.frame_features.close()
+        self.cue_features.close()
 
     def __enter__(self) -> Self:
         return self
@@ -265,7 +268,7 @@ class _ShotStarts:
 
 
 def _number(name: str, value: object) -> float:
-    if isinstance(value, Real) and not isinstance(value, bool):
+    if not isinstance(value, bool) and isinstance(value, Real):
         with suppress(OverflowError):
             return float(value)
     raise InvalidValue(f"{name} {value!r:.200}: give a number above 0, such as 2.0")
