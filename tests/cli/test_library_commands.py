@@ -34,6 +34,25 @@ def test_index_tells_what_it_did_and_what_it_refused(moviola: Run, films: Path, 
     assert again.code == 3
 
 
+def test_a_folder_that_cannot_be_read_is_named_once(
+    moviola: Run, films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = tmp_path / "films" / "secret"
+    secret.mkdir(parents=True)
+    shutil.copy(films / "harbour.mp4", secret.parent)
+    scandir = os.scandir
+
+    def closed_scandir(path: Any = ".") -> Any:
+        if Path(path) == secret:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", closed_scandir)
+    words = ("--library", tmp_path / "lib", "--encoder", "demo", "--sentence-encoder", "none")
+    answer = moviola("index", secret.parent, *words)
+    assert f"refused: {secret}: cannot be read (Permission denied); skipped" in answer.err.splitlines()
+
+
 def test_index_takes_the_best_encoder_and_says_so(moviola: Run, films: Path, tmp_path: Path) -> None:
     """Without --encoder a new library gets the best on this machine; one that is there keeps its own."""
     words = ("index", films / "harbour.mp4", "-l", tmp_path / "lib", "--sentence-encoder", "none")

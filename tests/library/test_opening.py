@@ -33,10 +33,21 @@ def test_no_library_and_no_encoder(tmp_path: Path) -> None:
     assert not (tmp_path / "nowhere").exists()
 
 
+def test_the_command_that_makes_a_library_can_be_pasted(tmp_path: Path) -> None:
+    with pytest.raises(
+        NotFound, match=rf"--library '{re.escape(str(tmp_path))}/my lib' --encoder NAME` makes"
+    ):
+        Library(tmp_path / "my lib")
+
+
 def test_a_folder_of_other_things_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "letter.txt").write_text("dear reader")
-    with pytest.raises(NotFound, match="not a moviola library"):
+    with pytest.raises(NotFound, match=r"not a moviola library .*; name an empty folder"):
         Library(tmp_path, encoder="demo")
+    with pytest.raises(NotFound, match=r"not a moviola library .*; name the folder of a library"):
+        Library(tmp_path)
+    with pytest.raises(NotFound, match=r"not a moviola library .*; name the folder of a library"):
+        Library(tmp_path, encoder="demo", read_only=True)
     assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
 
 

@@ -305,7 +305,8 @@ def _problems(report: IngestReport) -> Iterator[str]:
     """What was refused, left out or is not there."""
     for what, reasons in _refusals(report).items():
         for video_id, reason in reasons.items():
-            yield f"{what}: {video_id}: {reason}"
+            # An unreadable file has no id but its path, with which the reason begins.
+            yield f"{what}: {video_id}: {reason.removeprefix(f'{video_id}: ')}"
     if report.ignored:
         kinds = sorted({Path(path).suffix or "no suffix" for path in report.ignored})
         files = counted(len(report.ignored), "file")

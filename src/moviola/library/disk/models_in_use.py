@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 import shutil
 from collections.abc import Mapping
 from os import PathLike
@@ -178,9 +179,10 @@ def require_intact(library: Path, role: str, settings: Settings) -> Path:
     """
     folder = library / "models" / role / str(getattr(settings, role))
     wanted = getattr(settings, f"{role}_revision")
+    place = shlex.quote(str(library))
     remedy = (
         "open the library again if another process has just changed its models, else "
-        f"`moviola library use --library {library} --{role} FOLDER` puts one in use (or none)"
+        f"`moviola library use --library {place} --{role} FOLDER` puts one in use (or none)"
     )
     if not all((folder / name).is_file() for name in ("config.json", "model.safetensors")):
         raise LibraryError(f"{folder}: the model in use is missing; {remedy}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -295,15 +296,18 @@ def _holds_library(folder: Path) -> bool:
 
 
 def _refuse_to_create(folder: Path, encoder: str | None, read_only: bool) -> None:
+    only_opened = read_only or encoder is None
     # A process killed while it created a library leaves a catalogue, and drafts.
     if folder.exists() and not (
         folder.is_dir()
         and all(p.name.startswith(CATALOGUE_FILE) or p.suffix == ".tmp" for p in folder.iterdir())
     ):
-        raise NotFound(f"{folder}: not a moviola library (no {SETTINGS_FILE}); name an empty folder")
-    if read_only or encoder is None:
+        wanted = "the folder of a library" if only_opened else "an empty folder"
+        raise NotFound(f"{folder}: not a moviola library (no {SETTINGS_FILE}); name {wanted}")
+    if only_opened:
+        place = shlex.quote(str(folder))
         raise NotFound(
-            f"{folder}: no library there; `moviola index FOLDER --library {folder} --encoder NAME` makes one "
+            f"{folder}: no library there; `moviola index FOLDER --library {place} --encoder NAME` makes one "
             "(`moviola models list` shows the encoders on this machine)"
         )
 
