@@ -177,7 +177,8 @@ _SAID = {
 # What to give instead of a value, likewise.
 _WANTED = {
     "greater_than_equal": "at least {ge:,.16g}", "greater_than": "a number above {gt:,.16g}",
-    "less_than_equal": "at most {le:,.16g}", "literal_error": "{expected}",
+    "less_than_equal": "at most {le:,.16g}", "less_than": "a number below {lt:,.16g}",
+    "literal_error": "{expected}",
     **dict.fromkeys(("int_parsing", "int_parsing_size", "int_type", "int_from_float"), "a whole number"),
     **dict.fromkeys(("float_parsing", "float_type", "finite_number"), "a number"),
     **dict.fromkeys(("bool_parsing", "bool_type"), "true or false"),
