@@ -74,6 +74,37 @@ def test_then_and_not_with_a_gap(page: Page) -> None:
     expect(card(page).locator(".time")).not_to_contain_text("→")
 
 
+def test_any_number_of_seconds_is_a_gap_and_back_brings_the_one_before(page: Page) -> None:
+    search(page, "an astronaut")
+    page.get_by_role("button", name="then", exact=True).click()
+    with searching(page, "a rocket"):
+        page.get_by_label("Then, step 2").fill("a rocket")
+    gap = page.get_by_label("Largest gap in seconds")
+    gap.fill("")
+    for typed in ("7", "2.5"):
+        with searching(page, f'"gap":{typed}}}'):
+            gap.press_sequentially(typed)
+        expect(gap).to_be_focused()
+        expect(gap).to_have_value(typed)
+        with searching(page, '"gap":null'):
+            gap.fill("")
+    gap.fill("-3")
+    expect(gap).to_have_attribute("aria-invalid", "true")
+    with searching(page, '"gap":30}'):
+        gap.fill("30")
+    expect(gap).not_to_have_attribute("aria-invalid", "true")
+    card(page).locator(".opener").click()  # what was asked is one to come back to
+    page.keyboard.press("Escape")
+    expect(page.locator("#player")).to_be_hidden()
+    with searching(page, '"gap":90}'):
+        gap.fill("90")
+    expect(page).to_have_url(re.compile("then=90"))
+    with searching(page, '"gap":30}'):
+        page.go_back()
+    expect(gap).to_have_value("30")
+    expect(gap).to_be_focused()
+
+
 def test_filters_narrow_the_answer_and_can_be_taken_away(page: Page) -> None:
     search(page, "a cat")
     page.get_by_role("button", name=re.compile("weaker one|nearest moments")).click()

@@ -1,7 +1,7 @@
 // The search box: words, pictures, what comes then, what must not be there.
 
 import * as api from "./api.js";
-import { byId, fill, h, icon, iconButton } from "./dom.js";
+import { byId, fill, h, icon, iconButton, setState } from "./dom.js";
 import { activeFilters, filterButton, filterPanel, showFilters } from "./filters.js";
 import { clock, title } from "./format.js";
 import { t } from "./language.js";
@@ -124,6 +124,10 @@ function likeChip(like) {
   return h("span", { class: "chip picture" }, picture, h("span", { class: "chip-name" }, name), iconButton("close", t("Without {name}", { name }), remove));
 }
 
+/** What a field of seconds says; null for any.
+ * @param {HTMLInputElement} input */
+const secondsIn = (input) => (input.value ? Number(input.value) : null);
+
 /** @param {import("./store.js").Step} step @param {number} at */
 function stepRow(step, at) {
   /** @param {Partial<import("./store.js").Step>} part */
@@ -134,7 +138,12 @@ function stepRow(step, at) {
   });
   const gap = h("input", {
     class: "gap", type: "number", min: "0", step: "5", value: step.gap ?? "", placeholder: t("any"), "aria-label": t("Largest gap in seconds"),
-    oninput: () => { if (gap.validity.valid) set({ gap: gap.value ? Number(gap.value) : null }); },
+    oninput: () => {
+      // The step is only that of the arrows: any number of seconds counts that is none below 0.
+      const isWrong = gap.validity.badInput || gap.validity.rangeUnderflow;
+      setState(gap, "aria-invalid", isWrong);
+      if (!isWrong) set({ gap: secondsIn(gap) });
+    },
   });
   const remove = () => { change({ then: currentSearch.value.then.filter((_, i) => i !== at) }); words.focus(); };
   return h("div", { class: "query-row" }, h("span", { class: "joint" }, t("then")), text,
@@ -167,6 +176,19 @@ function drawRows(element, values, text, row) {
   fill(element, values.map(row));
 }
 
+/** Put gaps that were changed from elsewhere into their fields: the one that is typed in says its own already.
+ * @param {import("./store.js").Step[]} wanted */
+function drawGaps(wanted) {
+  /** @type {NodeListOf<HTMLInputElement>} */
+  const inputs = steps.querySelectorAll("input.gap");
+  inputs.forEach((input, i) => {
+    const gap = wanted[i]?.gap ?? null;
+    if (secondsIn(input) === gap && !input.validity.badInput) return;
+    input.value = String(gap ?? "");
+    setState(input, "aria-invalid", false);
+  });
+}
+
 function draw() {
   const search = currentSearch.value;
   if (words.value !== search.text) words.value = search.text;
@@ -175,6 +197,7 @@ function draw() {
   blendRow.hidden = !(search.likes.length && search.text.trim());
   if (document.activeElement !== blend) blend.value = String(Math.log2(search.weight));
   drawRows(steps, search.then, (step) => step.text, stepRow);
+  drawGaps(search.then);
   drawRows(exclusions, search.not, (text) => text, exclusion);
   exclusions.hidden = search.not.length === 0;
   clear.hidden = !search.text && !search.likes.length && !search.then.length && !search.not.length;
@@ -199,6 +222,7 @@ export function startQuery() {
     h("button", { type: "button", class: "quiet", onclick: addExclusion }, icon("add"), t("not")),
     filterButton);
   exclusions.className = "";
+  form.noValidate = true; // the browser would refuse to send a gap that is no multiple of the arrows' step
   fill(form, h("div", { class: "search-field" }, box, blendRow, steps, exclusions, suggestions(words, (text) => change({ text }))), more, filterPanel);
   form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("keydown", (event) => { if (event.key === "Enter") form.dispatchEvent(new Event("settled", { bubbles: true })); });
