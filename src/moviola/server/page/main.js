@@ -15,6 +15,7 @@ import { startNotices } from "./notices.js";
 import { startPlayer } from "./player.js";
 import { addExclusion, addStep, focusSearch, startQuery } from "./query.js";
 import { drawResults, focusResults, startResults } from "./results.js";
+import { startRenewing } from "./renewing.js";
 import { showRight } from "./rights.js";
 import { rememberKnown } from "./saved.js";
 import { rememberSeen } from "./seen.js";
@@ -78,6 +79,7 @@ async function start() {
   view.onChange(drawView);
   currentSearch.onChange(drawBox);
   startHistory();
+  startRenewing(); // after the history, in which the place that is gone to stands by then
   drawView();
   drawBox();
   drawResults(); // now that it is known whether the address asks for something

@@ -6,7 +6,7 @@ import { clock, long, title } from "./format.js";
 import { plural, t } from "./language.js";
 import { openPlayer } from "./opening.js";
 import { savedSection } from "./saved.js";
-import { Observable, currentSearch, libraryInfo, remembered } from "./store.js";
+import { Observable, currentSearch, isEmpty, libraryInfo, remembered } from "./store.js";
 import { Still } from "./still.js";
 import { titleSpan } from "./titles.js";
 
@@ -91,5 +91,5 @@ function videoCard(video) {
 /** After an ingest there is more to show. */
 export function forgetWelcome() {
   some = null;
-  if (!currentSearch.value.text) currentSearch.value = { ...currentSearch.value };
+  if (isEmpty(currentSearch.value)) currentSearch.value = { ...currentSearch.value };
 }
