@@ -12,7 +12,7 @@ from playwright.sync_api import Page, Route, expect
 from distinct import film_like
 from moviola.search import Library
 from page_server import Served
-from page_visitor import card, moments, search, until
+from page_visitor import card, moments, search, searching, until
 
 pytestmark = pytest.mark.slow
 
@@ -41,8 +41,13 @@ def test_an_ingest_with_a_broken_file_among_good_ones(
     files = page.get_by_role("region", name="Refused files").get_by_role("listitem")
     expect(files).to_have_count(1)
     expect(files.get_by_role("button", name="Read broken again")).to_be_visible()
+    said = page.locator(".table-head").get_by_role("status").last
+    expect(said).to_have_text("5 videos, 1 file refused")
+    expect(page.locator(".roots li", has_text=str(own_server.incoming))).to_contain_text("1 video")
+    expect(page.locator(".facts div", has_text="Videos")).to_contain_text("5,")
     page.get_by_label("Videos by state").select_option("refused")
     expect(page.locator(".videos tbody tr")).to_have_count(1)
+    expect(said).to_have_text("1 file refused")
     expect(page.locator(".videos .why")).not_to_be_empty()
     page.keyboard.press("Escape")
     page.get_by_role("link", name="Search").click()
@@ -54,6 +59,11 @@ def test_an_ingest_with_a_broken_file_among_good_ones(
     expect(page.locator("#notices")).to_contain_text("is out of the library")
     expect(page.get_by_role("button", name="Undo")).to_have_count(0)
     expect(files).to_have_count(0)
+    expect(said).to_have_text("5 videos")
+    page.get_by_label("Videos by state").select_option("refused")
+    expect(said).to_have_text("No video is in this state.")
+    page.get_by_label("Videos by name").fill("a cat")
+    expect(said).to_have_text("No video in this state is called so.")
 
 
 def test_of_an_empty_library_it_is_said_that_it_is_empty(
@@ -218,6 +228,98 @@ def test_what_others_change_is_seen_when_the_library_is_shown_again(
     page.get_by_role("link", name="Library").click()
     expect(videos).to_contain_text("3,")
     expect(page.get_by_role("article", name=f"Videos being brought in, job {job}")).to_be_visible()
+
+
+def test_a_search_is_asked_again_when_the_library_changed(
+    open_page: Callable[..., Page], own_server: Served
+) -> None:
+    page = open_page(own_server)
+    search(page, "a rocket")
+    expect(card(page).locator(".title")).to_have_text("launch")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if "/api/search" in request.url else None)
+    page.get_by_role("link", name="Library").click()
+    expect(page.locator(".videos tbody tr")).to_have_count(4)
+    page.get_by_role("link", name="Search").click()
+    expect(page.locator("#results")).not_to_have_attribute("aria-busy", "true")
+    expect(card(page).locator(".title")).to_have_text("launch")
+    assert not asked  # nothing changed
+    page.get_by_role("link", name="Library").click()
+    page.get_by_role("button", name="Take launch out of the library").click()
+    expect(page.locator(".videos tbody tr")).to_have_count(3)
+    expect(page.locator(".facts div", has_text="Videos")).to_contain_text("3,")
+    with searching(page, "a rocket"):
+        page.get_by_role("link", name="Search").click()
+    expect(page.locator(".caption .title", has_text="launch")).to_have_count(0)
+    page.get_by_role("link", name="Library").click()
+    page.go_back()
+    expect(page).to_have_url(re.compile("#/search"))
+    assert len(asked) == 1
+
+
+def test_the_first_video_of_a_library_is_found_by_a_search_that_was_there_before(
+    open_page: Callable[..., Page], tmp_path: Path, made: Path
+) -> None:
+    with (
+        Library(tmp_path / "photographs", encoder="demo", sentence_encoder="none"),
+        Served(tmp_path) as server,
+    ):
+        film_like(made / "films" / "home" / "a cat.mp4", server.incoming / "a cat.mp4")
+        page = open_page(server)
+        search(page, "a cat")
+        expect(page.locator("#results")).to_contain_text("This library is empty")
+        page.locator("#to-library").click()
+        page.get_by_role("button", name="Bring in").click()
+        page.get_by_role("link", name="Search").click()
+        found = moments(page).first.or_(page.get_by_role("button", name="Show the nearest moments"))
+        expect(found.first).to_be_visible(timeout=120_000)
+    page.goto("about:blank")
+
+
+def test_the_library_is_read_again_when_the_server_is_back(
+    open_page: Callable[..., Page], own_server: Served
+) -> None:
+    page = open_page(own_server, "#/library")
+    rows = page.locator(".videos tbody tr")
+    expect(rows).to_have_count(4)
+    own_server.stop()
+    with Library(Path(own_server.folder) / "photographs") as library:
+        library.remove(["work/launch"])
+    page.get_by_label("Videos by name").fill("a")  # which the page asks for
+    expect(page.locator("#offline")).to_contain_text("does not answer")
+    page.get_by_label("Videos by name").fill("")
+    own_server.start()
+    expect(rows).to_have_count(3)
+    expect(page.locator(".facts div", has_text="Videos")).to_contain_text("3,")
+
+
+def test_a_failure_is_said_until_it_is_dismissed_or_goes_well(
+    open_page: Callable[..., Page], own_server: Served, tmp_path: Path
+) -> None:
+    page = open_page(own_server, "#/library")
+    rows = page.locator(".videos tbody tr")
+    expect(rows).to_have_count(4)
+    for name in ("one.mp4", "two.mp4"):
+        (tmp_path / name).write_text("no film at all")
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="choose some to send").click()
+    chooser.value.set_files([tmp_path / "one.mp4", tmp_path / "two.mp4"])
+    failures = page.locator("#library-view [role=alert] .failure")
+    expect(failures).to_have_count(2)
+    page.get_by_label("A folder or a file").fill("/etc")
+    page.get_by_role("button", name="Bring in").click()
+    expect(failures).to_have_count(3)
+    page.get_by_label("A folder or a file").fill(str(own_server.incoming))
+    page.get_by_role("button", name="Bring in").click()
+    expect(page.get_by_role("article", name=re.compile("^Videos being brought in"))).to_contain_text(
+        "0 videos added"
+    )
+    page.get_by_role("button", name="Take launch out of the library").click()
+    expect(rows).to_have_count(3)
+    expect(failures.locator("strong")).to_have_text(["one.mp4 was not sent", "two.mp4 was not sent"])
+    page.get_by_role("button", name="Dismiss: one.mp4 was not sent").press("Enter")
+    expect(failures.locator("strong")).to_have_text(["two.mp4 was not sent"])
+    expect(page.locator("body")).not_to_be_focused()
 
 
 def test_the_library_is_shown_when_the_server_is_back(

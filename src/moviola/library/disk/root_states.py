@@ -13,7 +13,7 @@ __all__ = ["RootState", "roots_in"]
 
 @dataclass(frozen=True, slots=True)
 class RootState:
-    """A root now: its number of videos, and why it is away, if it is."""
+    """A root now: its number of videos, without files that were refused, and why it is away, if it is."""
 
     path: str
     patterns: tuple[str, ...]
@@ -27,7 +27,8 @@ def roots_in(catalogue: Catalogue) -> list[RootState]:
     roots = catalogue.roots()
     held = held_by(catalogue.videos(), roots)
     return [
-        RootState(path, root.patterns, root.defaults, len(own), why_away(Path(path), root.volume, own))
+        RootState(path, root.patterns, root.defaults, videos, why_away(Path(path), root.volume, own))
         for root in roots
         for path, own in [(root.path, held[root.path])]
+        for videos in [sum(video.state != "refused" for video in own)]
     ]

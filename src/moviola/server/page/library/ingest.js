@@ -11,7 +11,7 @@ import { progressBar, saidProgress } from "../waiting.js";
 
 const BUSY = 1000; // ms until a job is begun again
 
-/** @typedef {{changed: () => Promise<void>, failed: (what: string, error: unknown) => void}} Does */
+/** @typedef {{changed: () => Promise<void>, failed: (what: string, error: unknown) => void, went: (what: string) => void}} Does `went` after all: its failure is said no longer. */
 
 const jobs = h("div", { class: "jobs" });
 const waiting = h("div", { class: "jobs" });
@@ -19,7 +19,7 @@ const waiting = h("div", { class: "jobs" });
  * @type {Set<string>} */
 const shown = new Set();
 /** @type {Does} */
-let does = { changed: async () => {}, failed: () => {} };
+let does = { changed: async () => {}, failed: () => {}, went: () => {} };
 
 function ingestForm() {
   const folders = libraryInfo.value?.ingest_folders ?? [];
@@ -44,6 +44,7 @@ function sendForm() {
 export async function bringIn(sources) {
   try {
     followJob(await api.startJob(sources));
+    does.went(t("Not brought in"));
   } catch (error) {
     does.failed(t("Not brought in"), error);
   }
@@ -97,6 +98,7 @@ export async function sendVideos(files) {
     first = -1;
     try {
       const path = await sendFile(file, draw, going.signal);
+      does.went(t("{name} was not sent", { name: file.name }));
       await bringInSent([path]);
     } catch (error) {
       if (!going.signal.aborted) does.failed(t("{name} was not sent", { name: file.name }), error);

@@ -1,7 +1,7 @@
 // The view of the library: what is in it and in use, its folders, its videos, and bringing in more.
 
 import * as api from "../api.js";
-import { byId, fill, h } from "../dom.js";
+import { byId, fill, h, iconButton, takeAway } from "../dom.js";
 import { long } from "../format.js";
 import { language, t } from "../language.js";
 import { ingestSection, showJobs } from "./ingest.js";
@@ -35,14 +35,28 @@ function drawFacts() {
   fill(facts, rows.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
 }
 
+/** What went wrong, by what was wanted: each stays until it is read and dismissed, or goes well.
+ * @type {Map<string, Element>} */
+const failures = new Map();
+
 /** @param {string} what @param {unknown} error */
 function showFailure(what, error) {
-  fill(failure, h("div", { class: "failure" }, h("strong", {}, what), h("p", {}, error instanceof Error ? error.message : String(error))));
+  takeFailureAway(what);
+  const element = h("div", { class: "failure" }, iconButton("close", t("Dismiss: {what}", { what }), () => takeFailureAway(what)),
+    h("strong", {}, what), h("p", {}, error instanceof Error ? error.message : String(error)));
+  failures.set(what, element);
+  failure.append(element);
+}
+
+/** @param {string} what */
+function takeFailureAway(what) {
+  const element = failures.get(what);
+  failures.delete(what);
+  if (element) takeAway(element);
 }
 
 /** Videos came in, or went: from here, from another page or by a command. */
 async function changed() {
-  fill(failure);
   libraryInfo.value = await api.library();
   forgetWelcome();
   await Promise.all([loadVideos(), showRoots(), showTwins()]);
@@ -57,12 +71,14 @@ export { sendVideos } from "./ingest.js";
 
 export function startLibrary() {
   const info = libraryInfo.value;
-  const does = { changed, failed: showFailure };
+  const does = { changed, failed: showFailure, went: takeFailureAway };
   const ingest = info?.can_ingest ? ingestSection(does)
     : mayOnlyRead() ? readingNote() : h("p", { class: "muted hint" }, t("This server only reads. Videos come in with a command:"), " ", h("code", {}, "moviola index FOLDER"));
   fill(section, h("h1", {}, info?.name ?? t("Library")), failure, facts, searches, ingest, rootsSection(), twinsSection(), videosSection(does));
   libraryInfo.onChange(drawFacts);
-  view.onChange((now) => { if (now === "library") void show(); });
+  const showAgain = () => { if (view.value === "library") void show(); };
+  view.onChange(showAgain);
+  api.connection.addEventListener("up", showAgain); // what was changed meanwhile
   drawFacts();
-  if (view.value === "library") void show();
+  showAgain();
 }

@@ -8,6 +8,7 @@ import { bringIn } from "./ingest.js";
 import { plural, t } from "../language.js";
 import { notify } from "../notices.js";
 import { openPlayer } from "../opening.js";
+import { libraryChanged } from "../renewing.js";
 import { Still } from "../still.js";
 import { libraryInfo } from "../store.js";
 import { inThisVideo, withinButton } from "../within.js";
@@ -32,7 +33,7 @@ const state = h("select", { "aria-label": t("Videos by state"), onchange: () => 
 const order = h("select", { "aria-label": t("Order of the videos"), onchange: () => void loadVideos() }, ORDERS.map(([value, label]) => h("option", { value }, label)));
 
 /** @type {Does} */
-let does = { changed: async () => {}, failed: () => {} };
+let does = { changed: async () => {}, failed: () => {}, went: () => {} };
 let timer = 0;
 let listed = 0;
 let loading = new AbortController();
@@ -42,25 +43,41 @@ function listSoon() {
   timer = window.setTimeout(() => void loadVideos(), TYPING);
 }
 
+/** A file that was refused is no video of the library.
+ * @param {number} total @param {string} of the state that is listed @param {number} wrong refused ones among those of any state */
+function counted(total, of, wrong) {
+  const refusals = of === "refused" ? total : wrong;
+  const said = refusals < total ? [plural(total - refusals, "{n} video", "{n} videos")] : [];
+  if (refusals) said.push(plural(refusals, "{n} file refused", "{n} files refused"));
+  return said.join(", ");
+}
+
+/** @param {string} of the state that is listed @param {string} called */
+function noneOf(of, called) {
+  if (called) return of ? t("No video in this state is called so.") : t("No video is called so.");
+  return of ? t("No video is in this state.") : t("This library is empty");
+}
+
 /** @param {boolean} [further] after those that are shown */
 export async function loadVideos(further = false) {
   loading.abort();
   const { signal } = (loading = new AbortController());
   const fields = { limit: PAGE, text: text.value.trim() };
+  const of = state.value;
   try {
     const offset = further ? listed : 0;
     const [{ total, videos }, wrong] = await Promise.all([
-      api.videos({ ...fields, offset, state: state.value, sort: order.value.replace("-", ""), descending: order.value.startsWith("-") }, signal),
-      further || state.value ? null : api.videos({ ...fields, offset: 0, state: "refused" }, signal),
+      api.videos({ ...fields, offset, state: of, sort: order.value.replace("-", ""), descending: order.value.startsWith("-") }, signal),
+      further || of ? null : api.videos({ ...fields, offset: 0, state: "refused" }, signal),
     ]);
     const rows = videos.map(videoRow);
     if (further) table.append(...rows);
     else refill(table, rows);
     listed = offset + videos.length;
-    const none = fields.text || state.value ? t("No video is called so.") : t("This library is empty");
-    tableStatus.textContent = total ? plural(total, "{n} video", "{n} videos") : none;
+    if (!further) tableStatus.textContent = total ? counted(total, of, wrong?.total ?? 0) : noneOf(of, fields.text);
     more.hidden = listed >= total;
     if (!further) drawRefused(wrong);
+    does.went(t("The videos cannot be listed"));
   } catch (error) {
     if (!signal.aborted && !(error instanceof api.Unreachable)) does.failed(t("The videos cannot be listed"), error);
   }
@@ -99,7 +116,11 @@ async function processAgain(video, pictures) {
       const { state: ended, error, refused: reasons } = now;
       const problem = error || reasons[0]?.reason;
       if (problem || ended !== "done") does.failed(t("{name} was not processed again", { name }), new Error(problem || ended));
-      else notify(t("{name} was processed again", { name }));
+      else {
+        does.went(t("{name} was not processed again", { name }));
+        notify(t("{name} was processed again", { name }));
+      }
+      libraryChanged(); // though it may have as many segments as before
       void does.changed();
     });
   } catch (error) {
@@ -111,6 +132,7 @@ async function processAgain(video, pictures) {
 export async function takeOut(video) {
   try {
     await api.removeVideo(video.video_id);
+    does.went(t("Not taken out"));
     // Of a refused file nothing is kept that could come back: it is read again with its folder.
     const undo = video.state === "refused" ? undefined : { label: t("Undo"), run: () => void takeBack(video) };
     notify(t("{name} is out of the library; its file stays", { name: title(video.video_id) }), undo);
@@ -124,6 +146,7 @@ export async function takeOut(video) {
 async function takeBack(video) {
   try {
     await api.restoreVideo(video.video_id);
+    does.went(t("Not brought back"));
     await does.changed();
   } catch (error) {
     does.failed(t("Not brought back"), error);
