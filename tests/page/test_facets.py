@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from page_server import Served
-from page_visitor import WINDOWS, search, searching, serious
+from page_visitor import WINDOWS, moments, search, searching, serious
 
 pytestmark = pytest.mark.slow
 
@@ -65,6 +66,33 @@ def test_folders_cameras_and_tags_are_ticked_with_their_numbers(panel: Page, mad
     expect(page.get_by_label("Found by").locator("option")).to_have_text(
         ["everything", "what is seen (4)", "subtitles (1)", "names of videos (4)"]
     )
+
+
+def test_a_filter_that_is_still_being_typed_goes_with_its_search(
+    served: Served, open_page: Callable[..., Page]
+) -> None:
+    page = open_page(served)
+    page.clock.install()
+    page.clock.pause_at(datetime.now() + timedelta(hours=1))  # typing rests when the test says so
+    length = page.get_by_label("Length of the moment, from")
+    for leave in ("moviola", "Clear the search"):
+        box = page.get_by_label("What to look for")
+        box.fill("a cat")
+        page.clock.run_for(5000)
+        expect(moments(page).or_(page.get_by_role("heading", name="No strong match")).first).to_be_visible()
+        if not length.is_visible():
+            page.get_by_role("button", name=re.compile("^filters")).click()
+        length.fill("3")
+        page.get_by_role("link" if leave == "moviola" else "button", name=leave).click()
+        expect(box).to_have_value("")
+        page.clock.run_for(5000)
+        expect(page.locator(".welcome")).to_be_visible()
+        expect(length).to_have_value("")
+        expect(chips(page)).to_have_count(0)
+    length.fill("3")
+    box.fill("a cat")  # words go with a filter
+    page.clock.run_for(5000)
+    expect(chips(page)).to_have_text("moment 3..")
 
 
 def test_days_are_chosen_by_drag_and_by_keys(panel: Page) -> None:

@@ -23,8 +23,9 @@ const SHORT = /** @type {Record<string, string>} */ ({
   taken: t("taken"), near: t("near"), camera: t("camera"), tag: t("tagged"),
 });
 
-/** @type {Record<string, string>} */
-const EVIDENCE = {
+/** Kinds of evidence, as a search names them.
+ * @type {Record<string, string>} */
+export const EVIDENCE = {
   all: t("everything"), visual: t("what is seen"), subtitles: t("subtitles"), speech: t("recognised speech"),
   said: t("whatever is said"), text: t("text in pictures"), named: t("names of videos"),
 };
@@ -90,7 +91,23 @@ function drawWrong() {
 /** @param {string} name @param {string} value empty takes the filter away. */
 function setFilter(name, value) {
   const { [name]: _, ...others } = currentSearch.value.filter;
+  isSetting = true;
   change({ filter: value ? { ...others, [name]: value } : others });
+  isSetting = false;
+}
+
+/** Whether a filter is being set here: others that are still being typed go on. */
+let isSetting = false;
+/** What forgets each filter that is still being typed, by name.
+ * @type {Map<string, (search: Search) => void>} */
+const unfinished = new Map();
+
+/** What is typed belongs to the search that it was typed at: not to one that took its place.
+ * @param {Search} search @param {Search} before */
+function forgetUnfinished(search, before) {
+  if (isSetting || (search.filter === before.filter && search !== NOTHING)) return;
+  for (const forget of unfinished.values()) forget(search);
+  unfinished.clear();
 }
 
 /** What is chosen by number of videos; its code is loaded when the filters are opened.
@@ -124,18 +141,24 @@ function follow(input, value) {
 /** @param {(typeof RANGES)[number]} range */
 function rangeField({ name, label, hints }) {
   let typing = 0;
+  const parts = (/** @type {Search} */ search) => (search.filter[name] ?? "").split("..");
+  const forget = (/** @type {Search} */ search) => {
+    clearTimeout(typing);
+    [low.value = "", high.value = ""] = parts(search);
+  };
   // Half a time is no filter yet: it counts when the typing rests, also if it goes on in another field.
   const set = () => {
     const value = low.value || high.value ? `${low.value}..${high.value}` : "";
     clearTimeout(typing);
-    typing = window.setTimeout(() => setFilter(name, value), TYPING);
+    unfinished.set(name, forget);
+    typing = window.setTimeout(() => { unfinished.delete(name); setFilter(name, value); }, TYPING);
   };
   /** @param {"from" | "to"} end @param {string} hint */
   const bound = (end, hint) => h("input", { type: "text", placeholder: hint, "aria-label": `${label}, ${end === "from" ? t("from") : t("to")}`, "aria-describedby": "failure", oninput: set });
   const [low, high] = [bound("from", hints[0]), bound("to", hints[1])];
   inputs.set(name, [low, high]);
-  follow(low, (search) => (search.filter[name] ?? "").split("..")[0] ?? "");
-  follow(high, (search) => (search.filter[name] ?? "").split("..")[1] ?? "");
+  follow(low, (search) => parts(search)[0] ?? "");
+  follow(high, (search) => parts(search)[1] ?? "");
   return h("fieldset", {}, h("legend", {}, label), h("div", { class: "range" }, low, h("span", {}, "–"), high));
 }
 
@@ -181,6 +204,7 @@ function drawPanel() {
 export function showFilters(changed) {
   change = changed;
   libraryInfo.onChange(drawPanel);
+  currentSearch.onChange(forgetUnfinished);
   currentSearch.onChange((search) => { for (const field of fields) field(search); void showFacets(); });
   drawPanel();
 }
