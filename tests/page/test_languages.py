@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
 import moviola.server
+from moviola.export.formats import FORMATS
+from page_server import Served
 from page_visitor import card, search, serious
 
 PAGE = Path(moviola.server.__file__).parent / "page"
@@ -62,6 +65,28 @@ def test_no_message_is_put_together_from_parts() -> None:
     for script in PAGE.rglob("*.js"):
         for call in re.findall(r"(?<![\w.])(?:t|plural)\(`[^`]*`", script.read_text(encoding="utf-8")):
             pytest.fail(f"{script.name}: {call} is a template")
+
+
+def test_every_export_format_has_a_name_in_every_language() -> None:
+    plain, _ = messages()
+    names = {format.title for format in FORMATS.values()} - {"JSON", "OpenTimelineIO", "FCPXML 1.9"}
+    assert names <= plain
+
+
+@pytest.mark.slow
+def test_kinds_of_evidence_and_formats_are_named_in_the_language(
+    served: Served, open_page: Callable[..., Page]
+) -> None:
+    page = open_page(served, "#/library")
+    kinds = page.locator(".facts dd")
+    expect(kinds.filter(has_text="what is seen, subtitles")).to_be_visible()
+    page.get_by_label("Language").select_option("de")
+    expect(kinds.filter(has_text="was zu sehen ist, Untertitel")).to_be_visible()
+    page.goto(f"{served.url}/#/search?q=a+rocket")
+    card(page).locator(".opener").focus()
+    page.keyboard.press("c")
+    page.locator("#to-collection").click()
+    expect(page.get_by_label("Format").locator("option").first).to_have_text("Tabelle (CSV)")
 
 
 @pytest.mark.slow

@@ -49,11 +49,20 @@ const CHOICES = {
   titles: titleCards,
 };
 
+/** What the formats are called, by the name that the server has for them; the others have no words in theirs.
+ * @type {Record<string, string>} */
+const TITLES = {
+  csv: t("Table (CSV)"), edl: t("EDL, CMX 3600: cuts"), "edl-markers": t("EDL: markers on the cuts"),
+  "edl-markers-video": t("EDL: markers in one video"), vtt: t("Chapters of one video (WebVTT)"),
+  "vtt-videos": t("Chapters, a file per video (WebVTT)"), "vtt-film": t("Chapters of the film (WebVTT)"),
+  film: t("One film of all (MP4)"), clips: t("Clips (MP4)"), sheet: t("Contact sheet (PNG)"),
+};
+
 /** Format, what can be chosen of it, and the button that writes.
  * @param {HTMLElement} failure says why nothing was written. */
 export function exportForm(failure) {
   const formats = libraryInfo.value?.export_formats ?? [];
-  const select = h("select", { "aria-label": t("Format") }, formats.map((format) => h("option", { value: format.name }, format.title)));
+  const select = h("select", { "aria-label": t("Format") }, formats.map((format) => h("option", { value: format.name }, TITLES[format.name] ?? format.title)));
   const button = h("button", { type: "submit", class: "main" }, icon("download"), t("Export"));
   const going = h("div", { class: "jobs" });
   const choices = h("span", { class: "export-choices" });

@@ -2,6 +2,7 @@
 
 import * as api from "../api.js";
 import { byId, fill, h, iconButton, takeAway } from "../dom.js";
+import { EVIDENCE } from "../filters.js";
 import { long } from "../format.js";
 import { language, t } from "../language.js";
 import { ingestSection, showJobs } from "./ingest.js";
@@ -29,7 +30,7 @@ function drawFacts() {
     [t("Pictures"), info.encoder || "–"],
     [t("Sentences"), info.sentence_encoder || "–"],
     .../** @type {[string, string][]} */ (models),
-    [t("Evidence"), info.evidence.join(", ")],
+    [t("Evidence"), info.evidence.map((kind) => EVIDENCE[kind === "subtitle" ? "subtitles" : kind] ?? kind).join(", ")],
     ["moviola", info.version],
   ];
   fill(facts, rows.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
