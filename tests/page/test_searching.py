@@ -152,8 +152,23 @@ def test_no_more_is_taken_than_a_query_may_have(page: Page) -> None:
     page.get_by_label("What to look for").fill("a rocket " * 500)
     expect(page.get_by_label("What to look for")).to_have_attribute("maxlength", "2000")
     page.goto(f"{page.url.split('#')[0]}#/search?q={'a' * 3000}")
-    expect(page.get_by_role("alert").filter(has_text="2,000 characters")).to_be_visible()
+    said = page.get_by_role("alert")
+    expect(said.filter(has_text="2,000 characters")).to_have_text(
+        "Too long: at most 2,000 characters can be given."
+    )
     expect(page.get_by_label("What to look for")).to_have_attribute("aria-invalid", "true")
+
+
+def test_a_picture_that_is_not_there_is_said_without_names_of_the_api(page: Page) -> None:
+    start = page.url.split("#")[0]
+    for picture in ("abc~x.png", f"{'0' * 32}~x.png"):
+        with searching(page):
+            page.goto(f"{start}#/search?picture={picture}")
+        expect(page.locator("#failure")).to_have_text(
+            "A picture of this search is not on the server, or no longer: choose it again."
+        )
+        page.get_by_role("button", name="Without x.png").click()
+        expect(page.locator("#failure")).to_be_empty()
 
 
 def test_coarse_and_by_evidence(page: Page) -> None:

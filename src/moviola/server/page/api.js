@@ -1,6 +1,7 @@
 // Everything the page asks of the server. No other module knows an address of the API.
 
 import { t } from "./language.js";
+import { inPlainWords } from "./refusals.js";
 
 /**
  * @typedef {{start: number, end: number, score: number}} Part
@@ -106,9 +107,10 @@ async function request(path, options = {}) {
  */
 async function refusal(response) {
   const said = await response.json().catch(() => null);
-  const message = said?.error?.message ?? t("the server answered {status}", { status: response.status });
+  const field = said?.error?.field ?? "";
+  const message = said?.error?.message ? inPlainWords(field, said.error.message) : t("the server answered {status}", { status: response.status });
   if (response.status === 401) location.reload(); // to the form for the token
-  return new ApiError(said?.error?.code ?? String(response.status), message, said?.error?.field ?? "", said?.error?.progress ?? null);
+  return new ApiError(said?.error?.code ?? String(response.status), message, field, said?.error?.progress ?? null);
 }
 
 /**

@@ -29,7 +29,8 @@ function ingestForm() {
       h("button", { type: "submit", class: "main" }, t("Bring in"))));
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    void bringIn([source.value.trim()]);
+    source.value = source.value.trim();
+    if (source.reportValidity()) void bringIn([source.value]); // blanks alone were something to the browser
   });
   return form;
 }
