@@ -12,7 +12,7 @@ from playwright.sync_api import Page, Route, expect
 from distinct import film_like
 from moviola.search import Library
 from page_server import Served
-from page_visitor import card, moments, search, searching, until
+from page_visitor import card, moments, search, searching, serious, until
 
 pytestmark = pytest.mark.slow
 
@@ -158,9 +158,38 @@ def test_a_folder_that_is_not_allowed_is_refused_in_words(
     open_page: Callable[..., Page], served: Served
 ) -> None:
     page = open_page(served, "#/library")
-    page.get_by_label("A folder or a file").fill("/etc")
-    page.get_by_role("button", name="Bring in").click()
+    source = page.get_by_label("A folder or a file")
+    source.fill("   ")
+    with page.expect_event("request", lambda request: request.method == "POST") as asked:
+        page.get_by_role("button", name="Bring in").click()
+        expect(source).to_be_focused()  # where the browser says that something is missing
+        source.fill("/etc")
+        page.get_by_role("button", name="Bring in").click()
+    assert asked.value.post_data_json == {"sources": ["/etc"]}
     expect(page.get_by_role("alert").filter(has_text="/etc")).to_be_visible()
+
+
+def test_a_long_name_has_a_line_of_its_own_in_a_narrow_window(
+    open_page: Callable[..., Page], served: Served
+) -> None:
+    page = open_page(served, viewport={"width": 320, "height": 640})
+    name = "Holiday in the mountains, the second part, uncut_2023-07-11_14.32.10"
+
+    def named(route: Route) -> None:
+        answer = route.fetch()
+        content = answer.json()
+        content["videos"] = [{**video, "video_id": f"trips/{name}"} for video in content["videos"]]
+        route.fulfill(response=answer, json=content)
+
+    page.route("**/api/videos?*", named)
+    page.get_by_role("link", name="Library").click()
+    row = page.locator(".videos tbody tr").first
+    expect(row).to_contain_text(name)
+    box, words = row.bounding_box(), row.locator(".name").bounding_box()
+    assert box and words
+    assert words["width"] > 0.9 * box["width"] and box["height"] < 200
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert serious(page) == []
 
 
 def test_jobs_are_followed_by_one_request_to_their_ends(
