@@ -13,6 +13,7 @@ import { suggestions } from "./suggestions.js";
 /** @typedef {import("./store.js").Search} Search */
 
 const LONGEST = "2000"; // characters: what the server takes of a query
+const LONGEST_GAP = "10000000"; // seconds: what it takes of a gap
 
 const form = byId("query", HTMLFormElement);
 const words = h("input", {
@@ -137,10 +138,10 @@ function stepRow(step, at) {
     placeholder: t("what happens later"), oninput: () => set({ text: text.value }),
   });
   const gap = h("input", {
-    class: "gap", type: "number", min: "0", step: "5", value: step.gap ?? "", placeholder: t("any"), "aria-label": t("Largest gap in seconds"),
+    class: "gap", type: "number", min: "0", max: LONGEST_GAP, step: "5", value: step.gap ?? "", placeholder: t("any"), "aria-label": t("Largest gap in seconds"),
     oninput: () => {
-      // The step is only that of the arrows: any number of seconds counts that is none below 0.
-      const isWrong = gap.validity.badInput || gap.validity.rangeUnderflow;
+      // The step is only that of the arrows: any number of seconds counts that the server takes.
+      const isWrong = gap.validity.badInput || gap.validity.rangeUnderflow || gap.validity.rangeOverflow;
       setState(gap, "aria-invalid", isWrong);
       if (!isWrong) set({ gap: secondsIn(gap) });
     },
