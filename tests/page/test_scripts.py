@@ -109,7 +109,7 @@ def test_sent_videos_wait_for_room_among_the_jobs(tmp_path: Path) -> None:
       ]);
       const { libraryInfo } = await page("store.js");
       const ingest = await page("library/ingest.js");
-      ingest.ingestSection({ changed: async () => {}, failed: (what) => failed.push(what) });
+      ingest.ingestSection({ changed: async () => {}, failed: (what) => failed.push(what), went: () => {} });
       libraryInfo.value = { can_ingest: true };
       // The clock of the page is ours: what waits is called when there is room.
       const waiting = new Map();
@@ -134,7 +134,7 @@ def test_of_a_file_whose_content_is_known_a_job_says_so(tmp_path: Path) -> None:
     script = """
       serve([["POST /api/jobs", () => ({ job: "1", state: "done", refused: [], added: 0, copies: 2 })]]);
       const ingest = await page("library/ingest.js");
-      const section = ingest.ingestSection({ changed: async () => {}, failed: () => {} });
+      const section = ingest.ingestSection({ changed: async () => {}, failed: () => {}, went: () => {} });
       await ingest.bringIn(["/in"]);
       const texts = (part) => typeof part === "string" ? [part] : (part.children ?? []).flatMap(texts);
       console.log(JSON.stringify(texts(section).filter((text) => text.includes("added"))));
