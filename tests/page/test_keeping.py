@@ -47,6 +47,43 @@ def test_one_key_puts_in_and_takes_out(page: Page) -> None:
     expect(page.get_by_role("link", name="Collection 1")).to_be_visible()
 
 
+def test_undo_puts_back_what_was_taken_out_and_leaves_what_was_done_since(collected: Page) -> None:
+    first, second = starts(collected)
+    collected.get_by_role("button", name=re.compile("^Take .* out")).first.click()
+    expect(collected.locator(".item")).to_have_count(1)
+    note = collected.get_by_label(re.compile("^Note on")).first
+    note.fill("written since")
+    note.blur()
+    collected.keyboard.press("1")
+    card(collected, 2).locator(".opener").focus()
+    collected.keyboard.press("c")
+    collected.keyboard.press("2")
+    expect(collected.locator(".item")).to_have_count(2)
+    collected.get_by_role("button", name="Undo").click()
+    expect(collected.locator(".item")).to_have_count(3)
+    assert starts(collected)[:2] == [first, second]
+    expect(collected.get_by_label(re.compile("^Note on")).nth(1)).to_have_value("written since")
+
+
+def test_undo_puts_back_into_the_collection_that_it_was_taken_out_of(collected: Page) -> None:
+    title, items = collected.get_by_label("Title of the collection"), collected.locator(".item")
+    others, before = collected.get_by_label("Other collections"), starts(collected)
+    collected.get_by_role("button", name=re.compile("^Take .* out")).first.click()
+    title.fill("Rockets")
+    title.press("Enter")
+    expect(others.locator("option")).to_have_text(["Rockets"])
+    collected.get_by_role("button", name="new", exact=True).click()
+    expect(items).to_have_count(0)
+    with collected.expect_response("**/api/kept") as kept:
+        collected.get_by_role("button", name="Undo").click()
+    assert kept.value.ok
+    expect(title).to_have_value("Untitled")
+    expect(items).to_have_count(0)
+    others.select_option("Rockets")
+    expect(items).to_have_count(2)
+    assert starts(collected) == before
+
+
 def test_it_is_there_after_a_reload_and_in_another_tab(collected: Page) -> None:
     other = collected.context.new_page()
     other.goto(collected.url)

@@ -34,6 +34,9 @@ const versions = new Map();
 let changes = 0;
 let kept = 0;
 let saving = Promise.resolve();
+/** Moments that were taken out and may be put back, with the collection that each is from.
+ * @type {Set<{name: string, item: Item, place: number}>} */
+const takenOut = new Set();
 
 /** @param {{video_id: string, start: number, end: number, title?: string, note?: string}} moment @returns {Item} */
 const itemOf = ({ video_id, start, end, title = "", note = "" }) => ({ id: newId(), video_id, start, end, score: null, query: title, note });
@@ -66,10 +69,16 @@ function show(name, items, version) {
 }
 
 /** @param {api.Kept} entry */
-function showKept({ name, value, version }) {
-  const { moments } = /** @type {{moments: Parameters<typeof itemOf>[0][]}} */ (value);
-  show(name, moments.map(itemOf), version);
-}
+const showKept = (entry) => show(entry.name, itemsOf(entry), entry.version);
+
+/** Items in the words of the API.
+ * @param {Item[]} items */
+const valueOf = (items) => ({
+  moments: items.map(({ video_id, start, end, query, note }) => ({ video_id, start, end, title: query.slice(0, 500), note: note.slice(0, 5000) })),
+});
+
+/** @param {api.Kept} entry @returns {Item[]} */
+const itemsOf = ({ value }) => /** @type {{moments: Parameters<typeof itemOf>[0][]}} */ (value).moments.map(itemOf);
 
 /** @param {Item[]} items */
 function change(items) {
@@ -87,9 +96,8 @@ function save() {
 async function push() {
   if (changes === kept || !isKeptInLibrary()) return;
   const [name, pushed] = [collectionName.value, changes];
-  const moments = collection.value.map(({ video_id, start, end, query, note }) => ({ video_id, start, end, title: query.slice(0, 500), note: note.slice(0, 5000) }));
   try {
-    const entry = await api.keep("collection", name, { moments }, versionOf(name));
+    const entry = await api.keep("collection", name, valueOf(collection.value), versionOf(name));
     versions.set(name, entry.version);
     if (collectionName.value !== name) return;
     kept = pushed;
@@ -155,6 +163,7 @@ export async function renameCollection(name) {
   if (name === before) return "";
   if (!name || collectionNames.value.includes(name)) return name ? t("There is a collection “{name}” already", { name }) : t("Give it a name");
   versions.delete(name);
+  for (const taken of takenOut) if (taken.name === before) taken.name = name;
   collectionName.value = name;
   const renamed = saving.then(async () => {
     const versionBefore = versionOf(before);
@@ -247,9 +256,27 @@ export function collect(span, query = "") {
 
 /** @param {string} id */
 export function discard(id) {
-  const before = collection.value;
-  change(before.filter((item) => item.id !== id));
-  notify(t("Taken out of the collection"), { label: t("Undo"), run: () => change(before) });
+  const place = collection.value.findIndex((other) => other.id === id);
+  const item = collection.value[place];
+  if (!item) return;
+  const taken = { name: collectionName.value, item, place };
+  takenOut.add(taken);
+  change(collection.value.filter((other) => other !== item));
+  notify(t("Taken out of the collection"), { label: t("Undo"), run: () => void putBack(taken).catch((error) => notify(error.message)) });
+}
+
+/** Back to its place, in the collection that it was taken out of: another one may be shown by now, and more may have
+ * been changed since.
+ * @param {{name: string, item: Item, place: number}} taken */
+async function putBack(taken) {
+  takenOut.delete(taken);
+  const { item, place } = taken;
+  if (taken.name === collectionName.value) return change(collection.value.toSpliced(place, 0, item));
+  const entry = (await readNames()).find((other) => other.name === taken.name);
+  const items = entry ? itemsOf(entry) : [];
+  await api.keep("collection", taken.name, valueOf(items.toSpliced(place, 0, item)), entry?.version ?? 0);
+  await readNames();
+  channel.postMessage(taken.name);
 }
 
 /** @param {string} id @param {Partial<Item>} part */
