@@ -94,6 +94,39 @@ def test_it_is_there_after_a_reload_and_in_another_tab(collected: Page) -> None:
     expect(collected.locator(".item")).to_have_count(1)
 
 
+def test_a_note_that_is_being_written_outlives_a_change_in_another_tab(collected: Page) -> None:
+    other = collected.context.new_page()
+    other.goto(collected.url)
+    expect(other.locator(".item")).to_have_count(2)
+    note = collected.get_by_label(re.compile("^Note on")).first
+    note.press_sequentially("a thought")
+    note.press("Home")
+    other.get_by_role("button", name=re.compile("^Take .* out")).last.click()
+    expect(collected.locator(".item")).to_have_count(1)
+    expect(note).to_be_focused()
+    collected.keyboard.type("half ")
+    expect(note).to_have_value("half a thought")
+    expect(other.get_by_label(re.compile("^Note on"))).to_have_value("half a thought")
+    expect(other.locator(".item")).to_have_count(1)
+
+
+def test_a_note_that_is_being_written_outlives_a_reload(collected: Page) -> None:
+    collected.get_by_label(re.compile("^Note on")).first.press_sequentially("not left yet")
+    collected.reload()
+    expect(collected.get_by_label(re.compile("^Note on")).first).to_have_value("not left yet")
+    expect(collected.locator("#notices")).to_be_empty()
+
+
+def test_a_note_takes_no_more_than_is_kept_of_it(collected: Page) -> None:
+    note = collected.get_by_label(re.compile("^Note on")).first
+    note.focus()
+    collected.keyboard.insert_text("x" * 5001)
+    expect(note).to_have_value("x" * 5000)
+    note.blur()
+    collected.reload()
+    expect(note).to_have_value("x" * 5000)
+
+
 def test_order_by_keys_buttons_and_dragging(collected: Page) -> None:
     first, second = starts(collected)
     collected.locator(".item .opener").first.focus()
@@ -227,8 +260,8 @@ def test_collections_have_names_links_and_an_end(
     expect(collected.locator(".item")).to_have_count(2)
     visitor = open_page(served, "#" + collected.url.partition("#")[2])
     expect(visitor.locator(".item")).to_have_count(2)
-    visitor.get_by_label(re.compile("^Note on")).first.fill("theirs")
     with visitor.expect_response("**/api/kept") as kept:
+        visitor.get_by_label(re.compile("^Note on")).first.fill("theirs")
         visitor.get_by_label(re.compile("^Note on")).first.blur()
     assert kept.value.ok
     # Two who change the same: the second one is shown what the first one did.

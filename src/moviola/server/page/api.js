@@ -286,12 +286,15 @@ export const kept = async (kind) => (await getJson(`/api/kept?kind=${kind}`)).en
  * @returns {Promise<Record<string, number>>} */
 export const alerted = async () => (await getJson("/api/kept/alerted")).alerted;
 
+/** Characters of a request that goes on when the page is left: browsers let 64 KiB do so, all requests together. */
+const OUTLIVES = 10_000;
+
 /** Keep something; with a version, only in place of that one.
  * @param {KeptKind} kind @param {string} name @param {unknown} value @param {number} [version] @returns {Promise<Kept>} */
 export async function keep(kind, name, value, version) {
   const headers = { "Content-Type": "application/json" };
   const body = JSON.stringify({ kind, name, value, ...(version !== undefined && { version }) });
-  return (await request("/api/kept", { method: "PUT", headers, body })).json();
+  return (await request("/api/kept", { method: "PUT", headers, body, keepalive: body.length < OUTLIVES })).json();
 }
 
 /** Delete what is kept; with a version, only that one. What is gone already stays so.

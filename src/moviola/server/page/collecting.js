@@ -12,6 +12,7 @@ import { Observable, libraryInfo, remembered } from "./store.js";
 /** @typedef {{name: string, version: number, items: Item[], unsaved: boolean}} State version 0: not in the library. */
 
 const UNTITLED = t("Untitled");
+const PAUSE = 500; // ms without a key after which a note that is being written goes to the library
 const channel = new BroadcastChannel("moviola.collections");
 
 /** @type {Observable<Item[]>} */
@@ -34,6 +35,10 @@ const versions = new Map();
 let changes = 0;
 let kept = 0;
 let saving = Promise.resolve();
+let savingSoon = 0;
+/** Notes that the library does not have yet, by the ids of their moments: what is shown of another version has them.
+ * @type {Map<string, string>} */
+const notes = new Map();
 /** Moments that were taken out and may be put back, with the collection that each is from.
  * @type {Set<{name: string, item: Item, place: number}>} */
 const takenOut = new Set();
@@ -61,6 +66,7 @@ function remember() {
 
 /** @param {string} name @param {Item[]} items @param {number} version */
 function show(name, items, version) {
+  if (name !== collectionName.value) notes.clear();
   versions.set(name, version);
   collectionName.value = name;
   kept = changes;
@@ -69,7 +75,31 @@ function show(name, items, version) {
 }
 
 /** @param {api.Kept} entry */
-const showKept = (entry) => show(entry.name, itemsOf(entry), entry.version);
+function showKept(entry) {
+  const theirs = entry.name === collectionName.value ? sameIds(itemsOf(entry), collection.value) : itemsOf(entry);
+  const items = theirs.map((item) => ({ ...item, note: notes.get(item.id) ?? item.note }));
+  show(entry.name, items, entry.version);
+  if (items.some(({ note }, index) => note !== theirs[index]?.note)) change(items);
+}
+
+/** Another version of a collection, its moments by the ids that they have: the same moments, or those of the same
+ * videos, whose ends were moved.
+ * @param {Item[]} items @param {Item[]} known @returns {Item[]} */
+function sameIds(items, known) {
+  const left = new Set(known);
+  const found = new Map();
+  const same = [
+    (/** @type {Item} */ a, /** @type {Item} */ b) => a.video_id === b.video_id && a.start === b.start && a.end === b.end,
+    (/** @type {Item} */ a, /** @type {Item} */ b) => a.video_id === b.video_id,
+  ];
+  for (const isSame of same)
+    for (const item of items) {
+      const before = found.has(item) ? undefined : [...left].find((other) => isSame(item, other));
+      if (before) found.set(item, before.id);
+      if (before) left.delete(before);
+    }
+  return items.map((item) => ({ ...item, id: found.get(item) ?? item.id }));
+}
 
 /** Items in the words of the API.
  * @param {Item[]} items */
@@ -88,19 +118,22 @@ function change(items) {
   save();
 }
 
-function save() {
+export function save() {
+  clearTimeout(savingSoon);
   saving = saving.then(push).catch(() => {});
+  return saving;
 }
 
 /** Keep the collection in the library as it is now. If it has changed elsewhere, that version is shown. */
 async function push() {
   if (changes === kept || !isKeptInLibrary()) return;
-  const [name, pushed] = [collectionName.value, changes];
+  const [name, pushed, written] = [collectionName.value, changes, [...notes]];
   try {
     const entry = await api.keep("collection", name, valueOf(collection.value), versionOf(name));
     versions.set(name, entry.version);
     if (collectionName.value !== name) return;
     kept = pushed;
+    for (const [id, note] of written) if (notes.get(id) === note) notes.delete(id);
     if (!collectionNames.value.includes(name)) await readNames();
     channel.postMessage(name);
   } catch (error) {
@@ -116,6 +149,10 @@ async function push() {
 async function meetTheirs(name, why) {
   const entry = (await api.kept("collection")).find((other) => other.name === name);
   if ((entry?.version ?? 0) === versionOf(name)) return notify(t("Not kept in the library: {why}", { why }));
+  if (entry && JSON.stringify(valueOf(itemsOf(entry))) === JSON.stringify(valueOf(collection.value))) {
+    notes.clear();
+    return show(name, collection.value, entry.version); // kept by this page as it was left, which it did not hear any more
+  }
   if (entry) {
     showKept(entry);
     return notify(t("“{name}” was changed elsewhere meanwhile; that is shown now", { name }));
@@ -135,7 +172,7 @@ async function readNames() {
  * @param {string} name */
 export async function openCollection(name) {
   if (name === collectionName.value) return;
-  await saving;
+  await save();
   requireNothingToLose();
   const entry = (await readNames()).find((other) => other.name === name);
   if (entry) showKept(entry);
@@ -149,7 +186,7 @@ function requireNothingToLose() {
 }
 
 export async function newCollection() {
-  await saving;
+  await save();
   requireNothingToLose();
   await readNames();
   let [name, number] = [UNTITLED, 2];
@@ -184,7 +221,7 @@ export async function renameCollection(name) {
 /** Away with the collection; another one is shown. */
 export async function deleteCollection() {
   const [name, items] = [collectionName.value, collection.value];
-  await saving;
+  await save();
   try {
     if (versionOf(name) && isKeptInLibrary()) await api.unkeep("collection", name, versionOf(name));
   } catch (error) {
@@ -207,6 +244,7 @@ export async function rememberCollection(library) {
   if (before) show(before.name, before.items, before.version);
   channel.addEventListener("message", ({ data }) => { void readAgain(data); });
   api.connection.addEventListener("up", save);
+  window.addEventListener("pagehide", save);
   const entries = await readNames();
   const entry = entries.find((other) => other.name === collectionName.value) ?? (before?.items.length || !isKeptInLibrary() ? undefined : entries[0]);
   if (before?.unsaved) {
@@ -282,6 +320,17 @@ async function putBack(taken) {
 /** @param {string} id @param {Partial<Item>} part */
 export function changeItem(id, part) {
   change(collection.value.map((item) => (item.id === id ? { ...item, ...part } : item)));
+}
+
+/** A note as it is being written: in this browser at once, in the library as soon as the keys rest.
+ * @param {string} id @param {string} note */
+export function writeNote(id, note) {
+  notes.set(id, note);
+  changes += 1;
+  collection.value = collection.value.map((item) => (item.id === id ? { ...item, note } : item));
+  remember();
+  clearTimeout(savingSoon);
+  savingSoon = window.setTimeout(save, PAUSE);
 }
 
 /** Move an item to a place.

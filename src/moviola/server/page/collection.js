@@ -2,7 +2,7 @@
 
 import * as api from "./api.js";
 import {
-  changeItem, collection, collectionName, collectionNames, deleteCollection, discard, isOwn, moveItem, newCollection, openCollection, renameCollection,
+  changeItem, collection, collectionName, collectionNames, deleteCollection, discard, isOwn, moveItem, newCollection, openCollection, renameCollection, save, writeNote,
 } from "./collecting.js";
 import { byId, fill, h, icon, iconButton } from "./dom.js";
 import { exportForm } from "./exporting.js";
@@ -16,6 +16,8 @@ import { titleSpan } from "./titles.js";
 import { inThisVideo, withinButton } from "./within.js";
 
 /** @typedef {import("./collecting.js").Item} Item */
+
+const LONGEST_NOTE = 5000; // characters that the library takes
 
 const section = byId("collection-view", HTMLElement);
 const list = h("ol", { class: "collection" });
@@ -57,7 +59,7 @@ function row(item, index) {
   const still = new Still(item, { priority: true });
   const name = `${title(item.video_id)}, ${spanWords(item)}`;
   const opener = h("button", { type: "button", class: "opener", "aria-label": t("Play {name}", { name }), onclick: () => { still.reset(); play(index); } }, still.element);
-  const note = h("textarea", { rows: "1", placeholder: t("note"), "aria-label": t("Note on {name}", { name }), oninput: () => { note.style.height = "auto"; note.style.height = `${note.scrollHeight}px`; }, onchange: () => changeItem(item.id, { note: note.value }) });
+  const note = h("textarea", { rows: "1", maxlength: LONGEST_NOTE, placeholder: t("note"), "aria-label": t("Note on {name}", { name }), oninput: () => { note.style.height = "auto"; note.style.height = `${note.scrollHeight}px`; writeNote(item.id, note.value); }, onchange: () => void save() });
   note.value = item.note;
   const element = h("li", { class: "item", "data-id": item.id, "data-video": item.video_id }, gripFor(item), h("div", { class: "frame" }, opener),
     h("div", { class: "item-text" }, titleSpan(item.video_id, collection.value.map((other) => other.video_id)),
@@ -89,13 +91,38 @@ function gripFor(item) {
   return grip;
 }
 
+/** What the rows show.
+ * @type {Item[]} */
+let drawn = [];
+
+/** Whether rows stand for these items, but for their notes.
+ * @param {Item[]} items */
+const areDrawn = (items) => items.length === drawn.length && items.every((item, index) =>
+  /** @type {const} */ (["id", "video_id", "start", "end", "query"]).every((part) => item[part] === drawn[index]?.[part]));
+
+/** @param {Item[]} items */
+function drawRows(items) {
+  const focus = focusedPlace();
+  fill(list, items.map(row));
+  if (focus) restoreFocus(focus);
+}
+
+/** Rows that stay are not made anew: a note may be being written in one.
+ * @param {Item[]} items */
+function drawNotes(items) {
+  for (const [index, field] of list.querySelectorAll("textarea").entries()) {
+    const { note = "" } = items[index] ?? {};
+    if (field.value !== note) field.value = note;
+  }
+}
+
 function draw() {
   const items = collection.value;
   const number = byId("collected", HTMLSpanElement);
   number.textContent = items.length ? String(items.length) : "";
-  const focus = focusedPlace();
-  fill(list, items.map(row));
-  if (focus) restoreFocus(focus);
+  if (areDrawn(items)) drawNotes(items);
+  else drawRows(items);
+  drawn = items;
   bar.hidden = items.length === 0;
   const length = items.reduce((total, item) => total + item.end - item.start, 0);
   summary.textContent = items.length ? `${plural(items.length, "{n} moment", "{n} moments")}, ${long(length)}` : "";
@@ -110,17 +137,19 @@ function focusedPlace() {
   const item = element instanceof HTMLElement ? element.closest("li") : null;
   if (!element || !item || !list.contains(item)) return null;
   const parts = [...item.querySelectorAll("button, input, textarea")];
-  return { id: item.dataset.id, part: parts.indexOf(element), index: [...list.children].indexOf(item) };
+  const caret = element instanceof HTMLTextAreaElement ? [element.selectionStart, element.selectionEnd] : null;
+  return { id: item.dataset.id, part: parts.indexOf(element), index: [...list.children].indexOf(item), caret };
 }
 
-/** @param {{id: string | undefined, part: number, index: number}} place */
-function restoreFocus({ id, part, index }) {
+/** @param {NonNullable<ReturnType<typeof focusedPlace>>} place */
+function restoreFocus({ id, part, index, caret }) {
   const items = /** @type {HTMLElement[]} */ ([...list.children]);
   const item = items.find((other) => other.dataset.id === id) ?? items[Math.min(index, items.length - 1)];
   if (!item) return name.focus();
   const parts = /** @type {NodeListOf<HTMLButtonElement>} */ (item.querySelectorAll("button, input, textarea"));
   const wanted = parts[part];
   (wanted?.disabled ? parts[0] : wanted)?.focus();
+  if (wanted instanceof HTMLTextAreaElement && caret) wanted.setSelectionRange(caret[0] ?? 0, caret[1] ?? 0);
 }
 
 /** @param {number} by */
