@@ -244,3 +244,20 @@ def test_the_focus_stays_where_it_was_as_the_video_plays_and_pauses(page: Page) 
     player.get_by_role("button", name="collect", exact=True).focus()
     page.keyboard.press("Enter")
     expect(player.get_by_role("button", name="collected")).to_be_focused()
+
+
+def test_a_moment_lies_within_the_video(page: Page) -> None:
+    """At its end, the picture that is shown is at its length, or beyond where that is rounded."""
+    page.goto(page.url.partition("#")[0] + "#/search?play=work/launch@1-5")
+    time = page.locator("#player .player-time")
+    expect(time).to_contain_text("/ 0:24")
+    until(page, "video.readyState >= 2")
+    page.evaluate("document.querySelector('#player video').pause()")
+    page.evaluate("document.querySelector('#player video').currentTime = 24")
+    until(page, "!video.seeking && video.currentTime > 23.95")
+    page.keyboard.press("i")
+    expect(time).to_contain_text("0:23.9–0:24.0")
+    page.keyboard.press("o")
+    expect(time).to_contain_text("0:23.9–0:24.0")
+    clip = page.get_by_role("link", name="clip").get_attribute("href")
+    assert page.request.get(f"{page.url.partition('/#')[0]}{clip}").ok

@@ -348,7 +348,8 @@ function onTrim(span, done) {
 /** @param {"start" | "end"} end set to the picture that is shown. */
 function setEnd(end) {
   if (!playing) return;
-  const now = Math.round(video.currentTime * 10) / 10;
+  const last = Math.floor(around.duration * 10) / 10 - (end === "start" ? 0.1 : 0); // a moment lies within the video
+  const now = Math.round(Math.min(video.currentTime, last) * 10) / 10;
   const span = end === "start" ? { start: now, end: Math.max(playing.end, now + 0.1) } : { start: Math.min(playing.start, now - 0.1), end: now };
   if (span.start < 0) return;
   onTrim(span, true);
