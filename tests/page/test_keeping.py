@@ -176,6 +176,40 @@ def test_ends_are_trimmed_on_the_timeline_and_in_the_list(collected: Page) -> No
     expect(collected.locator(".item").get_by_label(re.compile("^End of")).first).to_have_value("0:12.5")
 
 
+def test_a_field_that_is_left_shows_what_holds(collected: Page) -> None:
+    notices = collected.locator("#notices")
+    end = collected.locator(".item").get_by_label(re.compile("^End of")).first
+    before = end.input_value()
+    for wrong, why in (
+        ("abc", "Write seconds or m:ss"),
+        ("", "Write seconds"),
+        ("9:59", "The video ends at"),
+    ):
+        end.fill(wrong)
+        end.blur()
+        expect(notices).to_contain_text(why)
+        expect(end).to_have_value(before)
+        assert end.evaluate("field => field.validity.valid")
+    end.fill("abc")
+    end.press("Enter")
+    expect(end).to_have_js_property("validationMessage", "Write seconds or m:ss")
+    end.blur()
+    expect(end).to_have_value(before)
+    title = collected.get_by_label("Title of the collection")
+    title.fill("Rockets")
+    title.press("Enter")
+    collected.get_by_role("button", name="new", exact=True).click()
+    expect(title).to_have_value("Untitled")
+    for wrong, why in (("", "Give it a name"), ("Rockets", "There is a collection “Rockets” already")):
+        title.fill(wrong)
+        title.blur()
+        expect(notices).to_contain_text(why)
+        expect(title).to_have_value("Untitled")
+    title.fill("  Cats ")
+    title.blur()
+    expect(title).to_have_value("Cats")
+
+
 def test_notes_title_and_files(collected: Page, tmp_path: Path) -> None:
     collected.get_by_label(re.compile("^Note on")).first.fill("the best one, <b>really</b>")
     collected.get_by_label("Title of the collection").fill("Rockets")

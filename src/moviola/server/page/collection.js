@@ -31,6 +31,24 @@ function play(index, goOn = false) {
   openPlayer(moments, index, goOn);
 }
 
+/** Say that a field's text is not taken: at the field while one is in it, else below, and the field shows what holds.
+ * @param {HTMLInputElement} field @param {string} complaint empty: it is taken. */
+function refuse(field, complaint) {
+  if (complaint && document.activeElement !== field) return notify(complaint);
+  field.setCustomValidity(complaint);
+  field.reportValidity();
+}
+
+/** Whoever leaves a field sees what holds, whether or not the text was taken.
+ * @param {HTMLInputElement} field @param {() => string} holds */
+function showOnLeaving(field, holds) {
+  field.addEventListener("input", () => field.setCustomValidity(""));
+  field.addEventListener("blur", () => {
+    field.setCustomValidity("");
+    field.value = holds();
+  });
+}
+
 /** A field for one end; what is no time, or the wrong way round, is said and not taken.
  * @param {Item} item @param {"start" | "end"} side */
 function endField(item, side) {
@@ -38,10 +56,11 @@ function endField(item, side) {
   input.addEventListener("change", () => void take());
   const take = async () => {
     const wanted = seconds(input.value);
-    input.setCustomValidity(wanted === null ? t("Write seconds or m:ss") : await complaint(item, side, wanted));
-    if (input.reportValidity()) changeItem(item.id, { [side]: wanted ?? 0 });
+    const why = wanted === null ? t("Write seconds or m:ss") : await complaint(item, side, wanted);
+    refuse(input, why);
+    if (!why) changeItem(item.id, { [side]: wanted ?? 0 });
   };
-  input.addEventListener("input", () => input.setCustomValidity(""));
+  showOnLeaving(input, () => clock(item[side], 1));
   return input;
 }
 
@@ -175,11 +194,8 @@ const orSay = (done) => void done.catch((error) => { notify(error instanceof Err
 
 /** The collection's name, the others of the library, a new one, away with this one. */
 function collectionHead() {
-  name.addEventListener("input", () => name.setCustomValidity(""));
-  name.addEventListener("change", () => orSay(renameCollection(name.value.trim()).then((complaint) => {
-    name.setCustomValidity(complaint);
-    name.reportValidity();
-  })));
+  name.addEventListener("change", () => orSay(renameCollection(name.value.trim()).then((complaint) => refuse(name, complaint))));
+  showOnLeaving(name, () => collectionName.value);
   others.addEventListener("change", () => orSay(openCollection(others.value)));
   return h("div", { class: "view-head" }, h("h1", { class: "hidden-title" }, t("Collection")), name, summary, h("span", { class: "spring" }), others,
     h("button", { type: "button", class: "quiet", onclick: () => orSay(newCollection()) }, icon("add"), t("new")),
