@@ -73,7 +73,7 @@ def test_what_a_library_that_cannot_be_written_to_would_refuse_is_not_offered(
 
 
 def read_collections(page: Page, server: Served) -> None:
-    """Open a collection of the library, and one of this browser's own, which another one would displace."""
+    """Open a collection of the library, and those of this browser's own, which stand beside it."""
     asked, title = page.url, page.get_by_label("Title of the collection")
     shared = {"moments": [{"video_id": "work/launch", "start": 1, "end": 4}]}
     with Client(server.url, token="changes") as client:
@@ -87,10 +87,38 @@ def read_collections(page: Page, server: Served) -> None:
         card(page).locator(".opener").focus()
         page.keyboard.press("c")
         page.goto(f"{server.url}/#/collection?name=Shared")
-        expect(page.locator("#notices")).to_contain_text("in this browser alone")
-        expect(title).to_have_value("Untitled")
-        page.get_by_role("button", name="delete", exact=True).click()
         expect(title).to_have_value("Shared")
+        expect(page.locator(".item")).to_have_attribute("data-video", "work/launch")
+        page.reload()
+        expect(title).to_have_value("Shared")
+        others = page.get_by_label("Other collections")
+        others.select_option("Untitled")
+        expect(title).to_have_value("Untitled")
+        expect(page.locator(".item")).to_have_count(1)
+        # The library's stays as it is; a copy is changed.
+        others.select_option("Shared")
+        expect(title).to_have_value("Shared")
+        note = page.get_by_label(re.compile("^Note on"))
+        note.press_sequentially("mine")
+        expect(title).to_have_value("Shared 2")
+        expect(note).to_have_value("mine")
+        page.get_by_role("button", name=re.compile("^Take .* out")).click()
+        others.select_option("Shared")
+        expect(note).to_have_value("")
+        page.get_by_role("button", name="Undo").click()
+        others.select_option("Shared 2")
+        expect(note).to_have_value("mine")
+        # A name that the library has now, too, is another one's.
+        client.keep("collection", "Untitled", shared)
+        page.reload()
+        expect(others.locator("option")).to_have_text(["Shared 2", "Shared", "Untitled", "Untitled 2"])
+        for own, next_ in (("Shared 2", "Shared"), ("Untitled 2", "Shared")):
+            others.select_option(own)
+            expect(title).to_have_value(own)
+            page.get_by_role("button", name="delete", exact=True).click()
+            expect(title).to_have_value(next_)
+        expect(others.locator("option")).to_have_text(["Shared", "Untitled"])
+        client.unkeep("collection", "Untitled")
         client.unkeep("collection", "Shared")
     page.goto(asked)
     expect(card(page)).to_be_visible()

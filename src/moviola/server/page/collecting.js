@@ -1,7 +1,7 @@
 // The collection that is worked on: moments that were put aside, in order, with notes.
 //
-// Collections are kept in the library, under names. This browser holds what it has not been able to keep there yet,
-// and all of it where the library cannot be written to.
+// Collections are kept in the library, under names. This browser holds what it has not been able to keep there yet:
+// where the library cannot be written to, its own ones, beside those of the library.
 
 import * as api from "./api.js";
 import { t } from "./language.js";
@@ -22,12 +22,15 @@ export const collection = new Observable(/** @type {Item[]} */ ([]));
  * @type {Observable<string>} */
 export const collectionName = new Observable(UNTITLED);
 
-/** All collections of the library.
+/** All collections of the library, and those that this browser alone has.
  * @type {Observable<string[]>} */
 export const collectionNames = new Observable(/** @type {string[]} */ ([]));
 
 /** @type {Observable<State | null>} */
 let mirror = new Observable(/** @type {State | null} */ (null));
+/** What the library does not have as it is here.
+ * @type {Observable<State[]>} */
+let own = new Observable(/** @type {State[]} */ ([]));
 /** The version in the library that a collection was read or kept as, by its name.
  * @type {Map<string, number>} */
 const versions = new Map();
@@ -54,22 +57,31 @@ const versionOf = (name) => versions.get(name) ?? 0;
 const isKeptInLibrary = () => Boolean(libraryInfo.value?.writable);
 
 /** Whether the collection that is shown can be deleted: one of a library that cannot be written to stays there. */
-export const isOwn = () => isKeptInLibrary() || !versionOf(collectionName.value) || changes > kept;
+export const isOwn = () => isKeptInLibrary() || !versionOf(collectionName.value);
 
 /** Whether the library may have another version than the one that a change is based on.
  * @param {unknown} error @returns {error is api.ApiError} */
 const isOutdated = (error) => error instanceof api.ApiError && error.code === "unavailable";
 
 function remember() {
-  mirror.value = { name: collectionName.value, version: versionOf(collectionName.value), items: collection.value, unsaved: changes > kept };
+  const state = { name: collectionName.value, version: versionOf(collectionName.value), items: collection.value, unsaved: changes > kept };
+  mirror.value = state;
+  if (state.unsaved) own.value = [...own.value.filter((other) => other.name !== state.name), state];
+  else forget(state.name);
 }
 
-/** @param {string} name @param {Item[]} items @param {number} version */
-function show(name, items, version) {
+/** @param {string} name of a collection that the library has, or that is no more. */
+function forget(name) {
+  if (own.value.some((other) => other.name === name)) own.value = own.value.filter((other) => other.name !== name);
+}
+
+/** @param {string} name @param {Item[]} items @param {number} version @param {boolean} [unsaved] */
+function show(name, items, version, unsaved = false) {
   if (name !== collectionName.value) notes.clear();
   versions.set(name, version);
   collectionName.value = name;
   kept = changes;
+  if (unsaved) changes += 1;
   collection.value = items;
   remember();
 }
@@ -112,10 +124,34 @@ const itemsOf = ({ value }) => /** @type {{moments: Parameters<typeof itemOf>[0]
 
 /** @param {Item[]} items */
 function change(items) {
+  changeHere(items);
+  save();
+}
+
+/** Change the collection in this browser. One of a library that cannot be written to stays as it is: what is changed
+ * is a copy of it.
+ * @param {Item[]} items */
+function changeHere(items) {
+  if (!isOwn()) callShown(freeName(collectionName.value));
   changes += 1;
   collection.value = items;
   remember();
-  save();
+}
+
+/** The collection that is shown is another one than that of the library from now on.
+ * @param {string} name that the library does not have. */
+function callShown(name) {
+  versions.delete(name);
+  collectionName.value = name;
+}
+
+/** @param {string} name @param {Iterable<string>} [names] of the library
+ * @returns {string} the same, with a number if there is a collection of that name. */
+function freeName(name, names = collectionNames.value) {
+  const taken = new Set([...names, ...own.value.map((other) => other.name)]);
+  let [free, number] = [name, 2];
+  while (taken.has(free)) free = `${name} ${number++}`;
+  return free;
 }
 
 export function save() {
@@ -164,7 +200,8 @@ async function meetTheirs(name, why) {
 
 async function readNames() {
   const entries = await api.kept("collection");
-  collectionNames.value = entries.map((entry) => entry.name);
+  if (!isKeptInLibrary()) standBeside(entries);
+  collectionNames.value = [...new Set([...entries, ...own.value].map(({ name }) => name))];
   return entries;
 }
 
@@ -173,25 +210,25 @@ async function readNames() {
 export async function openCollection(name) {
   if (name === collectionName.value) return;
   await save();
-  requireNothingToLose();
-  const entry = (await readNames()).find((other) => other.name === name);
-  if (entry) showKept(entry);
-  else show(name, [], 0);
+  showNamed(name, await readNames());
 }
 
-/** Where the library cannot be written to, this browser holds one collection: another one would take its place. */
-function requireNothingToLose() {
-  if (!isKeptInLibrary() && changes > kept && collection.value.length)
-    throw new Error(t("“{name}” is in this browser alone, and would be lost: export it, then delete it", { name: collectionName.value }));
+/** Show what there is under a name, or a new one.
+ * @param {string} name @param {api.Kept[]} entries */
+function showNamed(name, entries) {
+  const held = own.value.find((other) => other.name === name);
+  const entry = entries.find((other) => other.name === name);
+  if (held) {
+    show(name, held.items, held.version, true);
+    save();
+  } else if (entry) showKept(entry);
+  else show(name, [], 0);
 }
 
 export async function newCollection() {
   await save();
-  requireNothingToLose();
   await readNames();
-  let [name, number] = [UNTITLED, 2];
-  while (collectionNames.value.includes(name)) name = `${UNTITLED} ${number++}`;
-  return openCollection(name);
+  return openCollection(freeName(UNTITLED));
 }
 
 /** @param {string} name @returns {Promise<string>} why it cannot be called so; empty where it is. */
@@ -204,8 +241,10 @@ export async function renameCollection(name) {
   collectionName.value = name;
   const renamed = saving.then(async () => {
     const versionBefore = versionOf(before);
-    if (!versionBefore) return remember();
-    changes += 1;
+    forget(before);
+    if (versionBefore) changes += 1;
+    remember();
+    if (!versionBefore) return;
     await push();
     if (versionOf(name)) await api.unkeep("collection", before, versionBefore).catch((error) => {
       if (!isOutdated(error)) throw error;
@@ -228,10 +267,10 @@ export async function deleteCollection() {
     if (isOutdated(error)) return meetTheirs(name, error.message);
     throw error;
   }
+  forget(name);
   const entries = await readNames();
-  const next = entries.find((entry) => entry.name === name) ?? entries[0];
-  if (next) showKept(next);
-  else show(UNTITLED, [], 0);
+  const names = collectionNames.value;
+  showNamed(names.includes(name) ? name : names[0] ?? UNTITLED, entries);
   const undo = () => { show(name, [], 0); change(items); };
   notify(t("“{name}” is deleted", { name }), { label: t("Undo"), run: undo });
 }
@@ -240,17 +279,29 @@ export async function deleteCollection() {
  * @param {string} library */
 export async function rememberCollection(library) {
   mirror = remembered(`moviola.kept-collection:${library}`, /** @type {State | null} */ (null));
-  const before = mirror.value ?? takenOver(library);
-  if (before) show(before.name, before.items, before.version);
+  own = remembered(`moviola.own-collections:${library}`, /** @type {State[]} */ ([]));
+  const before = own.value.find(({ name }) => name === mirror.value?.name) ?? mirror.value ?? takenOver(library);
+  if (before) show(before.name, before.items, before.version, before.unsaved);
   channel.addEventListener("message", ({ data }) => { void readAgain(data); });
   api.connection.addEventListener("up", save);
   window.addEventListener("pagehide", save);
   const entries = await readNames();
   const entry = entries.find((other) => other.name === collectionName.value) ?? (before?.items.length || !isKeptInLibrary() ? undefined : entries[0]);
-  if (before?.unsaved) {
-    changes += 1;
-    save();
-  } else if (entry) showKept(entry);
+  if (before?.unsaved) save();
+  else if (entry) showKept(entry);
+}
+
+/** Collections of this browser whose names the library has, too, are called otherwise: both can be shown.
+ * @param {api.Kept[]} entries */
+function standBeside(entries) {
+  const names = new Set(entries.map(({ name }) => name));
+  for (const state of own.value.filter(({ name }) => names.has(name))) {
+    const name = freeName(state.name, names);
+    own.value = own.value.map((other) => (other === state ? { ...state, name, version: 0 } : other));
+    if (state.name !== collectionName.value) continue;
+    callShown(name);
+    remember();
+  }
 }
 
 /** A collection was changed in another tab.
@@ -297,9 +348,9 @@ export function discard(id) {
   const place = collection.value.findIndex((other) => other.id === id);
   const item = collection.value[place];
   if (!item) return;
+  change(collection.value.filter((other) => other !== item));
   const taken = { name: collectionName.value, item, place };
   takenOut.add(taken);
-  change(collection.value.filter((other) => other !== item));
   notify(t("Taken out of the collection"), { label: t("Undo"), run: () => void putBack(taken).catch((error) => notify(error.message)) });
 }
 
@@ -310,6 +361,8 @@ async function putBack(taken) {
   takenOut.delete(taken);
   const { item, place } = taken;
   if (taken.name === collectionName.value) return change(collection.value.toSpliced(place, 0, item));
+  const held = own.value.find((other) => other.name === taken.name);
+  if (held) return void (own.value = own.value.map((other) => (other === held ? { ...held, items: held.items.toSpliced(place, 0, item) } : other)));
   const entry = (await readNames()).find((other) => other.name === taken.name);
   const items = entry ? itemsOf(entry) : [];
   await api.keep("collection", taken.name, valueOf(items.toSpliced(place, 0, item)), entry?.version ?? 0);
@@ -326,9 +379,7 @@ export function changeItem(id, part) {
  * @param {string} id @param {string} note */
 export function writeNote(id, note) {
   notes.set(id, note);
-  changes += 1;
-  collection.value = collection.value.map((item) => (item.id === id ? { ...item, note } : item));
-  remember();
+  changeHere(collection.value.map((item) => (item.id === id ? { ...item, note } : item)));
   clearTimeout(savingSoon);
   savingSoon = window.setTimeout(save, PAUSE);
 }
