@@ -5,13 +5,13 @@ import {
   changeItem, collection, collectionName, collectionNames, deleteCollection, discard, isOwn, moveItem, newCollection, openCollection, renameCollection, save, writeNote,
 } from "./collecting.js";
 import { byId, fill, h, icon, iconButton } from "./dom.js";
-import { exportForm } from "./exporting.js";
 import { clock, long, seconds, spanWords, title } from "./format.js";
 import { on } from "./keyboard.js";
 import { plural, t } from "./language.js";
 import { notify } from "./notices.js";
 import { openPlayer } from "./opening.js";
 import { Still } from "./still.js";
+import { view } from "./store.js";
 import { titleSpan } from "./titles.js";
 import { inThisVideo, withinButton } from "./within.js";
 
@@ -181,8 +181,22 @@ function move(by) {
 }
 
 function drawBar() {
-  fill(bar, h("button", { type: "button", class: "plain", onclick: () => play(0, true) }, icon("play"), t("Play all")),
-    exportForm(failure));
+  fill(bar, h("button", { type: "button", class: "plain", onclick: () => play(0, true) }, icon("play"), t("Play all")));
+  const show = () => { if (view.value === "collection") void addExporting(); };
+  view.onChange(show);
+  api.connection.addEventListener("up", show);
+  show();
+}
+
+/** What writes the collection to files is loaded when the collection is first looked at: most visits only search. */
+async function addExporting() {
+  try {
+    const { exportForm } = await import("./exporting/exporting.js");
+    if (!bar.querySelector("form")) bar.append(exportForm(failure));
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    await api.library().then(() => notify(t("The collection cannot be exported: {why}", { why })), () => {}); // or the server is away, which the page says
+  }
 }
 
 const name = h("input", { type: "text", "aria-label": t("Title of the collection"), class: "collection-title", maxlength: "500" });

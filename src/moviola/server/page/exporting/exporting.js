@@ -1,18 +1,18 @@
 // The collection, written to a file: its format, and what can be chosen of that format.
 
-import * as api from "./api.js";
-import { collection, collectionName } from "./collecting.js";
-import { fill, h, icon, iconButton, refill } from "./dom.js";
-import { t } from "./language.js";
-import { libraryInfo, remembered } from "./store.js";
-import { progressBar, saidProgress } from "./waiting.js";
+import * as api from "../api.js";
+import { collection, collectionName } from "../collecting.js";
+import { fill, h, icon, iconButton, refill } from "../dom.js";
+import { t } from "../language.js";
+import { libraryInfo, remembered } from "../store.js";
+import { progressBar, saidProgress } from "../waiting.js";
 
 const POLL = 500; // ms
 
 /** @typedef {{element: HTMLElement, value: () => string | boolean | null, set: (value: string | boolean) => void}} Choice null: as it comes. */
 
 /** What was chosen last.
- * @type {import("./store.js").Observable<{format: string, options: Record<string, string | boolean>}>} */
+ * @type {import("../store.js").Observable<{format: string, options: Record<string, string | boolean>}>} */
 const last = remembered("moviola.export", { format: "", options: /** @type {Record<string, string | boolean>} */ ({}) });
 
 /** @param {string} label @param {[string, string][]} values and what they are called; the empty one is as it comes. @returns {Choice} */
