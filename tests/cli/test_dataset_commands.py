@@ -120,6 +120,14 @@ def test_what_is_read_is_not_written_over(
     assert file.read_text().endswith("1,b,2\n")
 
 
+def test_second_ratings_by_one_worker_are_named(tmp_path: Path, moviola: Callable[..., Any]) -> None:
+    ratings = tmp_path / "ratings.csv"
+    ratings.write_text("pair_id,worker,relevance\n1,a,2\n1,a,2\n2,a,2\n2,b,2\n")
+    outcome = moviola("dataset", "consensus", ratings, "--out", tmp_path / "agreed.csv")
+    assert (outcome.code, "2 pairs agreed" in outcome.out) == (0, True)
+    assert "1 rating by a worker who had rated the pair before, which counts: 1 by a\n" in outcome.err
+
+
 def test_types_may_be_given_with_blanks(tmp_path: Path, moviola: Callable[..., Any]) -> None:
     source, made = tmp_path / "tvr.jsonl", tmp_path / "imprecise.jsonl"
     rows = [

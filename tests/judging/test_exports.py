@@ -102,8 +102,17 @@ def test_of_two_spellings_of_a_rater_the_first_stands(new_task: NewTask, tmp_pat
     spelt = [*zip(pairs, names, strict=True), *zip(pairs, map(str.upper, names), strict=True)]
     write_ratings([Rating(pair, name, 3) for pair, name in spelt], path)
     task = new_task(moments=8)
-    assert import_ratings(task, path) == Imported(16, 0, {})
+    assert import_ratings(task, path) == Imported(8, 0, {}, replaced=8)
     assert task.raters() == names
+
+
+def test_of_two_ratings_by_one_rater_the_last_is_counted(new_task: NewTask, tmp_path: Path) -> None:
+    path = tmp_path / "ratings.csv"
+    write_ratings([Rating("1:1", "Anna", 0), Rating("1:1", "anna", 3)], path)
+    task = new_task()
+    assert import_ratings(task, path) == Imported(1, 0, {}, replaced=1)
+    assert export_task(task, tmp_path / "kept.csv", "ratings") == 1
+    assert read_ratings(tmp_path / "kept.csv") == [Rating("1:1", "Anna", 3)]
 
 
 def test_ratings_beyond_the_rule_are_refused_by_name(judged: JudgingTask, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from moviola.cli.app import JsonOption, command_group, leave_partial, note, show, show_records
+from moviola.cli.app import JsonOption, command_group, leave_partial, note, show, show_records, some
 from moviola.cli.options import SentenceEncoderOption, out_option
 from moviola.errors import InvalidValue, counted
 from moviola.files.writing import require_unread, write_json
@@ -25,12 +25,14 @@ def consensus_(
 ) -> None:
     """Compute the agreed relevance of pairs by TVR-Ranking's rule, and the raters' agreement.
 
+    Every rating counts, also a second one of a pair by the same worker, as in the paper; these are named.
+
     Example: `moviola dataset consensus raw_annotation.csv --out agreed.csv`
 
     From Python: `moviola.datasets.building.consensus.consensus` and `agreement`.
     """
     from moviola.datasets.building.annotation_files import read_ratings, write_agreed
-    from moviola.datasets.building.consensus import agreement, consensus
+    from moviola.datasets.building.consensus import agreement, consensus, repeated
 
     require_unread(out, ratings)
     given = read_ratings(ratings)
@@ -49,6 +51,10 @@ def consensus_(
         "levels 0 to 4: " + " / ".join(map(str, levels)),
         f"Cohen's kappa {figures.kappa:.3f}, weighted by squares {figures.weighted_kappa:.3f}",
     )  # fmt: skip
+    if again := repeated(given):
+        names = some([f"{pair} by {worker}" for pair, worker in again])
+        counts = "which counts" if len(again) == 1 else "which count"
+        note(f"{counted(len(again), 'rating')} by a worker who had rated the pair before, {counts}: {names}")
 
 
 KindOption = Annotated[

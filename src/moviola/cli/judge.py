@@ -147,6 +147,8 @@ def import_(
     found = import_ratings(JudgingTask(task), ratings)
     said = f"{task}: {counted(found.accepted, 'rating')} accepted, {found.refusals:,} refused"
     show(json, found, said)
+    if found.replaced:
+        note(f"{counted(found.replaced, 'rating')} replaced by a later one of the same rater in {ratings}")
     for reason in found.refused.values():
         note(reason)
     if found.refused:

@@ -18,7 +18,7 @@ from moviola.datasets.building.consensus import LEVELS
 from moviola.datasets.building.splits import draw_queries
 from moviola.errors import AlreadyJudged, InvalidValue, NotFound
 from moviola.files.writing import write_json
-from moviola.judging.task import JudgingTask, shown_name
+from moviola.judging.task import JudgingTask, folded_name, shown_name
 from moviola.library import require_no_library
 from moviola.measures import Qrels, write_qrels
 from moviola.types import require_known
@@ -93,11 +93,13 @@ class Imported:
     Attributes:
         accepted, refusals: numbers of ratings that were taken in, and that were refused.
         refused: reasons by pair id: the pair is not in the task, or has all ratings it needs.
+        replaced: number of ratings that a later one of the file, by the same rater, has replaced.
     """
 
     accepted: int
     refusals: int
     refused: dict[str, str]
+    replaced: int = 0
 
 
 def import_ratings(task: JudgingTask, path: str | Path) -> Imported:
@@ -111,13 +113,16 @@ def import_ratings(task: JudgingTask, path: str | Path) -> Imported:
     for rating in ratings:
         shown_name(rating.worker)  # all are good names before the first rating is saved
     refusals, refused = 0, {}
+    kept: set[tuple[str, str]] = set()
     for rating in ratings:
         try:
             task.answer_as(rating.worker, rating.pair_id, rating.relevance)
         except (AlreadyJudged, NotFound) as error:
             refusals += 1
             refused[rating.pair_id] = str(error)
-    return Imported(len(ratings) - refusals, refusals, refused)
+        else:
+            kept.add((rating.pair_id, folded_name(rating.worker)))
+    return Imported(len(kept), refusals, refused, len(ratings) - refusals - len(kept))
 
 
 def training_entries(pairs: list[Pair], agreed: Mapping[str, int], level: int) -> list[dict[str, Any]]:

@@ -23,7 +23,7 @@ from moviola.files.writing import draft_of
 from moviola.judging.schedule import Answer, Outcome, due_pairs, hidden_order, missing, next_batch, outcome
 from moviola.library.disk.database import Database, named
 
-__all__ = ["Batch", "BatchMoment", "JudgingTask", "TaskSettings", "shown_name"]
+__all__ = ["Batch", "BatchMoment", "JudgingTask", "TaskSettings", "folded_name", "shown_name"]
 
 FORMAT = 1
 REMEDY = "restore a copy or make a new task"
@@ -117,6 +117,11 @@ def shown_name(name: str) -> str:
     if not 0 < len(shown) <= LONGEST_NAME or re.search(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]", shown):
         raise InvalidValue(f"name {name[:80]!r}: give 1 to {LONGEST_NAME} letters")
     return shown
+
+
+def folded_name(name: str) -> str:
+    """The form in which names of one rater are equal; errors as in :func:`shown_name`."""
+    return shown_name(name).casefold()
 
 
 class JudgingTask(Database):
@@ -216,8 +221,8 @@ class JudgingTask(Database):
             return self._signed_in(shown)
 
     def _signed_in(self, shown: str) -> str:
-        self._rows("INSERT OR IGNORE INTO raters VALUES (?, ?)", (shown, shown.casefold()))
-        return str(self._rows("SELECT name FROM raters WHERE folded = ?", (shown.casefold(),))[0][0])
+        self._rows("INSERT OR IGNORE INTO raters VALUES (?, ?)", (shown, folded_name(shown)))
+        return str(self._rows("SELECT name FROM raters WHERE folded = ?", (folded_name(shown),))[0][0])
 
     def next_batch(self, rater: str) -> Batch | None:
         """The batch to judge now: the one held, else another, which is held from now on; None without any.

@@ -19,7 +19,7 @@ from moviola.errors import DataError
 
 __all__ = [
     "LEVELS", "Agreement", "Consensus", "Exam", "Examined", "Rating", "agree", "agreement", "consensus",
-    "exam",
+    "exam", "repeated",
 ]  # fmt: skip
 
 LEVELS = 5
@@ -65,7 +65,11 @@ def agree(levels: Sequence[int]) -> int | None:
 
 
 def consensus(ratings: Iterable[Rating]) -> Consensus:
-    """Apply the rule to every pair. A rater may rate a pair twice; every rating counts."""
+    """Apply the rule to every pair.
+
+    Every rating counts, also a second one by the same rater, see :func:`repeated`: raters of TVR-Ranking's
+    release were given pairs again, and its levels follow from all of their ratings.
+    """
     agreed: dict[str, int] = {}
     rest: dict[str, list[str]] = {"discarded": [], "open": [], "uncountable": []}
     for pair, given in _by_pair(ratings).items():
@@ -76,6 +80,18 @@ def consensus(ratings: Iterable[Rating]) -> Consensus:
             kind = {1: "open", 2: "open", 4: "discarded"}.get(len(given), "uncountable")
             rest[kind].append(pair)
     return Consensus(agreed, *(tuple(pairs) for pairs in rest.values()))
+
+
+def repeated(ratings: Iterable[Rating]) -> list[tuple[str, str]]:
+    """Pair and worker of every rating of a pair that its worker had rated before."""
+    seen: set[tuple[str, str]] = set()
+    again = []
+    for rating in ratings:
+        key = rating.pair_id, rating.worker
+        if key in seen:
+            again.append(key)
+        seen.add(key)
+    return again
 
 
 def _by_pair(ratings: Iterable[Rating]) -> dict[str, list[int]]:
