@@ -10,8 +10,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from moviola.cli import all_commands
-from moviola.errors import MoviolaError
-from moviola.measures import Qrels, Run, write_qrels, write_run
+from moviola.errors import InvalidValue, MoviolaError
+from moviola.measures import Qrels, Run, read_qrels, write_qrels, write_run
 
 app = all_commands()
 
@@ -90,3 +90,44 @@ def test_compare(folder: Path) -> None:
     assert [row["run"] for row in rows] == [str(run) for run in runs[1:]]
     assert all(row["low"] <= row["difference"] <= row["high"] for row in rows)
     assert moviola(*arguments).exit_code == 0
+
+
+def test_a_run_of_other_videos_is_named(folder: Path, tmp_path: Path) -> None:
+    renamed, qrels = tmp_path / "renamed.csv", folder / "test/qrels.json"
+    rows = [(str(query), f"v{query}.mp4", 0, 5, 1) for query in range(20)]
+    write_run(Run.from_columns(*zip(*rows, strict=True)), renamed)
+    found = moviola("evaluate", renamed, qrels, "--json")
+    assert "no video of the run is judged; it names v0.mp4" in found.stderr
+    compared = moviola("compare", folder / "test/system0.json", renamed, qrels, "--trials", 10)
+    assert compared.stderr.count("no video of the run is judged") == 1
+    assert "no video of the run" not in moviola("evaluate", folder / "test/system0.json", qrels).stderr
+
+
+def test_a_mean_over_no_query_is_no_number(tmp_path: Path) -> None:
+    qrels, run = tmp_path / "qrels.json", tmp_path / "run.json"
+    qrels.write_text('{"1": []}')
+    run.write_text('{"1": [{"video_id": "v", "start": 0, "end": 1, "score": 1}]}')
+    words = ("evaluate", run, qrels, "-m", "AxIoU@5")
+    assert moviola(*words).stdout == "AxIoU@5\t–\n"
+    assert json.loads(moviola(*words, "--json").stdout)["measures"] == {"AxIoU@5": None}
+
+
+def test_a_task_is_one_of_tvr(folder: Path) -> None:
+    files = (folder / "test/system0.json", folder / "test/qrels.json")
+    found = moviola("evaluate", *files, "--task", "VR")
+    assert found.exit_code == 2 and "only together with --tvr" in found.stderr
+
+
+def test_one_file_is_counted_as_one(folder: Path) -> None:
+    assert str(moviola("compare", folder / "test/qrels.json").exception).startswith("1 file given")
+
+
+def test_an_unknown_suffix_is_answered_by_those_that_are_known(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(InvalidValue, match=r"ends in \.json, \.jsonl, \.csv, \.trec, \.txt \(TREC\)"):
+        write_qrels(read_qrels(folder / "test/qrels.json"), tmp_path / "q.xyz")
+
+
+def test_a_file_that_is_no_csv_is_not_printed_whole(folder: Path) -> None:
+    files = (folder / "test/system0.json", folder / "test/qrels.json")
+    message = str(moviola("evaluate", *files, "--qrels-format", "csv").exception)
+    assert "the header is" in message and len(message) < 500

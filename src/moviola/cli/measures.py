@@ -14,7 +14,7 @@ from moviola.cli.options import refuse_given
 from moviola.errors import InvalidValue, counted
 
 if TYPE_CHECKING:
-    from moviola.measures import Results
+    from moviola.measures import Qrels, Results, Run
 
 DEFAULT_MEASURES = ["nDCG@20,IoU>=0.3", "nDCG@20,IoU>=0.5", "nDCG@20,IoU>=0.7"]
 
@@ -52,7 +52,8 @@ def evaluate(
     """Score a run against judgements.
 
     Every judged query with a relevant moment counts; one that is missing from the run scores 0 and is named.
-    AUROC, Rej-F1 and G-mIoU also count queries that were judged to have no relevant moment.
+    AUROC, Rej-F1 and G-mIoU also count queries that were judged to have no relevant moment. A measure that
+    counts no query has no value (–, in JSON null).
 
     Example: `moviola evaluate run.json test.json -m "nDCG@20,IoU>=0.5" -m "R@5,IoU>0.7"`
 
@@ -72,23 +73,23 @@ def evaluate(
         show_records(json, recall, ("task", "measure", "value"), cells)
         _note_unmatched(*m.unmatched_queries(submission, truth))
         return
-    results = m.evaluate(
-        m.read_run(run, run_format, preset=preset),
-        m.read_qrels(qrels, qrels_format, preset=preset),
-        measure or DEFAULT_MEASURES,
-        preset,
-    )
+    refuse_given(context, ("task",), "only together with --tvr")
+    ranked = m.read_run(run, run_format, preset=preset)
+    judged = m.read_qrels(qrels, qrels_format, preset=preset)
+    results = m.evaluate(ranked, judged, measure or DEFAULT_MEASURES, preset)
+    means = {name: value if results.counts[name] else None for name, value in results.measures.items()}
     by_query = _by_query(results) if per_query else {}
+    _note_other_videos(ranked, judged, run, qrels)
     if json:
         fields = ("measures", "queries", "counts", "missing", "extra")
-        document = {field: getattr(results, field) for field in fields}
+        document = {field: getattr(results, field) for field in fields} | {"measures": means}
         emit_json(document | ({"per_query": by_query} if per_query else {}))
         return
     alike = len(set(results.counts.values())) == 1  # then the title has the number of queries
     columns = ("measure", "value") if alike else ("measure", "value", "queries")
     rows = [
-        (name, f"{value:.4f}", str(results.counts[name]))[: len(columns)]
-        for name, value in results.measures.items()
+        (name, "–" if mean is None else f"{mean:.4f}", str(results.counts[name]))[: len(columns)]
+        for name, mean in means.items()
     ]
     show_table(columns, rows, title=counted(results.queries, "query"))
     if per_query:
@@ -105,6 +106,15 @@ def _by_query(results: Results) -> dict[str, dict[str, float]]:
     rows = zip(*(values.tolist() for values in results.per_query.values()), strict=True)
     found = (dict(zip(results.per_query, row, strict=True)) for row in rows)
     return dict(zip(results.query_ids, found, strict=True))
+
+
+def _note_other_videos(run: Run, judged: Qrels, path: Path, qrels: Path) -> None:
+    """Print that no video of a run is judged; where some are, the others may rightly have no judgement."""
+    if run.video_ids and judged.video_ids and not set(run.video_ids) & set(judged.video_ids):
+        note(
+            f"{path}: no video of the run is judged; it names {run.video_ids[0]}, {qrels} for instance "
+            f"{judged.video_ids[0]}; give the run the ids of the judgements"
+        )
 
 
 def _note_unmatched(missing: tuple[str, ...], extra: tuple[str, ...], run: str = "the run") -> None:
@@ -136,13 +146,16 @@ def compare(
     from moviola import measures as m
 
     if len(runs) < 3:
-        raise InvalidValue(f"{len(runs)} files given: give at least two runs and, last, the judgements")
+        raise InvalidValue(
+            f"{counted(len(runs), 'file')} given: give at least two runs and, last, the judgements"
+        )
     *paths, qrels = runs
     if len(set(paths)) != len(paths):
         raise InvalidValue("a run is given twice; give each once")
     judged = m.read_qrels(qrels, preset=preset)
     names = [str(m.Measure.parse(name)) for name in measure or DEFAULT_MEASURES]
-    found = {str(path): m.evaluate(m.read_run(path, preset=preset), judged, names, preset) for path in paths}
+    ranked = {str(path): m.read_run(path, preset=preset) for path in paths}
+    found = {path: m.evaluate(run, judged, names, preset) for path, run in ranked.items()}
     baseline, *others = found
     rows = [
         (other, m.compare(found[baseline], found[other], name, trials=trials, seed=seed))
@@ -165,4 +178,5 @@ def compare(
     title = f"against {Path(baseline).name}, {counted(found[baseline].queries, 'query')}"
     show_records(json, records, columns, cells, title=title)
     for path, results in found.items():
+        _note_other_videos(ranked[path], judged, Path(path), qrels)
         _note_unmatched(results.missing, results.extra, path)

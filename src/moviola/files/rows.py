@@ -28,6 +28,8 @@ __all__ = [
 
 _GAP = re.compile(r"[\s,:]*")
 _GZIP = b"\x1f\x8b"
+_SHOWN_HEADER = 200
+"""Letters of a header that an error shows."""
 _SPACED_HEADER = re.compile(r"\s*[^\r\n]*, ")
 
 
@@ -260,7 +262,9 @@ def csv_rows(path: Path, text: str, required: Sequence[str] = ()) -> CsvRows:
         if name not in header:
             line = ends[0] if ends else 1
             given = ",".join(header) or "empty"
-            raise DataError(f"{path}: line {line}: the field {name!r} is missing; the header is {given}")
+            # Of a file that is no CSV, the header may be all of it.
+            shown = given if len(given) <= _SHOWN_HEADER else f"{given[:_SHOWN_HEADER]}…"
+            raise DataError(f"{path}: line {line}: the field {name!r} is missing; the header is {shown}")
         if header.count(name) > 1:
             raise DataError(f"{path}: line {ends[0]}: two columns are named {name!r}; rename or remove one")
     made = CsvRows(path, table[1:], lambda row: f"line {ends[row + 1]}", header)

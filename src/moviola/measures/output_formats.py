@@ -40,8 +40,11 @@ def format_of(path: Path, format: str | None = None) -> str:
     """The key of :data:`WRITERS` for a file: ``format``, or by its suffix; else :class:`InvalidValue`."""
     name = format or SUFFIXES.get(path.suffix, "")
     if name not in WRITERS:
-        said = f"format {format!r}" if format else f"{path}: suffix {path.suffix!r}"
-        raise InvalidValue(f"{said}: unknown; give a format: {', '.join(WRITERS)}")
+        if format:
+            raise InvalidValue(f"format {format!r}: unknown; give a format: {', '.join(WRITERS)}")
+        raise InvalidValue(
+            f"{path}: suffix {path.suffix!r}: unknown; give a file that ends in {', '.join(SUFFIXES)} (TREC)"
+        )
     return name
 
 
