@@ -13,6 +13,8 @@ import pytest
 from numpy.typing import NDArray
 
 import moviola.encoders
+from moviola.datasets.building.annotation_files import write_pairs
+from moviola.datasets.building.candidate_pairs import Pair
 
 
 class Letters:
@@ -126,6 +128,52 @@ def test_second_ratings_by_one_worker_are_named(tmp_path: Path, moviola: Callabl
     outcome = moviola("dataset", "consensus", ratings, "--out", tmp_path / "agreed.csv")
     assert (outcome.code, "2 pairs agreed" in outcome.out) == (0, True)
     assert "1 rating by a worker who had rated the pair before, which counts: 1 by a\n" in outcome.err
+
+
+def test_what_convert_leaves_out_is_named(tmp_path: Path, moviola: Callable[..., Any]) -> None:
+    source, out = tmp_path / "tvr.jsonl", tmp_path / "c.jsonl"
+    rows = [
+        {"vid_name": "v", "duration": 9, "ts": span, "type": "v", "desc_id": number, "desc": "A man waves."}
+        for number, span in enumerate([[0, 1], [2, 12], [3, 3]])
+    ]  # fmt: skip
+
+    def convert(count: int, *more: object) -> Any:
+        source.write_text("".join(json.dumps(row) + "\n" for row in rows[:count]))
+        return moviola("dataset", "convert", source, "--kind", "tvr", *(more or ("--out", out)))
+
+    clean, kept, cut = map(convert, (1, 2, 3))
+    assert (clean.code, clean.out, clean.err) == (0, f"{out}: 1 moment\n", "")
+    assert (kept.code, kept.err) == (0, "beyond the video: 1 (1 (v))\n")
+    assert (cut.code, cut.out) == (3, f"{out}: 2 moments\n")
+    assert cut.err == "beyond the video: 1 (1 (v))\nleft out: no extent: 1 (2 (v))\n"
+    refused = convert(1, "--pairs", "--out", tmp_path / "pairs.jsonl")
+    assert refused.code == 1 and "give a file that ends in .json\n" in refused.err
+
+
+def test_agreed_pairs_that_are_no_candidates_are_named(tmp_path: Path, moviola: Callable[..., Any]) -> None:
+    pairs, agreed, out = (tmp_path / name for name in ("pairs.csv", "agreed.csv", "val.json"))
+    write_pairs([Pair("1:1", "1", "A query?", "v", 1.0, 2.0, 9.0, "", 1.0, 1)], pairs)
+    agreed.write_text("pair_id,relevance\n1:1,3\n9:9,3\n")
+    outcome = moviola("dataset", "judgements", pairs, "--agreed", agreed, "--out", out)
+    assert (outcome.code, outcome.out) == (3, f"{out}: 1 judged pair\n")
+    assert outcome.err == f"{agreed}: left out: 1 pair not in {pairs}: 9:9\n"
+
+
+@pytest.mark.parametrize(
+    "words, code, complaint",
+    [
+        (("--threshold", 5), 2, "--threshold"),
+        (("--types", "q"), 1, "types 'q': no moment of TVR has it; there are v"),
+    ],
+)
+def test_what_no_caption_can_be_is_refused(
+    tmp_path: Path, moviola: Callable[..., Any], words: tuple[object, ...], code: int, complaint: str
+) -> None:
+    source, made = tmp_path / "tvr.jsonl", tmp_path / "imprecise.jsonl"
+    row = {"vid_name": "v", "duration": 9, "ts": [0, 1], "type": "v", "desc_id": 1, "desc": "Ross waves."}
+    source.write_text(json.dumps(row) + "\n")
+    outcome = moviola("dataset", "imprecise", source, "--kind", "tvr", *words, "--out", made)
+    assert (outcome.code, complaint in outcome.err, made.exists()) == (code, True, False)
 
 
 def test_types_may_be_given_with_blanks(tmp_path: Path, moviola: Callable[..., Any]) -> None:

@@ -53,8 +53,8 @@ def consensus_(
     )  # fmt: skip
     if again := repeated(given):
         names = some([f"{pair} by {worker}" for pair, worker in again])
-        counts = "which counts" if len(again) == 1 else "which count"
-        note(f"{counted(len(again), 'rating')} by a worker who had rated the pair before, {counts}: {names}")
+        both = "which counts" if len(again) == 1 else "which count"
+        note(f"{counted(len(again), 'rating')} by a worker who had rated the pair before, {both}: {names}")
 
 
 KindOption = Annotated[
@@ -148,7 +148,7 @@ def pseudo(
 @dataset.command()
 def convert(
     path: Annotated[Path, Argument(help="An annotation file.")],
-    out: Annotated[Path, out_option("File to write (TVR's jsonl).")],
+    out: Annotated[Path, out_option("File to write (TVR's jsonl; JSON with --pairs).")],
     kind: KindOption,
     pairs: Annotated[bool, Option("--pairs", help="Write each query with its own moments.")] = False,
     durations: DurationsOption = None,
@@ -157,18 +157,30 @@ def convert(
     """Convert annotations of any data set to TVR's jsonl, which other commands read as `--kind tvr`.
 
     With --pairs the result is for `moviola train` and `answer`; `moviola evaluate --tvr` reads the jsonl.
+    Flaws are named; where a moment or a query with a flaw is left out, the exit code is 3.
 
     Example: `moviola dataset convert val_2.json --kind activitynet --out activitynet_val.jsonl`
 
     From Python: `moviola.datasets.readers.read_annotations`, `write_tvr` and `write_own_pairs`.
     """
+    from moviola.datasets.annotations import LEFT_OUT
     from moviola.datasets.readers import read_annotations, write_own_pairs, write_tvr
 
     require_unread(out, path, durations)
+    if pairs and out.suffix == ".jsonl":
+        raise InvalidValue(f"{out}: pairs are one JSON list, not lines; give a file that ends in .json")
     found = read_annotations(path, kind, durations)
     (write_own_pairs if pairs else write_tvr)(found, out)
-    said = f"{out}: {counted(len(found), 'moment')} {found.flaw_counts or ''}"
-    show(json, {"out": str(out), "moments": len(found), "flaws": found.flaw_counts}, said)
+    flaws = found.flaw_counts
+    show(
+        json, {"out": str(out), "moments": len(found), "flaws": flaws},
+        f"{out}: {counted(len(found), 'moment')}",
+    )  # fmt: skip
+    for flaw, count in flaws.items():
+        fate = "left out: " if flaw in LEFT_OUT else ""
+        note(f"{fate}{flaw}: {count:,} ({some([one.where for one in found.flaws if one.kind == flaw])})")
+    if LEFT_OUT & flaws.keys():
+        leave_partial()
 
 
 @dataset.command()
@@ -184,7 +196,9 @@ def imprecise(
         Path | None, Option(help="CSV of failures to edit, read by the next run; by default OUT.review.csv.")
     ] = None,
     names: Annotated[str, Option(help="Check for remaining names: spacy, or lexicon.")] = "spacy",
-    threshold: Annotated[float, Option(help="Least similarity of a caption and its rewrite.")] = 0.4,
+    threshold: Annotated[
+        float, Option(min=-1, max=1, help="Least similarity of a caption and its rewrite.")
+    ] = 0.4,
     durations: DurationsOption = None,
     sentence_encoder: SentenceEncoderOption = "minilm",
     json: JsonOption = False,
@@ -362,8 +376,14 @@ def judgements(
     from moviola.datasets.building.annotation_files import read_agreed, read_pairs, write_judgements
 
     require_unread(out, pairs, agreed)
-    count = write_judgements(read_pairs(pairs), read_agreed(agreed), out)
-    show(json, {"pairs": count, "out": str(out)}, f"{out}: {counted(count, 'judged pair')}")
+    known, levels = read_pairs(pairs), read_agreed(agreed)
+    count = write_judgements(known, levels, out)
+    unknown = list(levels.keys() - {pair.pair_id for pair in known})
+    found = {"pairs": count, "out": str(out), "unknown": sorted(unknown)}
+    show(json, found, f"{out}: {counted(count, 'judged pair')}")
+    if unknown:
+        note(f"{agreed}: left out: {counted(len(unknown), 'pair')} not in {pairs}: {some(sorted(unknown))}")
+        leave_partial()
 
 
 @dataset.command("relevant-pairs")

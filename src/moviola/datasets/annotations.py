@@ -27,6 +27,10 @@ class Flaw:
     where: str
 
 
+LEFT_OUT = frozenset({"missing video", "no extent", "no answer"})
+"""Kinds of flaws whose moment or query is left out."""
+
+
 @dataclass(frozen=True, eq=False)
 class Annotations:
     """Videos and the moments described in them.

@@ -29,6 +29,7 @@ from moviola.datasets.building.person_names import learn_names
 from moviola.datasets.building.phrases import Phrase, chunker_with_spacy
 from moviola.datasets.building.pseudo import pseudo_training_set
 from moviola.datasets.building.relevant_pairs import RelevantPairs, mark_of, parts_of, relevant_pairs
+from moviola.errors import InvalidValue
 from moviola.types import several
 
 __all__ = [
@@ -85,13 +86,16 @@ def rewrite_captions(
 
     Raises:
         DataError: the journal or the review file is damaged.
-        InvalidValue: a file cannot be written, ``batch`` < 1, unknown ``names``, or rewrites of another
+        InvalidValue: a file cannot be written, a type that no moment has, a threshold that is no similarity,
+            ``batch`` < 1, unknown ``names``, or rewrites of another
             model, or of rules, in the journal.
         MissingDependency: the finder of names is not installed.
     """
+    if not -1 <= threshold <= 1:
+        raise InvalidValue(f"threshold {threshold}: a similarity lies between -1 and 1")
     lexicon = learn_names(found.captions)
     if wanted := several("types", types):
-        found = found.select(np.isin(found.types, wanted))
+        found = _of_types(found, wanted)
     decided = read_review(review) if review.exists() else {}
     outcome = make_imprecise(
         found.captions,
@@ -104,6 +108,16 @@ def rewrite_captions(
     )
     write_review(outcome.failed, review, decided)
     return Rewritten(with_captions(found, outcome.done), outcome, len(set(found.captions)), len(decided))
+
+
+def _of_types(found: Annotations, wanted: Sequence[str]) -> Annotations:
+    """The moments of some types; :class:`InvalidValue` for a type that no moment has."""
+    known = sorted({type for type in found.types if type})
+    for type in wanted:
+        if type not in known:
+            there = f"there are {', '.join(known)}" if known else "the moments have no types; leave it out"
+            raise InvalidValue(f"types {type!r}: no moment of {found.name} has it; {there}")
+    return found.select(np.isin(found.types, wanted))
 
 
 def pseudo_pairs(
