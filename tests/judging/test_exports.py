@@ -141,6 +141,21 @@ def test_nothing_is_written_of_a_task_that_nobody_judged(new_task: NewTask, tmp_
     assert set(EXPORTS) == {"tvr_ranking", "qrels", "ratings", "pairs"}
 
 
+def test_the_suffix_gives_the_form_of_judgements(judged: JudgingTask, tmp_path: Path) -> None:
+    path = tmp_path / "judged.csv"
+    export_task(judged, path, "qrels")
+    assert path.read_text().startswith("query_id,video_id,start,end,relevance\n")
+    with pytest.raises(InvalidValue, match=r"'tvr_ranking' is written as \.json"):
+        export_task(judged, tmp_path / "again.csv")
+
+
+def test_one_is_counted_as_one(new_task: NewTask, tmp_path: Path) -> None:
+    task = new_task()
+    judge(task, {"1:1": (3, 3)})
+    with pytest.raises(InvalidValue, match="1 query has a moment of level 2, and 1 is kept for val"):
+        export_splits(task, tmp_path, val=1, test=0)
+
+
 def test_a_task_is_not_written_over(judged: JudgingTask, tmp_path: Path) -> None:
     link = tmp_path / "link.sqlite"
     link.symlink_to(judged.path)

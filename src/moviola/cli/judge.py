@@ -113,7 +113,11 @@ def export(
     out: Annotated[Path, Option("--out", "-o", help="File to write.")],
     form: Annotated[
         Literal["tvr_ranking", "qrels", "ratings", "pairs"],
-        Option("--as", help="Graded test set; the same by query; all ratings, or the moments to rate (CSV)."),
+        Option(
+            "--as",
+            help="Graded test set; the same by query (.json, .jsonl, .csv, .trec); all ratings, or the "
+            "moments to rate (CSV).",
+        ),
     ] = "tvr_ranking",
     json: JsonOption = False,
 ) -> None:

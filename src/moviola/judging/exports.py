@@ -16,11 +16,12 @@ from moviola.datasets.building.annotation_files import (
 from moviola.datasets.building.candidate_pairs import Pair
 from moviola.datasets.building.consensus import LEVELS
 from moviola.datasets.building.splits import draw_queries
-from moviola.errors import AlreadyJudged, InvalidValue, NotFound
+from moviola.errors import AlreadyJudged, InvalidValue, NotFound, counted
 from moviola.files.writing import write_json
 from moviola.judging.task import JudgingTask, folded_name, shown_name
 from moviola.library import require_no_library
 from moviola.measures import Qrels, write_qrels
+from moviola.measures.output_formats import SUFFIXES
 from moviola.types import require_known
 
 __all__ = [
@@ -41,7 +42,7 @@ def _qrels(task: JudgingTask, path: Path) -> int:
     agreed = task.outcome().agreed
     judged = [pair for pair in task.pairs if pair.pair_id in agreed]
     rows = ((pair.query_id, pair.video_name, pair.start, pair.end, agreed[pair.pair_id]) for pair in judged)
-    write_qrels(Qrels.from_columns(*zip(*rows, strict=True)), path, "json")
+    write_qrels(Qrels.from_columns(*zip(*rows, strict=True)), path)
     return len(judged)
 
 
@@ -74,11 +75,15 @@ def export_task(task: JudgingTask, path: str | Path, form: str = "tvr_ranking") 
 
     Raises:
         InvalidValue: no such form, no agreement so far, no moment left to rate, or the file is that of the
-            task, lies in a library, or cannot be written.
+            task, lies in a library, has the suffix of another form, or cannot be written.
     """
     require_known("form", form, EXPORTS)
     path = Path(path)
     require_no_library(path)
+    if form != "qrels" and path.suffix in SUFFIXES and path.suffix != EXPORTS[form].suffix:
+        raise InvalidValue(
+            f"{path}: form {form!r} is written as {EXPORTS[form].suffix}; give a file that ends so"
+        )
     if path.exists() and path.samefile(task.path):
         raise InvalidValue(f"{path}: is the task itself, whose ratings would be lost; name another file")
     if form in ("tvr_ranking", "qrels") and not task.outcome().agreed:
@@ -171,9 +176,10 @@ def export_splits(
     answered = [pair for pair in task.pairs if agreed.get(pair.pair_id, 0) >= level]
     captions = dict.fromkeys(pair.query for pair in answered)
     if val + test >= len(captions):
+        have, are = "has" if len(captions) == 1 else "have", "is" if val + test == 1 else "are"
         raise InvalidValue(
-            f"{task.path}: {len(captions)} queries have a moment of level {level},"
-            f" and {val + test} are kept for val and test; judge more queries or keep fewer"
+            f"{task.path}: {counted(len(captions), 'query')} {have} a moment of level {level},"
+            f" and {val + test} {are} kept for val and test; judge more queries or keep fewer"
         )
     drawn = draw_queries(captions, {"val": val, "test": test}, seed)
     texts = {name: set(queries.values()) for name, queries in drawn.items() if queries}
