@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -160,6 +161,30 @@ def test_the_right_answers_get_full_marks(films: Path, tmp_path: Path) -> None:
     assert "they count as not answered: film0_red, film0_blue" in told.stderr
 
 
+def test_videos_that_the_benchmark_does_not_have_are_named(tmp_path: Path) -> None:
+    annotations, run = written(tmp_path, "qv_m2"), tmp_path / "run.json"
+    moments = {
+        str(row["qid"]): [{"video_id": f"{row['vid']}.mp4", "start": 0, "end": 1, "score": 1}]
+        for row in rows("qv_m2")
+    }
+    run.write_text(json.dumps(moments))
+    words = ["public", "qv_m2", "--annotations", str(annotations), "--run", str(run)]
+    done = CliRunner().invoke(app, words)
+    assert f"3 videos of {run} not among the 3 videos of QV-M2" in done.stderr
+    assert "film0.mp4, film1.mp4, film2.mp4" in done.stderr
+
+
+def test_sources_are_checked_before_an_encoder_is_chosen(tmp_path: Path) -> None:
+    words = ["--annotations", tmp_path / "none.jsonl", "--library", tmp_path / "new"]
+    for name, more, complaint in (
+        ("qv_m2", [], r"give either .* \(--videos\), or a run to measure \(--run\)"),
+        ("nope", ["--videos", tmp_path], "benchmark 'nope': unknown"),
+        ("qv_m2", ["--videos", tmp_path / "gone"], "gone: no folder there"),
+    ):
+        done = CliRunner().invoke(app, ["public", name, *map(str, [*words, *more])])
+        assert re.search(complaint, str(done.exception)) and "Encoder" not in done.stderr
+
+
 def test_a_system_says_how_sure_it_is_of_an_answer(tmp_path: Path) -> None:
     """Soccer-GMR's pred_exist_score, not the highest score of a window, decides what is refused."""
     annotations = written(tmp_path, "soccer_gmr")
@@ -306,7 +331,7 @@ def test_what_cannot_be_is_refused(films: Path, tmp_path: Path) -> None:
             run_public("qv_m2", annotations, **given)
     other = tmp_path / "other.jsonl"
     other.write_text(json.dumps({**rows("qv_m2")[0], "vid": "film8"}) + "\n")
-    with pytest.raises(NotFound, match="holds none of the 1 video of QV-M2, for instance film8"):
+    with pytest.raises(NotFound, match="holds no video of QV-M2, which has 1 video, for instance film8"):
         run_public("qv_m2", other, films / "films", library=films / "library")
 
 

@@ -31,7 +31,8 @@ def public(
     encoder: EncoderOption = None,
     run: Annotated[Path | None, Option("--run", help="Measure this run; nothing is searched.")] = None,
     out: Annotated[
-        Path | None, Option("--out", "-o", help="Run file for the answers: .json, .jsonl, .csv or .trec.")
+        Path | None,
+        Option("--out", "-o", help="Run file for the answers: .json, .jsonl, .csv, or .trec (.txt, too)."),
     ] = None,
     json: JsonOption = False,
 ) -> None:
@@ -47,8 +48,9 @@ def public(
     From Python: `moviola.public.run_public`.
     """
     from moviola.library import IngestProgress
-    from moviola.public import run_public
+    from moviola.public import require_sources, run_public
 
+    require_sources(name, videos, run)  # before an encoder is chosen, which is printed
     remedy = "indexed videos are in the library, and the same command continues"
     with progress_bar(BarColumn(), MofNCompleteColumn(), remedy=remedy) as bar:
         task = bar.add_task("looking for videos", total=None)
@@ -76,5 +78,11 @@ def public(
     if run and (missing := report.unanswered):
         of = counted(report.questions, "question")
         note(f"{len(missing)} of {of} missing from {run}; they count as not answered: {some(missing)}")
+    if report.unknown:
+        of = counted(report.videos, "video")
+        note(
+            f"{counted(len(report.unknown), 'video')} of {run} not among the {of} of {report.title}; their "
+            f"moments do not count: {some(report.unknown)}"
+        )
     if report.missing or report.refused:
         leave_partial()

@@ -6,9 +6,9 @@ Users fetch the data themselves; nothing here downloads. :data:`BENCHMARKS` has 
 
 from moviola.public.benchmark_answers import Answers, answer_questions
 from moviola.public.benchmarks import BENCHMARKS, PublicBenchmark, measure_answers
-from moviola.public.run import PublicReport, run_public
+from moviola.public.run import PublicReport, require_sources, run_public
 
 __all__ = [
     "BENCHMARKS", "Answers", "PublicBenchmark", "PublicReport", "answer_questions", "measure_answers",
-    "run_public",
+    "require_sources", "run_public",
 ]  # fmt: skip

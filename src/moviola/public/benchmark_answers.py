@@ -61,8 +61,9 @@ def answer_questions(
     missing = tuple(name for name in questions.videos if name not in known)
     if len(missing) == len(questions.videos):
         raise NotFound(
-            f"{library.folder}: holds none of the {counted(len(missing), 'video')} of {questions.name}, "
-            f"for instance {missing[0]}; give the folder whose files have these names"
+            f"{library.folder}: holds no video of {questions.name}, which has "
+            f"{counted(len(missing), 'video')}, for instance {missing[0]}; give the folder whose files have "
+            "these names"
         )
     benchmark_name = {video: name for name, video in known.items()}
     groups: dict[str, list[Question]] = {}  # by the video to search, "" for all

@@ -23,7 +23,7 @@ from moviola.public.benchmark_answers import Answers, answer_questions
 from moviola.public.benchmarks import benchmark_of
 from moviola.search import Library
 
-__all__ = ["PublicReport", "run_public"]
+__all__ = ["PublicReport", "require_sources", "run_public"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,7 @@ class PublicReport:
         missing: missing videos; questions about them count as not answered.
         unanswered: ids of questions that a measured run lacks or a library cannot answer; they count as not
             answered.
+        unknown: videos of a measured run that the benchmark does not have; their moments do not count.
         refused: files that could not be indexed, by path, and questions that cannot be answered, by id, with
             the reason.
         encoder: of the library; empty for a measured run.
@@ -51,6 +52,7 @@ class PublicReport:
     refused: dict[str, str]
     encoder: str
     groups: dict[str, int]
+    unknown: tuple[str, ...] = ()
 
 
 def run_public(
@@ -90,10 +92,7 @@ def run_public(
         LibraryError, MissingModel: see :meth:`moviola.search.Library.index` and ``search``.
     """
     benchmark = benchmark_of(name)
-    if (videos is None) == (run is None):
-        raise InvalidValue("give either a folder of videos to answer from, or a run to measure")
-    if videos is not None and not Path(videos).is_dir():  # a filled library would answer without it
-        raise NotFound(f"{videos}: no folder there; give that of the benchmark's videos")
+    require_sources(name, videos, run)
     out, run = (None if path is None else Path(path) for path in (out, run))
     if out is not None:
         format_of(out)  # an unknown suffix is refused before the videos are indexed
@@ -101,12 +100,15 @@ def run_public(
     questions = read_questions(annotations, name)
     refused: dict[str, str] = {}
     unanswered: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
     used = ""
     if run is not None:
         read = read_run(run, preset=Preset(any_order=benchmark.any_order))
         answers = Answers(read, {}, sureness=_sureness(run))
         known = set(answers.run.query_ids)
         unanswered = tuple(row.query_id for row in questions if row.query_id not in known)
+        there = set(questions.videos)
+        unknown = tuple(video for video in read.video_ids if video not in there)
     else:
         folder = Path(library or Path(annotations).with_name(f"{name}-library"))
         fresh = not (folder / SETTINGS_FILE).is_file()
@@ -126,8 +128,24 @@ def run_public(
     return PublicReport(
         questions.name, benchmark.measure(questions, answers), len(questions), len(questions.videos),
         answers.missing, unanswered, refused, used,
-        groups=dict(Counter(row.group for row in questions if row.group)),
+        groups=dict(Counter(row.group for row in questions if row.group)), unknown=unknown,
     )  # fmt: skip
+
+
+def require_sources(name: str, videos: str | Path | None, run: str | Path | None) -> None:
+    """Refuse a benchmark without a source of answers; see :func:`run_public`.
+
+    Raises:
+        InvalidValue: an unknown name, or both or neither of ``videos`` and ``run``.
+        NotFound: the folder is missing.
+    """
+    benchmark_of(name)
+    if (videos is None) == (run is None):
+        raise InvalidValue(
+            f"{name}: give either a folder of videos to answer from (--videos), or a run to measure (--run)"
+        )
+    if videos is not None and not Path(videos).is_dir():  # a filled library would answer without it
+        raise NotFound(f"{videos}: no folder there; give that of the benchmark's videos")
 
 
 def _sureness(run: Path) -> dict[str, float]:
