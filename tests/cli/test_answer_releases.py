@@ -55,6 +55,9 @@ class Release:
             "--out", self.folder / "model", *words,
         )  # fmt: skip
         assert made.code == 0, made.err
+        searched = release not in ("xml", "conquer")
+        assert ("`moviola library use` accepts it" in made.err) == searched
+        assert ("`moviola answer --model" in made.err) != searched
         shown = self.moviola("models", "show", self.folder / "model", "--json")
         assert json.loads(shown.out)["trained"]["release"] == release
         return self.folder / "model"

@@ -456,7 +456,7 @@ def test_a_truncated_checkpoint(model: SegmentRetriever, tmp_path: Path) -> None
     buffer = io.BytesIO()
     torch.save(model.state_dict(), buffer)
     (tmp_path / "best.pt").write_bytes(buffer.getvalue()[:-200])
-    with pytest.raises(DataError, match="is no PyTorch checkpoint"):
+    with pytest.raises(DataError, match=r"is no PyTorch checkpoint; get the file again"):
         convert_checkpoint(tmp_path / "best.pt", "spr-stage1", tmp_path / "ours")
 
 

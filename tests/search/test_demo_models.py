@@ -95,7 +95,7 @@ def test_another_encoder_is_refused(role: str, films: Path, tmp_path: Path) -> N
     other = shutil.copytree(DEMO_FOLDER, tmp_path / "encoder")
     with Library(tmp_path / "library", encoder=str(other), sentence_encoder="none") as library:
         library.index(films / "film2.mp4")
-        with pytest.raises(EncoderMismatch, match="a model for encoder 'demo'"):
+        with pytest.raises(EncoderMismatch, match=r"^demo: a model for encoder 'demo'"):
             library.use(**{role: "demo"})
 
 

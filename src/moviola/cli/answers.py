@@ -49,7 +49,7 @@ def answer(
     context: Context,
     queries: Annotated[Path, Argument(help="Queries: TVR-Ranking JSON, or one query per line.")],
     options: dict[str, Any],
-    out: Annotated[Path, Option("--out", "-o", help="Run file: .json, .jsonl, .csv or .trec.")],
+    out: Annotated[Path, Option("--out", "-o", help="Run file: .json, .jsonl, .csv, or .trec (.txt, too).")],
     library: LibraryOption = DEFAULT_LIBRARY,
     videos: VideosOption = None,
     device: DeviceOption = "auto",
@@ -126,6 +126,11 @@ def answer(
         from moviola.training import experiment
 
         refuse_given(context, _SEARCH_ONLY, "an option of searches; leave it out with --model")
+        if queries.suffix == ".txt":
+            raise InvalidValue(
+                f"{queries}: --model takes no plain queries; give a TVR-Ranking pair file (JSON), as "
+                "`moviola dataset convert --pairs` writes"
+            )
         found = experiment.answer(
             model, open_features(features or library), queries, task=task, videos=video_ids(videos),
             stage1=stage1, candidates=candidates, suppress_above=suppress_above, recipe_name=recipe,

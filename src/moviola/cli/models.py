@@ -66,12 +66,17 @@ def convert(
     From Python: `moviola.models.releases.convert_checkpoint`.
     """
     from moviola.models.releases import convert_checkpoint
+    from moviola.retrieval.trained_refiners import is_refiner
+    from moviola.retrieval.trained_stage1s import STAGE1S
 
     convert_checkpoint(checkpoint, release, out, **_settings(settings or []))
     facts = _facts(out)
     said = f"{out}: {facts['architecture']}, {facts['parameters']:,} parameters"
     show(json, {"out": str(out), **facts}, said)
-    note("The features it was trained on are unknown; `moviola library use` accepts it with --force.")
+    if facts["architecture"] in STAGE1S or is_refiner(facts["architecture"]):
+        note("The features it was trained on are unknown; `moviola library use` accepts it with --force.")
+    else:
+        note(f"`moviola search` does not use it; `moviola answer --model {out}` answers with it.")
 
 
 def _settings(words: list[str]) -> dict[str, Any]:

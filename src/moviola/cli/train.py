@@ -125,7 +125,7 @@ def note_left_out(path: Path, left_out: int, videos: int) -> None:
     """Print how many judged moments do not count, since their videos are not searched."""
     if left_out:
         searched = counted(videos, "searched video")
-        note(f"{path}: left out: {counted(left_out, 'moment')} in none of the {searched}")
+        note(f"{path}: left out: {counted(left_out, 'moment')} outside the {searched}")
 
 
 def _tables(path: Path | None) -> Mapping[str, Any]:

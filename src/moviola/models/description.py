@@ -125,7 +125,7 @@ def require_new(folder: Path) -> None:
 def existing(folder: Path, name: str) -> Path:
     """The path of a file of a model's folder; raises :class:`NotFound` where it is missing."""
     if not folder.is_dir():
-        raise NotFound(f"{folder}: there is no such folder; give one that save_pretrained wrote")
+        raise NotFound(f"{folder}: there is no such folder; give one that `moviola train` wrote")
     if not (folder / name).is_file():
         raise NotFound(f"{folder}: {name} is missing; get the folder whole or save the model again")
     return folder / name

@@ -210,7 +210,7 @@ def _read_numbers(path: Path) -> object:
             "refused; if you trust the file, load it with its own program and save model.state_dict() alone"
         ) from error
     except _UNREADABLE as error:
-        raise DataError(f"{path}: is no PyTorch checkpoint ({error}); get the file again") from error
+        raise DataError(f"{path}: is no PyTorch checkpoint; get the file again") from error
 
 
 _WRAPPERS = ("model", "state_dict", "model_state_dict", "model_state", "module", "net", "weights")

@@ -82,22 +82,23 @@ def check_fits(role: str, source: Path, settings: Settings, *, force: bool) -> N
         BrokenPlugin: the plug-in that runs it fails.
     """
     about = read_description(source)
+    shown = DEMO if source == DEMO_MODELS[role] else source  # its folder is of no use to the user
     of_plugin = role == "refiner" and about.architecture not in REFINERS and is_refiner(about.architecture)
     if about.architecture not in ROLES[role] and not of_plugin:
         raise InvalidValue(
-            f"{source}: holds a model of architecture {about.architecture!r}; as {role} a library uses "
+            f"{shown}: holds a model of architecture {about.architecture!r}; as {role} a library uses "
             f"{' or '.join(sorted(ROLES[role]))}"
         )
     missing = [fact for fact in _FACTS if fact not in about.extra]
     if missing and not force:
         raise InvalidValue(
-            f"{source}: its config.json does not say what it was trained on ({', '.join(missing)} missing in "
+            f"{shown}: its config.json does not say what it was trained on ({', '.join(missing)} missing in "
             "'extra'); if you know that it is this library's encoder and frame rate, use it with --force"
         )
     for what, theirs, ours, remedy in _compared(role, about, settings):
         if theirs is not None and not _same(theirs, ours):
             raise EncoderMismatch(
-                f"{source}: a model for {what} {theirs!r}, but the library has {ours!r}; {remedy}"
+                f"{shown}: a model for {what} {theirs!r}, but the library has {ours!r}; {remedy}"
             )
     Calibration.of(about.extra, source)
     require_finite(source)
