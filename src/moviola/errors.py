@@ -20,9 +20,14 @@ def printable(path: object) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """``1 video``, ``2,000 videos``, ``3 queries``."""
+    """A number with its noun.
+
+    >>> counted(1, "video"), counted(2000, "video"), counted(3, "query"), counted(4, "key")
+    ('1 video', '2,000 videos', '3 queries', '4 keys')
+    """
     if number != 1:
-        noun = f"{noun.removesuffix('y')}ies" if noun.endswith("y") else f"{noun}s"
+        changes = noun.endswith("y") and noun[-2:-1] not in "aeou"
+        noun = f"{noun.removesuffix('y')}ies" if changes else f"{noun}s"
     return f"{number:,} {noun}"
 
 
