@@ -113,8 +113,8 @@ def test_a_vector_is_one_row(tmp_path: Path) -> None:
 
 def test_mixed_dimensions_and_overflow_are_refused_by_name(arrays: Arrays, tmp_path: Path) -> None:
     broken = {**arrays, "w": np.ones((2, 5), np.float32)}
-    with pytest.raises(DataError, match="w: dimension 5, but v0 has 4"):
-        convert(open_features(as_hdf5(broken, tmp_path)), tmp_path / "a")
+    with pytest.raises(DataError, match=r"^a\.h5: w: dimension 5, but v0 has 4; give features of one"):
+        convert(open_features(as_hdf5(broken, tmp_path)), tmp_path / "a", origin="a.h5")
     huge = {**arrays, "w": np.full((2, 4), 1e6, np.float32)}
     (tmp_path / "h").mkdir()
     with pytest.raises(DataError, match="w: a number is not finite"):

@@ -38,7 +38,7 @@ def convert_(
     """
     from moviola.features import convert, open_features
 
-    made = convert(open_features(source), out)
+    made = convert(open_features(source), out, origin=source)
     rows = sum(made.shape(key)[0] for key in made.keys())  # noqa: SIM118 - no mapping
     said = f"{out}: {counted(len(made.keys()), 'key')}, {counted(rows, 'row')} of {made.dim}"
     show(json, {"keys": len(made.keys()), "rows": rows, "dim": made.dim, "out": str(out)}, said)

@@ -242,10 +242,12 @@ def convert(
     *,
     shard_bytes: int = 1 << 30,
     progress: Callable[[int, int], None] | None = None,
+    origin: str | Path = "features",
 ) -> KeyedShards:
     """Write any features, of one dimension, as our shards in a new or empty folder.
 
-    A new shard begins at ``shard_bytes``; ``progress`` is called with the keys done and all keys.
+    A new shard begins at ``shard_bytes``; ``progress`` is called with the keys done and all keys; ``origin``
+    is the file or folder of the features, for errors.
 
     Raises:
         InvalidValue: the folder is not empty, or there are no features.
@@ -255,7 +257,7 @@ def convert(
     with new_folder(folder):
         keys = source.keys()
         if not keys:
-            raise InvalidValue("no features: there is nothing to convert")
+            raise InvalidValue(f"{origin}: no features: there is nothing to convert")
         dim = source.shape(keys[0])[1]
         shards = FeatureShards(folder, "rows", dim, shard_bytes=shard_bytes)
         extents: list[Extent] = []
@@ -263,8 +265,11 @@ def convert(
         for done, key in enumerate(keys, start=1):
             rows = source.read(key)
             if rows.shape[1] != dim:
-                raise DataError(f"{key}: dimension {rows.shape[1]}, but {keys[0]} has {dim}")
-            extent = shards.append(halves(rows, key), end, sync=False)
+                raise DataError(
+                    f"{origin}: {key}: dimension {rows.shape[1]}, but {keys[0]} has {dim}; give features of "
+                    "one dimension, others in a file of their own"
+                )
+            extent = shards.append(halves(rows, f"{origin}: {key}"), end, sync=False)
             extents.append(extent)
             end = (extent.shard, extent.offset + extent.count)
             if progress:
