@@ -163,7 +163,7 @@ def test_agreed_pairs_that_are_no_candidates_are_named(tmp_path: Path, moviola: 
     "words, code, complaint",
     [
         (("--threshold", 5), 2, "--threshold"),
-        (("--types", "q"), 1, "types 'q': no moment of TVR has it; there are v"),
+        (("--types", "q"), 1, "types q: no moment of TVR has one; there are v"),
     ],
 )
 def test_what_no_caption_can_be_is_refused(

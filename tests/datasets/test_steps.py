@@ -6,12 +6,14 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 from moviola.datasets.annotations import Annotations
 from moviola.datasets.building.embeddings import embed, unit_rows
 from moviola.datasets.building.steps import rewrite_captions
 from moviola.datasets.readers import read_query_keys, read_tvr
+from moviola.errors import InvalidValue
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
@@ -52,6 +54,9 @@ def test_keys_are_of_the_captions_as_they_are_read(tmp_path: Path) -> None:
 def test_only_the_types_asked_for_are_rewritten(tmp_path: Path) -> None:
     found = annotations(tmp_path / "tvr", {1: "Ross sits down.", 2: "Ross sits down."}, kind="t")
     files = tmp_path / "journal", tmp_path / "review.csv"
-    assert len(rewrite_captions(found, Letters(), *files, types=["v"]).moments) == 0
+    with pytest.raises(InvalidValue, match=r"types v: no moment of TVR has one; there are t"):
+        rewrite_captions(found, Letters(), *files, types=["v"])
+    with pytest.raises(InvalidValue, match=r"threshold 5: a similarity lies between -1 and 1"):
+        rewrite_captions(found, Letters(), *files, threshold=5)
     made = rewrite_captions(found, Letters(), *files, types=["t"])
     assert (len(made.moments), made.captions, made.reviewed) == (2, 1, 0)

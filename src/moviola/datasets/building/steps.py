@@ -86,7 +86,7 @@ def rewrite_captions(
 
     Raises:
         DataError: the journal or the review file is damaged.
-        InvalidValue: a file cannot be written, a type that no moment has, a threshold that is no similarity,
+        InvalidValue: a file cannot be written, types that no moment has, a threshold that is no similarity,
             ``batch`` < 1, unknown ``names``, or rewrites of another
             model, or of rules, in the journal.
         MissingDependency: the finder of names is not installed.
@@ -111,13 +111,13 @@ def rewrite_captions(
 
 
 def _of_types(found: Annotations, wanted: Sequence[str]) -> Annotations:
-    """The moments of some types; :class:`InvalidValue` for a type that no moment has."""
-    known = sorted({type for type in found.types if type})
-    for type in wanted:
-        if type not in known:
-            there = f"there are {', '.join(known)}" if known else "the moments have no types; leave it out"
-            raise InvalidValue(f"types {type!r}: no moment of {found.name} has it; {there}")
-    return found.select(np.isin(found.types, wanted))
+    """The moments of some types; :class:`InvalidValue` where there is none."""
+    kept = np.isin(found.types, wanted)
+    if not kept.any():
+        known = sorted({type for type in found.types if type})
+        there = f"there are {', '.join(known)}" if known else "the moments have no types; leave it out"
+        raise InvalidValue(f"types {', '.join(wanted)}: no moment of {found.name} has one; {there}")
+    return found.select(kept)
 
 
 def pseudo_pairs(
