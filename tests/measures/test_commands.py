@@ -127,7 +127,8 @@ def test_an_unknown_suffix_is_answered_by_those_that_are_known(folder: Path, tmp
         write_qrels(read_qrels(folder / "test/qrels.json"), tmp_path / "q.xyz")
 
 
-def test_a_file_that_is_no_csv_is_not_printed_whole(folder: Path) -> None:
-    files = (folder / "test/system0.json", folder / "test/qrels.json")
-    message = str(moviola("evaluate", *files, "--qrels-format", "csv").exception)
+def test_a_file_that_is_no_csv_is_not_printed_whole(folder: Path, tmp_path: Path) -> None:
+    run, one_line = folder / "test/system0.json", tmp_path / "qrels.json"
+    one_line.write_text(json.dumps(read_qrels(folder / "test/qrels.json").rows()))
+    message = str(moviola("evaluate", run, one_line, "--qrels-format", "csv").exception)
     assert "the header is" in message and len(message) < 500
