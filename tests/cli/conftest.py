@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -49,6 +50,26 @@ def moviola(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch)
         return Outcome(
             code if isinstance(code, int) else 0 if code is None else 1, captured.out, captured.err
         )
+
+    return run
+
+
+_TORCHLESS = """
+import sys
+sys.modules |= dict.fromkeys(["torch", "transformers", "scipy"])  # not to be imported
+from moviola.cli import main
+main()
+"""
+
+
+@pytest.fixture
+def torchless() -> Callable[..., Outcome]:
+    """The same in a process of its own, where what a plain installation lacks cannot be imported."""
+
+    def run(*words: object) -> Outcome:
+        command = [sys.executable, "-c", _TORCHLESS, *map(str, words)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        return Outcome(done.returncode, done.stdout, done.stderr)
 
     return run
 

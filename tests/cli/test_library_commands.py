@@ -186,6 +186,18 @@ def test_bad_query_files_are_named(
     assert not (tmp_path / "run.json").exists()
 
 
+def test_queries_are_answered_in_a_list_of_videos_without_torch(
+    torchless: Run, library: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "queries").write_text("red\nblue")
+    (tmp_path / "splits.json").write_text('{"test": ["harbour"]}')
+    run, split = tmp_path / "run.json", f"{tmp_path / 'splits.json'}:test"
+    answer = torchless("answer", tmp_path / "queries", "--out", run, "-l", library, "--videos", split)
+    assert answer.code == 0, answer.err
+    found = json.loads(run.read_text())
+    assert {moment["video_id"] for own in found.values() for moment in own} == {"harbour"}
+
+
 def test_query_files_that_are_no_text_are_named(moviola: Run, library: Path, tmp_path: Path) -> None:
     (tmp_path / "queries").write_bytes("die Tür\n".encode("latin-1"))
     answer = moviola("answer", tmp_path / "queries", "--out", tmp_path / "r.json", "-l", library)

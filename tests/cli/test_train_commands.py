@@ -220,6 +220,12 @@ def test_the_vector_of_a_long_query_is_kept(world: World, tmp_path: Path) -> Non
     assert found[:, 0].tolist() == [0, 1, 4]
 
 
+def test_features_are_gathered_without_torch(world: World, tmp_path: Path, torchless: Command) -> None:
+    plain = replace(world, moviola=torchless)
+    made = plain.gather(tmp_path / "out", "--videos", f"{world / 'splits.json'}:val")
+    assert made.code == 0, made.err
+
+
 def without(path: Path, key: str) -> dict[str, NDArray[np.float32]]:
     return {name: rows for name, rows in stored(path).items() if name != key}
 

@@ -158,9 +158,8 @@ def from_files(
 
     From Python: `moviola.features.gathering.gather_features`.
     """
-    from moviola.datasets.readers import read_query_keys, read_video_corpus
+    from moviola.datasets.readers import read_query_keys, read_video_corpus, read_videos
     from moviola.features.gathering import Published, PublishedFiles, gather_features
-    from moviola.training.data import read_videos
 
     seconds = read_video_corpus(durations)
     chosen = read_videos(videos) if videos else list(seconds)

@@ -138,7 +138,7 @@ def _tables(path: Path | None) -> Mapping[str, Any]:
 
 def video_ids(choice: str | None) -> list[str] | None:
     """Ids that an option such as ``--videos`` names; None for all."""
-    from moviola.training.data import read_videos
+    from moviola.datasets.readers import read_videos
 
     return None if choice is None else read_videos(choice)
 

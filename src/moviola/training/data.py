@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 
-from moviola.datasets.readers import ranked_rows
-from moviola.errors import DataError, InvalidValue, NotFound, counted
+from moviola.datasets.readers import ranked_rows, read_videos
+from moviola.errors import DataError, InvalidValue, counted
 from moviola.features import FeatureSource, Integers, QueryFeatures, VideoFeatures
-from moviola.files.rows import number, read_json, span, text
+from moviola.files.rows import number, span, text
 from moviola.measures import Qrels
 from moviola.retrieval.proposals import Proposals
 from moviola.retrieval.video_scores import VideoScores
@@ -325,40 +325,6 @@ class Split:
             clip_seconds=self.features.clip_seconds,
             longest=int(self.features.counts.max()),
         )
-
-
-def read_videos(choice: str) -> list[str]:
-    """Ids of videos: all of a file, or ``FILE:SPLIT`` for one split of it.
-
-    The file is a JSON list of ids; or an object whose keys are ids (video_corpus.json); or an object of
-    splits, each a list of ids (gridhouse's splits.json) or an object whose keys are ids.
-
-    Raises:
-        NotFound: no such file, or no such split in it.
-        DataError: the file is damaged, or names no video.
-    """
-    whole, colon, split = choice.rpartition(":")
-    chosen = bool(colon) and not Path(choice).is_file()
-    path = Path(whole if chosen else choice)
-    content = read_json(path)
-    if not isinstance(content, list | dict):
-        raise DataError(f"{path}: a list of video ids is expected, or an object of videos")
-    items = content.items() if isinstance(content, dict) else ()
-    splits = {name: list(part) for name, part in items if _is_split(part)}
-    if chosen and split not in splits:
-        raise NotFound(f"{path}: no split {split!r}; it has {', '.join(splits) or 'none'}")
-    parts = [splits[split]] if chosen else list(splits.values()) or [list(content)]
-    names = [name for part in parts for name in part]
-    if not names:
-        raise DataError(f"{choice}: names no video; list the ids of those to use")
-    if not all(isinstance(name, str) for name in names):
-        raise DataError(f"{path}: a list of video ids is expected, each a text")
-    return list(dict.fromkeys(names))
-
-
-def _is_split(part: object) -> bool:
-    """Whether it holds videos, rather than ``[duration, index]`` of one."""
-    return isinstance(part, dict) or (isinstance(part, list) and all(isinstance(name, str) for name in part))
 
 
 def places_of(names: Sequence[str], known: Sequence[str]) -> Integers:

@@ -25,12 +25,13 @@ from moviola.datasets.readers.tvr_ranking import (
     read_tvr_ranking,
     write_own_pairs,
 )
+from moviola.datasets.readers.video_lists import read_videos
 from moviola.types import require_known
 
 __all__ = [
     "QUERIES_OF", "QUERY_KEYS", "QUESTIONS", "READERS", "ranked_rows", "read_activitynet", "read_annotations",
     "read_charades", "read_didemo", "read_query_keys", "read_questions", "read_qvhighlights", "read_tacos",
-    "read_tvr", "read_tvr_ranking", "read_video_corpus", "write_own_pairs", "write_tvr",
+    "read_tvr", "read_tvr_ranking", "read_video_corpus", "read_videos", "write_own_pairs", "write_tvr",
 ]  # fmt: skip
 
 READERS: dict[str, Callable[[Path, Path | None], Annotations]] = {
