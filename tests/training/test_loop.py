@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import signal
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -94,7 +95,7 @@ def test_chance_outside_the_run_changes_nothing() -> None:
 
 
 class Stop(Exception):
-    """Somebody pressed control-C."""
+    """Something ended the program, which had no time to save anything."""
 
 
 def logged(folder: Path) -> list[dict[str, str]]:
@@ -102,10 +103,12 @@ def logged(folder: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def stop_when(condition: Callable[[int, Mapping[str, float]], bool]) -> Callable[..., None]:
+def stop_when(
+    condition: Callable[[int, Mapping[str, float]], bool], by: type[BaseException] = Stop
+) -> Callable[..., None]:
     def listen(step: int, total: int, values: Mapping[str, float]) -> None:
         if condition(step, values):
-            raise Stop
+            raise by
 
     return listen
 
@@ -118,9 +121,16 @@ def stop_when(condition: Callable[[int, Mapping[str, float]], bool]) -> Callable
     optimizer=st.sampled_from(["adamw", "bert_adam"]),
     patience=st.sampled_from([0, 2]),
     steps=st.sampled_from([None, 10]),
+    by=st.sampled_from([Stop, KeyboardInterrupt]),
 )
 def test_a_resumed_run_is_the_run_that_was_not_interrupted(
-    every: int, at: int, in_evaluation: bool, optimizer: str, patience: int, steps: int | None
+    every: int,
+    at: int,
+    in_evaluation: bool,
+    optimizer: str,
+    patience: int,
+    steps: int | None,
+    by: type[BaseException],
 ) -> None:
     schedule = OptimizerConfig(name=optimizer, lr=3e-2, warmup=0.2, schedule="linear")
     how = config(evaluate_every=every, optimizer=schedule, patience=patience, steps=steps)
@@ -133,7 +143,9 @@ def test_a_resumed_run_is_the_run_that_was_not_interrupted(
             return step >= at and in_evaluation == ("fit" in values)
 
         try:
-            fit(begun, how, two, progress=stop_when(here))
+            fit(begun, how, two, progress=stop_when(here, by))
+        except KeyboardInterrupt:
+            assert torch.load(two / "state.pt", weights_only=True)["run"]["step"] >= at
         except Stop:
             if not (two / "state.pt").exists():
                 with pytest.raises(DataError, match="nothing to resume"):
@@ -145,6 +157,55 @@ def test_a_resumed_run_is_the_run_that_was_not_interrupted(
     assert timeless(found) == timeless(expected)
     assert (found.best, found.best_step, found.steps) == (expected.best, expected.best_step, expected.steps)
     assert [row["step"] for row in logs[0]] == [row["step"] for row in logs[1]]
+
+
+class Interrupted(Line):
+    """Control-C is pressed at the sixth step: while its loss is computed, its weights change, or val runs."""
+
+    def __init__(self, where: str) -> None:
+        super().__init__()
+        self.where = where
+        self.model[0].weight.register_post_accumulate_grad_hook(lambda _: self.press("gradients"))
+
+    def press(self, where: str) -> None:
+        if (where, len(self.seen)) == (self.where, 6):
+            signal.raise_signal(signal.SIGINT)
+
+    def losses(self, batch: np.ndarray, epoch: int, generator: torch.Generator) -> Mapping[str, Tensor]:
+        terms = super().losses(batch, epoch, generator)
+        self.press("loss")
+        return terms
+
+    def evaluate(self) -> Mapping[str, float]:
+        found = super().evaluate()
+        self.press("evaluation")
+        return found
+
+
+@pytest.mark.parametrize(
+    ("where", "steps"), [("loss", 5), ("gradients", 5), ("weights", 6), ("evaluation", 6)]
+)
+def test_control_c_loses_no_step_wherever_it_falls(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str, steps: int
+) -> None:
+    how = config(evaluate_every=3)
+    whole, begun, resumed = Line(), Interrupted(where), Line()
+    expected = fit(whole, how, tmp_path / "one")
+    with monkeypatch.context() as patch:
+        step = torch.amp.GradScaler.step
+
+        def pressed(*given: Any, **named: Any) -> Any:
+            begun.press("weights")
+            return step(*given, **named)
+
+        patch.setattr(torch.amp.GradScaler, "step", pressed)
+        with pytest.raises(KeyboardInterrupt):
+            fit(begun, how, tmp_path / "two")
+    assert torch.load(tmp_path / "two" / "state.pt", weights_only=True)["run"]["step"] == steps
+    found = fit(resumed, how, tmp_path / "two", resume=True)
+    assert len(resumed.seen) == 12 - steps
+    assert same(whole.model.state_dict(), resumed.model.state_dict())
+    assert timeless(found) == timeless(expected)
 
 
 def test_a_finished_run_resumes_to_itself(tmp_path: Path) -> None:

@@ -1,9 +1,9 @@
 """The training loop, in one piece, for every model.
 
 A :class:`Task` defines the model, the data and the evaluation. A run has a folder: ``log.csv`` (one row per
-evaluation), ``state.pt`` (to resume after an interruption), and TensorBoard files where that package is
-installed and requested. Same configuration, same machine, same number of threads: same weights, bit for bit,
-interrupted or not.
+evaluation), ``state.pt`` (to resume from, written after each evaluation and on control-C), and TensorBoard
+files where that package is installed and requested. Same configuration, same machine, same number of threads:
+same weights, bit for bit, interrupted or not.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from __future__ import annotations
 import copy
 import csv
 import math
+import signal
+import threading
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -119,6 +120,13 @@ class _Progress:
     seconds: float = 0.0
     cpu_seconds: float = 0.0
     history: list[dict[str, float]] = field(default_factory=list)
+    sums: dict[str, float] = field(default_factory=dict)
+    """Terms of the loss, added up since the last evaluation."""
+
+    @property
+    def evaluated(self) -> int:
+        """The step of the last evaluation."""
+        return int(self.history[-1]["step"]) if self.history else 0
 
 
 def fit(
@@ -134,7 +142,8 @@ def fit(
 
     Args:
         task, config: what is trained, and the options of the loop.
-        folder: folder for the log and the state; None keeps nothing.
+        folder: folder for the log and the state; None keeps nothing. What :class:`KeyboardInterrupt` leaves
+            there has every step that was done.
         resume: continue from the state in ``folder``, which must have the same configuration.
         tensorboard: write TensorBoard files as well.
         progress: called after each step with steps done, steps in all, and the latest terms of the loss and
@@ -156,56 +165,95 @@ def fit(
     if resume:
         state.restore(folder)
     reporter = _Reporter(_writers(folder, tensorboard, run.history), progress, total)
-    every = config.evaluate_every or per_epoch
-    sums: dict[str, float] = defaultdict(float)
-
-    while run.step < total and not _patience_lost(config, run):
-        draw = np.random.default_rng([config.seed, run.epoch])
-        generator = torch.Generator()
-        for place, batch in enumerate(task.batches(run.epoch, draw)):
-            if run.epoch * per_epoch + place < run.step:
-                continue  # an interrupted epoch: these batches were learned from before
-            # Randomness depends on the step alone, so that a resumed run equals an uninterrupted one.
-            torch.manual_seed(config.seed * 7_919 + run.step)
-            generator.manual_seed(config.seed * 104_729 + run.step)
-            started = time.perf_counter()
-            model.train()
-            with _precision(config):
-                terms = task.losses(batch, run.epoch, generator)
-                loss = torch.stack([term.float() for term in terms.values()]).sum()
-            optimizer.zero_grad(set_to_none=True)
-            scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
-            scaler.unscale_(optimizer)
-            scaler.step(optimizer)
-            scaler.update()
-            if schedule:
-                schedule.step()
-            run.seconds += time.perf_counter() - started
-            run.step += 1
-            latest = {name: term.item() for name, term in terms.items()}
-            if not math.isfinite(sum(latest.values())):
-                raise DataError(
-                    f"step {run.step}: the loss is {latest}; lower the learning rate, or use fp32"
-                )
-            for name, value in latest.items():
-                sums[name] += value
-            reporter.progress(run.step, latest)
-            if run.step % every == 0 or run.step == total:
-                if _evaluated(task, config, run, sums, reporter):
-                    state.best = copy.deepcopy(model.state_dict())
-                sums.clear()
-                state.save(folder)
-            if run.step == total or _patience_lost(config, run):
-                break
-        else:
-            run.epoch += 1
-
+    try:
+        _go_on(task, state, reporter, per_epoch, folder)
+    except KeyboardInterrupt:
+        state.save(folder)
+        raise
     model.load_state_dict(state.best)
     model.eval()
     return Fitted(
         run.best, run.best_step, run.step, run.seconds, run.cpu_seconds,
         run.history,
     )  # fmt: skip
+
+
+def _go_on(task: Task[Any], state: _State, reporter: _Reporter, per_epoch: int, folder: Path | None) -> None:
+    """The steps and evaluations that are still to do; an interruption finds all or nothing of each."""
+    config, run, total = state.config, state.run, reporter.total
+    every = config.evaluate_every or per_epoch
+
+    def evaluate_where_due() -> None:
+        if run.evaluated < run.step and (run.step % every == 0 or run.step == total):
+            _evaluate(task, state, reporter)
+            state.save(folder)
+
+    evaluate_where_due()  # an interruption may have come between a step and its evaluation
+    while run.step < total and not _patience_lost(config, run):
+        draw = np.random.default_rng([config.seed, run.epoch])
+        for place, batch in enumerate(task.batches(run.epoch, draw)):
+            if run.epoch * per_epoch + place < run.step:
+                continue  # an interrupted epoch: these batches were learned from before
+            latest = _learn(task, state, batch)
+            reporter.progress(run.step, latest)
+            evaluate_where_due()
+            if run.step == total or _patience_lost(config, run):
+                break
+        else:
+            run.epoch += 1
+
+
+def _learn(task: Task[Any], state: _State, batch: Any) -> dict[str, float]:
+    """One step; the terms of its loss.
+
+    Raises:
+        DataError: the loss is no longer a finite number.
+    """
+    config, run, optimizer, scaler = state.config, state.run, state.optimizer, state.scaler
+    # Randomness depends on the step alone, so that a resumed run equals an uninterrupted one.
+    torch.manual_seed(config.seed * 7_919 + run.step)
+    generator = torch.Generator().manual_seed(config.seed * 104_729 + run.step)
+    started = time.perf_counter()
+    task.model.train()
+    with _precision(config):
+        terms = task.losses(batch, run.epoch, generator)
+        loss = torch.stack([term.float() for term in terms.values()]).sum()
+    optimizer.zero_grad(set_to_none=True)
+    scaler.scale(loss).backward()
+    with _whole():
+        scaler.unscale_(optimizer)
+        scaler.step(optimizer)
+        scaler.update()
+        if state.schedule:
+            state.schedule.step()
+        run.seconds += time.perf_counter() - started
+        run.step += 1
+        latest = {name: term.item() for name, term in terms.items()}
+        if not math.isfinite(sum(latest.values())):
+            raise DataError(f"step {run.step}: the loss is {latest}; lower the learning rate, or use fp32")
+        for name, value in latest.items():
+            run.sums[name] = run.sums.get(name, 0.0) + value
+    return latest
+
+
+@contextmanager
+def _whole() -> Iterator[None]:
+    """Lets control-C wait until this is done, so that a state that is saved is no half of a step.
+
+    It reaches the main thread alone; where it has been given another meaning, that is kept.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if before is None or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    waiting: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, _: waiting.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if waiting:
+        signal.raise_signal(signal.SIGINT)
 
 
 def _patience_lost(config: LoopConfig, run: _Progress) -> bool:
@@ -234,31 +282,37 @@ class _Reporter:
             write(row)
 
 
-def _evaluated(
-    task: Task[Any], config: LoopConfig, run: _Progress, sums: Mapping[str, float], reporter: _Reporter
-) -> bool:
-    """Evaluate the model on val and log it; True if it is the best so far."""
+def _evaluate(task: Task[Any], state: _State, reporter: _Reporter) -> None:
+    """Evaluate the model on val, log it, and keep the weights that are the best so far.
+
+    Raises:
+        InvalidValue: the measure to select by is not there.
+        DataError: it has no value.
+    """
+    config, run = state.config, state.run
     task.model.eval()
     with torch.inference_mode():
         measures = dict(task.evaluate())
     if config.select not in measures:
         raise InvalidValue(f"select {config.select!r}: unknown on val; choose {', '.join(measures)}")
-    since = run.step - int(run.history[-1]["step"]) if run.history else run.step
-    row = {"step": float(run.step), "epoch": float(run.epoch), "seconds": run.seconds}
-    row |= {f"loss/{name}": value / since for name, value in sums.items()} | measures
-    run.history.append(row)
-    reporter.evaluation(row)
-    reporter.progress(run.step, measures)
     value = measures[config.select]
     if math.isnan(value):  # no weights would ever be the best
         raise DataError(
             f"{config.select}: no query of val has an answer in its videos; give a val split that has some"
         )
-    if value > run.best:
-        run.best, run.best_step, run.since_best = value, run.step, 0
-        return True
-    run.since_best += run.epoch >= config.patience_from
-    return False
+    row = {"step": float(run.step), "epoch": float(run.epoch), "seconds": run.seconds}
+    since = run.step - run.evaluated
+    row |= {f"loss/{name}": added / since for name, added in run.sums.items()} | measures
+    with _whole():
+        run.history.append(row)
+        run.sums.clear()
+        if value > run.best:
+            run.best, run.best_step, run.since_best = value, run.step, 0
+            state.best = copy.deepcopy(task.model.state_dict())
+        else:
+            run.since_best += run.epoch >= config.patience_from
+        reporter.evaluation(row)
+    reporter.progress(run.step, measures)
 
 
 # ---- files -----------------------------------------------------------------------------------------------

@@ -189,8 +189,8 @@ def train(
     done: list[Fitted] = []
     tasks = recipe.phases(model, train_split, val_split, settings)
     for task, loop, place in zip(tasks, settings.loops.values(), places, strict=True):
-        # A run that was interrupted in one phase has no state of the next ones.
-        begun = resume and (not done or (place is not None and (place / "state.pt").is_file()))
+        # A run that was interrupted before its first step, or in one phase, has no state of what follows.
+        begun = resume and (place is None or (place / "state.pt").is_file())
         done.append(fit(task, loop, place, resume=begun, tensorboard=tensorboard, progress=progress))
     return Trained(model.eval(), tuple(done), settings)
 
