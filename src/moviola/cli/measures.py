@@ -139,6 +139,8 @@ def compare(
 ) -> None:
     """Compare runs with the first one: difference, 95 % interval, and p values of two paired tests.
 
+    It needs SciPy, which `moviola[studies]` and `moviola[train]` bring.
+
     Example: `moviola compare baseline.json refined.json test.json -m "nDCG@20,IoU>=0.5"`
 
     From Python: `moviola.measures.compare`.
