@@ -63,9 +63,9 @@ class World:
             *(word for option in options for word in ("--set", option)), *words,
         )  # fmt: skip
 
-    def answer(self, model: Path, out: Path, *words: object) -> Any:
+    def answer(self, model: Path, out: Path, *words: object, queries: Path | None = None) -> Any:
         return self.moviola(
-            "answer", self / "val.json", "--model", model, "--features", self / "features",
+            "answer", queries or self / "val.json", "--model", model, "--features", self / "features",
             "--videos", f"{self / 'splits.json'}:val", "--out", out, *words,
         )  # fmt: skip
 
@@ -343,7 +343,7 @@ def test_an_interrupted_training_goes_on(
             raise Stopped
 
     with monkeypatch.context() as patch:
-        patch.setattr("moviola.cli.train._shown_on", lambda bar, selects: stop)
+        patch.setattr("moviola.cli.train._shown_on", lambda bar, loops: stop)
         with pytest.raises(Stopped):
             world.train(name, tmp_path / "one", *on, steps=8)
     fails_with(world.train(name, tmp_path / "one", *on, steps=8), "holds a training", "--resume")
@@ -485,7 +485,7 @@ def test_wrong_candidates(world: World, tmp_path: Path, ranking: Path) -> None:
         ("xml", ("--device", "tpu"), "tpu"),
         ("xml", ("--stage1", "WORLD/stage1"), "xml: searches the videos itself; leave --stage1 out"),
         ("reel", (), "reel: needs the proposals of a stage 1; train reel-stage1"),
-        ("conquer", (), "conquer: needs the first stage of a stage 1; train reel-stage1"),
+        ("conquer", (), "conquer: needs the scores of videos of a stage 1; train reel-stage1"),
         ("reel", ("--stage1", "WORLD/nowhere"), "nowhere: there is no such folder"),
         ("xml", ("--config", "WORLD/nowhere.toml"), "nowhere.toml: no such file"),
         ("xml", ("--features", "WORLD"), "features.json: no such file"),
@@ -516,6 +516,61 @@ def test_damaged_files(world: World, tmp_path: Path) -> None:
     fails_with(world.train("xml", out, "--val", pairs), "pairs.json: line 1: not valid JSON")
     (tmp_path / "ids.json").write_text("[]")
     fails_with(world.train("xml", out, "--val-videos", tmp_path / "ids.json"), "names no video")
+
+
+def test_pair_files_that_answer_nothing_are_refused_before_training(world: World, tmp_path: Path) -> None:
+    pairs, out = tmp_path / "pairs.json", tmp_path / "model"
+    entries = json.loads((world / "val.json").read_text())
+    for entry in entries:
+        for moment in entry["relevant_moment"]:
+            moment["relevance"] = 0
+    for content, said in (
+        (json.dumps(entries), "pairs.json: no moment of the {videos} has a relevance above 0"),
+        ("[]", "pairs.json: holds no query with a moment"),
+        (json.dumps([entry | {"relevant_moment": []} for entry in entries]), "holds no query with a moment"),
+    ):
+        pairs.write_text(content)
+        fails_with(world.train("xml", out, "--val", pairs), said.format(videos="4 videos"))
+        fails_with(world.train("xml", out, "--train", pairs), said.format(videos="12 videos"))
+    fails_with(world.answer(world / "stage1", tmp_path / "run.json", queries=pairs), "holds no query")
+    assert not out.exists()
+
+
+def test_what_is_not_as_given_is_said(world: World, tmp_path: Path) -> None:
+    """Moments of unknown videos or without extent, and steps that the epochs do not reach."""
+    pairs = tmp_path / "pairs.json"
+    entries = json.loads((world / "train.json").read_text().replace('"v03"', '"elsewhere"'))
+    flawed = next(m for m in entries[0]["relevant_moment"] if m["video_name"] in TRAIN)
+    flawed["timestamp"] = [5, 5]
+    pairs.write_text(json.dumps(entries))
+    trained = world.train("xml", tmp_path / "one", "--train", pairs, "--set", "loop.epochs=1", steps=400)
+    assert trained.code == 0, trained.err
+    assert "in none of the videos with features" in trained.err
+    assert "pairs.json: left out: " in trained.err
+    assert (
+        f"pairs.json: no extent: 1 (first: query {entries[0]['query_id']} ({flawed['video_name']}))"
+        in trained.err
+    )
+    steps = config_of(tmp_path / "one")["extra"]["steps"]
+    assert steps < 400
+    assert trained.err.count(f"loop.epochs ends it after {steps} steps, before the 400 of loop.steps") == 1
+    split = ("--train", pairs, "--train-videos", f"{world / 'splits.json'}:train")
+    trained = world.train("xml", tmp_path / "two", *split, steps=2)
+    assert "in none of the videos of --train-videos" in trained.err
+    assert "loop.epochs" not in trained.err
+
+
+def test_a_training_interrupted_before_its_first_step_goes_on(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("moviola.training.recipe.fit", interrupted)
+        assert world.train("xml", tmp_path / "model").code == 130
+    resumed = world.train("xml", tmp_path / "model", "--resume")
+    assert resumed.code == 0, resumed.err
 
 
 def test_features_of_others(world: World, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from moviola.datasets.annotations import Flaw
 from moviola.errors import DataError, InvalidValue, NotFound
 from moviola.features import FeatureFolder, KeyedShards, QueryFeatures, normalise_rows
 from moviola.measures import Run, read_qrels
@@ -238,6 +239,18 @@ def test_a_negative_similarity_counts_as_none(tmp_path: Path) -> None:
     rows = [moment("v", 0, 1, similarity=0.5), moment("v", 1, 2, similarity=-0.02)]
     path = written(tmp_path / "pairs.json", [{"query_id": 0, "query": "q", "relevant_moment": rows}])
     assert Pairs.read(path, ["v"]).similarity.tolist() == [0.5, 0]
+
+
+def test_moments_that_cannot_be_and_queries_without_words_are_flaws(world: Any, tmp_path: Path) -> None:
+    name = world.val_videos[0]
+    rows = [moment(name, 0, 1), moment(name, 5000, 6000), moment(name, 2, 2)]
+    text = world.val.pairs.texts[0]
+    path = written(tmp_path / "pairs.json", [{"query_id": 7, "query": text, "relevant_moment": rows}])
+    split = Split.read(world.features, path, world.val_videos)
+    assert split.flaws == (Flaw("beyond the video", f"7 ({name})"), Flaw("no extent", f"7 ({name})"))
+    silent = replace(split, pairs=replace(split.pairs, texts=(" ",)))
+    assert silent.flaws[-1] == Flaw("no words", "7")
+    assert not world.val.flaws
 
 
 def test_one_id_does_not_stand_for_two_texts(tmp_path: Path) -> None:

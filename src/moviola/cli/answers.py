@@ -136,7 +136,7 @@ def answer(
             stage1=stage1, candidates=candidates, suppress_above=suppress_above, recipe_name=recipe,
             device=device,
         )  # fmt: skip
-        note_left_out(queries, found.left_out, found.videos)
+        note_left_out(queries, found.left_out, counted(found.videos, "searched video"))
         run, refused, measures = found.run, {}, dict(found.figures)
         write_run(run, out)
         if judgements is not None:

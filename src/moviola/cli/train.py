@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 from typer import Argument, Context, Option
@@ -15,6 +16,10 @@ from moviola.cli.progress import progress_bar
 from moviola.errors import DataError, counted
 from moviola.files.toml import read_toml
 from moviola.training.recipes import RECIPES
+
+if TYPE_CHECKING:
+    from moviola.datasets.annotations import Flaw
+    from moviola.training.loop import LoopConfig
 
 FeaturesOption = Annotated[
     Path | None, Option(help="Folder of features from `moviola features`, instead of the library.")
@@ -68,8 +73,9 @@ def train(
 
     A refiner is calibrated on val: its scores in `moviola search` are probabilities of being right.
 
-    Settings are those of the model's paper unless given. A schedule ends with the last step: fewer steps are
-    a faster schedule, not the beginning of a longer one.
+    Settings are those of the model's paper unless given. Of loop.epochs and loop.steps the smaller ends a
+    training. A schedule ends with the last step: fewer steps are a faster schedule, not the beginning of a
+    longer one.
 
     Queries of val are searched in all videos, as in TVR-Ranking. Where splits have their own videos, as in
     gridhouse, give --val-videos splits.json:val.
@@ -96,14 +102,17 @@ def train(
         overrides=[*own, *(set_ or ())],
     )  # fmt: skip
     val = experiment.val
-    note_left_out(val_pairs, val.pairs.left_out, len(val.features))
+    learnable = "videos of --train-videos" if train_videos else "videos with features"
+    note_left_out(train_pairs, experiment.learned.pairs.left_out, learnable)
+    note_left_out(val_pairs, val.pairs.left_out, counted(len(val.features), "searched video"))
+    _note_flaws(train_pairs, experiment.learned.flaws)
+    _note_flaws(val_pairs, val.flaws)
     if experiment.shared:
         shared = f"{experiment.shared:,} of its {counted(len(val.features), 'video')}"
         note(f"val: {shared} used for training too; --val-videos keeps them apart")
-    selects = [loop.select for loop in experiment.settings.loops.values()]
     columns = BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     with progress_bar(*columns, remedy="the same command with --resume continues") as bar:
-        shown = _shown_on(bar, selects)
+        shown = _shown_on(bar, list(experiment.settings.loops.values()))
         trained = experiment.train(out, resume=resume, tensorboard=tensorboard, progress=shown)
     found = trained.facts
     about = {"out": str(out)} | {key: found[key] for key in ("val", "steps", "best_step", "seconds")}
@@ -121,11 +130,17 @@ def train(
         )
 
 
-def note_left_out(path: Path, left_out: int, videos: int) -> None:
-    """Print how many judged moments do not count, since their videos are not searched."""
+def note_left_out(path: Path, left_out: int, videos: str) -> None:
+    """Print how many moments of a pair file do not count, since they are in none of these videos."""
     if left_out:
-        searched = counted(videos, "searched video")
-        note(f"{path}: left out: {counted(left_out, 'moment')} outside the {searched}")
+        note(f"{path}: left out: {counted(left_out, 'moment')} outside the {videos}")
+
+
+def _note_flaws(path: Path, flaws: Sequence[Flaw]) -> None:
+    """Print how many flaws of each kind a pair file has, as `moviola dataset stats`; they stay in."""
+    for kind, count in Counter(flaw.kind for flaw in flaws).items():
+        first = next(flaw.where for flaw in flaws if flaw.kind == kind)
+        note(f"{path}: {kind}: {count:,} (first: query {first}); correct them, or leave them out")
 
 
 def _tables(path: Path | None) -> Mapping[str, Any]:
@@ -143,12 +158,20 @@ def video_ids(choice: str | None) -> list[str] | None:
     return None if choice is None else read_videos(choice)
 
 
-def _shown_on(bar: Progress, selects: Sequence[str]) -> Callable[[int, int, Mapping[str, float]], None]:
-    """Shows steps of training on a bar, and prints a line per evaluation, with the measure that selects."""
-    task, loss = bar.add_task("training", total=None), 0.0
+def _shown_on(bar: Progress, loops: Sequence[LoopConfig]) -> Callable[[int, int, Mapping[str, float]], None]:
+    """Shows steps of training on a bar, and prints a line per evaluation, with the measure that selects.
+
+    Also prints once where the epochs end a training before its number of steps does.
+    """
+    task, loss, noted = bar.add_task("training", total=None), 0.0, False
+    selects = {loop.select for loop in loops}
+    fewest = min(loop.steps or 0 for loop in loops)
 
     def shown(step: int, total: int, values: Mapping[str, float]) -> None:
-        nonlocal loss
+        nonlocal loss, noted
+        if total < fewest and not noted:
+            noted = True
+            note(f"loop.epochs ends it after {total:,} steps, before the {fewest:,} of loop.steps; give more")
         chosen = [select for select in selects if select in values]
         if chosen:
             note(f"step {step:,} of {total:,}: loss {loss:.4f}, {chosen[0]} {values[chosen[0]]:.4f}")

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 
+from moviola.datasets.annotations import Collector, Flaw
 from moviola.datasets.readers import ranked_rows, read_videos
 from moviola.errors import DataError, InvalidValue, counted
 from moviola.features import FeatureSource, Integers, QueryFeatures, VideoFeatures
@@ -106,7 +107,7 @@ class Pairs:
 
         Raises:
             InvalidValue: no pair is left, or ``top`` is no integer from 1 on.
-            DataError: a malformed moment; the message names file, row and field.
+            DataError: the file has no pair; or a malformed moment: the message names file, row and field.
         """
         if top is not None and not (isinstance(top, int | np.integer) and top >= 1):
             raise InvalidValue(f"top {top!r:.200}: give an integer, 1 or more; None for all moments")
@@ -136,6 +137,8 @@ class Pairs:
             similarity = number(moment.get("similarity", 1), "similarity", where, -1.01, 1.01)
             relevance = number(moment.get("relevance", 1), "relevance", where)
             table.append((row, place, similarity, relevance))
+        if not table and not left_out:
+            raise DataError(f"{path}: holds no query with a moment; give a pair file that has some")
         if not table:
             raise InvalidValue(
                 f"{path}: no moment of the {counted(len(videos), 'video')}; are these its videos?"
@@ -313,6 +316,20 @@ class Split:
         """Without the videos that hold no moment of it, which may belong to another split."""
         pairs = self.pairs.of_own_videos()
         return replace(self, features=self.features.named(pairs.videos), pairs=pairs)
+
+    @property
+    def flaws(self) -> tuple[Flaw, ...]:
+        """Flaws of its pairs: moments without extent or beyond their video, and queries without words."""
+        pairs, durations = self.pairs, self.features.durations.tolist()
+        checked = Collector("", dict(zip(pairs.videos, durations, strict=True)), captioned=False)
+        for query, moment in zip(pairs.query.tolist(), pairs.moment.tolist(), strict=True):
+            span = float(pairs.start[moment]), float(pairs.end[moment])
+            checked.add(pairs.videos[pairs.video[moment]], *span, "", moment_id=pairs.query_ids[query])
+        queries = zip(pairs.query_ids, pairs.texts, strict=True)
+        return (
+            *checked.flaws,
+            *(Flaw("no words", query_id) for query_id, text in queries if not text.strip()),
+        )
 
     @property
     def sizes(self) -> Sizes:

@@ -15,7 +15,7 @@ from typing import Any, cast
 from torch import nn
 
 from moviola.devices import available_device
-from moviola.errors import InvalidValue
+from moviola.errors import InvalidValue, counted
 from moviola.features import FeatureSource, SourceFacts
 from moviola.files.rows import read_json
 from moviola.files.writing import write_json
@@ -134,10 +134,12 @@ class Experiment:
         before = first_stage(candidates)
         before_val = first_stage(val_candidates) if val_candidates else before
         learned = Split.read(source, train, train_videos, top=top)
+        _require_answers(learned, train)
         learned = replace(learned, pairs=learned.pairs.of_answers())
         if train_videos is None:
             learned = learned.of_own_videos()
         judged = Split.read(source, val, val_videos)
+        _require_answers(judged, val)  # else the first evaluation would find out
         if candidates and val_candidates in (None, candidates):
             require_one_text(learned.pairs, judged.pairs, candidates)
         shared = len(set(learned.features.video_ids) & set(judged.features.video_ids))
@@ -258,8 +260,9 @@ def train_model(
         tensorboard, progress: see :func:`moviola.training.loop.fit`.
 
     Raises:
-        InvalidValue: a wrong setting, or a wrong source of proposals; one run for two texts under one id; or
-            ``out`` holds a training, or a file of the name of one of a model's.
+        InvalidValue: a wrong setting, or a wrong source of proposals; a pair file whose moments answer
+            nothing in its videos; one run for two texts under one id; or ``out`` holds a training, or a file
+            of the name of one of a model's.
         NotFound, DataError: a file is missing or damaged, or a video or query has no features.
         EncoderMismatch: the stage 1 was trained on other features.
     """
@@ -269,6 +272,15 @@ def train_model(
         data_set=data_set, settings=settings, overrides=overrides,
     )  # fmt: skip
     return experiment.train(out, resume=resume, tensorboard=tensorboard, progress=progress)
+
+
+def _require_answers(split: Split, path: Path) -> None:
+    """Raise :class:`InvalidValue` if no moment of a split answers a query."""
+    if not (split.pairs.relevance > 0).any():
+        raise InvalidValue(
+            f"{path}: no moment of the {counted(len(split.features), 'video')} has a relevance above 0, so "
+            "none answers a query; give pairs and videos that have some"
+        )
 
 
 def _with_segments_of(source: SourceFacts, how: Recipe, tables: Mapping[str, Any]) -> Mapping[str, Any]:

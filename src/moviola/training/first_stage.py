@@ -25,6 +25,9 @@ from moviola.training.recipe import Recipe
 
 __all__ = ["Candidates", "FirstStage", "TrainedFirstStage", "open_first_stage", "require_one_text"]
 
+_NEEDED = {"proposals": "proposals", "first_stage": "scores of videos"}
+"""The parts of :attr:`Recipe.needs` in words."""
+
 
 class FirstStage(ABC):
     """Adds to a split what a recipe needs besides features and pairs."""
@@ -198,10 +201,10 @@ def open_first_stage(
     if given > 1:
         raise InvalidValue(f"{name}: needs one of both; give --stage1 or --candidates, not both")
     if recipe.needs and not given:
+        needed = " and ".join(_NEEDED[part] for part in sorted(recipe.needs))
         raise InvalidValue(
-            f"{name}: needs the {' and '.join(sorted(recipe.needs)).replace('_', ' ')} of a stage 1; train "
-            "reel-stage1 or spr-stage1 and give its folder as --stage1, or a run of another system as "
-            "--candidates"
+            f"{name}: needs the {needed} of a stage 1; train reel-stage1 or spr-stage1 and give its "
+            "folder as --stage1, or a run of another system as --candidates"
         )
     if candidates is not None:
         return Candidates.read(candidates)

@@ -61,7 +61,8 @@ class LoopConfig:
     """Options of the loop.
 
     Attributes:
-        epochs, steps: maximum numbers; None: no limit of steps. The schedule ends with the first of both.
+        epochs, steps: maximum numbers; None: no limit of steps. The smaller of both ends the training and
+            its schedule.
         batch_size: pairs per batch.
         evaluate_every: steps between evaluations on val; 0: after each epoch.
         patience: stop after this number of evaluations without a better value; 0: never.
