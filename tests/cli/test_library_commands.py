@@ -16,6 +16,7 @@ from PIL import Image
 from distinct import film_like
 from late_pictures import late_pictures
 from moviola.errors import MissingModel
+from moviola.library.disk.models_in_use import DEMO_MODELS
 from moviola.measures import read_run
 from moviola.media import probe
 
@@ -468,3 +469,20 @@ def test_a_transcript_of_nothing_is_not_written(moviola: Run, library: Path, tmp
     assert (printed.code, printed.out) == (0, "") and "harbour: no cues of the kind 'text'" in printed.err
     refused = moviola(*words, "--out", out := tmp_path / "harbour.srt")
     assert refused.code == 1 and f"{out} was not written" in refused.err and not out.exists()
+
+
+def test_a_refiner_on_another_stage_1_than_that_of_its_training_is_said(
+    moviola: Run, library: Path, tmp_path: Path
+) -> None:
+    lib, refiner = tmp_path / "lib", tmp_path / "reel"
+    shutil.copytree(library, lib)
+    shutil.copytree(DEMO_MODELS["refiner"], refiner)
+    on = ("-l", lib, "--stage1", "demo", "--refiner")
+    used = moviola("library", "use", *on, refiner)
+    assert used.code == 0 and "trained on" not in used.err
+    about = json.loads((refiner / "config.json").read_text())
+    about["extra"] |= {"stage1": "mine", "stage1_revision": "a1b2"}
+    (refiner / "config.json").write_text(json.dumps(about))
+    used = moviola("library", "use", *on, refiner)
+    assert used.code == 0, used.err
+    assert "trained on the stage 1 mine (revision a1b2), but the one in use is revision " in used.err

@@ -573,6 +573,19 @@ def test_a_training_interrupted_before_its_first_step_goes_on(
     assert resumed.code == 0, resumed.err
 
 
+def test_another_stage_1_than_that_of_training_is_said(world: World, tmp_path: Path) -> None:
+    assert world.train("reel", tmp_path / "reel", *building_on(world, "reel")).code == 0
+    trained_on = config_of(tmp_path / "reel")["extra"]["stage1_revision"]
+    assert world.train("spr-stage1", tmp_path / "other", "--seed", 1).code == 0
+    run = tmp_path / "run.json"
+    same = world.answer(tmp_path / "reel", run, *building_on(world, "reel"))
+    assert same.code == 0 and "trained on" not in same.err
+    other = world.answer(tmp_path / "reel", run, "--stage1", tmp_path / "other")
+    assert other.code == 0
+    said = f"reel: trained on the stage 1 stage1 (revision {trained_on}), but"
+    assert said in other.err
+
+
 def test_features_of_others(world: World, tmp_path: Path) -> None:
     """A model is refused on features of another encoder, size or clip length."""
     out, run = tmp_path / "features", tmp_path / "run.json"

@@ -136,6 +136,8 @@ def answer(
             stage1=stage1, candidates=candidates, suppress_above=suppress_above, recipe_name=recipe,
             device=device,
         )  # fmt: skip
+        if found.other_stage1:
+            note(f"{model}: {found.other_stage1}")
         note_left_out(queries, found.left_out, counted(found.videos, "searched video"))
         run, refused, measures = found.run, {}, dict(found.figures)
         write_run(run, out)

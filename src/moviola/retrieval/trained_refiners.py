@@ -18,7 +18,7 @@ from moviola.retrieval.refiners.reel import ReelRefiner
 from moviola.retrieval.refiners.windowed import WindowRefiner
 
 __all__ = [
-    "REFINERS", "is_refiner", "load_compiled_refiner", "load_refiner", "proposal_weight_of",
+    "REFINERS", "is_refiner", "load_compiled_refiner", "load_refiner", "other_stage1", "proposal_weight_of",
     "refiner_of",
 ]  # fmt: skip
 
@@ -103,6 +103,23 @@ def _described(folder: Path) -> tuple[Description, dict[str, Any]]:
     options = {"context": float(sampling.get("context", CONTEXT)), "calibration": calibration}
     weight = proposal_weight_of(about.extra, folder)
     return about, options | ({"proposal_weight": weight} if weight else {})
+
+
+def other_stage1(extra: Mapping[str, Any], revision: str) -> str:
+    """What to say where a model is used on another stage 1 than the one that it was trained on; "" else.
+
+    Args:
+        extra: of the description of its folder; folders that earlier versions wrote do not say which it was.
+        revision: of the stage 1 in use; "" for none.
+    """
+    trained = extra.get("stage1_revision", revision)
+    if trained == revision:
+        return ""
+    used = f"revision {revision}" if revision else "none"
+    return (
+        f"trained on the stage 1 {extra.get('stage1')} (revision {trained}), but the one in use is {used}: "
+        "its scores may mislead; use that one, or train a model on this one"
+    )
 
 
 def proposal_weight_of(extra: Mapping[str, Any], folder: Path) -> float:

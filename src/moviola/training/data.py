@@ -312,6 +312,14 @@ class Split:
         pairs = Pairs.read(path, features.video_ids, top=top)
         return cls(features, source.queries(pairs.query_ids, pairs.texts), pairs)
 
+    def require_answers(self, path: Path) -> None:
+        """Raise :class:`InvalidValue` if no moment of its pair file answers a query in its videos."""
+        if not (self.pairs.relevance > 0).any():
+            raise InvalidValue(
+                f"{path}: no moment of the {counted(len(self.features), 'video')} has a relevance above 0, "
+                "so none answers a query; give pairs and videos that have some"
+            )
+
     def of_own_videos(self) -> Split:
         """Without the videos that hold no moment of it, which may belong to another split."""
         pairs = self.pairs.of_own_videos()

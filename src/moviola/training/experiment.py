@@ -15,7 +15,7 @@ from typing import Any, cast
 from torch import nn
 
 from moviola.devices import available_device
-from moviola.errors import InvalidValue, counted
+from moviola.errors import InvalidValue
 from moviola.features import FeatureSource, SourceFacts
 from moviola.files.rows import read_json
 from moviola.files.writing import write_json
@@ -25,7 +25,7 @@ from moviola.models.description import read_description, require_new
 from moviola.models.pretrained import from_pretrained, save_pretrained
 from moviola.retrieval import SEGMENTS, Calibration, Moments
 from moviola.retrieval.refiners import CONTEXT, SAME_MOMENT
-from moviola.retrieval.trained_refiners import proposal_weight_of
+from moviola.retrieval.trained_refiners import other_stage1, proposal_weight_of
 from moviola.training.cards import described, facts, model_card, plain
 from moviola.training.compatibility import require_same_encoder, require_same_sizes, sampling_of
 from moviola.training.data import Split
@@ -134,12 +134,12 @@ class Experiment:
         before = first_stage(candidates)
         before_val = first_stage(val_candidates) if val_candidates else before
         learned = Split.read(source, train, train_videos, top=top)
-        _require_answers(learned, train)
+        learned.require_answers(train)
         learned = replace(learned, pairs=learned.pairs.of_answers())
         if train_videos is None:
             learned = learned.of_own_videos()
         judged = Split.read(source, val, val_videos)
-        _require_answers(judged, val)  # else the first evaluation would find out
+        judged.require_answers(val)  # else the first evaluation would find out
         if candidates and val_candidates in (None, candidates):
             require_one_text(learned.pairs, judged.pairs, candidates)
         shared = len(set(learned.features.video_ids) & set(judged.features.video_ids))
@@ -186,6 +186,8 @@ class Experiment:
             about["val"] = judge(how.run(trained.model, val, answering), val)
         if self.candidates is not None:
             about["candidates"] = self.candidates
+        elif before is not None:
+            about["stage1_revision"] = before.mark
         card = model_card(self.name, asdict(cast("Any", trained.model).config), about)
         save_pretrained(trained.model, out, card=card, extra=about)
         return TrainedModel(out, trained, about, calibration is not None if how.refines else None)
@@ -274,15 +276,6 @@ def train_model(
     return experiment.train(out, resume=resume, tensorboard=tensorboard, progress=progress)
 
 
-def _require_answers(split: Split, path: Path) -> None:
-    """Raise :class:`InvalidValue` if no moment of a split answers a query."""
-    if not (split.pairs.relevance > 0).any():
-        raise InvalidValue(
-            f"{path}: no moment of the {counted(len(split.features), 'video')} has a relevance above 0, so "
-            "none answers a query; give pairs and videos that have some"
-        )
-
-
 def _with_segments_of(source: SourceFacts, how: Recipe, tables: Mapping[str, Any]) -> Mapping[str, Any]:
     """Settings; without a segment's length, that of the features is used."""
     sampling = how.settings.sampling
@@ -333,12 +326,14 @@ class AnsweringModel:
         recipe, model: its recipe, and itself in evaluation mode.
         how: the context, the segments and the calibration of its training.
         built_on: source of its proposals or video scores; None for models that need none.
+        other_stage1: what to say of a stage 1 that is not that of its training; "" if it is.
     """
 
     recipe: Recipe
     model: nn.Module
     how: AnswerSettings
     built_on: FirstStage | None
+    other_stage1: str = ""
 
     @classmethod
     def open(
@@ -385,7 +380,8 @@ class AnsweringModel:
             calibration=Calibration.of(about.extra, folder),
             scored=as_search,
         )
-        return cls(how, from_pretrained(folder, device), settings, built_on)
+        said = other_stage1(about.extra, built_on.mark) if built_on and stage1 else ""
+        return cls(how, from_pretrained(folder, device), settings, built_on, said)
 
     def completed(self, split: Split) -> Split:
         """A split with the model's proposals or video scores."""
@@ -414,6 +410,7 @@ class Answer:
         figures: by name of the measure: NDCG, or recall in one video.
         videos: number of searched videos.
         left_out: number of the pair file's moments in other videos; they do not count.
+        other_stage1: what to say of a stage 1 that is not that of the model's training; "" if it is.
     """
 
     run: Run
@@ -421,6 +418,7 @@ class Answer:
     figures: Mapping[str, float]
     videos: int
     left_out: int
+    other_stage1: str = ""
 
 
 def _in_corpus(ready: AnsweringModel, split: Split) -> tuple[Run, Qrels, dict[str, float]]:
@@ -497,4 +495,4 @@ def answer(
         suppress_above=suppress_above, as_search=as_search, recipe_name=recipe_name, device=device,
     )  # fmt: skip
     split = Split.read(source, queries, videos)
-    return Answer(*TASKS[task](ready, split), len(split.features), split.pairs.left_out)
+    return Answer(*TASKS[task](ready, split), len(split.features), split.pairs.left_out, ready.other_stage1)
