@@ -28,7 +28,7 @@ __all__ = ["Finding", "diagnose"]
 _OPTIONAL = {
     "torch": ("train", "train models, and compute on a GPU"),
     "h5py": ("features", "read released feature files"),
-    "scipy": ("studies", "compare runs, and train models"),
+    "scipy": ("studies", "compare runs by significance"),
     "matplotlib": ("studies", "draw figures"),
     "pocketsphinx": ("speech", "write down what is said, in English, without a hub"),
     "faster_whisper": ("speech", "write down what is said, with Whisper"),
