@@ -545,7 +545,7 @@ def test_what_is_not_as_given_is_said(world: World, tmp_path: Path) -> None:
     pairs.write_text(json.dumps(entries))
     trained = world.train("xml", tmp_path / "one", "--train", pairs, "--set", "loop.epochs=1", steps=400)
     assert trained.code == 0, trained.err
-    assert "in none of the videos with features" in trained.err
+    assert "outside the videos with features" in trained.err
     assert "pairs.json: left out: " in trained.err
     assert (
         f"pairs.json: no extent: 1 (first: query {entries[0]['query_id']} ({flawed['video_name']}))"
@@ -556,7 +556,7 @@ def test_what_is_not_as_given_is_said(world: World, tmp_path: Path) -> None:
     assert trained.err.count(f"loop.epochs ends it after {steps} steps, before the 400 of loop.steps") == 1
     split = ("--train", pairs, "--train-videos", f"{world / 'splits.json'}:train")
     trained = world.train("xml", tmp_path / "two", *split, steps=2)
-    assert "in none of the videos of --train-videos" in trained.err
+    assert "outside the videos of --train-videos" in trained.err
     assert "loop.epochs" not in trained.err
 
 
