@@ -39,7 +39,7 @@ function refuse(field, complaint) {
   field.reportValidity();
 }
 
-/** Whoever leaves a field sees what holds, whether or not the text was taken.
+/** After leaving a field, it shows the stored value, whether or not the text was taken.
  * @param {HTMLInputElement} field @param {() => string} holds */
 function showOnLeaving(field, holds) {
   field.addEventListener("input", () => field.setCustomValidity(""));
@@ -126,7 +126,7 @@ function drawRows(items) {
   if (focus) restoreFocus(focus);
 }
 
-/** Rows that stay are not made anew: a note may be being written in one.
+/** Rows that stay are not rebuilt: a note may be being written in one.
  * @param {Item[]} items */
 function drawNotes(items) {
   for (const [index, field] of list.querySelectorAll("textarea").entries()) {
