@@ -47,9 +47,19 @@ def take(number: int, *, seconds: float = 60.0, every: float = 10.0) -> Take:
 TAKES = (take(0), take(1))
 
 
+def shows_event(shows: Footage | Card, first: int, stop: int) -> bool:
+    """Whether there is something of an event in some frames of a shot, counted from its first."""
+    if isinstance(shows, Card):
+        return False
+    start, end = shows.start + first / 10, min(shows.start + stop / 10, shows.end)
+    return any(start < m.end and m.event < end for m in TAKES[shows.take].episode.moments)
+
+
 @st.composite
 def edits(draw: st.DrawFn) -> Edit:
-    """Any shots of two takes, each shown forwards, with cards, dissolves and held stills; any event cut."""
+    """Any shots of two takes, each shown forwards, with cards, dissolves and held stills; any event cut, but
+    as the editor has it, none touched by a dissolve.
+    """
     shots: list[Shot] = []
     at, shown = 0, [0.0, 0.0]
     for _ in range(draw(st.integers(1, 12))):
@@ -67,6 +77,10 @@ def edits(draw: st.DrawFn) -> Edit:
             length = frames_shown + draw(st.sampled_from([0, 0, 10]))
         most = min(length, shots[-1].stop - shots[-1].first) // 3 if shots else 0
         mixed = draw(st.integers(0, most))
+        if mixed:
+            lasts = shots[-1].stop - shots[-1].first
+            if shows_event(shots[-1].shows, lasts - mixed, lasts) or shows_event(shows, 0, mixed):
+                mixed = 0
         first = at - mixed
         shots.append(Shot(first, first + length, shows, "dissolve" if mixed else "cut", mixed))
         at = first + length
