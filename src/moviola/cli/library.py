@@ -277,7 +277,8 @@ def use(
     with writing(library) as lib:
         if stage1 is not None or refiner is not None:
             lib.use(stage1=stage1, refiner=refiner, force=force)
-            _note_other_stage1(lib)
+            if said := lib.other_stage1():
+                note(f"{lib.settings.refiner}: {said}")
         if index is not None:
             lib.use_index(index)
         used: dict[str, Any] = {**lib.models_in_use(), "index": lib.settings.shown_index}
@@ -286,17 +287,6 @@ def use(
         for what, one in used.items()
     }
     show(json, used, *_lines(names, 7))
-
-
-def _note_other_stage1(lib: Library) -> None:
-    """Print that the refiner in use was trained on another stage 1 than the one in use."""
-    from moviola.models.description import read_description
-    from moviola.retrieval.trained_refiners import other_stage1
-
-    if name := lib.settings.refiner:
-        about = read_description(lib.folder / "models" / "refiner" / name)
-        if said := other_stage1(about.extra, lib.settings.stage1_revision or ""):
-            note(f"{name}: {said}")
 
 
 @library_group.command()

@@ -38,12 +38,17 @@ from moviola.retrieval import (
     load_stage1,
 )
 from moviola.retrieval.compiled_models import CompiledModel, Graphs
-from moviola.retrieval.trained_refiners import REFINERS, is_refiner, load_compiled_refiner
+from moviola.retrieval.trained_refiners import (
+    REFINERS,
+    is_refiner,
+    load_compiled_refiner,
+    other_stage1,
+)
 from moviola.retrieval.trained_stage1s import STAGE1S, load_compiled_stage1
 
 __all__ = [
     "DEMO_MODELS", "NONE", "ROLES", "ModelsInUse", "check_fits", "copy_into", "discard_others",
-    "require_intact", "source_of",
+    "other_stage1_in_use", "require_intact", "source_of",
 ]  # fmt: skip
 
 NONE = "none"
@@ -172,6 +177,14 @@ def discard_others(library: Path, settings: Settings) -> None:
         for folder in (library / "models" / role).glob("*"):
             if folder.name != getattr(settings, role):
                 shutil.rmtree(folder, ignore_errors=True)
+
+
+def other_stage1_in_use(library: Path, settings: Settings) -> str:
+    """:func:`~moviola.retrieval.trained_refiners.other_stage1` of the models in use; "" without a refiner."""
+    if not settings.refiner:
+        return ""
+    about = read_description(library / "models" / "refiner" / settings.refiner)
+    return other_stage1(about.extra, settings.stage1_revision)
 
 
 def require_intact(library: Path, role: str, settings: Settings) -> Path:

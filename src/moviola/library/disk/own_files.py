@@ -7,10 +7,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from moviola.errors import InvalidValue
+from moviola.files.presence import is_file
 from moviola.library.disk.catalogue import Catalogue
 from moviola.library.disk.settings import SETTINGS_FILE
 
-__all__ = ["require_no_library", "require_outside"]
+__all__ = ["library_around", "require_no_library", "require_outside"]
 
 
 def require_outside(out: str | Path, folder: str | Path, catalogue: Catalogue) -> None:
@@ -41,10 +42,14 @@ def require_no_library(out: str | Path) -> None:
     Raises:
         InvalidValue: ``out`` is, or lies in, such a folder.
     """
-    place = Path(os.path.realpath(out))
-    for folder in (place, *place.parents):
-        if (folder / SETTINGS_FILE).is_file():
-            raise _inside(out, folder)
+    if folder := library_around(out):
+        raise _inside(out, folder)
+
+
+def library_around(path: str | Path) -> Path | None:
+    """The folder of the library that a path leads to or into, without links; None if to no library."""
+    place = Path(os.path.realpath(path))
+    return next((folder for folder in (place, *place.parents) if is_file(folder / SETTINGS_FILE)), None)
 
 
 def _inside(out: str | Path, folder: str | Path) -> InvalidValue:

@@ -15,12 +15,11 @@ from pathlib import Path
 from pathspec import GitIgnoreSpec
 
 from moviola.errors import InvalidValue, printable
-from moviola.files.presence import is_file
 from moviola.files.rows import read_text
 from moviola.library.disk.catalogue import CATALOGUE_FILE
 from moviola.library.disk.settings import SETTINGS_FILE
 
-__all__ = ["DEFAULTS", "IGNORE_FILE", "NO_MEDIA", "LeavingOut", "library_around"]
+__all__ = ["DEFAULTS", "IGNORE_FILE", "NO_MEDIA", "LeavingOut"]
 
 IGNORE_FILE = ".moviolaignore"
 NO_MEDIA = ".nomedia"
@@ -43,12 +42,6 @@ _LIBRARY = frozenset({CATALOGUE_FILE, SETTINGS_FILE})
 
 _Rules = list[tuple[str, GitIgnoreSpec]]
 """Folders without links, and the patterns that hold in and below them; from the top down."""
-
-
-def library_around(path: Path) -> Path | None:
-    """The folder of the library that a path leads to or into, without links; None if to no library."""
-    real = Path(os.path.realpath(path))
-    return next((one for one in (real, *real.parents) if all(is_file(one / name) for name in _LIBRARY)), None)
 
 
 class LeavingOut:

@@ -17,12 +17,20 @@ from moviola.library.derived.encoder_background import text_vectors, texts_among
 from moviola.library.derived.indexes import publish_indexes, tune_index
 from moviola.library.derived.video_names import publish_names
 from moviola.library.disk.catalogue import VideoRow
-from moviola.library.disk.models_in_use import NONE, ROLES, check_fits, copy_into, discard_others, source_of
+from moviola.library.disk.models_in_use import (
+    NONE,
+    ROLES,
+    check_fits,
+    copy_into,
+    discard_others,
+    other_stage1_in_use,
+    source_of,
+)
+from moviola.library.disk.own_files import library_around
 from moviola.library.disk.settings import Settings
 from moviola.library.disk.store import LibraryStore
 from moviola.library.ingest.completing import look_again_where_needed, note_captures
 from moviola.library.ingest.following import follow, forget_root, move_root, note_copies, restore
-from moviola.library.ingest.ignore_patterns import library_around
 from moviola.library.ingest.plan import FoundFile, Plan, only_renamed
 from moviola.library.ingest.reading import Readers, ReadingRun, replace_subtitles
 from moviola.library.ingest.report import IngestProgress, IngestReport
@@ -429,6 +437,14 @@ class Indexer:
             role: {"name": values[role], "revision": values[f"{role}_revision"]} if values[role] else None
             for role in ROLES
         }
+
+    def other_stage1(self) -> str:
+        """What to say where the refiner in use was trained on another stage 1 than the one in use; "" else.
+
+        Raises:
+            NotFound, DataError: the refiner's folder is missing or damaged.
+        """
+        return other_stage1_in_use(self._store.folder, self._store.settings)
 
     def publish(self) -> None:
         """Update what is derived from videos and models, indexes and the cache, under the write lock, which
