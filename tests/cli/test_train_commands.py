@@ -15,8 +15,8 @@ import pytest
 from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
+from moviola.datasets.readers import read_videos
 from moviola.features import FeatureFolder, KeyedShards, normalise_rows
-from moviola.training.data import read_videos
 from moviola.training.recipes import RECIPES, recipe
 from toy_world import DIM, MANY_EVENTS, SUBTITLE_DIM, toy_world
 

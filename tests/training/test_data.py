@@ -15,11 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moviola.datasets.annotations import Flaw
+from moviola.datasets.readers import read_videos
 from moviola.errors import DataError, InvalidValue, NotFound
 from moviola.features import FeatureFolder, KeyedShards, QueryFeatures, normalise_rows
 from moviola.measures import Run, read_qrels
 from moviola.retrieval.batches import padded, token_batch, video_batch
-from moviola.training.data import Pairs, Split, batches_by_length, epoch_parts, read_videos
+from moviola.training.data import Pairs, Split, batches_by_length, epoch_parts
 from moviola.training.recipes import recipe
 from moviola.training.settings import read_settings
 from moviola.training.tasks.candidates import CandidateSampling

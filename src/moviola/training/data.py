@@ -19,7 +19,7 @@ from scipy import sparse
 from torch import Tensor
 
 from moviola.datasets.annotations import Collector, Flaw
-from moviola.datasets.readers import ranked_rows, read_videos
+from moviola.datasets.readers import ranked_rows
 from moviola.errors import DataError, InvalidValue, counted
 from moviola.features import FeatureSource, Integers, QueryFeatures, VideoFeatures
 from moviola.files.rows import number, span, text
@@ -29,7 +29,6 @@ from moviola.retrieval.video_scores import VideoScores
 
 __all__ = [
     "Lists", "Pairs", "Sizes", "Split", "batches_by_length", "epoch_batches", "epoch_parts", "places_of",
-    "read_videos",
 ]  # fmt: skip
 
 
