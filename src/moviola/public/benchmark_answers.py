@@ -54,7 +54,7 @@ def answer_questions(
     Raises:
         NotFound: the library holds no video of the benchmark.
         InvalidValue: two videos of the library have the same name.
-        MoviolaError: no question can be answered; why the first of a video cannot be.
+        InvalidValue, MediaError: no question can be answered, for instance where no picture can be read.
         LibraryError, MissingModel: see :meth:`moviola.search.Library.search`.
     """
     known = _known(library, questions)

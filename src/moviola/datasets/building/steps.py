@@ -87,8 +87,7 @@ def rewrite_captions(
     Raises:
         DataError: the journal or the review file is damaged.
         InvalidValue: a file cannot be written, types that no moment has, a threshold that is no similarity,
-            ``batch`` < 1, unknown ``names``, or rewrites of another
-            model, or of rules, in the journal.
+            ``batch`` < 1, unknown ``names``, or rewrites of another model, or of rules, in the journal.
         MissingDependency: the finder of names is not installed.
     """
     if not -1 <= threshold <= 1:
