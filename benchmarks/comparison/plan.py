@@ -148,7 +148,7 @@ class Preset:
         queries: training queries.
         films: the seeds of those to develop on and of those that are reported on.
         tops: N, of which ``top`` is that of all studies but Table 5's, which has the largest.
-        seeds: of the main rows with ``top``, and of the studies that have several.
+        seeds: of the main rows, and of the studies that have several.
         segments: k, segments retrieved a query.
         budgets: by recipe.
         sizes: further overrides by recipe.
@@ -161,6 +161,7 @@ class Preset:
         recipes: of the main rows, in the order in which they are trained.
         fifth: recipes whose main rows are trained on a fifth of the films and queries too.
         longer: main rows that are trained with a longer budget too: multiple of the steps by row.
+        fifth_longer: likewise of the recipes that are trained on a fifth.
         encoder: revision of the demo's encoder that films are encoded with; "" for today's.
     """
 
@@ -181,6 +182,7 @@ class Preset:
     recipes: tuple[str, ...] = ORDER
     fifth: tuple[str, ...] = ()
     longer: Mapping[str, int] = field(default_factory=dict)
+    fifth_longer: Mapping[str, int] = field(default_factory=dict)
     encoder: str = ""
 
 
@@ -311,7 +313,8 @@ PRESETS: dict[str, Preset] = {
     "large": Preset(
         videos=1500, queries=3000, films={"develop": 51, "report": 98}, tops=(20,), top=20, seeds=(0,),
         segments=50, budgets=_budgets(1.0), studies=False, chosen=CHOSEN_BEFORE,
-        recipes=LARGE, fifth=LARGE, longer={"spr-relo": 2, "xml": 2},
+        recipes=LARGE, fifth=LARGE, longer={"spr-relo": 2, "xml": 2, "prem": 2},
+        fifth_longer={"xml": 2, "prem": 2},
     ),
 }  # fmt: skip
 """``small`` shows that everything works, in minutes; a fifth of its films are too few for PREM. ``third`` and
@@ -379,6 +382,8 @@ class _Planner:
         for row, times in preset.longer.items():
             recipe, *kind = MAIN_ROWS[row]
             yield self.study(f"{row}-longer", recipe, "longer", *kind, times=times)
+        for recipe, times in preset.fifth_longer.items():
+            yield from self.elsewhere("report-fifth", [recipe], "longer", times=times)
         if preset.studies:
             yield from self.studies()
         if preset.own_stage1:
@@ -394,7 +399,7 @@ class _Planner:
                 yield replace(self.study(f"{row}-lines-apart", row, "lines", *APART), lines=preset.lines)
 
     def main(self) -> Iterator[Job]:
-        """The main rows with every seed and every N."""
+        """The main rows with every N and every seed."""
         preset, top = self.preset, self.preset.top
         for recipe in preset.recipes:
             yield from self.tried(recipe)
@@ -402,9 +407,10 @@ class _Planner:
         for seed in filter(None, preset.seeds):
             for recipe in preset.recipes:
                 yield from self.rows(recipe, top, seed)
-        for other in (n for n in reversed(preset.tops) if n != top):
-            for recipe in preset.recipes:
-                yield from self.rows(recipe, other, 0)
+        for seed in preset.seeds:
+            for other in (n for n in reversed(preset.tops) if n != top):
+                for recipe in preset.recipes:
+                    yield from self.rows(recipe, other, seed)
 
     def overrides(
         self,
@@ -526,37 +532,29 @@ class _Planner:
             yield self.study("prem-image", "prem", "streams", PREMS["image"], seed=seed)
 
     def strategies(self, seed: int) -> Iterator[Job]:
-        """Table 5; with further seeds :data:`SEEDED` and the main rows that they are compared with."""
+        """Table 5."""
         most = max(self.preset.tops)
-        if seed:
-            yield from self.rows("spr-stage1", most, seed)
         for recipe in ("spr-relo", "spr-clip", "spr-relo-large"):
-            if seed and recipe in SEEDED:
-                yield from self.rows(recipe, most, seed)
             for name, settings in STRATEGIES.items():
                 job = f"{recipe}-{name}"
-                main = job != strategy_job(recipe, name, self.preset, self.chosen)
-                if not main and (not seed or name in SEEDED.get(recipe, ())):
+                if job == strategy_job(recipe, name, self.preset, self.chosen):
                     yield self.study(job, recipe, "strategy", *settings, top=most, seed=seed)
 
     def relevant_pairs(self, seed: int) -> Iterator[Job]:
-        """XML with the terms of potentially relevant pairs; with further seeds at the paper's theta."""
+        """XML with the terms of potentially relevant pairs."""
         least = min(self.preset.tops)
-        if seed:
-            yield from self.rows("spr-stage1", least, seed)
-            yield from self.rows("xml", least, seed)
         for name, (theta, terms) in RELEVANT.items():
             settings = tuple(f"model.relevant_pairs.{term}" for term in terms.split())
-            if not seed or name in SEEDED["xml"]:
-                yield self.study(name, "xml", "relevant", *settings, top=least, relevant=theta, seed=seed)
+            yield self.study(name, "xml", "relevant", *settings, top=least, relevant=theta, seed=seed)
 
-    def elsewhere(self, world: str, recipes: Sequence[str], group: str) -> Iterator[Job]:
+    def elsewhere(self, world: str, recipes: Sequence[str], group: str, *, times: int = 1) -> Iterator[Job]:
         """Main rows in another of :data:`WORLDS`, with its own stage 1, which comes first."""
         top, kind = self.preset.top, world.removeprefix("report-")
+        longer = "-longer" if times > 1 else ""
         for recipe in recipes:
             first = None if recipe == "spr-stage1" else f"spr-stage1-{kind}"
-            own = self.overrides(recipe, top, world=world)
-            yield Job(f"{recipe}-{kind}", recipe, top, 0, own, first, group, world=world)
+            own = self.overrides(recipe, top, world=world, times=times)
+            yield Job(f"{recipe}-{kind}{longer}", recipe, top, 0, own, first, group, world=world)
 
 
 MAIN_ROWS: dict[str, tuple[str, ...]] = {
@@ -593,13 +591,6 @@ STRATEGIES: dict[str, tuple[str, ...]] = {
     "10-20": ("sampling.strategy=strong-weak", "sampling.strong=10", "sampling.weak=20"),
 }
 """The rows of SPR's Table 5: standard, HN, and HN with strong (++) and weak (+) positives."""
-
-SEEDED: dict[str, tuple[str, ...]] = {
-    "spr-clip": tuple(STRATEGIES),
-    "spr-relo": ("standard", "hard-negative"),
-    "xml": ("xml-sl", "xml-pr", "xml-sl-pr"),
-}
-"""Rows of Table 5, and with potentially relevant pairs, that are trained with every seed, by recipe."""
 
 RELEVANT: dict[str, tuple[float, str]] = {
     "xml-sl": (0.7, "pairs=false segments=true"),

@@ -51,11 +51,12 @@ def finished(found: Findings, models: Iterable[str], top: int | None = None) -> 
             yield NAMES[model], name
 
 
-def more_steps(found: Findings, models: Iterable[str]) -> dict[str, str]:
-    """Job by label, of the models that are trained with more steps too."""
+def more_steps(found: Findings, models: Iterable[str], *, fifth: bool = False) -> dict[str, str]:
+    """Job by label, of the models that are trained with more steps too, on all films or on a fifth."""
+    rows, kind = (found.preset.fifth_longer, "fifth-") if fifth else (found.preset.longer, "")
     return {
-        f"{NAMES[model]}, {times} times the steps": f"{model}-longer"
-        for model, times in found.preset.longer.items()
+        f"{NAMES[model]}, {'a fifth, ' if fifth else ''}{times} times the steps": f"{model}-{kind}longer"
+        for model, times in rows.items()
         if model in models
     }
 

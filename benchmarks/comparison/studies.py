@@ -174,6 +174,7 @@ def _fifth(found: Findings) -> Table:
     for model in found.preset.fifth:
         for label, job in (
             (f"{NAMES[model]}, a fifth", f"{model}-fifth"),
+            *more_steps(found, [model], fifth=True).items(),
             (NAMES[model], f"{model}-n{found.preset.top}"),
             *more_steps(found, [model]).items(),
         ):

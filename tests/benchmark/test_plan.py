@@ -23,7 +23,6 @@ from comparison.plan import (
     OWN_STAGE1,
     PRESETS,
     RELEVANT,
-    SEEDED,
     SENTENCES,
     SETTINGS,
     SETTINGS_OF,
@@ -185,10 +184,18 @@ def test_every_training_has_its_whole_budget(plan: list[Job]) -> None:
         assert all(loop.steps and not loop.patience for loop in settings_of(job).loops.values())
 
 
-def test_longer_rows_have_the_same_schedule_over_more_steps() -> None:
-    rows = {job.name: job for job in jobs(THIRD)}
-    for model, times in THIRD.longer.items():
-        usual, longer = (settings_of(rows[name]) for name in (f"{model}-n20", f"{model}-longer"))
+@pytest.mark.parametrize("name", ["third", "large"])
+def test_longer_rows_have_the_same_schedule_over_more_steps(name: str) -> None:
+    preset, rows = PRESETS[name], {job.name: job for job in jobs(PRESETS[name])}
+    whole = [(model, f"{model}-n20", f"{model}-longer", times) for model, times in preset.longer.items()]
+    fifth = [
+        (model, f"{model}-fifth", f"{model}-fifth-longer", times)
+        for model, times in preset.fifth_longer.items()
+    ]
+    assert bool(fifth) == (name == "large")
+    for model, job, more, times in (*whole, *fifth):
+        assert (rows[job].world, rows[job].stage1) == (rows[more].world, rows[more].stage1)
+        usual, longer = (settings_of(rows[own]) for own in (job, more))
         for phase, loop in usual.loops.items():
             assert longer.loops[phase].steps == times * loop.steps
             assert longer.loops[phase].evaluate_every == pytest.approx(times * loop.evaluate_every, abs=times)
@@ -235,14 +242,15 @@ def test_studies_with_seeds_have_all_of_them_beside_the_main_row_that_they_are_c
     streams = [f"{model}-{kind}" for model in ("xml", "reloclnet") for kind in ("apart", "pictures")]
     strategies = [
         strategy_job(model, name, THIRD, THIRD.chosen)
-        for model in ("spr-clip", "spr-relo")
-        for name in SEEDED[model]
+        for model in ("spr-clip", "spr-relo", "spr-relo-large")
+        for name in STRATEGIES
     ]
-    studies = [*streams, "prem-apart", "prem-image", *strategies, "xml-n1", *SEEDED["xml"]]
+    main = [job.name for job in rows.values() if job.group in ("main", "stage1") and not job.seed]
+    studies = [*main, *streams, "prem-apart", "prem-image", *strategies, *RELEVANT]
     for name, seed in product(studies, THIRD.seeds[1:]):
         usual, other = rows[name], rows[f"{name}-seed{seed}"]
         assert other.seed == seed
-        assert other.stage1 == f"{usual.stage1}-seed{seed}"
+        assert other.stage1 == (usual.stage1 and f"{usual.stage1}-seed{seed}")
         assert set(other.overrides) - set(usual.overrides) == {f"loop.seed={seed}"}
 
 
