@@ -237,6 +237,9 @@ def test_a_training_is_resumed_with_the_same_pairs_and_features_alone(world: Any
     assert prepared().data == experiment.data
     with pytest.raises(InvalidValue, match="begun with other contents of the pair files; give what"):
         prepared().train(out, resume=True)
+    begun = json.loads((out / "run/settings.json").read_text())
+    begun["settings"]["loops"]["train"]["device"] = "cuda"  # as it was written once; any may go on with it
+    (out / "run/settings.json").write_text(json.dumps(begun))
     newer = replace(experiment.source, encoder_revision="newer")
     with pytest.raises(InvalidValue, match=r"other features \(encoder_revision .*, now newer\); give what"):
         replace(experiment, source=newer).train(out, resume=True)

@@ -208,6 +208,15 @@ def test_control_c_loses_no_step_wherever_it_falls(
     assert timeless(found) == timeless(expected)
 
 
+def test_what_began_on_another_device_goes_on(tmp_path: Path) -> None:
+    expected = fit(Line(), config(), tmp_path)
+    path = tmp_path / "state.pt"
+    state = torch.load(path, weights_only=True)
+    state["config"]["device"] = "cuda"
+    torch.save(state, path)
+    assert timeless(fit(Line(), config(), tmp_path, resume=True)) == timeless(expected)
+
+
 def test_a_finished_run_resumes_to_itself(tmp_path: Path) -> None:
     task, again = Line(), Line()
     expected = fit(task, config(), tmp_path)

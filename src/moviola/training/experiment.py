@@ -302,10 +302,10 @@ def _begin(out: Path, resume: bool, identity: Mapping[str, Any]) -> None:
         require_new(out)
     if resume and not path.is_file():
         raise InvalidValue(f"{out}: nothing to resume; train without --resume first")
-    noted = plain(identity)
+    noted = _but_devices(plain(identity))
     # Trainings that earlier versions have begun do not say which features and pair files they read.
     unsaid = {name: noted[name] for name in (_FEATURES, _PAIR_FILES)}
-    if begun and (old := {**unsaid, **read_json(path)}) != noted:
+    if begun and (old := {**unsaid, **_but_devices(read_json(path))}) != noted:
         differ = ", ".join(
             name + "".join(f" ({how})" for how in differences(old.get(name), noted[name]))
             for name in noted
@@ -313,6 +313,15 @@ def _begin(out: Path, resume: bool, identity: Mapping[str, Any]) -> None:
         )
         raise InvalidValue(f"{out}: begun with other {differ}; give what it was begun with, or a new folder")
     write_json(path, noted, indent=1)
+
+
+def _but_devices(identity: Mapping[str, Any]) -> dict[str, Any]:
+    """Without the devices of the loops: what began on a GPU may go on without one."""
+    loops = {
+        name: {key: value for key, value in loop.items() if key != "device"}
+        for name, loop in identity["settings"]["loops"].items()
+    }
+    return {**identity, "settings": {**identity["settings"], "loops": loops}}
 
 
 # ---- answering -------------------------------------------------------------------------------------------

@@ -145,7 +145,8 @@ def fit(
         task, config: what is trained, and the options of the loop.
         folder: folder for the log and the state; None keeps nothing. What :class:`KeyboardInterrupt` leaves
             there has every step that was done.
-        resume: continue from the state in ``folder``, which must have the same configuration.
+        resume: continue from the state in ``folder``, which must have the same configuration; the device may
+            be another one.
         tensorboard: write TensorBoard files as well.
         progress: called after each step with steps done, steps in all, and the latest terms of the loss and
             measures on val.
@@ -392,7 +393,9 @@ class _State:
         except Exception as error:
             raise DataError(f"{path}: damaged ({error}); train again from the start") from error
         wanted = asdict(self.config)
-        changed = [name for name, value in wanted.items() if saved.get(name) != value]
+        changed = [
+            name for name, value in wanted.items() if name != "device" and saved.get(name) != value
+        ]
         if changed:
             raise DataError(f"{path}: of another configuration ({', '.join(changed)} differ); train again")
         for name, part in self._parts().items():
