@@ -31,7 +31,8 @@ from moviola.files.writing import write_json
 from moviola.library import export_features
 from moviola.media import read_subtitles, write_video
 from moviola.search import Library
-from moviola.training.experiment import answer, train_model
+from moviola.training.answering import answer
+from moviola.training.experiment import train_model
 
 NEAR = 4.0  # seconds before and after a line in which what it speaks of is to be seen
 FIFTH = 5

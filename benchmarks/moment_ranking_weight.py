@@ -24,7 +24,8 @@ from comparison.plan import PRESETS, Job
 from moviola.datasets.building.relevant_pairs import write_relevant_pairs
 from moviola.datasets.building.steps import find_relevant_pairs
 from moviola.encoders import load_sentence_encoder
-from moviola.training.experiment import AnsweringModel, train_model
+from moviola.training.answering import AnsweringModel
+from moviola.training.experiment import train_model
 from moviola.training.validation import judge
 
 ROWS = ("xml-sl", "xml-sl-pr-related")

@@ -28,7 +28,8 @@ from moviola.datasets.gridhouse import Slots
 from moviola.datasets.gridhouse.similarity import SentenceSimilarity, WordSimilarity
 from moviola.datasets.gridhouse.vocabulary import plain
 from moviola.encoders import load_sentence_encoder
-from moviola.training.experiment import AnsweringModel, train_model
+from moviola.training.answering import AnsweringModel
+from moviola.training.experiment import train_model
 from moviola.training.validation import judge
 
 TOP = 20

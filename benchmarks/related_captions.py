@@ -31,8 +31,9 @@ from moviola.encoders import load_sentence_encoder
 from moviola.files.rows import read_json
 from moviola.files.writing import write_csv, write_json
 from moviola.measures import evaluate
+from moviola.training.answering import AnsweringModel
 from moviola.training.data import Split
-from moviola.training.experiment import AnsweringModel, train_model
+from moviola.training.experiment import train_model
 from moviola.training.validation import MEASURES
 from silent_clips import schedule
 

@@ -26,8 +26,9 @@ from comparison.world import World, prepare
 from moviola.files.rows import read_json
 from moviola.files.writing import write_json
 from moviola.measures import Run, evaluate
+from moviola.training.answering import AnsweringModel
 from moviola.training.data import Split
-from moviola.training.experiment import AnsweringModel, train_model
+from moviola.training.experiment import train_model
 from moviola.training.validation import MEASURES
 
 MAIN = "nDCG@20,IoU>=0.5"

@@ -24,7 +24,8 @@ from comparison.world import World
 from moviola.encoders import load_encoder
 from moviola.features import Computed, FeatureFolder, KeyedShards, convert
 from moviola.retrieval import MeanPooling, Retrieval, segment_index
-from moviola.training.experiment import answer, train_model
+from moviola.training.answering import answer
+from moviola.training.experiment import train_model
 from moviola.training.validation import judge, run_of
 from spine import untrained
 

@@ -14,7 +14,7 @@ from moviola.errors import InvalidValue
 from moviola.files.locks import exclusive
 from moviola.files.rows import read_json
 from moviola.measures import Run, write_run
-from moviola.training.experiment import AnsweringModel
+from moviola.training.answering import AnsweringModel
 from moviola.training.recipes import recipe
 
 __all__ = ["Bench"]

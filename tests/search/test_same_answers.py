@@ -14,7 +14,7 @@ from moviola.features import FeatureFolder
 from moviola.library import LibrarySource, LibraryStore, export_features
 from moviola.measures import Run
 from moviola.search import Library
-from moviola.training.experiment import answer
+from moviola.training.answering import answer
 from moviola.types import Query
 
 Trained = Callable[..., Path]

@@ -17,7 +17,8 @@ from moviola.features import FeatureFolder
 from moviola.measures import Run
 from moviola.models.description import read_description
 from moviola.retrieval import Calibration, load_refiner
-from moviola.training.experiment import AnsweringModel, Experiment, TrainedModel, answer, train_model
+from moviola.training.answering import AnsweringModel, answer
+from moviola.training.experiment import Experiment, TrainedModel, train_model
 
 SETTINGS: dict[str, list[str]] = {
     "spr-stage1": ["model.layers=1", "model.heads=2", "loop.steps=30"],

@@ -103,7 +103,7 @@ def answer(
     On features of files: `moviola answer test.json --model conquer --features feat --candidates other.trec
     --out run.jsonl`
 
-    From Python: `moviola.Library.search_many`; `moviola.training.experiment.answer`, and
+    From Python: `moviola.Library.search_many`; `moviola.training.answering.answer`, and
     `moviola.measures.write_run`.
     """
     files = [file for file in (out, judgements) if file is not None]
@@ -123,7 +123,7 @@ def answer(
     else:
         from moviola.library import open_features
         from moviola.measures.output_formats import write_qrels, write_run
-        from moviola.training import experiment
+        from moviola.training import answering
 
         refuse_given(context, _SEARCH_ONLY, "an option of searches; leave it out with --model")
         if queries.suffix == ".txt":
@@ -131,7 +131,7 @@ def answer(
                 f"{queries}: --model takes no plain queries; give a TVR-Ranking pair file (JSON), as "
                 "`moviola dataset convert --pairs` writes"
             )
-        found = experiment.answer(
+        found = answering.answer(
             model, open_features(features or library), queries, task=task, videos=video_ids(videos),
             stage1=stage1, candidates=candidates, suppress_above=suppress_above, recipe_name=recipe,
             device=device,

@@ -393,9 +393,7 @@ class _State:
         except Exception as error:
             raise DataError(f"{path}: damaged ({error}); train again from the start") from error
         wanted = asdict(self.config)
-        changed = [
-            name for name, value in wanted.items() if name != "device" and saved.get(name) != value
-        ]
+        changed = [name for name, value in wanted.items() if name != "device" and saved.get(name) != value]
         if changed:
             raise DataError(f"{path}: of another configuration ({', '.join(changed)} differ); train again")
         for name, part in self._parts().items():
