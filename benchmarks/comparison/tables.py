@@ -251,12 +251,13 @@ def _gain(system: Mapping[str, float], other: Mapping[str, float], measure: str)
 
 def _seeds(found: Findings) -> Table:
     rows = [
-        (NAMES[model], str(len(jobs)), *spread([found.test(name) for name in jobs], OVER))
+        (NAMES[model], str(top), str(len(jobs)), *spread([found.test(name) for name in jobs], OVER))
+        for top in found.preset.tops
         for model in ROWS
-        if (jobs := with_seeds(found, f"{model}-n{found.preset.top}"))
+        if (jobs := with_seeds(found, f"{model}-n{top}"))
     ]
-    text = f"N = {found.preset.top}; mean and standard deviation over seeds, stage 1 trained again with each."
-    return Table("Seeds", ("model", "seeds", *OVER), rows, text)
+    text = "Mean and standard deviation over seeds, stage 1 trained again with each."
+    return Table("Seeds", ("model", "N", "seeds", *OVER), rows, text)
 
 
 # ---- stages ----------------------------------------------------------------------------------------------
