@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -105,5 +106,13 @@ def test_what_is_missing_is_named(library: Path) -> None:
 def test_a_damaged_one_is_named(library: Path, content: str) -> None:
     (library / "cache").mkdir()
     (library / "cache" / "last-answer.json").write_text(content)
+    with pytest.raises(DataError, match=r"last-answer\.json"):
+        kept_answer(library)
+
+
+@pytest.mark.parametrize("query", [{"steps": []}, {"without": [{"text": "a door"}]}, {"text": "x", "y": 1}])
+def test_a_damaged_query_is_named(library: Path, query: object) -> None:
+    place = keep_answer(library, KeptAnswer(Text("a door"), MOMENTS))
+    place.write_text(json.dumps({**json.loads(place.read_text()), "query": query}))
     with pytest.raises(DataError, match=r"last-answer\.json"):
         kept_answer(library)

@@ -118,8 +118,13 @@ def _steps(query: Steps) -> Any:
 
 
 def _read_steps(said: Any) -> Steps:
-    gaps = tuple(math.inf if gap is None else gap for gap in said[1])
-    return Steps(tuple(query_from_json(step) for step in said[0]), gaps)  # type: ignore[misc]
+    steps, gaps = said
+    reached = tuple(math.inf if gap is None else gap for gap in gaps)
+    return Steps(tuple(map(query_from_json, steps)), reached)  # type: ignore[arg-type]
+
+
+def _read_without(query: Any, excluded: Any) -> Without:
+    return Without.of(query_from_json(query), tuple(map(query_from_json, excluded)))
 
 
 def _marked(query: Marked) -> Any:
@@ -151,7 +156,7 @@ _KINDS: dict[str, tuple[type[SearchQuery], Callable[[Any], Any], Callable[[Any],
     "without": (
         Without,
         lambda query: [query_to_json(query.query), [query_to_json(one) for one in query.excluded]],
-        lambda said: Without.of(query_from_json(said[0]), tuple(map(query_from_json, said[1]))),
+        lambda said: _read_without(*said),
     ),
     "marked": (Marked, _marked, _read_marked),
 }
