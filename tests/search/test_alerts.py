@@ -183,3 +183,16 @@ def test_all_that_could_not_be_delivered_is_tried_again(
     assert alerts.check() == 0
     failing.clear()
     assert alerts.check() == 3 and sorted(posted) == ["a", "b", "c"]
+
+
+def test_a_name_that_no_search_has_is_said_at_once(
+    library: Library, films: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    out = tmp_path / "found.jsonl"
+    command = (sys.executable, "-c", WRITES, str(out))
+    alerts = Alerts(library, AlertOptions(("umbrela", "umbrellas"), command))
+    assert alerts.check() == 0
+    assert "umbrela" in caplog.text and "umbrela" not in library.kept.alerted()
+    film(films / "new.mp4", "Another umbrella was found.", 2)
+    library.index(films)
+    assert alerts.check() == 1

@@ -20,7 +20,7 @@ from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
-from moviola.errors import InvalidValue, MoviolaError
+from moviola.errors import InvalidValue, MoviolaError, NotFound
 from moviola.search.library import Library
 
 __all__ = ["AlertOptions", "Alerts"]
@@ -82,6 +82,11 @@ class Alerts:
 
     def _check(self, name: str) -> int:
         kept, searchable = self._library.kept, self._library.store.searchable()
+        try:
+            kept.entry("search", name)
+        except NotFound as error:
+            log.warning("%s", error)
+            return 0
         newest = max(searchable, default=0)
         seen = kept.alerted().get(name)
         if seen is None:
