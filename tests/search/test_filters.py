@@ -121,6 +121,7 @@ def test_positions(where: str, duration: float, stretch: tuple[float, float]) ->
         ({"where": "60..30"}, "where 60.0..30.0: the first must not be above"),
         ({"where": "-10%..-20%"}, "must not be above"),
         ({"taken": "2023-00"}, "no such day"),
+        ({"taken": "0000"}, "no such day"),
         ({"taken": "2023-05-00"}, "no such day"),
         ({"video_length": f"{'1' * 400}:00:00.."}, "is no time"),
         ({"video_length": f"{'1' * 5000}:00:00.."}, "is no time"),

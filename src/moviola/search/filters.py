@@ -385,11 +385,11 @@ def _period(text: str, what: str) -> tuple[datetime, datetime]:
         if not match:
             moment = datetime.fromisoformat(text.strip())
             return moment, moment
-        year, month, day = (int(part) if part else None for part in match.groups())
-        first = datetime(year or 1, 1 if month is None else month, 1 if day is None else day)
-        if day is not None:
+        year, month, day = match.groups()
+        first = datetime(int(year), int(month or 1), int(day or 1))
+        if day:
             after = first + timedelta(days=1)
-        elif month is not None:
+        elif month:
             after = (first + timedelta(days=32)).replace(day=1)
         else:
             after = first.replace(year=first.year + 1)
