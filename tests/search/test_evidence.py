@@ -12,7 +12,7 @@ import pytest
 
 from moviola.devices import require_device_name
 from moviola.encoders import SentenceEncoder
-from moviola.errors import InvalidValue, NotFound
+from moviola.errors import InvalidValue, MoviolaError, NotFound
 from moviola.retrieval import CurveRefiner, Refiner, ShotRefiner
 from moviola.retrieval.phrases import phrases_of
 from moviola.search import (
@@ -309,3 +309,42 @@ def test_a_long_cue_lasts_while_shorter_ones_begin_and_end(library: Library) -> 
     cues = [Cue(0.0, 10.0, "sea"), Cue(1.0, 2.0, "sea"), Cue(11.5, 12.0, "sea"), Cue(15.0, 16.0, "sea")]
     moments = cue_search._joined(video.row, [(cue, 0.6) for cue in cues], video, {"sea": "sea"}, ())
     assert [m.span for m in moments] == [Span(0.0, 12.0), Span(15.0, 16.0)]
+
+
+def test_a_query_that_cannot_be_answered_is_the_only_one_left_out(library: Library, calls: Calls) -> None:
+    expected = library.search_many([RED, CYAN])
+    queries = [RED, LikeMoment("gone", 1), CYAN, LikeMoment("film0", 1e6), Query("4", " ")]
+    finished, refused = list[int](), dict[int, MoviolaError]()
+    answers = library.search_many(
+        iter(queries),
+        refuse=refused.__setitem__,
+        progress=finished.append,  # type: ignore[arg-type]
+    )
+    assert [answers[0], answers[2]] == expected and not any(answers[place] for place in refused)
+    assert {place: type(error) for place, error in refused.items()} == {
+        1: NotFound, 3: InvalidValue, 4: InvalidValue
+    }  # fmt: skip
+    assert finished == [1, 2, 3, 4, 5]
+    assert calls.batches == [2, 2], "all texts are still encoded in one batch"
+
+
+def test_moments_beyond_the_most_of_a_video_do_not_count_among_those_that_pass_a_filter(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = (library.catalogue.video(video).row for video in ("film0", "film1"))
+    found = [Found(first, Span(at, at + 2), 0.9, "visual") for at in (0, 4, 8)]
+    found.append(Found(second, Span(0, 2), 0.5, "visual"))
+    monkeypatch.setattr(searcher, "SEGMENTS", 2)
+    monkeypatch.setattr(searcher, "candidates", lambda gatherer, query, rows, segments: found[:segments])
+    options = SearchOptions(top_k=2, per_video=1, by="visual", filter=Filter(moment_length=(1.0, None)))
+    assert [m.video_id for m in library.search(RED, options)] == ["film0", "film1"]
+
+
+def test_cues_that_became_fewer_during_a_search_are_passed_over(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = library.search("lighthouse umbrella", by="subtitles")
+    own = library.catalogue.cues
+    monkeypatch.setattr(library.catalogue, "cues", lambda row: own(row)[:1])
+    assert library.search("lighthouse umbrella", by="subtitles") == expected
+    assert library.search("nobody remembered the harbour", by="subtitles") == []

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image
 from safetensors import safe_open
 from safetensors.numpy import save
 
@@ -354,3 +355,13 @@ def test_a_text_is_compared_with_two_frames_of_a_moment(library: Library) -> Non
     assert abs(best[1] - best[0]) > 1e-3
     found = gatherer.text_scores(RED, [Found(row, Span(2, 4), 0.0, "visual")])
     assert found == pytest.approx(gatherer.scale(RED).scores(best.mean(keepdims=True)), rel=1e-6)
+
+
+def test_a_picture_beside_a_concept_finds_nothing_in_an_empty_library(
+    library: Library, tmp_path: Path
+) -> None:
+    library.teach("Red", Marked(None, right=(MarkedMoment("film0", 0, 4),)))
+    picture = tmp_path / "red.png"
+    Image.new("RGB", (64, 64), "red").save(picture)
+    library.remove([video.video_id for video in library.videos()])
+    assert library.search(Marked(LikePicture(picture), concept="red")) == []

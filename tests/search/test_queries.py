@@ -206,3 +206,16 @@ def test_a_step_may_have_exclusions_of_its_own() -> None:
     query = Text("a").without("b").then("c")
     assert isinstance(query, Steps)
     assert query.steps[0] == Text("a").without("b")
+
+
+def test_a_text_before_a_query_is_read_as_one_behind_it() -> None:
+    assert "rain" + Text("a dog") == Text("a dog") + "rain"
+    for sum_of in (lambda: "@logo" + Text("a dog"), lambda: Text("a dog") + "@logo"):
+        with pytest.raises(InvalidValue, match="marks apply to the whole sum"):
+            sum_of()
+
+
+def test_a_weight_is_checked_also_where_words_are_alone() -> None:
+    assert compose("a dog", weight=2) == Text("a dog")
+    with pytest.raises(InvalidValue, match="weight -1 of 'a dog'"):
+        compose("a dog", weight=-1)

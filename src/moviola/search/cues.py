@@ -75,9 +75,9 @@ class CueSearch:
         by_kind: dict[CueKind, list[Found]] = {kind: [] for kind in CUE_KINDS}
         for row, places in groupby(sorted(evidence), key=lambda piece: piece[0]):
             cues = self._store.catalogue.cues(row)
-            if not cues:
-                continue  # the video was removed this moment
-            scored = [(cues[number], evidence[row, number]) for _, number in places]
+            # Some or all may be gone: the video was read again, or removed, this moment.
+            there = (number for _, number in places if number < len(cues))
+            scored = [(cues[number], evidence[row, number]) for number in there]
             for kind, moments in by_kind.items():
                 same = [match for match in scored if match[0].kind == kind]
                 moments += _joined(row, same, view.videos[row], words_by_stem, pairs)

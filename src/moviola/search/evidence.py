@@ -50,8 +50,8 @@ from moviola.search.queries import (
     Simple,
     Term,
     Text,
-    WeightedSum,
     parts_of,
+    terms_of,
 )  # fmt: skip
 from moviola.timing import stage
 from moviola.types import CueKind, Reason, ReasonKind, Span
@@ -104,19 +104,14 @@ class EvidenceGatherer:
 
         Raises:
             LibraryError: a part needs pictures, which are not searched.
-            NotFound: a part is a moment of an unknown video.
         """
         things = [thing for query in queries for thing in parts_of(query)]
-        terms = [term for thing in things for term, _ in _terms(thing)]
-        texts = dict.fromkeys(term for term in terms if isinstance(term, Text))
         if self.texts is None and (alike := next((t for t in things if _kind(t) == "like"), None)):
             raise self._without_pictures(f"{str(alike)!r} needs")
-        for term in terms:
-            if isinstance(term, LikeMoment):  # which an empty library would never read
-                self.store.catalogue.video(term.video_id)
+        terms = dict.fromkeys(term for thing in things for term, _ in terms_of(thing))
         with stage("text"):
-            if new := [text for text in texts if text not in self._features]:
-                self._encode(new)
+            if texts := [term for term in terms if isinstance(term, Text)]:
+                self._encode(texts)
 
     def _without_pictures(self, needing: str) -> LibraryError:
         """Why pictures are not searched: by the choice of evidence, or by the library."""
@@ -210,11 +205,11 @@ class EvidenceGatherer:
         """Moments by speech or text, wherever in their videos; terms at the same time support each other."""
         if not self.kinds:
             return []
-        total = sum(weight for _, weight in _terms(thing))
+        total = sum(weight for _, weight in terms_of(thing))
         with stage("cues"):
             by_term = (
                 [replace(found, score=found.score * weight / total) for found in self._cues_of(term, rows)]
-                for term, weight in _terms(thing)
+                for term, weight in terms_of(thing)
                 if isinstance(term, Text)
             )
             return reduce(fused, by_term, [])
@@ -234,8 +229,8 @@ class EvidenceGatherer:
             return {}
         with stage("names"):
             shares: dict[int, float] = defaultdict(float)
-            total = sum(weight for _, weight in _terms(thing))
-            for term, weight in _terms(thing):
+            total = sum(weight for _, weight in terms_of(thing))
+            for term, weight in terms_of(thing):
                 if isinstance(term, Text):
                     own = self.names.shares(term.text, self._sentences.get(term.text))
                     for row, share in own.items():
@@ -320,7 +315,7 @@ class EvidenceGatherer:
     def text_scores(self, thing: Simple, found: Sequence[Found]) -> NDArray[np.float64]:
         """(n,) float64, how well a part matches the best two frames of each moment, in [0, 1]."""
         retrieval, scores, shown = self.stages(thing), np.zeros(len(found)), list[int]()
-        if retrieval is not None:
+        if retrieval is not None and found:
             vector = retrieval.cosines.in_space(self.features(thing)).vectors[0]
             for place, clips in self._clips_of(found):
                 scores[place] = np.sort(cosines(retrieval.features.read(*clips), vector))[-2:].mean()
@@ -378,7 +373,7 @@ class EvidenceGatherer:
         """A sum of terms, or a term that is no text: its vector, and the calibration of its cosines."""
         retrieval = self.vectors
         assert retrieval is not None
-        given = _terms(thing)
+        given = terms_of(thing)
         terms = [one for one in given if self._says(one[0])] or given
         total = sum(weight for _, weight in terms)
         weights = [weight / total for _, weight in terms]
@@ -450,12 +445,5 @@ def _known_phrases(encoder: FrameTextEncoder, text: str) -> dict[str, float]:
     return {phrase: weight / total for phrase, weight in known.items()}
 
 
-def _terms(thing: Simple) -> tuple[tuple[Term, float], ...]:
-    if isinstance(thing, WeightedSum):
-        return thing.terms
-    assert not isinstance(thing, Marked)
-    return ((thing, 1.0),)
-
-
 def _kind(thing: Simple) -> ReasonKind:
-    return "like" if any(not isinstance(term, Text) for term, _ in _terms(thing)) else "seen"
+    return "like" if any(not isinstance(term, Text) for term, _ in terms_of(thing)) else "seen"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.errors import InvalidValue, MediaError, MoviolaError, NotFound
+from moviola.errors import InvalidValue, MoviolaError
 from moviola.library import (
     Catalogue,
     Concept,
@@ -349,21 +349,7 @@ class Library(Indexer):
         if options is not None:
             require_kind("options", options, SearchOptions, "SearchOptions, or single fields by name")
         chosen = replace(options or SearchOptions(), **changes)
-        try:
-            return self._searcher.search_many(queries, chosen, progress)
-        except (InvalidValue, NotFound, MediaError):
-            if refuse is None:
-                raise
-        answers = []
-        for place, query in enumerate(queries):
-            try:
-                answers += self._searcher.search_many([query], chosen)
-            except (InvalidValue, NotFound, MediaError) as error:
-                answers.append(SearchResult())
-                refuse(place, error)
-            if progress:
-                progress(len(answers))
-        return answers
+        return self._searcher.search_many(queries, chosen, progress, refuse)
 
     def search_saved(self, name: str, **changes: Any) -> SearchResult:
         """:meth:`search` for a saved query (:mod:`moviola.library.kept`), ``changes`` as there.

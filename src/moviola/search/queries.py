@@ -38,6 +38,7 @@ from moviola.types import Moment, Span, plain_seconds, require_kind, several
 __all__ = [
     "GAP", "LikeMoment", "LikePicture", "Marked", "MarkedMoment", "Plain", "SearchQuery", "Simple", "Steps",
     "Term", "Text", "WeightedSum", "Without", "as_query", "compose", "parts_of",
+    "terms_of",
 ]  # fmt: skip
 
 _CONCEPT = re.compile(r"@[^\W_][\w-]*")
@@ -51,15 +52,15 @@ class SearchQuery:
 
     def __add__(self, other: SearchQuery | str) -> WeightedSum:
         """Both in one moment, summed by weight."""
-        return WeightedSum.of((*_terms(self), *_terms(other)))
+        return WeightedSum.of((*terms_of(self), *terms_of(other)))
 
     def __radd__(self, other: str) -> WeightedSum:
-        return Text(other) + self
+        return WeightedSum.of((*terms_of(other), *terms_of(self)))
 
     def __mul__(self, weight: float) -> WeightedSum:
         """The same with another weight in a sum; alone, a weight changes nothing."""
         _require_weight(weight, self)
-        return WeightedSum.of((term, weight * own) for term, own in _terms(self))
+        return WeightedSum.of((term, weight * own) for term, own in terms_of(self))
 
     __rmul__ = __mul__
 
@@ -408,6 +409,7 @@ def compose(
     for one in several("alike", alike):
         require_kind("alike", one, (LikeMoment, LikePicture), "a LikeMoment or a LikePicture")
     words = [] if text is None else [(as_query(text), weight)]
+    _require_weight(weight, words[0][0] if words else alike[0])
     if alike and words and isinstance(words[0][0], Marked):
         raise InvalidValue(f"{text!r}: a concept goes with words only; search for pictures separately")
     query = WeightedSum.of([*words, *((one, 1.0) for one in alike)]) if alike else words[0][0]
@@ -457,7 +459,12 @@ def _require_weight(weight: object, of: SearchQuery) -> None:
         )
 
 
-def _terms(query: SearchQuery | str) -> tuple[tuple[Term, float], ...]:
+def terms_of(query: SearchQuery | str) -> tuple[tuple[Term, float], ...]:
+    """The terms of one part with their weights; a part that is no sum is one term of weight 1.
+
+    Raises:
+        InvalidValue: a sequence, an exclusion or marks.
+    """
     if isinstance(query, WeightedSum):
         return query.terms
     checked = _simple(query, "a term of a sum")

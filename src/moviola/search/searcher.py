@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import replace
+from itertools import chain
 from threading import RLock
 
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.errors import InvalidValue, LibraryError
+from moviola.errors import InvalidValue, LibraryError, MediaError, MoviolaError, NotFound
 from moviola.library import Concept, LibraryStore, View, Viewer, background_of, concept_name, read_concept
 from moviola.library.near_copies import COPIES_FILE, KnownCopies, known_copies
 from moviola.retrieval import SEGMENTS, Background, MeanPooling, Refiner, Retrieval
@@ -18,10 +19,10 @@ from moviola.search.answers import candidates
 from moviola.search.cues import CueSearch
 from moviola.search.evidence import EvidenceGatherer, Rows
 from moviola.search.found import SearchResult
-from moviola.search.fusion import folded, ranked
+from moviola.search.fusion import ranked
 from moviola.search.name_evidence import NameSearch
 from moviola.search.options import KINDS, By, SearchOptions
-from moviola.search.queries import Marked, SearchQuery, Text, as_query
+from moviola.search.queries import LikeMoment, Marked, SearchQuery, Text, as_query, parts_of, terms_of
 from moviola.search.relevance_curve import score_curve
 from moviola.threads import one_blas_thread
 from moviola.timing import recorded, stage
@@ -62,22 +63,29 @@ class Searcher:
         queries: Sequence[Query | SearchQuery],
         options: SearchOptions,
         progress: Callable[[int], None] | None = None,
+        refuse: Callable[[int, MoviolaError], None] | None = None,
     ) -> list[SearchResult]:
-        """Answers to queries; see :meth:`moviola.search.Library.search`."""
-        checked = [_checked(query) for query in several("queries", queries)]
-        answers = []
+        """Answers to queries; see :meth:`moviola.search.Library.search_many`."""
+        given = several("queries", queries)
+        checked: dict[int, SearchQuery] = {}
+        for place, query in enumerate(given):
+            with _refused_by(refuse, place):
+                checked[place] = self._checked(query)
+        answers = [SearchResult() for _ in given]
         with recorded() as timings:
             with stage("opening"):
                 view = self._viewer.view()
                 rows = self._rows(view, options)
                 gatherer = self._gatherer(view, options)
-            gatherer.prepare(checked)
-            gatherer.search([query for query in checked if isinstance(query, Text)], rows)
-            for query in checked:
-                answers.append(self._answer(gatherer, query, rows, options))
-                gatherer.forget()  # the moments of thousands of queries would fill the memory
+            gatherer.prepare(checked.values())
+            gatherer.search([query for query in checked.values() if isinstance(query, Text)], rows)
+            for place in range(len(given)):
+                if place in checked:
+                    with _refused_by(refuse, place):
+                        answers[place] = self._answer(gatherer, checked[place], rows, options)
+                    gatherer.forget()  # the moments of thousands of queries would fill the memory
                 if progress:
-                    progress(len(answers))
+                    progress(place + 1)
         for answer in answers:
             answer.timings = timings
         return answers
@@ -95,7 +103,7 @@ class Searcher:
         video = self._store.catalogue.video(video_id)
         if video.row not in view.videos:
             raise LibraryError(f"{video_id}: cannot be searched ({video.error or 'just changed'})")
-        gatherer, checked = self._gatherer(view, SearchOptions()), as_query(query)
+        gatherer, checked = self._gatherer(view, SearchOptions()), self._checked(query)
         gatherer.prepare([checked])
         return score_curve(gatherer, checked, video)
 
@@ -112,6 +120,19 @@ class Searcher:
 
     # -- one query -----------------------------------------------------------------------------------------
 
+    def _checked(self, query: Query | SearchQuery) -> SearchQuery:
+        """A query whose moments are of known videos: an empty library would never read them."""
+        if isinstance(query, Query):
+            require_kind(f"query {query.query_id!r}", query.text, str, "a text")
+            if not query.text.strip():
+                raise InvalidValue(f"query {query.query_id!r}: the text is empty; say what to look for")
+            query = as_query(query.text)
+        checked = as_query(query)
+        for term, _ in chain.from_iterable(map(terms_of, parts_of(checked))):
+            if isinstance(term, LikeMoment):
+                self._store.catalogue.video(term.video_id)
+        return checked
+
     def _answer(
         self, gatherer: EvidenceGatherer, query: SearchQuery, rows: Rows, options: SearchOptions
     ) -> SearchResult:
@@ -119,14 +140,15 @@ class Searcher:
         segments, most = SEGMENTS, 0
         if options.filter.of_moments and gatherer.texts is not None:
             most = min(_DEEPEST, len(gatherer.texts.index))
+        of_any_score = replace(options, min_score=0.0, weak=True)
         while True:
             found = candidates(gatherer, query, rows, segments)
             found = [one for one in found if options.filter.fits(one.span)]
-            if segments >= most or len(folded(sorted(found, key=lambda one: -one.score))) >= options.top_k:
+            names = {one.row: gatherer.view.videos[one.row].video_id for one in found}
+            if segments >= most or len(ranked(found, names, of_any_score, self._copies())) == options.top_k:
                 break
             segments *= 4
         with stage("fusion"):
-            names = {one.row: gatherer.view.videos[one.row].video_id for one in found}
             moments = ranked(found, names, options, self._copies())
             return SearchResult(moments, confident=any(one.strong for one in found))
 
@@ -206,10 +228,12 @@ class Searcher:
             return self._names[1]
 
 
-def _checked(query: Query | SearchQuery) -> SearchQuery:
-    if not isinstance(query, Query):
-        return as_query(query)
-    require_kind(f"query {query.query_id!r}", query.text, str, "a text")
-    if not query.text.strip():
-        raise InvalidValue(f"query {query.query_id!r}: the text is empty; say what to look for")
-    return as_query(query.text)
+@contextmanager
+def _refused_by(refuse: Callable[[int, MoviolaError], None] | None, place: int) -> Iterator[None]:
+    """Calls ``refuse`` with the error of the query at a place; without it, the error is raised."""
+    try:
+        yield
+    except (InvalidValue, NotFound, MediaError) as error:
+        if refuse is None:
+            raise
+        refuse(place, error)
