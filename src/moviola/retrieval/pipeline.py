@@ -5,7 +5,6 @@ queries ─ stage 1 ─▶ index hits ─▶ proposals ─ refiner ─▶ moment
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -130,11 +129,9 @@ class Retrieval:
             searched = len(self.index) if allowed is None else len(allowed)
             return Hits(np.searchsorted(self.features.keys, keys), position, scores, searched)
 
-    def proposals(
-        self, queries: QueryFeatures, *, within: Scope | None = None, segments: int | None = None
-    ) -> Proposals:
-        """Coarse moments of each query (SPR, section 3.2); arguments as in :meth:`hits`."""
-        return self.merged(self.hits(queries, within=within, segments=segments))
+    def proposals(self, queries: QueryFeatures) -> Proposals:
+        """Coarse moments of each query (SPR, section 3.2)."""
+        return self.merged(self.hits(queries))
 
     def merged(self, hits: Hits) -> Proposals:
         """Hits as proposals (:func:`moviola.retrieval.propose`), cut at shots if the refiner wants it."""
@@ -162,36 +159,29 @@ class Retrieval:
         queries: QueryFeatures,
         proposals: Proposals | None = None,
         *,
-        within: Scope | None = None,
-        segments: int | None = None,
         scored: bool = True,
         scale: Scale | None = None,
         distinct: bool = True,
-        progress: Callable[[int], None] | None = None,
     ) -> Moments:
         """Answers to queries.
 
         Args:
             proposals: of these queries; None: those of the first two stages.
-            within, segments: see :meth:`hits`.
             scored: set :attr:`Moments.score`; False leaves the matching scores there, which saves windows
                 where a refiner without a calibration is set against chance.
             scale: replaces the refiner's or the encoder's own scale.
             distinct: fold duplicates into the best moment (:func:`moviola.temporal.fold`), if the refiner
                 wants that; False keeps all, for a caller that folds them later.
-            progress: called with the number of finished queries.
         """
-        own = self.proposals(queries, within=within, segments=segments) if proposals is None else proposals
+        proposals = self.proposals(queries) if proposals is None else proposals
         parts = []
         for query in range(len(queries)):
             with stage("refinement"):
-                one = queries.select([query])
-                refined = self._refined(one, own.of(query))
+                one, own = queries.select([query]), proposals.of(query)
+                refined = self._refined(one, own)
             with stage("calibration"):
                 known = None if not scored else scale or self._scale(one)
-                parts.append(self._calibrated(own.of(query), refined, known, distinct))
-            if progress:
-                progress(query + 1)
+                parts.append(self._calibrated(own, refined, known, distinct))
         offsets = np.cumsum([0, *(len(part[0]) for part in parts)], dtype=np.int64)
         nothing = (np.empty(0, np.int64), *[np.empty(0)] * 4)
         return Moments(offsets, *map(np.concatenate, zip(nothing, *parts, strict=True)))

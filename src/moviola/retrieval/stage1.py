@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -70,32 +70,28 @@ class MeanPooling:
         return normalised(queries.vectors)
 
 
-class TrainedVectors(ABC):
-    """Common properties of every trained stage 1."""
+class TrainedVectors(Stage1):
+    """A trained :class:`Stage1`.
+
+    Attributes:
+        revision: changes with the model's weights and settings.
+        dim: d, the size of its vectors.
+    """
 
     trained = True
     """Vectors are in the model's own space."""
     needs_tokens = False
 
     revision: str
-    """Changes with the model's weights and settings."""
-
-    @property
-    def recipe(self) -> str:
-        """The recipe of the vectors, with the model's revision."""
-        return trained_recipe(self.revision)
 
     @property
     @abstractmethod
     def dim(self) -> int: ...
 
-    @abstractmethod
-    def segments(self, clips: Vectors, segment_clips: int) -> Vectors:
-        """Segments (ceil(n / T), d) float32, L2-normalised, of the n >= 1 clips (n, d) of a video."""
-
-    @abstractmethod
-    def queries(self, queries: QueryFeatures) -> Vectors:
-        """(Q, d) float32, L2-normalised."""
+    @property
+    def recipe(self) -> str:
+        """The recipe of the vectors, with the model's revision."""
+        return trained_recipe(self.revision)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -11,22 +10,29 @@ from moviola.devices import require_torch
 from moviola.errors import InvalidValue
 from moviola.models.description import read_description
 from moviola.retrieval.compiled_models import CompiledRoles, CompiledStage1, Graphs
-from moviola.retrieval.stage1 import PooledStage1, TrainedVectors
+from moviola.retrieval.stage1 import PooledStage1, TrainedStage1, TrainedVectors
 
 __all__ = ["STAGE1S", "load_compiled_stage1", "load_stage1", "stage1_of"]
 
-STAGE1S: dict[str, tuple[str, str]] = {
-    "spr-stage1": ("moviola.retrieval.stage1", "TrainedStage1"),
-    "reel-stage1": ("moviola.retrieval.refiners.by_torch", "reel_stage1"),
-}
-"""Module and function of what runs a trained stage 1 by torch, which is imported with it."""
 
-_COMPILED: dict[str, Callable[[Path, str, Graphs], TrainedVectors]] = {
-    "spr-stage1": CompiledStage1,
-    "reel-stage1": lambda folder, revision, graphs: PooledStage1(
-        CompiledRoles(folder, revision, graphs), revision
-    ),
+def _reel_stage1(model: Any, revision: str) -> PooledStage1:
+    from moviola.retrieval.refiners.by_torch import TorchRoles
+
+    return PooledStage1(TorchRoles(model), revision)
+
+
+def _compiled_reel_stage1(folder: Path, revision: str, graphs: Graphs) -> PooledStage1:
+    return PooledStage1(CompiledRoles(folder, revision, graphs), revision)
+
+
+ByTorch = Callable[[Any, str], TrainedVectors]
+Compiled = Callable[[Path, str, Graphs], TrainedVectors]
+
+STAGE1S: dict[str, tuple[ByTorch, Compiled]] = {
+    "spr-stage1": (TrainedStage1, CompiledStage1),
+    "reel-stage1": (_reel_stage1, _compiled_reel_stage1),
 }
+"""What runs a trained stage 1: by torch, of a model and its revision; and from compiled graphs."""
 
 
 def stage1_of(architecture: str, model: Any, revision: str) -> TrainedVectors:
@@ -36,9 +42,8 @@ def stage1_of(architecture: str, model: Any, revision: str) -> TrainedVectors:
         architecture: a key of :data:`STAGE1S`.
         model: of that architecture, in evaluation mode.
     """
-    module, name = STAGE1S[architecture]
-    made: Callable[[Any, str], TrainedVectors] = getattr(import_module(module), name)
-    return made(model, revision)
+    by_torch, _ = STAGE1S[architecture]
+    return by_torch(model, revision)
 
 
 def load_stage1(folder: Path, revision: str, device: str = "cpu") -> TrainedVectors:
@@ -58,7 +63,8 @@ def load_stage1(folder: Path, revision: str, device: str = "cpu") -> TrainedVect
 
 def load_compiled_stage1(folder: Path, revision: str, graphs: Graphs) -> TrainedVectors:
     """The same from compiled graphs, made where they are missing; errors as of :func:`load_stage1`."""
-    return _COMPILED[_architecture(folder)](folder, revision, graphs)
+    _, compiled = STAGE1S[_architecture(folder)]
+    return compiled(folder, revision, graphs)
 
 
 def _architecture(folder: Path) -> str:

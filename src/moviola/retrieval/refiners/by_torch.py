@@ -1,4 +1,4 @@
-"""Trained refiners, and Reel's stage 1, by torch, on any device."""
+"""Parts of trained refiners, and of Reel's stage 1, run by torch on any device."""
 
 from __future__ import annotations
 
@@ -12,11 +12,9 @@ import torch
 from numpy.typing import NDArray
 
 from moviola.models.parts import Part, parts_of
-from moviola.models.reel_stage1 import ReelStage1
 from moviola.retrieval.refiners.trained import Decoded
-from moviola.retrieval.stage1 import PooledStage1
 
-__all__ = ["TorchReel", "TorchRoles", "TorchWindows", "reel_stage1"]
+__all__ = ["TorchReel", "TorchRoles", "TorchWindows"]
 
 Floats = NDArray[np.float32]
 
@@ -43,11 +41,6 @@ class _TorchParts:
             found = self._parts[name].module(*given)
         outputs = found if isinstance(found, tuple) else (found,)
         return tuple(each.cpu().numpy() for each in outputs)
-
-
-def reel_stage1(model: ReelStage1, revision: str) -> PooledStage1:
-    """A stage 1 that runs a model in evaluation mode."""
-    return PooledStage1(TorchRoles(model), revision)
 
 
 class TorchRoles(_TorchParts):

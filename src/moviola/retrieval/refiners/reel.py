@@ -77,18 +77,8 @@ class ReelRefiner(TrainedRefiner[ReelParts]):
         count = int(features.counts[video])
         return features.cache.get(self.revision, int(features.keys[video]), count, encoded)
 
-    def decode(
-        self,
-        queries: QueryFeatures,
-        query: int,
-        features: VideoFeatures,
-        video: NDArray[np.int64],
-        windows: ClipWindows,
-    ) -> Decoded:
+    def decode(self, queries: QueryFeatures, query: int, cuts: Cuts, windows: ClipWindows) -> Decoded:
         """Logits (N,), first and last clip (N,) of the best span of each window."""
-        return self._decoded(queries, query, Cuts(features, video), windows)
-
-    def _decoded(self, queries: QueryFeatures, query: int, cuts: Cuts, windows: ClipWindows) -> Decoded:
         longest = int((windows.stop - windows.first).max())
         clip = windows.first[:, None] + np.arange(longest)
         there = clip < windows.stop[:, None]

@@ -78,19 +78,11 @@ class TrainedRefiner(ABC, Generic[Model]):
         """Nothing to precompute, unless a model reads videos whole."""
 
     @abstractmethod
-    def decode(
-        self,
-        queries: QueryFeatures,
-        query: int,
-        features: VideoFeatures,
-        video: NDArray[np.int64],
-        windows: ClipWindows,
-    ) -> Decoded:
-        """The best span of each of N windows, of videos by place (N,), for one query by its place."""
+    def decode(self, queries: QueryFeatures, query: int, cuts: Cuts, windows: ClipWindows) -> Decoded:
+        """The best span of each of N windows for one query by its place.
 
-    def _decoded(self, queries: QueryFeatures, query: int, cuts: Cuts, windows: ClipWindows) -> Decoded:
-        """:meth:`decode`, for a model that reads cuts: they are looked up once for it and for the times."""
-        return self.decode(queries, query, cuts.features, cuts.video, windows)
+        ``cuts`` names the videos that the N windows are of, and has their cuts for a model that reads them.
+        """
 
     def refine(
         self, queries: QueryFeatures, query: int, features: VideoFeatures, proposals: Proposals
@@ -103,7 +95,7 @@ class TrainedRefiner(ABC, Generic[Model]):
             features, video, proposals.start, proposals.end, context=self.context, max_clips=self.max_clips
         )
         cuts = Cuts(features, video)
-        score, first, last = self._decoded(queries.cut(self.max_tokens), query, cuts, windows)
+        score, first, last = self.decode(queries.cut(self.max_tokens), query, cuts, windows)
         convention = LABELS[self.labels]
         # Where the end is the clip after the moment, a moment in a window of one clip has no such clip.
         last = np.maximum(last, first + (0 if convention.end_inside else 1))
@@ -114,7 +106,11 @@ class TrainedRefiner(ABC, Generic[Model]):
 
 @dataclass(frozen=True)
 class Cuts:
-    """Cuts in the videos, by place (N,), of N moments; looked up once, when first needed."""
+    """Cuts in the videos of N moments, looked up once, when first needed.
+
+    Attributes:
+        video: (N,) int64, places of the videos.
+    """
 
     features: VideoFeatures
     video: Integers

@@ -14,11 +14,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.features import Integers, QueryFeatures, VideoFeatures
+from moviola.features import QueryFeatures, VideoFeatures
 from moviola.models.clip_windows import ClipWindows
 from moviola.retrieval.calibration import logarithm
 from moviola.retrieval.encoded_windows import EncodedWindows
-from moviola.retrieval.refiners.trained import Decoded, TrainedRefiner
+from moviola.retrieval.refiners.trained import Cuts, Decoded, TrainedRefiner
 
 __all__ = ["WindowParts", "WindowRefiner"]
 
@@ -78,14 +78,7 @@ class WindowRefiner(TrainedRefiner[WindowParts]):
         leaks = self.model.settings.get("reference_padding")
         return EncodedWindows(self.model.encode, fixed=self.max_clips if leaks else 0)
 
-    def decode(
-        self,
-        queries: QueryFeatures,
-        query: int,
-        features: VideoFeatures,
-        video: Integers,
-        windows: ClipWindows,
-    ) -> Decoded:
+    def decode(self, queries: QueryFeatures, query: int, cuts: Cuts, windows: ClipWindows) -> Decoded:
         """Scores (N,) above 0, first and last clip (N,) of the best span of each window."""
-        kept, mask = self._encoded(self.streams(features), video, windows)
+        kept, mask = self._encoded(self.streams(cuts.features), cuts.video, windows)
         return self.model.best_spans(self.query_rows(queries, query), kept, mask)
