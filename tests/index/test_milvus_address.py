@@ -56,6 +56,8 @@ def test_the_same_place_is_the_same_address() -> None:
         (f"milvus://host/films?token={SECRET}&indx=ivf", "'indx'"),
         (f"milvus://host/films?token={SECRET}&index=hnsw", "index=hnsw is unknown"),
         (f"milvus://host/films?lists=many&token={SECRET}", "lists=many"),
+        ("milvus://host/films?lists=2.5", "lists=2.5: must be a whole number"),
+        (f"milvus://host/films?%74oken={SECRET}&index=hnsw", "index=hnsw is unknown"),
         (f"milvus://host/films?timeout=0&token={SECRET}", "timeout=0"),
         (f"milvus://host/films?token={SECRET}&", "not an address"),
         (f"milvus://host/films?token={SECRET}#here", "'#'"),

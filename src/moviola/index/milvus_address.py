@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Self, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
 from moviola.errors import InvalidValue
@@ -19,6 +19,7 @@ _FORM = "milvus://HOST:PORT/COLLECTION"
 _SCHEMES = {"milvus": "http", "milvus+https": "https"}
 _KINDS = ("flat", "ivf", "ivfpq")
 _PORT, _TIMEOUT, _LISTS = 19530, 30.0, 1024
+Number = TypeVar("Number", int, float)
 
 
 @dataclass(frozen=True)
@@ -67,10 +68,10 @@ class MilvusAddress:
         kind = options.get("index", "flat")
         if kind not in _KINDS:
             raise _refused(text, f"index={kind} is unknown; choose {', '.join(_KINDS)}")
-        lists = _number(text, options, "lists", _LISTS, (1, 65536))
-        timeout = _number(text, options, "timeout", _TIMEOUT, (1, 3600))
+        lists = _number(text, options, "lists", _LISTS, 65536)
+        timeout = _number(text, options, "timeout", _TIMEOUT, 3600)
         token = options.get("token", "")
-        return cls(parts.scheme, host, port, collection, kind, int(lists), timeout, token)
+        return cls(parts.scheme, host, port, collection, kind, lists, timeout, token)
 
     def __str__(self) -> str:
         """The address without its secret and without search options."""
@@ -92,18 +93,20 @@ class MilvusAddress:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
-def _number(text: str, options: dict[str, str], name: str, default: float, limits: tuple[int, int]) -> float:
-    value = options.get(name, str(default))
+def _number(text: str, options: dict[str, str], name: str, default: Number, most: int) -> Number:
+    """An option as a number of its default's type, from 1 to ``most``."""
+    value, kind = options.get(name, str(default)), type(default)
     try:
-        number = float(value)
+        number = kind(value)
     except ValueError:
-        number = float("nan")
-    least, most = limits
-    if not least <= number <= most:
-        raise _refused(text, f"{name}={value}: must be a number from {least} to {most}")
+        number = kind(0)
+    if not 1 <= number <= most:
+        said = "whole number" if kind is int else "number"
+        raise _refused(text, f"{name}={value}: must be a {said} from 1 to {most}")
     return number
 
 
 def _refused(text: str, reason: str) -> InvalidValue:
-    shown = re.sub(r"//.*@", "//…@", re.sub(r"(?i)(token=)[^&#]*", r"\1…", text))
+    """An error that shows the address without users and options: a token may be written in many ways."""
+    shown = re.sub(r"(?s)//.*@.*|\?.*", "…", text)
     return InvalidValue(f"index {shown!r}: {reason}")
