@@ -114,3 +114,14 @@ def test_a_malformed_calibration_is_refused(library: Library, trained: Trained, 
     with pytest.raises(DataError, match=r"config\.json: extra\.calibration = .*train the model again"):
         library.use(refiner=trained("reel", extra={"calibration": malformed}))
     assert library.models_in_use()["refiner"] is None
+
+
+@pytest.mark.parametrize(
+    "settings", [{"sampling": {"context": "far"}}, {"sampling": {"context": -1.0}}, {"sampling": "drawn"}]
+)
+def test_a_malformed_context_is_refused(library: Library, trained: Trained, settings: Any) -> None:
+    with pytest.raises(
+        DataError, match=r"config\.json: extra\.settings\.sampling\.context = .* is no number"
+    ):
+        library.use(refiner=trained("reel", extra={"settings": settings}))
+    assert library.models_in_use()["refiner"] is None

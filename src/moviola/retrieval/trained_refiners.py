@@ -18,8 +18,8 @@ from moviola.retrieval.refiners.reel import ReelRefiner
 from moviola.retrieval.refiners.windowed import WindowRefiner
 
 __all__ = [
-    "REFINERS", "is_refiner", "load_compiled_refiner", "load_refiner", "other_stage1", "proposal_weight_of",
-    "refiner_of",
+    "REFINERS", "described_options", "is_refiner", "load_compiled_refiner", "load_refiner", "other_stage1",
+    "proposal_weight_of", "refiner_of",
 ]  # fmt: skip
 
 REFINERS: dict[str, tuple[Callable[..., Refiner], type[CompiledModel], str]] = {
@@ -98,11 +98,22 @@ def _described(folder: Path) -> tuple[Description, dict[str, Any]]:
         raise InvalidValue(
             f"{folder}: architecture {about.architecture!r} is no refiner; give {', '.join(REFINERS)}"
         )
-    sampling = (about.extra.get("settings") or {}).get("sampling") or {}
-    calibration = Calibration.of(about.extra, folder)
-    options = {"context": float(sampling.get("context", CONTEXT)), "calibration": calibration}
-    weight = proposal_weight_of(about.extra, folder)
-    return about, options | ({"proposal_weight": weight} if weight else {})
+    return about, described_options(about.extra, folder)
+
+
+def described_options(extra: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Options of :func:`refiner_of` that the description of a refiner's folder gives as ``extra``.
+
+    They are ``context`` in seconds, ``calibration`` (None without) and, where it is above 0,
+    ``proposal_weight``.
+
+    Raises:
+        DataError: one of them is malformed.
+    """
+    context = _described_number(extra, folder, "settings.sampling.context", CONTEXT)
+    options = {"context": context, "calibration": Calibration.of(extra, folder)}
+    weight = proposal_weight_of(extra, folder)
+    return options | ({"proposal_weight": weight} if weight else {})
 
 
 def other_stage1(extra: Mapping[str, Any], revision: str) -> str:
@@ -130,10 +141,19 @@ def proposal_weight_of(extra: Mapping[str, Any], folder: Path) -> float:
     Raises:
         DataError: it is malformed.
     """
-    weight = extra.get("proposal_weight", 0.0)
-    if type(weight) not in (int, float) or not 0 <= weight < math.inf:
+    return _described_number(extra, folder, "proposal_weight", 0.0)
+
+
+def _described_number(extra: Mapping[str, Any], folder: Path, path: str, default: float) -> float:
+    """A number >= 0 by its path in ``extra``: names with points between; the default where a part lacks."""
+    value: Any = extra
+    for name in path.split("."):
+        value = value.get(name) if isinstance(value, Mapping) else value
+    if value is None:
+        return default
+    if type(value) not in (int, float) or not 0 <= value < math.inf:
         raise DataError(
-            f"{folder / 'config.json'}: extra.proposal_weight = {weight!r:.60} is no number from 0 on; train "
-            "the model again, or remove the entry"
+            f"{folder / 'config.json'}: extra.{path} = {value!r:.60} is no number from 0 on; train the model "
+            "again, or remove the entry"
         )
-    return float(weight)
+    return float(value)

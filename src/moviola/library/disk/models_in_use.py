@@ -28,7 +28,6 @@ from moviola.library.disk.settings import Settings
 from moviola.models.description import Description, read_description, require_finite, revision_of
 from moviola.models.graphs import GRAPHS, has_graphs
 from moviola.retrieval import (
-    Calibration,
     CurveRefiner,
     MeanPooling,
     Refiner,
@@ -40,6 +39,7 @@ from moviola.retrieval import (
 from moviola.retrieval.compiled_models import CompiledModel, Graphs
 from moviola.retrieval.trained_refiners import (
     REFINERS,
+    described_options,
     is_refiner,
     load_compiled_refiner,
     other_stage1,
@@ -105,7 +105,7 @@ def check_fits(role: str, source: Path, settings: Settings, *, force: bool) -> N
             raise EncoderMismatch(
                 f"{shown}: a model for {what} {theirs!r}, but the library has {ours!r}; {remedy}"
             )
-    Calibration.of(about.extra, source)
+    described_options(about.extra, source)
     require_finite(source)
     if of_plugin:
         load_refiner(source, "checked")
