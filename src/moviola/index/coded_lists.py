@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.files.file_rows import Rows
-from moviola.index.contract import Ids, parts_of
+from moviola.index.contract import ROWS_AT_ONCE, Ids, parts_of
 from moviola.index.products import all_products
 
 __all__ = ["Candidates", "CodedLists", "Nearest", "learnt_lists"]
@@ -26,7 +26,6 @@ _SAMPLE_OF_LIST, _SAMPLE_OF_CODES, _LARGEST_SAMPLE = 128, 1 << 15, 1 << 17
 _ROUNDS = 10
 # Axes are kept until they hold this share of the variance; the rest counts when vectors are compared.
 _KEPT_VARIANCE, _AXES_AT_ONCE = 0.97, 32
-_ROWS_AT_ONCE = 1 << 14
 # faiss's scan implementation for one query and one list at a time. Its default is made for many queries at
 # once, and takes up to twice as long for one.
 _QUERY_BY_QUERY = 11
@@ -47,7 +46,7 @@ def learnt_lists(vectors: Rows) -> dict[str, tuple[NDArray[Any], str]]:
     import faiss
 
     lists = 1 << max(0, round(np.log2(len(vectors) / _VECTORS_OF_LIST)))
-    blocks = parts_of(len(vectors), _ROWS_AT_ONCE)
+    blocks = parts_of(len(vectors), ROWS_AT_ONCE)
     mean = sum(vectors[block].sum(axis=0, dtype=np.float64) for block in blocks) / len(vectors)
     mean = np.asarray(mean, np.float32)
     size = min(max(lists * _SAMPLE_OF_LIST, _SAMPLE_OF_CODES), _LARGEST_SAMPLE)
@@ -236,10 +235,12 @@ class CodedLists:
         import faiss
 
         queries = np.ascontiguousarray(nearest.queries)
-        parameters = faiss.IVFSearchParameters()
-        parameters.nprobe = nearest.lists.shape[1]
+        chosen: Any = None
         if allowed is not None:
-            parameters.sel = faiss.IDSelectorBitmap(np.packbits(allowed, bitorder="little"))  # type: ignore[call-arg, arg-type]
+            chosen = faiss.IDSelectorBitmap(np.packbits(allowed, bitorder="little"))  # type: ignore[call-arg, arg-type]
+        # By keyword: early versions of faiss keep no reference to what is assigned.
+        parameters: Any = faiss.IVFSearchParameters(sel=chosen)  # type: ignore[call-arg]
+        parameters.nprobe = nearest.lists.shape[1]
         scores = np.empty((len(queries), count), np.float32)
         ids = np.empty((len(queries), count), np.int64)
         arrays = (faiss.swig_ptr(array) for array in (nearest.lists, nearest.scores, scores, ids))

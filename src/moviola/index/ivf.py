@@ -102,11 +102,13 @@ class IVFIndex(TrainedIndex):
     ) -> tuple[NDArray[np.float32], Ids]:
         import faiss
 
-        parameters = faiss.IVFSearchParameters()
+        chosen: Any = None
         if only is not None:
-            parameters.sel = faiss.IDSelectorBatch(only)
+            chosen = faiss.IDSelectorBatch(only)
         elif len(self._gone):
-            parameters.sel = faiss.IDSelectorNot(faiss.IDSelectorBatch(self._gone))
+            chosen = faiss.IDSelectorNot(faiss.IDSelectorBatch(self._gone))
+        # By keyword: early versions of faiss keep no reference to what is assigned.
+        parameters: Any = faiss.IVFSearchParameters(sel=chosen)  # type: ignore[call-arg]
         parameters.nprobe = min(self.parameters["probes"], self._faiss.nlist)
         scores, ids = self._faiss.search(queries, depth, params=parameters)
         # faiss pads with -1 where the probed lists hold too few; all lists together hold enough.

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from moviola.files.array_file import MAGIC, map_arrays, write_arrays
 from moviola.files.file_rows import Rows, rows_in_file
 from moviola.index.coded_lists import Candidates, CodedLists, Nearest, learnt_lists
-from moviola.index.contract import Ids, IndexStats, parts_of
+from moviola.index.contract import ROWS_AT_ONCE, Ids, IndexStats, parts_of
 from moviola.index.flat import FlatIndex
 from moviola.index.half_rows import HalfRows
 from moviola.index.trained import TrainedIndex
@@ -42,7 +42,6 @@ __all__ = ["RerankedIndex"]
 _ARRAYS = ("ids", "list_of", "axes", "centroids", "codebook", "table", "codes", "vectors")
 # Minimum number of candidates, even for few answers.
 _LEAST_CANDIDATES = 128
-_ROWS_AT_ONCE = 1 << 14
 # Up to this many allowed ids all are compared.
 _COMPARED = 8192
 # Of this many answers one may come from the second half of what was examined.
@@ -105,7 +104,7 @@ class RerankedIndex(TrainedIndex):
         kept, recent = np.flatnonzero(~np.isin(main.ids, self._gone)), self._recent.ids()
         ids = np.concatenate([main.ids[kept], recent])
         order = np.argsort(ids)
-        for block in parts_of(len(ids), _ROWS_AT_ONCE):
+        for block in parts_of(len(ids), ROWS_AT_ONCE):
             part = order[block]
             vectors, stored = np.empty((len(part), self.dim), np.float16), part < len(kept)
             vectors[stored] = main.rows[kept[part[stored]]]

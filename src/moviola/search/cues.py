@@ -68,7 +68,7 @@ class CueSearch:
         pairs = pairs_of(text)[:_MOST_PAIRS]
         words_by_stem = {stem: word for word in _words(text) for stem in stems_of(word)}
         evidence: dict[tuple[int, int], float] = defaultdict(float)
-        matches = (*self._by_words(text, rows, kinds), *self._by_meaning(view, vector, rows, meant))
+        matches = (*self._by_words(text, pairs, rows, kinds), *self._by_meaning(view, vector, rows, meant))
         for (row, number), score in matches:
             if score >= _LEAST and row in view.videos and (rows is None or row in rows):
                 evidence[row, number] = max(evidence[row, number], score)
@@ -83,9 +83,11 @@ class CueSearch:
                 moments += _joined(row, same, view.videos[row], words_by_stem, pairs)
         return reduce(fused, by_kind.values(), [])
 
-    def _by_words(self, text: str, rows: frozenset[int] | None, kinds: Collection[CueKind]) -> Evidence:
+    def _by_words(
+        self, text: str, pairs: Sequence[str], rows: frozenset[int] | None, kinds: Collection[CueKind]
+    ) -> Evidence:
         """Share of the query's weight (idf) in a cue; 1 is the BM25 of an average cue with all words."""
-        catalogue, pairs = self._store.catalogue, pairs_of(text)[:_MOST_PAIRS]
+        catalogue = self._store.catalogue
         terms = catalogue.terms_with(_words(text))
         holding = {word: catalogue.cues_with(own) for word, own in terms.items()}
         unspaced = catalogue.cues_with_any(pairs, rows, kinds)

@@ -30,7 +30,7 @@ from moviola.encoders.contract import TextJudge
 from moviola.encoders.texts import FEW_TEXTS
 from moviola.errors import InvalidValue, LibraryError
 from moviola.features import QueryFeatures
-from moviola.library import LibraryStore, View, read_concept
+from moviola.library import LibraryStore, NameTable, View, read_concept
 from moviola.retrieval import SEGMENTS, Background, Calibration, Hits, Marks, Moments, Retrieval, Scope
 from moviola.retrieval.calibration import Scale, mean_log_odds
 from moviola.retrieval.phrases import phrases_of
@@ -40,7 +40,7 @@ from moviola.search.cues import CueSearch
 from moviola.search.filters import Filter
 from moviola.search.found import Found
 from moviola.search.fusion import fused
-from moviola.search.name_evidence import NameSearch
+from moviola.search.name_evidence import name_shares
 from moviola.search.queries import (
     LikeMoment,
     LikePicture,
@@ -88,7 +88,7 @@ class EvidenceGatherer:
     vectors: Retrieval | None
     cues: CueSearch
     kinds: Collection[CueKind]
-    names: NameSearch | None
+    names: NameTable | None
     filter: Filter
     _features: dict[Simple, QueryFeatures] = field(default_factory=dict)
     _scales: dict[Simple, Calibration] = field(default_factory=dict)
@@ -135,7 +135,8 @@ class EvidenceGatherer:
                     self._features[text] = QueryFeatures.of([""], [text.text], [row])
         sentences = self.store.encoders.sentences
         reads_cues = bool(self.kinds and self.view.cues)
-        if sentences is not None and (reads_cues or (self.names is not None and self.names.has_meanings)):
+        reads_names = self.names is not None and bool(len(self.names.rows))
+        if sentences is not None and (reads_cues or reads_names):
             # Where both encoders share a network, it still has the vectors of the last few phrases.
             kept = self.store.encoders.share_network and len(encoded) <= FEW_TEXTS
             batch = encoded if kept else words
@@ -232,7 +233,7 @@ class EvidenceGatherer:
             total = sum(weight for _, weight in terms_of(thing))
             for term, weight in terms_of(thing):
                 if isinstance(term, Text):
-                    own = self.names.shares(term.text, self._sentences.get(term.text))
+                    own = name_shares(self.names, term.text, self._sentences.get(term.text))
                     for row, share in own.items():
                         if rows is None or row in rows:
                             shares[row] += share * weight / total

@@ -92,13 +92,32 @@ def kept_answer(library: Path) -> KeptAnswer:
 
 # -- queries -------------------------------------------------------------------------------------------------
 
-Row = dict[str, Any]
 
-
-def query_to_json(query: SearchQuery) -> Row:
+def query_to_json(query: SearchQuery) -> dict[str, Any]:
     """The JSON form of a query: an object with one key, its kind."""
-    name = next(name for name, (kind, _, _) in _KINDS.items() if isinstance(query, kind))
-    return {name: _KINDS[name][1](query)}
+    kind: str
+    said: Any
+    match query:
+        case Text(text):
+            kind, said = "text", text
+        case LikeMoment(video_id, time):
+            kind, said = "moment", [video_id, time]
+        case LikePicture(path):
+            # Absolute, since the next command may run in another folder.
+            kind, said = "picture", str(path.absolute())
+        case WeightedSum(terms):
+            kind, said = "sum", [[query_to_json(term), weight] for term, weight in terms]
+        case Steps(steps, gaps):
+            reached = [None if math.isinf(gap) else gap for gap in gaps]
+            kind, said = "steps", [[*map(query_to_json, steps)], reached]
+        case Without(inner, excluded):
+            kind, said = "without", [query_to_json(inner), [*map(query_to_json, excluded)]]
+        case Marked(inner, right, wrong, concept):
+            marks = ([list(astuple(one)) for one in own] for own in (right, wrong))
+            kind, said = "marked", [None if inner is None else query_to_json(inner), *marks, concept]
+        case _:
+            raise AssertionError(f"{type(query).__name__} is no kind of query")
+    return {kind: said}
 
 
 def query_from_json(row: Mapping[str, Any]) -> SearchQuery:
@@ -108,17 +127,15 @@ def query_from_json(row: Mapping[str, Any]) -> SearchQuery:
         KeyError, TypeError, ValueError: another form.
         InvalidValue: an invalid part.
     """
-    ((name, said),) = row.items()
-    return _KINDS[name][2](said)
+    ((kind, said),) = row.items()
+    return _READERS[kind](said)
 
 
-def _steps(query: Steps) -> Any:
-    gaps = [None if math.isinf(gap) else gap for gap in query.gaps]
-    return [[query_to_json(step) for step in query.steps], gaps]
+def _read_sum(terms: Any) -> WeightedSum:
+    return WeightedSum.of([(query_from_json(term), weight) for term, weight in terms])
 
 
-def _read_steps(said: Any) -> Steps:
-    steps, gaps = said
+def _read_steps(steps: Any, gaps: Any) -> Steps:
     reached = tuple(math.inf if gap is None else gap for gap in gaps)
     return Steps(tuple(map(query_from_json, steps)), reached)  # type: ignore[arg-type]
 
@@ -127,36 +144,17 @@ def _read_without(query: Any, excluded: Any) -> Without:
     return Without.of(query_from_json(query), tuple(map(query_from_json, excluded)))
 
 
-def _marked(query: Marked) -> Any:
-    inner = None if query.query is None else query_to_json(query.query)
-    return [
-        inner,
-        *([list(astuple(one)) for one in own] for own in (query.right, query.wrong)),
-        query.concept,
-    ]
+def _read_marked(query: Any, right: Any, wrong: Any, concept: Any) -> Marked:
+    marks = [tuple(MarkedMoment(*columns) for columns in own) for own in (right, wrong)]
+    return Marked(None if query is None else query_from_json(query), marks[0], marks[1], concept)
 
 
-def _read_marked(said: Any) -> Marked:
-    inner, *marked, concept = said
-    right, wrong = (tuple(MarkedMoment(*columns) for columns in own) for own in marked)
-    return Marked(None if inner is None else query_from_json(inner), right, wrong, concept)
-
-
-_KINDS: dict[str, tuple[type[SearchQuery], Callable[[Any], Any], Callable[[Any], SearchQuery]]] = {
-    "text": (Text, lambda query: query.text, Text),
-    "moment": (LikeMoment, lambda query: [query.video_id, query.time], lambda said: LikeMoment(*said)),
-    # Absolute, since the next command may run in another folder.
-    "picture": (LikePicture, lambda query: str(query.path.absolute()), lambda said: LikePicture(Path(said))),
-    "sum": (
-        WeightedSum,
-        lambda query: [[query_to_json(term), weight] for term, weight in query.terms],
-        lambda said: WeightedSum.of([(query_from_json(term), weight) for term, weight in said]),
-    ),
-    "steps": (Steps, _steps, _read_steps),
-    "without": (
-        Without,
-        lambda query: [query_to_json(query.query), [query_to_json(one) for one in query.excluded]],
-        lambda said: _read_without(*said),
-    ),
-    "marked": (Marked, _marked, _read_marked),
+_READERS: dict[str, Callable[[Any], SearchQuery]] = {
+    "text": Text,
+    "moment": lambda said: LikeMoment(*said),
+    "picture": lambda said: LikePicture(Path(said)),
+    "sum": _read_sum,
+    "steps": lambda said: _read_steps(*said),
+    "without": lambda said: _read_without(*said),
+    "marked": lambda said: _read_marked(*said),
 }

@@ -14,17 +14,17 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.library import LibraryStore, NameTable, View, names_in, stems_of
+from moviola.library import NameTable, stems_of
 from moviola.search.found import Found
 from moviola.search.fusion import with_odds_times
 from moviola.types import Reason
 
-__all__ = ["KNOWN_BY_NAME", "NameSearch", "with_names"]
+__all__ = ["KNOWN_BY_NAME", "name_shares", "with_names"]
 
 KNOWN_BY_NAME = 0.5
 """Share from which a video is searched for moments because of its name alone."""
@@ -36,38 +36,23 @@ _BY_ITSELF = 0.5
 _MEANING = 0.25
 
 
-@dataclass(frozen=True)
-class NameSearch:
-    """Matches between texts and the names of a library's videos, in one state of the library."""
+def name_shares(names: NameTable, text: str, vector: NDArray[np.float32] | None) -> dict[int, float]:
+    """How well names of videos match a text, in (0, 1], by row number; other names do not match.
 
-    names: NameTable
-
-    @classmethod
-    def of(cls, store: LibraryStore, view: View) -> NameSearch:
-        return cls(names_in(store, view.generation, view.videos))
-
-    @property
-    def has_meanings(self) -> bool:
-        """Whether names are also compared by meaning."""
-        return bool(len(self.names.rows))
-
-    def shares(self, text: str, vector: NDArray[np.float32] | None) -> dict[int, float]:
-        """How well names match a text, in (0, 1], by row number; other names do not match.
-
-        ``vector`` (d,) is its unit sentence vector; None where meanings are not compared.
-        """
-        names, shares = self.names, defaultdict[int, float](float)
-        weights = {stem: names.weight(stem) for stem in sorted(stems_of(text))}
-        total = sum(weights.values())
-        for stem, weight in weights.items():
-            for row in names.videos_with(stem).tolist() if weight > 0 else ():
-                shares[row] += weight / total
-        if vector is not None and self.has_meanings:
-            meant = ((names.vectors @ vector - _MEANING) / (1 - _MEANING))[names.meanings]
-            alike = np.flatnonzero(meant > 0)
-            for row, share in zip(names.rows[alike].tolist(), meant[alike].tolist(), strict=True):
-                shares[row] = max(shares[row], share)
-        return dict(shares)
+    ``vector`` (d,) is the text's unit sentence vector; None where meanings are not compared.
+    """
+    shares: dict[int, float] = defaultdict(float)
+    weights = {stem: names.weight(stem) for stem in sorted(stems_of(text))}
+    total = sum(weights.values())
+    for stem, weight in weights.items():
+        for row in names.videos_with(stem).tolist() if weight > 0 else ():
+            shares[row] += weight / total
+    if vector is not None and len(names.rows):
+        meant = ((names.vectors @ vector - _MEANING) / (1 - _MEANING))[names.meanings]
+        alike = np.flatnonzero(meant > 0)
+        for row, share in zip(names.rows[alike].tolist(), meant[alike].tolist(), strict=True):
+            shares[row] = max(shares[row], share)
+    return dict(shares)
 
 
 def with_names(found: Sequence[Found], shares: Mapping[int, float]) -> list[Found]:

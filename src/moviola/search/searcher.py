@@ -12,7 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.errors import InvalidValue, LibraryError, MediaError, MoviolaError, NotFound
-from moviola.library import Concept, LibraryStore, View, Viewer, background_of, concept_name, read_concept
+from moviola.library import (
+    Concept,
+    LibraryStore,
+    NameTable,
+    View,
+    Viewer,
+    background_of,
+    concept_name,
+    names_in,
+    read_concept,
+)
 from moviola.library.near_copies import COPIES_FILE, KnownCopies, known_copies
 from moviola.retrieval import SEGMENTS, Background, MeanPooling, Refiner, Retrieval
 from moviola.search.answers import candidates
@@ -20,7 +30,6 @@ from moviola.search.cues import CueSearch
 from moviola.search.evidence import EvidenceGatherer, Rows
 from moviola.search.found import SearchResult
 from moviola.search.fusion import ranked
-from moviola.search.name_evidence import NameSearch
 from moviola.search.options import KINDS, By, SearchOptions
 from moviola.search.queries import LikeMoment, Marked, SearchQuery, Text, as_query, parts_of, terms_of
 from moviola.search.relevance_curve import score_curve
@@ -54,7 +63,7 @@ class Searcher:
         self._lock = RLock()
         self._retrievals: dict[bool, tuple[View, Refiner | None, Retrieval, Retrieval]] = {}
         self._background: Background | None = None
-        self._names: tuple[View, NameSearch] | None = None
+        self._names: tuple[View, NameTable] | None = None
         self._known_copies = 0, KnownCopies()
 
     @one_blas_thread()
@@ -190,7 +199,7 @@ class Searcher:
         kinds = tuple(kind for kind in KINDS[by] if counts[kind])
         if by == "visual" and not has_visual:
             raise LibraryError(f"{store.folder}: built without a visual encoder; search it by subtitles")
-        there = self._names_in(view).names.distinguishable if by == "named" else kinds
+        there = self._names_in(view).distinguishable if by == "named" else kinds
         if by in _LACKING and not there:
             raise LibraryError(f"{store.folder}: {_LACKING[by]}")
         return has_visual and by not in _LACKING, kinds
@@ -221,10 +230,10 @@ class Searcher:
             self._retrievals[refine] = view, refiner, texts, vectors
             return texts, vectors
 
-    def _names_in(self, view: View) -> NameSearch:
+    def _names_in(self, view: View) -> NameTable:
         with self._lock:
             if self._names is None or self._names[0] is not view:
-                self._names = view, NameSearch.of(self._store, view)
+                self._names = view, names_in(self._store, view.generation, view.videos)
             return self._names[1]
 
 
