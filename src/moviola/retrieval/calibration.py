@@ -158,9 +158,11 @@ class Chance:
         return cls(float(evidence.mean()), max(float(evidence.std()), 1e-6), count)
 
     def standing(self, evidence: NDArray[np.floating[Any]]) -> Floats:
+        """Standard scores (n,) of evidence (n,): deviations above the mean of random pieces."""
         return (np.asarray(evidence, dtype=np.float64) - self.mean) / self.deviation
 
     def evidence(self, standing: Floats) -> Floats:
+        """Evidence (n,) of standard scores (n,), the inverse of :meth:`standing`."""
         return self.mean + standing * self.deviation
 
     def scores(self, evidence: Floats) -> Floats:

@@ -40,12 +40,13 @@ class Hits:
     searched: int
 
     def of(self, query: int) -> Hits:
+        """Those of one query by its place."""
         own = slice(query, query + 1)
         return Hits(self.video[own], self.position[own], self.score[own], self.searched)
 
 
 def offsets_of(query: Integers, queries: int) -> Integers:
-    """Where the rows of each of some queries begin, and the last ends, (Q + 1,), of rising queries (N,)."""
+    """:attr:`ByQuery.offsets` (Q + 1,) int64 of rows whose query numbers (N,) rise."""
     return np.concatenate([[0], np.cumsum(np.bincount(query, minlength=queries))]).astype(np.int64)
 
 
@@ -68,6 +69,7 @@ class ByQuery:
         return np.repeat(np.arange(len(self)), np.diff(self.offsets))
 
     def rows(self, query: int) -> slice:
+        """The rows of a query by its place."""
         return slice(int(self.offsets[query]), int(self.offsets[query + 1]))
 
 
@@ -89,6 +91,7 @@ class Proposals(ByQuery):
     rank: Integers
 
     def of(self, query: int) -> Proposals:
+        """Those of one query by its place."""
         rows = self.rows(query)
         columns = (self.video, self.start, self.end, self.score, self.rank)
         offsets = np.array([0, rows.stop - rows.start])

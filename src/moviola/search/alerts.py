@@ -1,10 +1,10 @@
-"""Saved searches that say so when something new answers them: by a command, or by a webhook.
+"""Alerts: new videos that match saved searches are reported to a command or a webhook.
 
 A finding is a new video with strong moments of a saved search, as a JSON object: ``{"search", "video_id",
 "path", "moments": [{"start", "end", "score"}, …]}``. A command gets it on standard input, a webhook as the
-body of a POST. What each has had is remembered in ``kept.sqlite`` by the video's content, so that it gets a
-finding once, also after a restart and when the file moves. What cannot be delivered is logged, and that
-receiver is tried again with the next check.
+body of a POST. Deliveries are recorded in ``kept.sqlite`` by receiver and by the video's content, so each
+receiver gets a finding once, also after a restart and when the file moves. A failed delivery is logged, and
+repeated for that receiver at the next check.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ log = logging.getLogger("moviola.alerts")
 
 @dataclass(frozen=True, slots=True)
 class AlertOptions:
-    """Options of reports.
+    """Alert options.
 
     Attributes:
-        searches: names of saved searches; none for all.
+        searches: names of saved searches; empty for all.
         command: program and arguments, run once for each finding, without a shell; empty for none.
-        webhook: an address, http or https; empty for none.
+        webhook: address, http or https; empty for none.
 
     Raises:
-        InvalidValue: another address.
+        InvalidValue: ``webhook`` is no http or https address.
     """
 
     searches: tuple[str, ...] = ()
@@ -65,16 +65,20 @@ class AlertOptions:
 
 
 class Alerts:
-    """Reports what is new in a library; for a search that is met for the first time, nothing.
+    """Reports new videos of a library that match saved searches.
 
-    ``stop`` ends waiting between two tries.
+    The first check of a search reports nothing: what is in the library by then is not new. ``stop`` ends the
+    pauses between tries of a webhook.
     """
 
     def __init__(self, library: Library, options: AlertOptions, stop: Event | None = None) -> None:
         self._library, self._options, self._stop = library, options, stop or Event()
 
     def check(self) -> int:
-        """Report findings that were not reported yet; gives how many were delivered."""
+        """Report the findings that were not reported yet; returns the number delivered to all receivers.
+
+        Names in ``searches`` that no saved search has are logged.
+        """
         if not self._options:
             return 0
         names = self._options.searches or [entry.name for entry in self._library.kept.entries("search")]

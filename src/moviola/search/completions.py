@@ -1,4 +1,4 @@
-"""Names of videos and tags that go on as typed text begins."""
+"""Completions of typed text: videos and tags with a word in their name that begins with it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ __all__ = ["Completions", "complete", "video_names"]
 
 @dataclass(frozen=True, slots=True)
 class Completions:
-    """Names that go on as a text begins, best first.
+    """Completions of a text, best first.
 
     Attributes:
-        videos: id and seconds.
-        tags: with the number of searchable videos that bear them; without those that none bears.
+        videos: id and length in seconds of each.
+        tags: each with the number of searchable videos that bear it, above 0.
     """
 
     videos: tuple[tuple[str, float], ...]

@@ -22,7 +22,7 @@ class Found:
         source: evidence that found it: ``"visual"``, the kind of a cue, ``"named"`` for a video that is known
             by its name alone, or ``"both"`` for several.
         snippet: matching speech or text, if any.
-        match: the matching score behind ``score``, which decides where ``score`` saturates.
+        match: the matching score behind ``score``; orders moments whose scores are equal.
         steps: of a sequence, in order.
         snippet_kind: kind of the snippet's cues; empty without a snippet, and where steps of a sequence quote
             several kinds.
@@ -45,9 +45,11 @@ class Found:
 
     @property
     def strong(self) -> bool:
+        """Whether the score is at least :data:`moviola.retrieval.STRONG`."""
         return self.score >= STRONG
 
     def moment(self, video_id: str, rank: int) -> Moment:
+        """The moment of an answer, with its reasons sorted, the strongest first."""
         return Moment(
             video_id, self.span.start, self.span.end, self.score, rank, self.source, self.snippet,
             tuple(step.moment(video_id, rank) for step in self.steps), self.snippet_kind, self.strong,

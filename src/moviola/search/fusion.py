@@ -24,10 +24,11 @@ MOST = 1 - 1e-12
 
 
 def fused(shown: Sequence[Found], said: Sequence[Found]) -> list[Found]:
-    """Add the evidence of speech to overlapping moments; the stronger evidence keeps its span.
+    """Moments of two kinds of evidence, those that overlap joined.
 
-    Evidence of both for the same moment combines as 1 - (1 - shown) (1 - said). Moments of pictures, or of
-    cues of other kinds, are not joined with each other, nor are those ``said``, of one kind or one text.
+    Each moment of ``said`` joins the best moment of ``shown`` that it overlaps; moments of one list are never
+    joined because they overlap each other. Joined scores combine as 1 - (1 - shown) (1 - said), and the span
+    is that of the larger score.
     """
     moments = list(shown)
     by_row: dict[int, list[int]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""Where videos are now: those of an answer, while another process may remove them, and one in detail."""
+"""Present paths of videos: of those in an answer, and of one video with its capture details."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["still_there", "whereabouts"]
 def still_there(
     found: SearchResult, catalogue: Catalogue
 ) -> tuple[SearchResult, dict[str, VideoRow], set[str]]:
-    """The moments of an answer whose videos still exist, and these videos.
+    """The moments of an answer whose videos still exist: another process may have removed some meanwhile.
 
     Returns:
         the answer without moments of removed videos, ranked without gaps; the videos by id, each with an
@@ -35,7 +35,11 @@ def still_there(
 
 
 def whereabouts(video: VideoRow, catalogue: Catalogue) -> dict[str, Any]:
-    """Paths of a video and whether none exists now; when, where and with what it was taken, by name."""
+    """Facts about a video by name: its paths, whether all are away, its time, place and camera.
+
+    Raises:
+        NotFound: the video was removed meanwhile.
+    """
     copies, capture = catalogue.copies_of(video.row), catalogue.capture(video.row)
     taken = taken_of(video, capture)
     return {

@@ -2,9 +2,9 @@
 
 Parts are clips, the time between two encoded frames. Pictures are scored by their cosine with the query,
 smoothed as by :class:`moviola.retrieval.CurveRefiner`, on the scale of the encoder's background
-(:mod:`moviola.retrieval.background`), as in a search without a trained refiner. A trained one scores whole
-moments only; the curve then shows where, not how surely. Speech adds to it as in a search
-(:mod:`moviola.search.fusion`).
+(:mod:`moviola.retrieval.background`), as in a search without a trained refiner. A trained refiner scores
+whole moments only; beside one, the curve shows where a match is, not how likely it is. Speech adds to it as
+in a search (:mod:`moviola.search.fusion`).
 """
 
 from __future__ import annotations

@@ -239,7 +239,7 @@ class Searcher:
 
 @contextmanager
 def _refused_by(refuse: Callable[[int, MoviolaError], None] | None, place: int) -> Iterator[None]:
-    """Calls ``refuse`` with the error of the query at a place; without it, the error is raised."""
+    """Passes the error of the query at a place to ``refuse``; without it, the error is raised."""
     try:
         yield
     except (InvalidValue, NotFound, MediaError) as error:
