@@ -259,11 +259,10 @@ class MilvusIndex(TrainedIndex):
         if depth > _DEEPEST:
             raise InvalidValue(f"depth {depth}: {self.ADDRESS} (Milvus) returns at most {_DEEPEST} segments")
         condition = "" if only is None or len(only) == len(self._main) else _filter(only, self._main)
-        scores = np.empty((len(queries), depth), np.float32)
-        ids = np.empty((len(queries), depth), np.int64)
+        parts = parts_of(len(queries), _QUERIES_AT_ONCE)
         with self._explained():
-            for rows in parts_of(len(queries), _QUERIES_AT_ONCE):
-                scores[rows], ids[rows] = self._nearest(queries[rows], depth, condition)
+            found = [self._nearest(queries[rows], depth, condition) for rows in parts]
+        scores, ids = (np.concatenate(column) for column in zip(*found, strict=True))
         return scores, ids
 
     def _nearest(
