@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import re
 import shutil
@@ -22,8 +23,11 @@ from moviola.errors import (
     NotFound,
     SegmentIndexError,
 )
+from moviola.features import FeatureShards
 from moviola.index import BACKENDS, load_index
+from moviola.library import Catalogue
 from moviola.library.derived.indexes import piece_vectors
+from moviola.library.disk import store
 from moviola.search import Library
 
 
@@ -49,6 +53,39 @@ def test_a_folder_of_other_things_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match=r"not a moviola library .*; name the folder of a library"):
         Library(tmp_path, encoder="demo", read_only=True)
     assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
+
+
+def test_two_processes_that_create_a_library_do_not_mix_their_settings(
+    tmp_path: Path, opened: Callable[..., Library], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = store.settings_of_new_library
+
+    def slower(*given: Any) -> Any:
+        with monkeypatch.context() as patch:
+            patch.setattr(store, "settings_of_new_library", made)
+            opened(encoder="demo", sentence_encoder="none", segment_seconds=2.0)
+        return made(*given)
+
+    monkeypatch.setattr(store, "settings_of_new_library", slower)
+    with pytest.raises(EncoderMismatch, match="segment seconds"):
+        opened(encoder="demo", sentence_encoder="none", segment_seconds=4.0)
+    assert Library(tmp_path / "library", read_only=True).settings.segment_seconds == 2.0
+
+
+def test_an_encoder_that_is_named_is_opened_once(
+    library: Library, films: Path, monkeypatch: pytest.MonkeyPatch, opened: Callable[..., Library]
+) -> None:
+    from moviola import encoders
+
+    load, names = encoders.load_encoder, []
+
+    def counted(name: str, **options: Any) -> Any:
+        names.append(name)
+        return load(name, **options)
+
+    monkeypatch.setattr(encoders, "load_encoder", counted)
+    assert opened(encoder="demo").search("anything")
+    assert names == ["demo"]
 
 
 def test_another_encoder_is_refused_with_both_named(library: Library) -> None:
@@ -263,6 +300,62 @@ def test_compaction_frees_space_and_changes_no_answer(library: Library) -> None:
                 reopened.store.frame_features.read(video.frames), features[video.video_id]
             )
     assert library.compact() == 0
+
+
+@pytest.mark.parametrize("where", [(FeatureShards, "append"), (Catalogue, "relocate")])
+def test_a_compaction_that_finds_the_disk_full_leaves_nothing_behind(
+    library: Library, monkeypatch: pytest.MonkeyPatch, where: tuple[type, str]
+) -> None:
+    """Its copies would keep the disk full, and the library from being written."""
+    library.remove(["a", "d"])
+    before = sorted((library.folder / "features").iterdir())
+    done, calls = getattr(*where), []
+
+    def full(*args: Any) -> Any:
+        calls.append(args)
+        if len(calls) == 2:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return done(*args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(*where, full)
+        with pytest.raises(LibraryError, match="No space left"):
+            library.compact()
+    assert sorted((library.folder / "features").iterdir()) == before
+    assert library.verify() == []
+    assert library.compact() > 0 and library.verify() == []
+
+
+def test_a_compaction_deletes_old_features_before_it_needs_room_for_stills(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library.remove(["a", "d"])
+    old = library.store.frame_features.shard(0)
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(library.store.stills, "keep_only", full)
+    with pytest.raises(LibraryError, match="No space left"):
+        library.compact()
+    assert not old.exists() and library.verify() == []
+
+
+def test_compactions_of_an_empty_library_give_no_number_of_a_shard_again(
+    library: Library, films: Path, opened: Callable[..., Library]
+) -> None:
+    """A reader may still have the shard that had this number before."""
+    reader = opened(read_only=True)
+    library.remove([video.video_id for video in library.videos()])
+    library.compact()
+    library.index(films)
+    assert reader.search("anything")
+    library.remove([video.video_id for video in library.videos()])
+    library.compact()
+    library.compact()
+    (films / "a.mp4").unlink()
+    library.index(films)
+    assert reader.search("anything")
 
 
 def test_rows_that_a_reader_still_holds_are_not_overwritten(

@@ -215,36 +215,50 @@ def compact(store: LibraryStore) -> int:
         InvalidValue, LibraryLocked: as of :class:`Indexer`.
         LibraryError: features are damaged; :func:`repair` first.
     """
+    catalogue = store.catalogue
+    kinds = {"frames": store.frame_features, "cues": store.cue_features}
     with store.writing():
-        videos = store.catalogue.videos()
-        before = _bytes(store)
-        frames, frames_end = _copied(store.frame_features, {v.row: v.frames for v in videos if v.frames})
-        cues, cues_end = _copied(store.cue_features, {v.row: v.cues for v in videos if v.cues})
-        with store.catalogue.transaction():
-            store.catalogue.forget_removed()
-            for video in videos:
-                store.catalogue.relocate(video.row, frames.get(video.row), cues.get(video.row))
-            store.catalogue.set_feature_end("frames", *frames_end)
-            store.catalogue.set_feature_end("cues", *cues_end)
+        videos, before = catalogue.videos(), _bytes(store)
+        # Numbers are never used again: readers may still have the shards that bore them.
+        first = {
+            kind: max([*features.shards(), catalogue.feature_end(kind)[0]]) + 1
+            for kind, features in kinds.items()
+        }
+        try:
+            copies = {
+                kind: _copied(features, {v.row: e for v in videos if (e := getattr(v, kind))}, first[kind])
+                for kind, features in kinds.items()
+            }
+            with catalogue.transaction():
+                catalogue.forget_removed()
+                for video in videos:
+                    frames, cues = (extents.get(video.row) for extents, _ in copies.values())
+                    catalogue.relocate(video.row, frames, cues)
+                for kind, (_, end) in copies.items():
+                    catalogue.set_feature_end(kind, *end)
+        finally:
+            # The old shards or, where the catalogue still names these, the new ones: on a full disk, what a
+            # failed compaction has copied would keep it full.
+            for kind, features in kinds.items():
+                has_moved = catalogue.feature_end(kind)[0] >= first[kind]
+                for number, path in features.shards().items():
+                    if (number < first[kind]) == has_moved:
+                        path.unlink()
+                features.let_go()
         store.stills.keep_only({video.hash for video in videos})
-        for features, extents in ((store.frame_features, frames), (store.cue_features, cues)):
-            live = {extent.shard for extent in extents.values()}
-            for number, path in features.shards().items():
-                if number not in live:
-                    path.unlink()
-            features.let_go()
         return before - _bytes(store)
 
 
-def _copied(features: FeatureShards, extents: dict[int, Extent]) -> tuple[dict[int, Extent], tuple[int, int]]:
-    """The same rows in shards numbered after the old ones, and their end."""
-    end = (max(features.shards(), default=0) + 1, 0)
-    copies = {}
+def _copied(
+    features: FeatureShards, extents: dict[int, Extent], shard: int
+) -> tuple[dict[int, Extent], tuple[int, int]]:
+    """The same rows by row number of their videos, in shards from a number on, and their end."""
+    end, copies = (shard, 0), {}
     for row, extent in extents.items():
         if not features.intact(extent):
             raise LibraryError(f"{features.kind}: damaged features; run `moviola repair` first")
-        copy = features.append(np.asarray(features.read(extent), np.float32), end)
-        copies[row], end = copy, (copy.shard, copy.offset + copy.count)
+        copies[row] = copy = features.append(features.read(extent), end)
+        end = copy.shard, copy.offset + copy.count
     return copies, end
 
 

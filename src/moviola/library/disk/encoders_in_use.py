@@ -130,13 +130,15 @@ class LibraryEncoders:
 
     def require_same(self, encoder: str | None, sentence_encoder: str | None) -> None:
         """Raise :class:`EncoderMismatch` for an encoder that the library was not built with; None: any."""
-        wanted = {}
-        if encoder is not None:
-            wanted["encoder"] = "" if encoder == NONE else self._load_visual(encoder).id
-        if sentence_encoder is not None:
-            none = sentence_encoder == NONE
-            wanted["sentence_encoder"] = "" if none else self._load_sentences(sentence_encoder).id
-        self._settings.require_same(self._folder, wanted)
+        if encoder == NONE:
+            self._settings.require_same(self._folder, {"encoder": ""})
+        elif encoder is not None:
+            self._visual = self._load_visual(encoder)
+        if sentence_encoder == NONE:
+            self._settings.require_same(self._folder, {"sentence_encoder": ""})
+        elif sentence_encoder is not None:
+            loaded = self._load_sentences(sentence_encoder)
+            self._sentences = self._visual_sentences or loaded
 
     def _load_visual(self, name: str) -> FrameTextEncoder:
         from moviola.encoders import load_encoder, picture_dim

@@ -8,7 +8,10 @@ from pathlib import Path
 
 from moviola.files.locks import exclusive, is_held
 
-__all__ = ["drafts_in", "is_being_written", "sweep_drafts", "writing"]
+__all__ = ["LOCK", "drafts_in", "is_being_written", "sweep_drafts", "writing"]
+
+LOCK = ".lock"
+"""Name of the lock file."""
 
 # What only the lock's holder writes. Other drafts in the cache may belong to readers at work, as those of the
 # table of copies.
@@ -22,12 +25,12 @@ def writing(folder: Path) -> AbstractContextManager[None]:
     """Hold the write lock of a library, which the system releases when the process ends; errors as of
     :func:`moviola.files.locks.exclusive`.
     """
-    return exclusive(folder / ".lock")
+    return exclusive(folder / LOCK)
 
 
 def is_being_written(folder: Path) -> bool:
     """Whether a process holds the write lock of a library; changes nothing."""
-    return is_held(folder / ".lock")
+    return is_held(folder / LOCK)
 
 
 def drafts_in(folder: Path) -> list[Path]:

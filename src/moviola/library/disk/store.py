@@ -21,7 +21,7 @@ from moviola.features.shards import halves
 from moviola.library.disk.catalogue import CATALOGUE_FILE, Catalogue, VideoRow
 from moviola.library.disk.disk_cache import DiskCache
 from moviola.library.disk.encoders_in_use import LibraryEncoders, settings_of_new_library
-from moviola.library.disk.lock import sweep_drafts, writing
+from moviola.library.disk.lock import LOCK, sweep_drafts, writing
 from moviola.library.disk.models_in_use import ModelsInUse
 from moviola.library.disk.settings import FORMAT_VERSION, SETTINGS_FILE, Settings
 from moviola.library.disk.still_store import StillStore
@@ -88,9 +88,12 @@ class LibraryStore:
             _refuse_to_create(self.folder, encoder, read_only)
             new = settings_of_new_library(str(encoder), sentence_encoder, chosen, device, precision)
             self.folder.mkdir(parents=True, exist_ok=True)
-            # The settings are written last: a folder without them is not yet a library.
-            Catalogue.create(self.folder)
-            new.write(self.folder)
+            with writing(self.folder):
+                exists = _holds_library(self.folder)  # another process may have been faster
+                if not exists:
+                    # The settings are written last: a folder without them is not yet a library.
+                    Catalogue.create(self.folder)
+                    new.write(self.folder)
         self._settings_changed = (self.folder / SETTINGS_FILE).stat().st_mtime_ns
         self.settings = Settings.read(self.folder)
         self.encoders = LibraryEncoders(self.folder, self.settings, device, precision, resident)
@@ -297,10 +300,10 @@ def _holds_library(folder: Path) -> bool:
 
 def _refuse_to_create(folder: Path, encoder: str | None, read_only: bool) -> None:
     only_opened = read_only or encoder is None
-    # A process killed while it created a library leaves a catalogue, and drafts.
+    # A process killed while it created a library leaves a catalogue, drafts and its lock.
     if folder.exists() and not (
         folder.is_dir()
-        and all(p.name.startswith(CATALOGUE_FILE) or p.suffix == ".tmp" for p in folder.iterdir())
+        and all(p.name.startswith((CATALOGUE_FILE, LOCK)) or p.suffix == ".tmp" for p in folder.iterdir())
     ):
         wanted = "the folder of a library" if only_opened else "an empty folder"
         raise NotFound(f"{folder}: not a moviola library (no {SETTINGS_FILE}); name {wanted}")
