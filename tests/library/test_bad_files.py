@@ -5,9 +5,11 @@ from __future__ import annotations
 import errno
 import os
 import re
+import shutil
 import sqlite3
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +124,26 @@ def test_of_a_file_that_goes_away_while_others_are_encoded_what_is_known_stays(
     assert set(report.refused) == {"known", "new"}
     states = {video.video_id: video.state for video in empty.catalogue.videos()}
     assert states == {"known": "ready", GOOD: "ready"}
+
+
+def test_a_film_that_cannot_be_read_while_it_is_encoded_again_stays(
+    folder: Path, empty: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its features were dropped, though its bytes are the same as before."""
+    from moviola.library.ingest import frame_features
+
+    def failing(path: Path) -> Any:
+        raise OSError(errno.EIO, "Input/output error", str(path))
+
+    empty.index(folder / f"{GOOD}.mp4")
+    before = empty.search("anything")
+    empty.again([GOOD])
+    with monkeypatch.context() as patch:
+        patch.setattr(frame_features, "probe", failing)
+        report = empty.index(folder / f"{GOOD}.mp4")
+    assert report.refused == {GOOD: f"{GOOD}.mp4: cannot be read (Input/output error); skipped"}
+    assert empty.search("anything") == before and before
+    assert empty.index(folder / f"{GOOD}.mp4").updated == [GOOD]
 
 
 def test_of_two_bad_files_with_the_same_bytes_both_are_refused(folder: Path, empty: Library) -> None:
@@ -239,6 +261,27 @@ def test_a_folder_that_cannot_be_listed_is_told_of_and_nothing_of_it_is_pruned(
     assert report.refused == {str(inner): f"{inner}: cannot be read (Permission denied); skipped"}
     assert not report.missing and not report.removed
     assert len(empty) == 2
+
+
+def test_a_copy_in_a_folder_that_cannot_be_listed_takes_the_place_of_its_film(
+    folder: Path, empty: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "zz").mkdir()
+    copy = Path(shutil.copy2(folder / f"{GOOD}.mp4", folder / "zz"))
+    empty.index(folder)
+    (folder / f"{GOOD}.mp4").unlink()
+    read = {name: getattr(os, name) for name in ("scandir", "listdir")}
+
+    def closed(name: str, path: Any = ".") -> Any:
+        if Path(path) == copy.parent:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return read[name](path)
+
+    for name in read:
+        monkeypatch.setattr(os, name, partial(closed, name))
+    report = empty.index(folder)
+    assert report.moved == [GOOD] and not report.missing
+    assert empty.file_of(GOOD) == copy
 
 
 def test_an_error_of_the_disk_while_decoding_refuses_the_file(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import sqlite3
 from collections.abc import Callable, Sequence
@@ -63,6 +64,23 @@ def test_shots_are_found_while_indexing(indexed: Library) -> None:
     assert shots_of(indexed) == SHOTS
     features = Viewer(indexed.store).view().features
     np.testing.assert_allclose(features.shot_edges_of(np.array([0]))[1], [0.0, 3.4, 6.0, 12.0])
+
+
+def test_a_film_without_shots_that_cannot_be_read_now_stops_no_other(
+    indexed: Library, cut_film: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def look(path: Path, **_: object) -> None:
+        raise OSError(errno.EIO, "Input/output error", str(path))
+
+    as_built_before(indexed)
+    film_like(cut_film, cut_film.parent / "new.mp4")
+    library = opened()
+    with monkeypatch.context() as patch:
+        patch.setattr("moviola.media.find_transitions", look)
+        report = library.index(cut_film.parent)
+    assert report.partial == {"film": "shots: cannot be read (Input/output error)"}
+    assert report.added == ["new"]
+    assert library.index(cut_film.parent).shots_found == ["film"]
 
 
 def test_a_film_that_cannot_be_read_again_for_its_shots_is_refused_alone(

@@ -69,9 +69,12 @@ def look_again_where_needed(
             found = find_transitions(
                 Path(video.path), rate=store.settings.frame_rate, size=encoder.frame_size, tiny=maker
             )
-        except MediaError as error:
+        except (MediaError, OSError) as error:
             if video.row not in shots:
-                report.partial[video.video_id] = f"shots: {error.reason}"
+                reason = (
+                    error.reason if isinstance(error, MediaError) else f"cannot be read ({error.strerror})"
+                )
+                report.partial[video.video_id] = f"shots: {reason}"
             continue
         store.require_in_place()
         store.stills.put(video.hash, (), maker.made())

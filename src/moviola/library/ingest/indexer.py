@@ -335,10 +335,15 @@ class Indexer:
         file = refused.file
         self._store.require_in_place()
         report.refused[file.video_id] = f"{file.path.name}: {refused.reason}; skipped"
-        if is_gone(file.path):  # moved or unplugged since it was listed: what is known of it stays
+        catalogue = self._store.catalogue
+        known = catalogue.videos_named([file.video_id]).get(file.video_id)
+        has_this = known is not None and known.state != "refused" and known.hash == file.hash
+        # What is known stays of a file that was moved or unplugged since it was listed, or that was to be
+        # encoded again and cannot be read now.
+        if has_this or is_gone(file.path):
             return
-        with self._store.catalogue.transaction():
-            self._store.catalogue.put(file.row("refused", error=refused.reason), [])
+        with catalogue.transaction():
+            catalogue.put(file.row("refused", error=refused.reason), [])
 
     def _reread_subtitles(self, video: VideoRow, found: FoundFile, report: IngestReport) -> None:
         """Read the subtitles again; the pictures and their features stay."""

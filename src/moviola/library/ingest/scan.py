@@ -349,7 +349,10 @@ class _Planner:
         for copy in copies:
             if is_there(copy.path, copy.size) and not self._left_out(Path(copy.path)):
                 path = Path(copy.path)
-                beside = _signature(sidecars(path))
+                try:
+                    beside = _signature(sidecars(path))
+                except OSError:  # its folder cannot be listed now
+                    beside = video.sidecars
                 file = FoundFile(path, video.video_id, copy.size, copy.mtime_ns, video.hash, beside)
                 self.plan.moved.append((video, file))
                 return
