@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import tempfile
 import tracemalloc
 import weakref
 from collections.abc import Callable, Iterator
@@ -161,3 +163,17 @@ def test_a_file_that_became_shorter_is_noticed(tmp_path: Path) -> None:
     os.truncate(path, 80)
     with pytest.raises(SegmentIndexError, match="shorter"):
         rows[2:8]
+
+
+def test_no_room_for_temporary_vectors_names_their_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library's own folder was named, in which there may be room."""
+
+    def full(**_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", full)
+    with (
+        pytest.raises(SegmentIndexError, match=rf"{tempfile.gettempdir()}: .*No space left.*TMPDIR"),
+        rows_in_file(parts(), DIM, np.float32),
+    ):
+        pass

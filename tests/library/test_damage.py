@@ -174,3 +174,9 @@ def test_damaged_vectors_of_cues_are_not_copied(films: Path, tmp_path: Path) -> 
     with Library(tmp_path / "spoken") as library:
         assert library.index(films / "d.mp4").updated == ["d"]
         np.testing.assert_array_equal(library.store.cue_vectors(library.catalogue.video("d")), whole)
+
+
+def test_the_end_of_a_job_hides_no_error(library: Library) -> None:
+    with pytest.raises(LibraryError, match="its drive was unplugged"), library.catalogue.job("index", 1):
+        library.close()  # as a catalogue whose drive is away, it takes no row any more
+        raise LibraryError("its drive was unplugged")

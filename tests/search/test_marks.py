@@ -312,6 +312,17 @@ def test_a_concept_of_an_earlier_version_is_read(library: Library) -> None:
     assert [concept.moments for concept in library.concepts()] == [("film0@3-6",)]
 
 
+def test_a_concept_of_a_later_version_is_not_called_damaged(library: Library) -> None:
+    library.teach("logo", Marked(None, (BLOCK,)))
+    path = library.folder / "concepts" / "logo.safetensors"
+    with safe_open(path, framework="numpy") as file:
+        facts, tensors = file.metadata(), {name: file.get_tensor(name) for name in ("right", "wrong")}
+    path.write_bytes(save(tensors, facts | {"format": "2"}))
+    with pytest.raises(DataError, match="format 2") as raised:
+        library.concepts()
+    assert "damaged" not in str(raised.value) and "delete it" not in str(raised.value)
+
+
 def test_a_concept_of_another_encoder_is_refused(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     library.teach("logo", Marked(None, (BLOCK,)))
     other = replace(library.settings, encoder_revision="0" * 16)

@@ -175,6 +175,12 @@ def test_a_folder_that_cannot_be_read(
     assert wrong(folder) == []
 
 
+def test_a_library_that_cannot_be_looked_at(tmp_path: Path) -> None:
+    long = tmp_path / ("x" * 300)
+    (found,) = wrong(long)
+    assert "File name too long" in found.detail
+
+
 @pytest.mark.parametrize("change", [Path.unlink, lambda path: path.write_bytes(path.read_bytes() + b"more")])
 def test_a_film_that_is_gone_or_another(
     sample: Sample, tmp_path: Path, change: Callable[[Path], object]

@@ -11,7 +11,7 @@ import tempfile
 import threading
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any, Protocol
 
 import numpy as np
@@ -151,13 +151,33 @@ def rows_in_file(
     """Ids (n,) and vectors (n, dim) that come in parts, the vectors in a temporary file (in ``TMPDIR``).
 
     Only one part is in memory at a time. The file has no name, so nothing is left of it in any case.
+
+    Raises:
+        SegmentIndexError: the file cannot be written, for instance since its disk is full.
     """
     ids = [np.empty(0, np.int64)]
-    with tempfile.TemporaryFile(prefix="moviola-vectors-") as file:
+    with ExitStack() as stack:
+        with _naming_the_folder():
+            file = stack.enter_context(tempfile.TemporaryFile(prefix="moviola-vectors-"))
         for own, vectors in parts:
             ids.append(own)
-            file.write(np.ascontiguousarray(vectors, dtype).data)
-        file.flush()
+            with _naming_the_folder():
+                file.write(np.ascontiguousarray(vectors, dtype).data)
+        with _naming_the_folder():
+            file.flush()
         every = np.concatenate(ids)
         name, shape = "vectors in a temporary file", (len(every), dim)
         yield every, FileRows(os.dup(file.fileno()), name, 0, shape, np.dtype(dtype))
+
+
+@contextmanager
+def _naming_the_folder() -> Iterator[None]:
+    """Errors of temporary files, as errors that name the folder for these."""
+    try:
+        yield
+    except OSError as error:
+        folder, reason = tempfile.tempdir or "temporary folder", error.strerror or error
+        raise SegmentIndexError(
+            f"{folder}: cannot hold the vectors of an index while it is built ({reason}); make room, or "
+            "set TMPDIR to a folder on another disk"
+        ) from error

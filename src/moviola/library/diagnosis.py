@@ -12,6 +12,7 @@ from importlib import metadata, util
 from pathlib import Path
 
 from moviola.errors import MoviolaError, counted
+from moviola.files.presence import is_folder, is_gone
 from moviola.files.toml import read_toml
 from moviola.library.check import command, verify
 from moviola.library.disk.lock import drafts_in, is_being_written
@@ -109,7 +110,7 @@ def _left_out() -> Finding:
 
 
 def _library(folder: Path) -> Iterator[Finding]:
-    if not folder.exists():
+    if is_gone(folder):
         yield Finding("library", True, f"none at {folder} yet")
         return
     try:
@@ -118,7 +119,8 @@ def _library(folder: Path) -> Iterator[Finding]:
             yield from _damage(lib)
     except MoviolaError as error:
         yield Finding("library", False, str(error), _way_out(folder))
-    yield from _folder(folder)
+    if is_folder(folder):
+        yield from _folder(folder)
 
 
 def _state(lib: LibraryStore) -> Iterator[Finding]:

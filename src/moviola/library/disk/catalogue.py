@@ -12,7 +12,7 @@ import math
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -402,12 +402,14 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
         more item as done.
         """
         job = self._insert("INSERT INTO jobs (kind, total) VALUES (?, ?)", (kind, total))
-        state = "interrupted"
+        ending = "UPDATE jobs SET state = ?, ended = CURRENT_TIMESTAMP WHERE job = ?"
         try:
             yield lambda: self._rows("UPDATE jobs SET done = done + 1 WHERE job = ?", (job,))
-            state = "done"
-        finally:
-            self._rows("UPDATE jobs SET state = ?, ended = CURRENT_TIMESTAMP WHERE job = ?", (state, job))
+        except BaseException:
+            with suppress(LibraryError):  # it would hide the error that ended the job
+                self._rows(ending, ("interrupted", job))
+            raise
+        self._rows(ending, ("done", job))
 
     def last_job(self) -> Job | None:
         rows = self._rows("SELECT kind, total, done, state, started FROM jobs ORDER BY job DESC LIMIT 1")

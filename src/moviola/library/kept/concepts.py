@@ -90,14 +90,16 @@ def read_concept(folder: str | Path, settings: Settings, name: str) -> Concept:
             facts = file.metadata() or {}
             if facts.get("format") != str(FORMAT):
                 raise DataError(
-                    f"{path}: of format {facts.get('format')}; this moviola reads format {FORMAT}. Update it"
+                    f"{path}: format {facts.get('format')}, but this moviola reads {FORMAT}; update moviola"
                 )
             right, wrong = file.get_tensor("right"), file.get_tensor("wrong")
             if facts.pop("digest", None) not in (None, _digest(facts, right, wrong)):
                 raise ValueError("it does not match its digest")
             title, moments = facts["title"], tuple(json.loads(facts["moments"]))
             theirs = facts["encoder"], facts["encoder_revision"]
-    except (SafetensorError, OSError, KeyError, ValueError) as error:
+    except DataError:  # it is a ValueError, too
+        raise
+    except (SafetensorError, OSError, KeyError, ValueError, TypeError) as error:
         raise DataError(f"{path}: damaged ({error}); teach it again, or delete it") from error
     if theirs != (settings.encoder, settings.encoder_revision):
         raise EncoderMismatch(
