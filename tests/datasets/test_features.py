@@ -149,6 +149,17 @@ def test_unfinished_or_cut_shards_are_noticed(arrays: Arrays, tmp_path: Path) ->
         open_features(folder)
 
 
+def test_rows_without_numbers_are_refused(tmp_path: Path) -> None:
+    np.save(tmp_path / "one.npy", np.empty((5, 0), np.float32))
+    with pytest.raises(DataError, match="one: rows without numbers"):
+        convert(open_features(tmp_path), tmp_path / "out", origin=tmp_path)
+    np.save(tmp_path / "one.npy", np.ones((5, 2), np.float32))
+    convert(open_features(tmp_path), tmp_path / "out")
+    (tmp_path / "out" / "shards.json").write_text('{"format": 1, "dim": 0}')
+    with pytest.raises(DataError, match="with a dim above 0 is expected"):
+        open_features(tmp_path / "out")
+
+
 def test_no_feature_file_is_said(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="no such file"):
         open_features(tmp_path / "gone.h5")

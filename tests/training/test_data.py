@@ -339,6 +339,21 @@ def test_a_folder_knows_the_shots_of_videos_that_are_cut(world: Any, tmp_path: P
             FeatureFolder.open(folder)
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"segment_clips": float("inf")}, {"segment_clips": 0}, {"clip_seconds": 0}, {"clip_seconds": "nan"},
+        {"durations": {"film": 10**400}}, {"durations": {"film": -1}}, {"durations": {"film": 0}},
+    ],
+)  # fmt: skip
+def test_numbers_outside_their_range_are_damage(world: Any, tmp_path: Path, wrong: dict[str, Any]) -> None:
+    folder = shutil.copytree(world.features.folder, tmp_path / "features")
+    about = json.loads((folder / "features.json").read_text())
+    (folder / "features.json").write_text(json.dumps({**about, **wrong}))
+    with pytest.raises(DataError, match=r"features\.json: damaged"):
+        FeatureFolder.open(folder)
+
+
 def test_rows_of_zeros_stay_zero() -> None:
     features = np.array([[3, 4], [0, 0]], dtype=np.float32)
     normalised = normalise_rows(features)

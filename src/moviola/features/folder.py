@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ __all__ = ["FeatureFolder", "describe_folder"]
 DESCRIPTION = "features.json"
 # Format of the description; without a number it is 1.
 _FORMAT = 1
+Number = TypeVar("Number", int, float)
 
 
 @dataclass(frozen=True)
@@ -64,18 +65,19 @@ class FeatureFolder:
                     f"{path}: format {about['format']!r:.40}, but this moviola reads {_FORMAT}; update "
                     "moviola, or write the folder again"
                 )
-            durations = {name: float(seconds) for name, seconds in about["durations"].items()}
+            durations = {name: _above_0(float(seconds)) for name, seconds in about["durations"].items()}
             shots = {name: _rising(starts) for name, starts in about.get("shots", {}).items()}
             parts = ["visual", "queries", *(["subtitles"] if (folder / "subtitles").is_dir() else [])]
             dims = {part: KeyedShards(folder / part).dim for part in parts}
             facts = SourceFacts(
                 str(about["encoder"]), str(about["encoder_revision"]),
-                float(about["clip_seconds"]), int(about["segment_clips"]), bool(about.get("unit", True)),
+                _above_0(float(about["clip_seconds"])), _above_0(int(about["segment_clips"])),
+                bool(about.get("unit", True)),
                 visual_dim=dims["visual"], subtitle_dim=dims.get("subtitles", 0), query_dim=dims["queries"],
             )  # fmt: skip
         except DataError:
             raise
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
             raise DataError(f"{path}: damaged ({error!r}); write the folder again") from error
         return cls(folder, facts, durations, shots)
 
@@ -122,6 +124,13 @@ class FeatureFolder:
             )
         rows = tuple(stored.mapped(text) for text in texts)
         return QueryFeatures(tuple(query_ids), tuple(texts), rows, unit=self.facts.unit)
+
+
+def _above_0(number: Number) -> Number:
+    """The number; ValueError: it is not above 0, or not finite."""
+    if not 0 < number < math.inf:
+        raise ValueError(f"{number} is not above 0, or not finite")
+    return number
 
 
 def _rising(starts: Sequence[float]) -> Sequence[float]:

@@ -259,6 +259,8 @@ def convert(
         if not keys:
             raise InvalidValue(f"{origin}: no features: there is nothing to convert")
         dim = source.shape(keys[0])[1]
+        if not dim:
+            raise DataError(f"{origin}: {keys[0]}: rows without numbers; leave it out, or get the file again")
         shards = FeatureShards(folder, "rows", dim, shard_bytes=shard_bytes)
         extents: list[Extent] = []
         end = (0, 0)

@@ -191,11 +191,11 @@ class KeyedShards:
 
     def __init__(self, folder: Path) -> None:
         head = read_json(folder / "shards.json")
-        known = isinstance(head, dict) and head.get("format") == _FORMAT and isinstance(head.get("dim"), int)
-        if not known:
+        dim = head.get("dim") if isinstance(head, dict) and head.get("format") == _FORMAT else None
+        if not isinstance(dim, int) or dim < 1:
             place = folder / "shards.json"
-            raise DataError(f"{place}: format {_FORMAT} with a dim is expected, not {head!r:.60}")
-        self.folder, self.dim = folder, int(head["dim"])
+            raise DataError(f"{place}: format {_FORMAT} with a dim above 0 is expected, not {head!r:.60}")
+        self.folder, self.dim = folder, dim
         self.shards = FeatureShards(folder, "rows", self.dim)
         keys, *places = _read_table(folder / "offsets.npz")
         rows = zip(keys.tolist(), *(column.tolist() for column in places), strict=True)
