@@ -11,11 +11,18 @@ from moviola.features.published import Computed, FeatureFiles, convert, new_fold
 from moviola.features.queries import MAX_TOKENS, QueryFeatures
 from moviola.features.shards import Extent, FeatureShards, KeyedShards
 from moviola.features.source import FeatureSource, SourceFacts
-from moviola.features.videos import FeatureRows, Integers, VideoFeatures, clips_by_video, normalise_rows
+from moviola.features.videos import (
+    FeatureRows,
+    Integers,
+    VideoFeatures,
+    clips_by_video,
+    normalise_rows,
+    place_in,
+)
 
 __all__ = [
     "MAX_TOKENS", "Computed", "EncodingCache", "Extent", "FeatureFiles", "FeatureFolder", "FeatureRows",
     "FeatureShards", "FeatureSource", "Integers", "KeyedShards", "MemoryCache", "QueryFeatures",
     "SourceFacts", "VideoFeatures", "clips_by_video", "convert", "describe_folder", "new_folder",
-    "normalise_rows", "open_features",
+    "normalise_rows", "open_features", "place_in",
 ]  # fmt: skip

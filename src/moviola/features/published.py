@@ -241,13 +241,11 @@ def convert(
     folder: str | Path,
     *,
     shard_bytes: int = 1 << 30,
-    progress: Callable[[int, int], None] | None = None,
     origin: str | Path = "features",
 ) -> KeyedShards:
     """Write any features, of one dimension, as our shards in a new or empty folder.
 
-    A new shard begins at ``shard_bytes``; ``progress`` is called with the keys done and all keys; ``origin``
-    is the file or folder of the features, for errors.
+    A new shard begins at ``shard_bytes``; ``origin`` is the file or folder of the features, for errors.
 
     Raises:
         InvalidValue: the folder is not empty, or there are no features.
@@ -264,7 +262,7 @@ def convert(
         shards = FeatureShards(folder, "rows", dim, shard_bytes=shard_bytes)
         extents: list[Extent] = []
         end = (0, 0)
-        for done, key in enumerate(keys, start=1):
+        for key in keys:
             rows = source.read(key)
             if rows.shape[1] != dim:
                 raise DataError(
@@ -274,7 +272,5 @@ def convert(
             extent = shards.append(halves(rows, f"{origin}: {key}"), end, sync=False)
             extents.append(extent)
             end = (extent.shard, extent.offset + extent.count)
-            if progress:
-                progress(done, len(keys))
         shards.sync()
         return write_table(folder, list(keys), extents, dim)

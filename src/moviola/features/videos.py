@@ -18,7 +18,7 @@ from moviola.errors import NotFound, counted
 from moviola.features.cache import EncodingCache, MemoryCache
 from moviola.features.shards import Extent, FeatureShards
 
-__all__ = ["FeatureRows", "Integers", "VideoFeatures", "clips_by_video", "normalise_rows"]
+__all__ = ["FeatureRows", "Integers", "VideoFeatures", "clips_by_video", "normalise_rows", "place_in"]
 
 Integers = NDArray[np.int64]
 
@@ -36,6 +36,12 @@ def clips_by_video(video: Integers, clip: Integers) -> tuple[list[tuple[int, Int
     videos, begin = np.unique(wanted // most, return_index=True)
     clips = np.split(wanted % most, begin[1:])
     return list(zip(videos.tolist(), clips, strict=True)), place
+
+
+def place_in(numbers: NDArray[Any], wanted: Any) -> int | None:
+    """The place of a number among rising ones (n,); None where it is not among them."""
+    place = int(np.searchsorted(numbers, wanted))
+    return place if place < len(numbers) and numbers[place] == wanted else None
 
 
 def normalise_rows(features: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -122,8 +128,7 @@ class VideoFeatures:
 
     def place_of(self, key: int) -> int | None:
         """Place of the video with a number of :attr:`keys`; None without one."""
-        place = int(np.searchsorted(self.keys, key))
-        return place if place < len(self.keys) and self.keys[place] == key else None
+        return place_in(self.keys, key)
 
     def read(self, video: int, first: int = 0, stop: int | None = None) -> NDArray[np.float32]:
         """(n, d) float32, the features of clips ``first`` to ``stop`` of a video."""

@@ -127,16 +127,12 @@ def read_json(path: Path) -> Any:
     return parse_json(path, read_text(path))
 
 
-def parse_json(path: Path, text: str) -> Any:
-    """The text of a file as one JSON document.
+def parse_json(path: Path, text: str, line: int | None = None) -> Any:
+    """The text of a file, or of one of its lines, by its number from 1, as one JSON document.
 
     Raises:
         DataError: not JSON, or an object names a key twice.
     """
-    return _parsed(path, text, None)
-
-
-def _parsed(path: Path, text: str, line: int | None) -> Any:
     try:
         return json.loads(text, object_pairs_hook=_once)
     except json.JSONDecodeError as error:
@@ -200,7 +196,7 @@ def json_rows(path: Path, text: str) -> Rows:
             rows = []
         if len(rows) == len(filled):
             return Rows(path, rows, where)
-    return Rows(path, [_parsed(path, line, n) for n, line in lines.items()], where)
+    return Rows(path, [parse_json(path, line, n) for n, line in lines.items()], where)
 
 
 def listed_rows(path: Path, text: str) -> Rows:

@@ -244,7 +244,8 @@ class JudgingTask(Database):
                 )  # fmt: skip
                 now = self._clock()
                 self._rows("DELETE FROM held WHERE rater = ?", (rater,))
-                self._insert_all("INSERT INTO held VALUES (?, ?, ?)", ((p.pair_id, rater, now) for p in own))
+                held = [(pair.pair_id, rater, now) for pair in own]
+                self._put_all("held (pair_id, rater, since)", held)
         return self._batch(rater, own, answers) if own else None
 
     def answer(self, rater: str, pair_id: str, level: int | None) -> None:

@@ -17,7 +17,6 @@ from moviola.library.disk.places import Copy, Root, present_path, there
 from moviola.library.disk.removed import RemovedVideo
 from moviola.library.disk.settings import Settings
 from moviola.library.disk.store import LibraryStore
-from moviola.library.ingest.again import process_again
 from moviola.library.ingest.indexer import Indexer
 from moviola.library.ingest.report import IngestProgress, IngestReport
 from moviola.library.kept.concepts import (
@@ -35,7 +34,7 @@ __all__ = [
     "LibrarySource", "LibraryStore", "NameTable", "Problem", "Reading", "RemovedVideo", "Root", "Settings",
     "ShotRow", "Taken", "Trial", "VideoNames", "VideoRow", "View", "Viewer", "background_of", "compact",
     "concept_name", "concepts_of", "export_features", "forget_concept", "keep_concept", "names_in",
-    "open_features", "present_path", "process_again", "read_concept", "repair", "require_no_library",
+    "open_features", "present_path", "read_concept", "repair", "require_no_library",
     "require_outside", "stems_of",
     "taken_of", "there", "verify",
 ]  # fmt: skip

@@ -27,7 +27,6 @@ from moviola.library import (
     forget_concept,
     keep_concept,
     present_path,
-    process_again,
     read_concept,
     repair,
     require_outside,
@@ -263,12 +262,6 @@ class Library(Indexer):
 
     def __len__(self) -> int:
         return len(self.videos())
-
-    # -- writing: see :class:`moviola.library.Indexer` for the rest ------------------------------------------
-
-    def again(self, video_ids: Iterable[str], *, pictures: bool = True) -> list[str]:
-        """Have videos encoded or read again; see :func:`moviola.library.process_again`."""
-        return process_again(self.store, video_ids, pictures=pictures)
 
     # -- maintenance -------------------------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from Stemmer import Stemmer
 
 from moviola.errors import DataError
-from moviola.features import Integers
+from moviola.features import Integers, place_in
 from moviola.files.array_file import map_sealed_arrays, write_sealed_arrays
 from moviola.files.names import composed
 from moviola.library.disk.catalogue import VideoRow
@@ -145,20 +145,15 @@ class NameTable:
 
     def weight(self, stem: str) -> float:
         """ln(N / n), with n of N videos that have a stem; ln(N + 1) of one that none has."""
-        place = self._place(stem)
+        place = place_in(self.stems, np.uint64(_number(stem)))
         return math.log(int(self.counts[0]) + 1) if place is None else float(self.weights[place])
 
     def videos_with(self, stem: str) -> Integers:
         """Row numbers (n,) of the videos with a stem in their names, rising."""
-        place = self._place(stem)
+        place = place_in(self.stems, np.uint64(_number(stem)))
         if place is None:
             return self.holding[:0]
         return self.holding[self.ends[place - 1] if place else 0 : self.ends[place]]
-
-    def _place(self, stem: str) -> int | None:
-        number = np.uint64(_number(stem))
-        place = int(np.searchsorted(self.stems, number))
-        return place if place < len(self.stems) and self.stems[place] == number else None
 
     def vector_of(self) -> dict[str, NDArray[np.float32]]:
         texts = self.texts.tobytes().decode()

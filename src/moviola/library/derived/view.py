@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from moviola.features import VideoFeatures
 from moviola.index import Index
-from moviola.library.derived.indexes import current_index
+from moviola.library.derived.indexes import INDEXES, current_index
 from moviola.library.disk.models_in_use import ModelsInUse
 from moviola.library.disk.settings import Settings
 from moviola.library.disk.store import LibraryStore
@@ -71,27 +71,27 @@ class Viewer:
             self._view = None
 
     def _made(self) -> View:
-        view = self._made_with(self._store.models)
-        # Other models may have come into use meanwhile, for which some of the indexes are then.
-        return view if view.settings == self._store.settings else self._made()
-
-    def _made_with(self, models: ModelsInUse) -> View:
         store = self._store
         while True:
+            models = store.models
             with store.catalogue.snapshot():
                 generation, videos = store.catalogue.generation, store.searchable()
             held = store.frame_features.hold(videos.frames), store.cue_features.hold(videos.cues)
             # A compaction may just have moved what is missing; otherwise it is damage.
-            if all(maps is not None for maps in held) or store.catalogue.generation == generation:
-                break
-        return View(
-            generation,
-            models,
-            videos,
-            store.features_of(videos),
-            store.features_of(videos, pictures=True),
-            current_index(store, "segments", videos)[0],
-            current_index(store, "pictures", videos)[0],
-            current_index(store, "cues", videos)[0],
-            tuple(mapped for maps in held for mapped in maps or ()),
-        )
+            if None in held and store.catalogue.generation != generation:
+                continue
+            segments, pictures, cues = (current_index(store, name, videos)[0] for name in INDEXES)
+            view = View(
+                generation,
+                models,
+                videos,
+                store.features_of(videos),
+                store.features_of(videos, pictures=True),
+                segments,
+                pictures,
+                cues,
+                tuple(mapped for maps in held for mapped in maps or ()),
+            )
+            # Other models may have come into use meanwhile, for which some of the indexes are then.
+            if view.settings == store.settings:
+                return view

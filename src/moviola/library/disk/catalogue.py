@@ -401,7 +401,7 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
         """Record a job, which stays ``running`` if the process is killed; yields a function that counts one
         more item as done.
         """
-        job = self._insert("INSERT INTO jobs (kind, total) VALUES (?, ?)", (kind, total))
+        job = self._insert_row("jobs", {"kind": kind, "total": total})
         ending = "UPDATE jobs SET state = ?, ended = CURRENT_TIMESTAMP WHERE job = ?"
         try:
             yield lambda: self._rows("UPDATE jobs SET done = done + 1 WHERE job = ?", (job,))

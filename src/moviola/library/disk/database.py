@@ -97,25 +97,18 @@ class Database:
         with named(self.path, self.holds, self.remedy):
             return self._db.execute(statement, values).fetchall()
 
-    def _insert(self, statement: str, values: Sequence[Any]) -> int:
-        """Insert one row; returns its number."""
-        with named(self.path, self.holds, self.remedy):
-            return int(self._db.execute(statement, values).lastrowid or 0)
-
     def _insert_row(self, into: str, values: Mapping[str, Any], where_taken: str = "ABORT") -> int:
         """Insert values by column; returns the row's number."""
         columns, marks = ", ".join(values), ", ".join("?" * len(values))
         statement = f"INSERT OR {where_taken} INTO {into} ({columns}) VALUES ({marks})"
-        return self._insert(statement, [*values.values()])
-
-    def _insert_all(self, statement: str, values: Iterable[Sequence[Any]]) -> None:
         with named(self.path, self.holds, self.remedy):
-            self._db.executemany(statement, values)
+            return int(self._db.execute(statement, [*values.values()]).lastrowid or 0)
 
     def _put_all(self, into: str, rows: Iterable[Sequence[Any]]) -> None:
         """Insert rows into columns, ``table (column, ...)``, replacing those of the same key."""
         marks = ", ".join("?" * (into.count(",") + 1))
-        self._insert_all(f"INSERT OR REPLACE INTO {into} VALUES ({marks})", rows)
+        with named(self.path, self.holds, self.remedy):
+            self._db.executemany(f"INSERT OR REPLACE INTO {into} VALUES ({marks})", rows)
 
     @contextmanager
     def _changing(self) -> Iterator[None]:

@@ -250,7 +250,10 @@ class ModelsInUse:
         encoder = self._encoders.visual
         if encoder is None or not self.settings.stage1:
             return MeanPooling()
-        folder, revision = self._intact("stage1"), self.settings.stage1_revision
+        folder, revision = (
+            require_intact(self._library, "stage1", self.settings),
+            self.settings.stage1_revision,
+        )
         if self._compiles:
             return load_compiled_stage1(folder, revision, self._graphs)
         return load_stage1(folder, revision, encoder.device)
@@ -259,7 +262,10 @@ class ModelsInUse:
         encoder = self._encoders.visual
         if encoder is None or not self.settings.refiner:
             return self.untrained_refiner
-        folder, revision = self._intact("refiner"), self.settings.refiner_revision
+        folder, revision = (
+            require_intact(self._library, "refiner", self.settings),
+            self.settings.refiner_revision,
+        )
         compiled = load_compiled_refiner(folder, revision, self._graphs) if self._compiles else None
         return compiled or load_refiner(folder, revision, encoder.device)
 
@@ -268,9 +274,6 @@ class ModelsInUse:
         """Whether to run what can be compiled so: on the CPU, where no other device was named."""
         # These nets are small, and to look for a GPU means to import torch.
         return self._encoders.device in ("auto", "cpu")
-
-    def _intact(self, role: str) -> Path:
-        return require_intact(self._library, role, self.settings)
 
     def make_graphs(self) -> None:
         """Make the graphs of the models in use, so that no search needs torch; delete others."""

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.errors import DataError
-from moviola.features import Extent, Integers
+from moviola.features import Extent, Integers, place_in
 from moviola.files.array_file import map_sealed_arrays, write_sealed_arrays
 from moviola.library.disk.catalogue import VideoRow
 
@@ -96,17 +96,13 @@ class VideoTable(Mapping[int, VideoRow]):
         return iter(self.rows.tolist())
 
     def __contains__(self, row: object) -> bool:
-        return isinstance(row, int) and self._place(row) is not None
+        return isinstance(row, int) and place_in(self.rows, row) is not None
 
     def __getitem__(self, row: int) -> VideoRow:
-        place = self._place(row)
+        place = place_in(self.rows, row)
         if place is None:
             raise KeyError(row)
         return self._at(place)
-
-    def _place(self, row: int) -> int | None:
-        place = int(np.searchsorted(self.rows, row))
-        return place if place < len(self.rows) and self.rows[place] == row else None
 
     def _at(self, place: int) -> VideoRow:
         begin = int(self.ends[place - 1]) if place else 0

@@ -183,6 +183,24 @@ class Indexer:
             self.publish()
         return report
 
+    def again(self, video_ids: Iterable[str], *, pictures: bool = True) -> list[str]:
+        """Have videos encoded again when their files are indexed the next time; without ``pictures``, only
+        their subtitles and the text in their pictures are read again. All or none; they can be searched as
+        they are until then, and keep their ids. Returns the ids.
+
+        Raises:
+            NotFound: an id is unknown.
+        """
+        catalogue = self._store.catalogue
+        with self._store.writing():
+            videos = catalogue.listed(video_ids)
+            process = catalogue.encode_again if pictures else catalogue.read_again
+            with catalogue.transaction():
+                for video in videos:
+                    process(video.row)
+            publish_names(self._store, encode=False)
+        return [video.video_id for video in videos]
+
     def remove(self, video_ids: Iterable[str], *, for_good: bool = False) -> list[str]:
         """Remove videos (their files are not touched); all or none; ``for_good`` keeps nothing for
         :meth:`restore`, since the stored data are damaged.

@@ -59,8 +59,14 @@ class VideoEncoder:
             WorkersError: a node of the workers cannot do the work (checked first), or the workers are gone.
         """
         if workers is None:
-            return self._here(files, on_frames)
-        return self._elsewhere(files, on_frames, workers)
+            yield from self._here(files, on_frames)
+            return
+        workers.require(partial(self.require_able, wanted=version("moviola")), files)
+        outcomes = workers.map(self.one, files, gpu=self.encoders.device != "cpu")
+        for file, outcome in zip(files, outcomes, strict=True):
+            if isinstance(outcome, EncodedVideo):
+                on_frames(file, outcome.pictures.duration)
+            yield Refused(file, outcome.reason) if isinstance(outcome, Lost) else outcome
 
     def _here(
         self, files: Sequence[FoundFile], on_frames: Callable[[FoundFile, float], None]
@@ -75,16 +81,6 @@ class VideoEncoder:
             else:
                 cues, problems = read_cues(outcome.file)
                 yield EncodedVideo(outcome, cues, self.encoders.sentence_rows(cues), problems)
-
-    def _elsewhere(
-        self, files: Sequence[FoundFile], on_frames: Callable[[FoundFile, float], None], workers: Workers
-    ) -> Iterator[EncodedVideo | Refused]:
-        gpu = self.encoders.device != "cpu"
-        workers.require(partial(self.require_able, wanted=version("moviola")), files)
-        for file, outcome in zip(files, workers.map(self.one, files, gpu=gpu), strict=True):
-            if isinstance(outcome, EncodedVideo):
-                on_frames(file, outcome.pictures.duration)
-            yield Refused(file, outcome.reason) if isinstance(outcome, Lost) else outcome
 
     def one(self, file: FoundFile) -> EncodedVideo | Refused:
         """Encode one file, which another machine may have listed; refused where it is not that file here."""

@@ -229,8 +229,8 @@ class Kept(LateDatabase):
 
     def was_reported(self, name: str, content: str) -> bool:
         """Whether every receiver has had some content that answers a search."""
-        with self._writing():
-            return bool(self._rows("SELECT 1 FROM reported WHERE name = ? AND content = ?", (name, content)))
+        statement = "SELECT 1 FROM reported WHERE name = ? AND content = ?"
+        return bool(self._rows_of("reported", statement, (name, content)))
 
     def set_reported(self, name: str, content: str) -> None:
         """Every receiver has had some content; notes of single receivers are dropped."""
