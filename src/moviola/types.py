@@ -254,17 +254,17 @@ def require_known(name: str, value: object, known: Iterable[object]) -> None:
 
 
 def require_positive(**settings: int | None) -> None:
-    """Raise :class:`InvalidValue` for an argument or a setting below 1; None is none."""
+    """Raise :class:`InvalidValue` for an argument or a setting below 1; None stands for no value."""
     for name, value in settings.items():
         if value is not None and value < 1:
             raise InvalidValue(f"{name}={value}: give at least 1")
 
 
 def several(name: str, values: Iterable[T]) -> tuple[T, ...]:
-    """Values that an argument lists.
+    """The values of an argument that takes a list.
 
     Raises:
-        InvalidValue: no list, or a single text, of which each letter would be taken for one.
+        InvalidValue: no list, or a single text, whose letters would be taken for the values.
     """
     require_kind(name, values, Iterable, "a list")
     if isinstance(values, str):

@@ -22,7 +22,8 @@ from moviola.features.shards import Extent, FeatureShards, KeyedShards, halves, 
 
 __all__ = ["Computed", "FeatureFiles", "convert", "new_folder", "open_features"]
 
-_MOST_TIMES = 2000  # that a file may be compressed
+# Largest ratio of an array's bytes to those of its file, which may be compressed.
+_MOST_TIMES = 2000
 
 
 class FeatureFiles(Protocol):
@@ -40,7 +41,7 @@ class FeatureFiles(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """Features made one array at a time by a function of the key, for its shape, too."""
+    """Features that a function of the key computes, one array at a time; also to know an array's shape."""
 
     names: tuple[str, ...]
     make: Callable[[str], NDArray[np.float32]]
@@ -221,8 +222,11 @@ def open_features(path: str | Path) -> FeatureFiles:
 
 @contextmanager
 def new_folder(folder: str | Path) -> Iterator[None]:
-    """Write to a new or empty folder, which is as it was where the block raises. Raises InvalidValue: it
-    holds something, or is a file."""
+    """Fill a new or empty folder; if the block raises, the folder is empty or missing again, as before.
+
+    Raises:
+        InvalidValue: the folder holds something, or is a file.
+    """
     folder = Path(folder)
     there = folder.exists()
     if there and (not folder.is_dir() or any(folder.iterdir())):

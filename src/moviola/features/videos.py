@@ -27,9 +27,14 @@ _ROUNDING = 1e-6
 
 
 def clips_by_video(video: Integers, clip: Integers) -> tuple[list[tuple[int, Integers]], Integers]:
-    """Clips (n,) of videos by place (n,), each once, so that what is stored of a video is read once.
+    """Clips grouped by video, without duplicates, so that the rows of each video are read once.
 
-    The place of each video with its clips, rising; and for each of the n its place among all of these.
+    Args:
+        video, clip: (n,) place of a video, and number of one of its clips.
+
+    Returns:
+        Pairs of a video's place, rising, and its clips, rising; and (n,) int64, the place of each given clip
+        among the clips of all pairs.
     """
     most = int(clip.max(initial=0)) + 1
     wanted, place = np.unique(video * most + clip, return_inverse=True)
@@ -59,8 +64,13 @@ def floats(rows: NDArray[np.float16], unit: bool) -> NDArray[np.float32]:
 
 @dataclass(frozen=True)
 class FeatureRows:
-    """One kind of features of some videos, read or computed on access: (n, ``dim``) float16 by ``make`` of
-    the key of each, its number or the place of its rows."""
+    """One kind of features of some videos, read or computed on access.
+
+    Attributes:
+        dim: numbers in a row.
+        keys: what ``make`` is called with for each video: its number, or the place of its rows.
+        make: returns the rows of a video, (n, ``dim``) float16.
+    """
 
     dim: int
     keys: Sequence[Any] | Integers

@@ -21,7 +21,7 @@ from moviola.errors import SegmentIndexError
 
 __all__ = ["FileRows", "Rows", "rows_in_file"]
 
-# Gap between wanted rows up to which the rows between are read, too, rather than skipped by another call.
+# Unwanted rows that are read along between two wanted ones, at most: faster than another call.
 _GAP = 8
 _ROWS_AT_ONCE = 1 << 9
 

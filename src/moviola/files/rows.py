@@ -118,7 +118,7 @@ def read_text(path: str | Path) -> str:
 
 
 def lines_of(text: str) -> list[str]:
-    """Lines as editors count them; separators of Unicode, which captions may hold, end none."""
+    """Lines as editors count them: Unicode's line separators, which captions may contain, end no line."""
     return re.split("\r\n|\r|\n", text)
 
 
@@ -144,6 +144,7 @@ def parse_json(path: Path, text: str, line: int | None = None) -> Any:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object from its pairs; ValueError: a key occurs twice."""
     made = dict(pairs)
     if len(made) != len(pairs):
         twice, _ = Counter(name for name, _ in pairs).most_common(1)[0]
@@ -168,7 +169,7 @@ def line_of(text: str, path: Sequence[str | int]) -> int:
 
 
 def _skip(text: str, at: int) -> int:
-    return _GAP.match(text, at).end()  # type: ignore[union-attr]  # it also matches nothing
+    return _GAP.match(text, at).end()  # type: ignore[union-attr]  # it matches the empty text, too
 
 
 def read_json_lines(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -236,7 +237,7 @@ def read_csv(path: Path, required: Sequence[str] = ()) -> CsvRows:
 def csv_rows(path: Path, text: str, required: Sequence[str] = ()) -> CsvRows:
     """Rows of a CSV file's text, every row as long as the header; empty lines are skipped.
 
-    Blanks after commas are no part of the fields where the header has them: " v1" would be no video.
+    Blanks after commas are dropped in all rows if the header has them: " v1" would name no video.
 
     Raises:
         DataError: a required column is missing or given twice, or a row has more or fewer fields than the

@@ -226,7 +226,7 @@ def compact(store: LibraryStore) -> int:
         }
         try:
             copies = {
-                kind: _copied(features, {v.row: e for v in videos if (e := getattr(v, kind))}, first[kind])
+                kind: _copied(features, {video.row: getattr(video, kind) for video in videos}, first[kind])
                 for kind, features in kinds.items()
             }
             with catalogue.transaction():
@@ -237,24 +237,30 @@ def compact(store: LibraryStore) -> int:
                 for kind, (_, end) in copies.items():
                     catalogue.set_feature_end(kind, *end)
         finally:
-            # The old shards or, where the catalogue still names these, the new ones: on a full disk, what a
-            # failed compaction has copied would keep it full.
             for kind, features in kinds.items():
-                has_moved = catalogue.feature_end(kind)[0] >= first[kind]
-                for number, path in features.shards().items():
-                    if (number < first[kind]) == has_moved:
-                        path.unlink()
-                features.let_go()
+                _delete_unused(features, first[kind], catalogue.feature_end(kind)[0])
         store.stills.keep_only({video.hash for video in videos})
         return before - _bytes(store)
 
 
+def _delete_unused(features: FeatureShards, first: int, end: int) -> None:
+    """Delete the old shards, or the new ones, from the first on, if the catalogue ends in an old one: what a
+    failed compaction has copied would keep a full disk full.
+    """
+    for number, path in features.shards().items():
+        if (number < first) == (end >= first):
+            path.unlink()
+    features.let_go()
+
+
 def _copied(
-    features: FeatureShards, extents: dict[int, Extent], shard: int
+    features: FeatureShards, extents: dict[int, Extent | None], shard: int
 ) -> tuple[dict[int, Extent], tuple[int, int]]:
-    """The same rows by row number of their videos, in shards from a number on, and their end."""
+    """The rows of videos, by row number, copied to shards from a number on: their extents, and their end."""
     end, copies = (shard, 0), {}
     for row, extent in extents.items():
+        if extent is None:
+            continue
         if not features.intact(extent):
             raise LibraryError(f"{features.kind}: damaged features; run `moviola repair` first")
         copies[row] = copy = features.append(features.read(extent), end)

@@ -89,7 +89,7 @@ class KnownCopies:
         yield from (sorted(copies)[:_FAMILY] for copies in self._of.values())
 
     def there(self, row: int, span: Span, other: int) -> Span | None:
-        """Where another video shows a moment of one; None where it does not show most of it."""
+        """The span of another video that shows a moment of one; None if it shows less than half of it."""
         spans = self._of[row].get(other) if row in self._of else None
         if spans is None or spans[0].intersection(span) < span.duration / 2:
             return None

@@ -179,7 +179,7 @@ def publish_indexes(store: LibraryStore, *, thorough: bool = False) -> None:
 
 
 def _leave_out_parts(store: LibraryStore, name: str, videos: VideoTable, index: Index) -> None:
-    """Remove the videos whose vectors are incomplete; they are added again as a whole."""
+    """Remove videos of which an index has only some vectors; they are added again as a whole."""
     ids = index.ids()
     rows, held = np.unique(unpack_ids(ids)[0], return_counts=True)
     _, ours, theirs = np.intersect1d(videos.rows, rows, assume_unique=True, return_indices=True)

@@ -35,7 +35,7 @@ __all__ = ["CATALOGUE_FILE", "Catalogue", "CueRow", "Job", "Reading", "ShotRow",
 
 CATALOGUE_FILE = "catalogue.sqlite"
 
-# Words that are looked for amid scripts without spaces, and terms of each: one in more lines says little.
+# Maximum words that are looked for within scripts without spaces, and maximum terms of each of them.
 _MOST_WORDS, _MOST_TERMS = 32, 500
 
 
@@ -207,15 +207,15 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
         self._rows(statement, (path, size, mtime_ns, sidecars, row))
 
     def encode_again(self, row: int) -> None:
-        """Have a video encoded when its file is indexed the next time, as a refused one is in any case; until
-        then it stays as it is.
+        """Mark a video to be encoded again when its file is indexed the next time; until then it stays as it
+        is. Refused files are tried again in any case.
         """
         # The time differs from the file's, but by so little that filters and orders by date stay right.
         changes = "state = 'partial', error = 'waits to be encoded again', mtime_ns = mtime_ns - 1"
         self._rows(f"UPDATE videos SET {changes} WHERE row = ? AND state <> 'refused'", (row,))
 
     def read_again(self, row: int) -> None:
-        """Have subtitles and text in pictures read when a file is indexed the next time."""
+        """Mark a video whose subtitles and text in pictures are to be read again with the next indexing."""
         self._rows("UPDATE videos SET sidecars = '?' WHERE row = ?", (row,))
         self._rows_of("readings", "DELETE FROM readings WHERE video = ? AND kind = 'text'", (row,))
 
@@ -346,8 +346,8 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
         videos: Collection[int] | None = None,
         kinds: Collection[CueKind] = CUE_KINDS,
     ) -> list[tuple[int, int, str]]:
-        """Video, number and text of the cues of some kinds in which one of a few pieces of text stands, as
-        it is, also within a word; reads all cues.
+        """Video, number and text of the cues of some kinds that contain one of the pieces exactly, also
+        within a word; reads all cues.
         """
         if not pieces:
             return []
@@ -376,8 +376,9 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
         return int(self._rows("SELECT count(*) FROM cues WHERE cues MATCH ?", (_expression(words),))[0][0])
 
     def terms_with(self, words: Sequence[str]) -> dict[str, list[str]]:
-        """Each word, in lower case, with the terms to look for it by: itself, and terms of cues in which it
-        stands beside a script without spaces, since full-text search takes a whole run of letters for a term.
+        """The terms of the full-text index that contain a word, by word in lower case: the word itself, and
+        runs of letters in which it stands between letters of a script without spaces, since the index takes
+        the whole run for one term.
         """
         terms = {word: [word] for word in words}
         if not words:

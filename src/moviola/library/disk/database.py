@@ -23,7 +23,7 @@ class _Connection(sqlite3.Connection):
 
 
 class _Own:
-    """The connection of a thread, closed with it: in a cycle, it would wait for the garbage collector."""
+    """A thread's connection, closed when the thread ends; no reference cycle may delay that."""
 
     def __init__(self, db: _Connection) -> None:
         self.db = db
@@ -128,11 +128,11 @@ class Database:
             self._db.backup(copy)
 
     def _has(self, table: str) -> bool:
-        """Whether a table of a later version is there."""
+        """Whether the file has a table, which earlier versions may lack."""
         return bool(self._rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table,)))
 
     def _rows_of(self, table: str, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """:meth:`_rows` of a statement on a table of a later version; none where it is not there."""
+        """:meth:`_rows` of a statement on a table that earlier versions lack; no rows without it."""
         return self._rows(statement, values) if self._has(table) else []
 
     def close(self) -> None:
@@ -176,7 +176,7 @@ class LateDatabase(Database):
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self.path, self._read_only, self._there = path, read_only, False
-        self._first = threading.Lock()  # who opens it takes the connections of all threads away
+        self._first = threading.Lock()  # opening drops the connections of all threads
 
     def _is_there(self, table: str = "") -> bool:
         """Whether there is something to read, in a table; another process may have made the file since."""

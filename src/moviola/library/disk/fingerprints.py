@@ -31,10 +31,10 @@ _LUMA = np.array([0.299, 0.587, 0.114], np.float32)
 _STEPS, _MOST = (0.5, 1.0, 2.0, 4.0, 8.0), 16_000_000
 # Cosine of two frames without their means from which on they count as the same in a first look.
 _ALIKE = 0.6
-# What the same of changes counts there.
+# Weight, in a first look, of the same cosine of what changes: of frames without the mean frame.
 _OF_CHANGES = 0.3
-# Of the runs of a first look, those that are looked at, those that are looked at closely, and what the best
-# must be worth for that.
+# Runs of a first look that are measured, how many of these are refined, and the quality that the best must
+# have for that.
 _RUNS, _CLOSE, _PROMISING = 16, 2, 1.05
 # What is left of each side's length by cropping the one video or the other; both, where a logo or a line of
 # text lies near the edge of one.
@@ -48,24 +48,24 @@ _FINE = (
 # Seconds by which an offset is refined, and parts of a side by which cropping is, one round after the other.
 _REFINED = ((-0.75, -0.5, -0.25, 0.25, 0.5, 0.75), (-0.125, 0.125), (-0.06, 0.06))
 _CROPS = (0.025, 0.0125)
-# How far below the others the cosine of two frames ends a stretch, and what one frame counts there at most.
+# A stretch ends where the cosines of frames fall this far below its median; and the most that a frame counts.
 _BELOW, _ONE = 0.08, 0.15
 # Seconds to the next picture of the other video that make a comparison exact.
 _NEAR = 0.2
-# What a level that the mean pictures differ by takes off a match.
+# What the quality of a match loses for each grey level by which the mean pictures differ.
 _APART = 0.03
-# Share of the frames that may lie across a cut, and count for nothing.
+# Share of the frames, the least alike, that is ignored: they may lie across a cut.
 _ACROSS = 0.1
-# Fields that show the same at least; the others may hold a logo or a line of text.
+# Minimum number of fields that are compared; the others may hold a logo or a line of text.
 _SEEN = SIDE * SIDE * 3 // 4
-# What is asked of a match: median cosine of its frames, correlation of what changes (the latter of a long
-# match, and how much more of a second's), and by how many levels of 255 something must change.
+# Minimum median cosine of the frames of a match, minimum correlation of what changes in a long one, what is
+# added to the latter for a match of one second, and by how many levels of 255 something must change.
 _FRAMES, _CHANGES, _OF_SHORT, _MOVING = 0.86, 0.93, 0.12, 0.5
-# Square of the levels that rounding and compression change at random, which lowers the correlation of what
-# changes little; known well enough where that is a level or more.
+# Variance, in squared levels, of what rounding and compression add. It lowers the correlation of small
+# changes, which is corrected where they are a level or more.
 _NOISE = 0.1
-# Where nearly nothing moves: levels by which the mean pictures may differ, how many more for what little
-# changes alike beyond chance, and the seconds that this must hold for.
+# Where nearly nothing moves: levels by which the mean pictures may differ, how many more where the little
+# that changes correlates, the correlation that chance gives, and the seconds that a match must last.
 _STILL, _MORE, _BY_CHANCE, _LONG = 0.16, 0.4, 0.2, 4.0
 
 Fields = NDArray[np.float32]

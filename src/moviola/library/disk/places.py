@@ -87,8 +87,8 @@ class Places(Database):
         self._rows("DELETE FROM copies WHERE path = ?", (path,))
 
     def move_paths(self, old: str, new: str) -> int:
-        """Replace a folder in the paths of videos, copies and roots, of which one that is there already stays
-        as it is; returns the number of files.
+        """Replace a folder by another in the paths of videos, copies and roots; returns the number of files.
+        A root that the new folder already has keeps its options.
         """
         moved = 0
         for table in ("videos", "copies", "roots"):

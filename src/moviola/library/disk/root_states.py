@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from moviola.library.disk.catalogue import Catalogue
-from moviola.library.disk.places import held_by, why_away
+from moviola.library.disk.places import Root, held_by, why_away
 
 __all__ = ["RootState", "roots_in"]
 
@@ -26,9 +26,11 @@ def roots_in(catalogue: Catalogue) -> list[RootState]:
     """The roots of a library with their present state, by path."""
     roots = catalogue.roots()
     held = held_by(catalogue.videos(), roots)
-    return [
-        RootState(path, root.patterns, root.defaults, videos, why_away(Path(path), root.volume, own))
-        for root in roots
-        for path, own in [(root.path, held[root.path])]
-        for videos in [sum(video.state != "refused" for video in own)]
-    ]
+
+    def state_of(root: Root) -> RootState:
+        videos = held[root.path]
+        searchable = sum(video.state != "refused" for video in videos)
+        away = why_away(Path(root.path), root.volume, videos)
+        return RootState(root.path, root.patterns, root.defaults, searchable, away)
+
+    return [state_of(root) for root in roots]

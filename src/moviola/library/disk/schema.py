@@ -66,12 +66,12 @@ CREATE TABLE IF NOT EXISTS removed (
 )
 """,
 }
-"""The same on the library as a whole."""
+"""Later tables on the library as a whole, which an older library gets likewise."""
 
 # FTS5 keeps the columns of a row in a table of its own, the second one as ``c1``, and has no index on them:
 # the cues of one video would be found by reading those of all.
 CUES_BY_VIDEO = "CREATE INDEX IF NOT EXISTS cues_by_video ON cues_content (c1)"
-"""Index that came later, likewise."""
+"""A later index, which an older library gets likewise."""
 
 CUES_OF = "rowid IN (SELECT id FROM cues_content WHERE c1 = ?)"
 """Condition on a row of ``cues``: that it is of a video."""
@@ -123,10 +123,10 @@ COLUMNS = {
     "cues": "text, video, number, start, stop",
     "jobs": "job, kind, total, done, state, started, ended",
 }
-"""What is read of each table."""
+"""Columns that are read, by table."""
 
 VIDEO_TYPES = (int, str, str, int, int, str, str, str, str, float, int, int, str)
-"""What the columns of a video before the extents hold."""
+"""Types of the columns of ``videos`` before the extents."""
 
 State = Literal["ready", "partial", "refused"]
 

@@ -1,4 +1,4 @@
-"""The plan of an indexing run: the differences between files and catalogue."""
+"""The plan of an indexing run: how files and catalogue differ."""
 
 from __future__ import annotations
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
@@ -190,10 +189,11 @@ class ReadingRun:
         for done, video in enumerate(videos):
             start = IngestProgress(done, len(videos), video.video_id, 0.0, reader.kind)
             self.progress(start)
-            yield reader.read(self._to_read(video), partial(self._read_on, start))
 
-    def _read_on(self, start: IngestProgress, seconds: float) -> None:
-        self.progress(replace(start, seconds=seconds))
+            def on_seconds(seconds: float, start: IngestProgress = start) -> None:
+                self.progress(replace(start, seconds=seconds))
+
+            yield reader.read(self._to_read(video), on_seconds)
 
     def _elsewhere(self, reader: VideoReader, videos: Sequence[VideoRow]) -> Iterator[Found | MediaError]:
         assert self.workers is not None

@@ -233,12 +233,12 @@ class _Planner:
         unchanged = {video.row for video in self.plan.unchanged}
         for row, one in at_home.items():
             if row not in unchanged:
-                self._go_on(self._by_row[row], one)
+                self._plan_known(self._by_row[row], one)
         arrived = [one for one in seen if not one.copy and not (one.known and one.known.row in at_home)]
         moving = self._moving([*arrived, *(one for one in seen if one.copy)], at_home.keys())
         for row, one in moving.items():
             video = self._by_row[row]
-            self._go_on(video, one)
+            self._plan_known(video, one)
             self._overwrites(one, moving)
             if self._root_away(video.path):
                 self.plan.kept_paths.append(Copy(row, video.path, video.size, video.mtime_ns))
@@ -247,10 +247,10 @@ class _Planner:
         pending: dict[str, FoundFile] = {}
         for one in arrived:
             if id(one) not in settled:
-                self._take_in(one, moving, places, pending)
+                self._plan_other(one, moving, places, pending)
 
     def _moving(self, places: Iterable[_Seen], at_home: Container[int]) -> dict[int, _Seen]:
-        """New places of videos whose content is no longer at their path, or left out there, by row number."""
+        """Files with the content of videos that left their paths, or are excluded there, by row number."""
         moving: dict[int, _Seen] = {}
         for one in places:
             video = self._by_hash.get(one.hash)
@@ -262,12 +262,12 @@ class _Planner:
         return moving
 
     def _overwrites(self, one: _Seen, moving: Container[int]) -> None:
-        """A known content replaced another one, which is gone unless it moved itself."""
+        """Plan for the video that was at the path of a file with other known content, unless it moved."""
         if one.known is not None and one.known.row not in moving:
             self.plan.overwritten.append(one.known)
 
-    def _go_on(self, video: VideoRow, one: _Seen) -> None:
-        """The content of a known video, at its place or elsewhere."""
+    def _plan_known(self, video: VideoRow, one: _Seen) -> None:
+        """Plan for a file with the content of a known video, at the video's path or at its new one."""
         found = one.found(video.video_id)
         written_to = (video.size, video.mtime_ns) != (found.size, found.mtime_ns)
         if video.state == "partial" and written_to:  # it may be complete now
@@ -277,10 +277,10 @@ class _Planner:
         else:
             self.plan.moved.append((video, found))  # or only touched
 
-    def _take_in(
+    def _plan_other(
         self, one: _Seen, moving: Container[int], places: Mapping[int, Path], pending: dict[str, FoundFile]
     ) -> None:
-        """Content that no video has at this path: a copy, a removed one, changed, or new."""
+        """Plan for any other content: a copy, a removed video, a changed one, or a new one."""
         own_id = one.known.video_id if one.known is not None and one.known.row not in moving else None
         alike = []
         if origin := self._by_hash.get(one.hash):
@@ -308,7 +308,7 @@ class _Planner:
         pending.setdefault(one.hash, found)
 
     def find_missing(self, folders: Sequence[Path]) -> None:
-        """Known videos of these folders, and of those that are away, that were not found."""
+        """Plan for the known videos of these folders, and of folders that are away, that were not found."""
         # A video that waits to be encoded again may have moved, too.
         elsewhere = {found.video_id for found in (*self.plan.changed, *(f for _, f in self.plan.moved))}
 
@@ -344,7 +344,7 @@ class _Planner:
         return any(walker.holds(path) for walker in self._leaving_out)
 
     def _find_copy(self, video: VideoRow, otherwise: list[VideoRow]) -> None:
-        """A video whose file is gone or left out: it may have a further path, else it belongs to a list."""
+        """Plan for a video whose file is gone or excluded: moved to a further path, else in the list."""
         copies = [copy for copy in self._copies.values() if copy.video == video.row]
         for copy in copies:
             if is_there(copy.path, copy.size) and not self._left_out(Path(copy.path)):

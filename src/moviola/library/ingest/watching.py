@@ -140,7 +140,7 @@ class Watcher:
         return [folder for folder in self.folders if is_folder(folder)]
 
     def _happenings(self) -> Iterator[bool]:
-        """Whether something changed, again and again; ends where the set of folders changes."""
+        """Yield whether something changed, about twice a second; end when a folder comes or goes."""
         there = self._there()
         if not there:
             while not self.stop.wait(_TICK / 1000):
