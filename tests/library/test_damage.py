@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 
 from moviola.errors import LibraryError, MoviolaError
+from moviola.library import check
+from moviola.library.disk.database import named
 from moviola.library.kept.values import SavedSearch
 from moviola.search import Library
 
@@ -180,3 +182,47 @@ def test_the_end_of_a_job_hides_no_error(library: Library) -> None:
     with pytest.raises(LibraryError, match="its drive was unplugged"), library.catalogue.job("index", 1):
         library.close()  # as a catalogue whose drive is away, it takes no row any more
         raise LibraryError("its drive was unplugged")
+
+
+def test_vectors_of_cues_that_the_catalogue_has_lost_are_not_reused(films: Path, tmp_path: Path) -> None:
+    with Library(tmp_path / "spoken", encoder="none") as library:
+        library.index(films / "d.mp4")
+        whole = library.store.cue_vectors(library.catalogue.video("d"))
+    with closing(sqlite3.connect(library.folder / "catalogue.sqlite")) as db:
+        db.execute("DELETE FROM cues WHERE number = 1")
+        db.commit()
+    os.utime(films / "d.srt", (1, 1))
+    with Library(tmp_path / "spoken") as library:
+        assert "1 cues but 2 features" in library.verify()[0].message
+        assert library.index(films / "d.mp4").updated == ["d"]
+        np.testing.assert_array_equal(library.store.cue_vectors(library.catalogue.video("d")), whole)
+
+
+def test_subtitles_of_which_the_catalogue_has_lost_some_are_named(films: Path, tmp_path: Path) -> None:
+    with Library(tmp_path / "both", encoder="demo") as library:
+        library.index(films / "d.mp4")
+    with closing(sqlite3.connect(library.folder / "catalogue.sqlite")) as db:
+        db.execute("DELETE FROM cues WHERE number = 1")
+        db.commit()
+    with Library(tmp_path / "both", read_only=True) as library:
+        features = library.store.features_of(library.store.searchable())
+        with pytest.raises(LibraryError, match=r"d: 1 cues but 2 features of them; .*repair"):
+            features.read_subtitles(0)
+
+
+def test_an_error_of_the_drive_is_not_called_damage(tmp_path: Path) -> None:
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorcode = sqlite3.SQLITE_IOERR_READ
+    with (
+        pytest.raises(LibraryError, match=r"disk I/O error.*drive") as raised,
+        named(tmp_path / "catalogue.sqlite"),
+    ):
+        raise error
+    assert "restore a copy" not in str(raised.value)
+
+
+def test_a_repair_minds_no_file_of_the_cache_that_a_reader_deletes(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(check, "damaged_in_cache", lambda folder: [folder / "cache" / "gone.npy"])
+    assert library.repair()

@@ -197,7 +197,7 @@ def repair(store: LibraryStore) -> list[Problem]:
     with store.writing():
         damaged = damaged_in_cache(store.folder)
         for path in damaged:
-            path.unlink()
+            path.unlink(missing_ok=True)  # a reader may have swept it
         if any(_still_problems(store)):
             store.stills.discard()
         publish_indexes(store, thorough=True)

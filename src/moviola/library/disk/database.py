@@ -238,11 +238,16 @@ def named(path: Path, holds: str = "catalogue", remedy: str = REMEDY) -> Iterato
     except sqlite3.ProgrammingError:
         raise  # a defect of ours, not of the file
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # the message may quote damaged text
-        kind = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the other bits hold the extended code
+        code = getattr(error, "sqlite_errorcode", 0)
+        kind = code & 0xFF  # the other bits hold the extended code
         if kind in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             raise LibraryLocked(f"{path}: another process is writing; try again when it has ended") from error
         if kind == sqlite3.SQLITE_FULL:
             raise LibraryError(f"{path}: the disk is full; free some space and try again") from error
+        if kind == sqlite3.SQLITE_IOERR and code != sqlite3.SQLITE_IOERR_SHORT_READ:
+            raise LibraryError(
+                f"{path}: {error}; check that its drive is connected and works, then try again"
+            ) from error
         if kind in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
             raise LibraryError(
                 f"{path}: {error}; its folder must be readable, and writable to change anything"

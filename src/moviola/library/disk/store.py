@@ -245,6 +245,11 @@ class LibraryStore:
         total = np.zeros((video.frames.count, self.settings.sentence_dim), np.float32)
         spoken = np.zeros((len(total), 1), np.float32)
         cues = self.catalogue.cues(video.row) if video.cues is not None else []
+        if video.cues is not None and len(cues) not in (0, video.cues.count):
+            raise LibraryError(
+                f"{self.catalogue.path}: {video.video_id}: {len(cues)} cues but {video.cues.count} features "
+                "of them; `moviola repair` takes the video out so that it can be indexed again"
+            )
         # A video removed this moment has none any more, and is not asked for again.
         for cue, vector in zip(cues, self.cue_vectors(video) if cues else (), strict=True):
             if cue.kind == "text":

@@ -45,7 +45,7 @@ def upgraded(library: Path, catalogue: Catalogue, settings: Settings) -> Setting
             shutil.copyfile(library / SETTINGS_FILE, draft / SETTINGS_FILE)
             catalogue.copy_to(draft / CATALOGUE_FILE)
     for path in damaged_in_cache(library):
-        path.unlink()
+        path.unlink(missing_ok=True)
     with catalogue.transaction():
         pass  # opening creates the later tables
     now = replace(settings, format_version=FORMAT_VERSION)

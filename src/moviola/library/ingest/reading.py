@@ -309,7 +309,7 @@ def _put(
     if video.cues is not None:
         had = store.catalogue.cues(video.row)
         # A copy of damaged ones would bear a digest that says that they are whole.
-        if store.cue_features.intact(video.cues):
+        if len(had) == video.cues.count and store.cue_features.intact(video.cues):
             vectors = np.asarray(store.cue_features.read(video.cues), np.float32)
             known = {cue.text: vector for cue, vector in zip(had, vectors, strict=True)}
     rows = store.encoders.sentence_rows(cues, known)
