@@ -138,8 +138,19 @@ class FeatureShards:
 
     def _mapped(self, number: int, rows_needed: int) -> NDArray[np.float16]:
         mapped = self._maps.get(number, self._deleted.get(number))
-        if mapped is None or len(mapped) < rows_needed:
-            mapped = self._map(number, rows_needed)
+        if mapped is not None and len(mapped) >= rows_needed:
+            return mapped
+        path = self.shard(number)
+        there = path.stat().st_size // self.row_bytes if path.exists() else 0
+        if there < rows_needed:
+            raise LibraryError(
+                f"{path}: {there} rows, but {rows_needed} are listed; in a library `moviola repair` "
+                "takes the damaged videos out so that they can be indexed again; else write the folder again"
+            )
+        mapped = np.empty((0, self.dim), _HALF)
+        if there:
+            mapped = np.memmap(path, dtype=_HALF, mode="r", shape=(there, self.dim))
+        self._maps[number] = mapped
         return mapped
 
     def checked(self, extent: Extent) -> NDArray[np.float16]:
@@ -154,20 +165,6 @@ class FeatureShards:
                 )
             self._sound.add(extent)
         return rows
-
-    def _map(self, number: int, rows_needed: int) -> NDArray[np.float16]:
-        path = self.shard(number)
-        there = path.stat().st_size // self.row_bytes if path.exists() else 0
-        if there < rows_needed:
-            raise LibraryError(
-                f"{path}: {there} rows, but {rows_needed} are listed; in a library `moviola repair` "
-                "takes the damaged videos out so that they can be indexed again; else write the folder again"
-            )
-        mapped: NDArray[np.float16] = np.empty((0, self.dim), _HALF)
-        if there:
-            mapped = np.memmap(path, dtype=_HALF, mode="r", shape=(there, self.dim))
-        self._maps[number] = mapped
-        return mapped
 
     def intact(self, extent: Extent) -> bool:
         """Whether the rows of an extent exist and are unchanged."""

@@ -156,7 +156,8 @@ def _decode(
     finder = ShotFinder(rate, maker)
 
     def look(stretches: Sequence[tuple[float, float]]) -> Branch[_Step]:
-        return Branch(_refused_if_unreadable(file, _look(file, stretches)))
+        found = (look_through(file.path, part) for part in [stretches])  # decoded when it is iterated
+        return Branch(_refused_if_unreadable(file, found))
 
     with sample_frames(file.path, rate=rate, size=size, watcher=finder.pictures, stills=small) as stream:
         for images in _batches(stream):
@@ -169,10 +170,6 @@ def _decode(
         file, info, stream.duration, stream.broken_at, None,
         stills=small.stills if small else (), fingerprint=maker.made(),
     )  # fmt: skip
-
-
-def _look(file: FoundFile, stretches: Sequence[tuple[float, float]]) -> Iterator[_Step]:
-    yield look_through(file.path, stretches)
 
 
 def _refused_if_unreadable(file: FoundFile, steps: Iterator[_AnyStep]) -> Iterator[_AnyStep | Refused]:
