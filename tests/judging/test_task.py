@@ -108,6 +108,58 @@ def test_what_is_held_for_too_long_goes_to_another(new_task: NewTask, clock: Cal
     assert back is None
 
 
+def test_what_others_took_over_does_not_come_back_by_asking_again(
+    new_task: NewTask, clock: Callable[[], float]
+) -> None:
+    task = new_task()
+    for rater in ("Anna", "Ben", "Carla"):
+        task.sign_in(rater)
+    assert task.next_batch("Anna")
+    clock.now += HOLD_SECONDS + 1  # type: ignore[attr-defined]
+    assert task.next_batch("Ben") and task.next_batch("Carla")
+    task.answer("Ben", "1:1", None)  # the one place that is free again
+    for _ in range(2):
+        batch = task.next_batch("Anna")
+        assert batch is not None and [moment.pair_id for moment in batch.moments] == ["1:1"]
+    task.answer("Anna", "1:1", 3)
+    with pytest.raises(AlreadyJudged):
+        task.answer("Anna", "1:2", 3)
+
+
+def test_what_others_took_over_does_not_come_back_by_answering_the_rest(
+    new_task: NewTask, clock: Callable[[], float]
+) -> None:
+    task = new_task()
+    for rater in ("Anna", "Ben", "Carla"):
+        task.sign_in(rater)
+    assert task.next_batch("Anna")
+    clock.now += HOLD_SECONDS + 1  # type: ignore[attr-defined]
+    assert task.next_batch("Ben") and task.next_batch("Carla")
+    task.answer("Ben", "1:1", None)
+    task.answer("Anna", "1:1", 3)
+    with pytest.raises(AlreadyJudged):
+        task.answer("Anna", "1:2", 3)
+
+
+def test_an_answer_of_an_earlier_batch_that_is_withdrawn_comes_with_its_own_query(new_task: NewTask) -> None:
+    task = new_task(queries=2, raters=1)
+    task.sign_in("Anna")
+    first = task.next_batch("Anna")
+    assert first is not None
+    for moment in first.moments:
+        task.answer("Anna", moment.pair_id, 3)
+    second = task.next_batch("Anna")
+    assert second is not None and second.query_id != first.query_id
+    task.undo("Anna", first.moments[0].pair_id)
+    for shown in (first, second):
+        batch = task.next_batch("Anna")
+        assert batch is not None and batch.query_id == shown.query_id
+        assert {moment.pair_id for moment in batch.moments} == {moment.pair_id for moment in shown.moments}
+        for moment in batch.moments:
+            task.answer("Anna", moment.pair_id, 3)
+    assert task.next_batch("Anna") is None
+
+
 def test_answers_can_be_changed_passed_over_and_taken_back(new_task: NewTask) -> None:
     task = new_task(moments=1)
     judge_all(task, "Anna", 0)

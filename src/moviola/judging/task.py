@@ -242,10 +242,7 @@ class JudgingTask(Database):
                     self.due(outcome), answers, self._held_by_others(rater), rater,
                     raters=self.settings.raters, seed=self.settings.seed,
                 )  # fmt: skip
-                now = self._clock()
-                self._rows("DELETE FROM held WHERE rater = ?", (rater,))
-                held = [(pair.pair_id, rater, now) for pair in own]
-                self._put_all("held (pair_id, rater, since)", held)
+                self._hold(rater, own)
         return self._batch(rater, own, answers) if own else None
 
     def answer(self, rater: str, pair_id: str, level: int | None) -> None:
@@ -287,7 +284,11 @@ class JudgingTask(Database):
             (pair_id, rater, level),
         )
         self._rows("DELETE FROM held WHERE pair_id = ? AND rater = ?", (pair_id, rater))
-        self._rows("UPDATE held SET since = ? WHERE rater = ?", (self._clock(), rater))
+        # Not what was held for too long: others may have taken it over.
+        now = self._clock()
+        self._rows(
+            "UPDATE held SET since = ? WHERE rater = ? AND since > ?", (now, rater, now - HOLD_SECONDS)
+        )
 
     def undo(self, rater: str, pair_id: str) -> None:
         """Withdraw an answer; the moment stays with its rater, to be judged again.
@@ -333,28 +334,41 @@ class JudgingTask(Database):
             held[pair_id].add(name)
         return held
 
+    def _hold(self, rater: str, pairs: Iterable[Pair]) -> None:
+        """From now on this rater holds these pairs, and no others."""
+        now = self._clock()
+        self._rows("DELETE FROM held WHERE rater = ?", (rater,))
+        self._put_all("held (pair_id, rater, since)", [(pair.pair_id, rater, now) for pair in pairs])
+
     def _unfinished(self, rater: str, answers: list[Answer]) -> list[Pair]:
-        """The pairs that this rater holds and may still judge; held from now on."""
+        """The pairs that this rater holds and may still judge, of one batch; all are held from now on.
+
+        A withdrawn answer may be of another batch than the present one; the batch with fewer pairs left comes
+        first.
+        """
         given = {answer.pair_id for answer in answers if answer.rater == rater}
         held = [
-            pair_id
+            self._pair_of[pair_id]
             for (pair_id,) in self._rows("SELECT pair_id FROM held WHERE rater = ?", (rater,))
             if pair_id not in given and self._has_place(rater, pair_id)
         ]
-        self._rows("UPDATE held SET since = ? WHERE rater = ?", (self._clock(), rater))
-        return [self._pair_of[pair_id] for pair_id in held]
+        self._hold(rater, held)
+        batches: dict[tuple[str, int], list[Pair]] = defaultdict(list)
+        for pair in held:
+            batches[pair.query_id, pair.batch].append(pair)
+        return min(batches.values(), key=len, default=[])
 
     def _batch(self, rater: str, own: list[Pair], answers: list[Answer]) -> Batch:
-        """Pairs with the rater's judgements of the same batch."""
-        keys = {(pair.query_id, pair.batch) for pair in own}
+        """Pairs of one batch with the rater's judgements of the same batch."""
+        query_id, number = own[0].query_id, own[0].batch
         given = {answer.pair_id: answer.level for answer in answers if answer.rater == rater}
-        wanted = {pair.pair_id for pair in own}
+        shown = given.keys() | {pair.pair_id for pair in own}
         moments = [
             BatchMoment(
                 name, pair.video_name, pair.start, pair.end, given.get(name), given.get(name, 0) is None
             )
             for pair in self.pairs
-            if (name := pair.pair_id) in wanted or (name in given and (pair.query_id, pair.batch) in keys)
+            if (name := pair.pair_id) in shown and (pair.query_id, pair.batch) == (query_id, number)
         ]
         moments.sort(key=lambda moment: hidden_order(self.settings.seed, rater, moment.pair_id))
-        return Batch(own[0].query_id, own[0].query, tuple(moments))
+        return Batch(query_id, own[0].query, tuple(moments))
