@@ -233,6 +233,19 @@ def test_fewer_training_films_have_fewer_queries_and_the_same_test(world: Path, 
     assert set(found) == set(few["train"])
 
 
+def test_annotations_that_would_be_those_of_no_film_or_in_place_of_the_films_own_are_refused(
+    world: Path, tmp_path: Path
+) -> None:
+    for wrong in (0, -1):
+        with pytest.raises(InvalidValue, match=f"training_videos={wrong}: give at least 1"):
+            annotate(tmp_path, world, similarity="slots", training_videos=wrong)
+    assert not list(tmp_path.iterdir())
+    before = (world / "train_top20.json").read_bytes()
+    with pytest.raises(InvalidValue, match="is the folder of the films"):
+        annotate(world / "videos" / "..", world, similarity="truth")
+    assert (world / "train_top20.json").read_bytes() == before
+
+
 def test_this_process_keeps_its_number_of_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
 

@@ -21,6 +21,7 @@ from moviola.features import FeatureFolder, KeyedShards, QueryFeatures, normalis
 from moviola.measures import Run, read_qrels
 from moviola.retrieval.batches import padded, token_batch, video_batch
 from moviola.training.data import Pairs, Split, batches_by_length, epoch_parts
+from moviola.training.one_video import of_each_video
 from moviola.training.recipes import recipe
 from moviola.training.settings import read_settings
 from moviola.training.tasks.candidates import CandidateSampling
@@ -142,6 +143,31 @@ def test_val_may_be_judged_type_by_type(tmp_path: Path) -> None:
     values = judge(run, split)
     assert values["nDCG@20,IoU>=0.5"] == pytest.approx(0.75)
     assert values[OVER_TYPES] == pytest.approx(0.5)
+
+
+def test_val_without_any_answer_has_the_value_0(world: Any) -> None:
+    split = world.val
+    nothing = replace(split.pairs, relevance=np.zeros(len(split.pairs)))
+    values = judge(Run.from_dict({}), replace(split, pairs=nothing))
+    assert set(values.values()) == {0.0}
+
+
+def test_a_split_of_one_video_has_the_types_and_further_moments_of_its_own_queries(world: Any) -> None:
+    split = world.val
+    names = split.pairs.query_ids
+    further = (
+        np.arange(len(names)),
+        split.pairs.video[: len(names)],
+        np.zeros(len(names)),
+        np.ones(len(names)),
+    )
+    typed = replace(split, pairs=replace(split.pairs, types=tuple(f"of {n}" for n in names), beyond=further))
+    for part in of_each_video(typed):
+        assert part.pairs.types == tuple(f"of {name}" for name in part.pairs.query_ids)
+        query, video, *_ = part.pairs.beyond
+        own = [names.index(name) for name in part.pairs.query_ids]
+        known = {n for n in own if split.pairs.videos[further[1][n]] == part.pairs.videos[0]}
+        assert {own[q] for q in query.tolist()} == known and not video.any()
 
 
 @given(

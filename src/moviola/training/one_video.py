@@ -50,12 +50,14 @@ def of_each_video(split: Split) -> Iterator[Split]:
     """Every video that holds the first best moment of some queries, with these queries alone."""
     pairs = split.pairs
     best = np.flatnonzero(_best_pairs(split))
-    query_numbers, first = np.unique(pairs.query[best], return_index=True)
-    home = pairs.video[pairs.moment[best[first]]]
-    for video in np.unique(home).tolist():
-        queries = query_numbers[home == video]
-        held = np.isin(pairs.query, queries) & (pairs.video[pairs.moment] == video)
-        yield _cut(split, video, queries, np.flatnonzero(held))
+    home = np.full(len(pairs.query_ids), -1)
+    answered, first = np.unique(pairs.query[best], return_index=True)
+    home[answered] = pairs.video[pairs.moment[best[first]]]
+    held = np.flatnonzero(pairs.video[pairs.moment] == home[pairs.query])
+    held = held[np.argsort(home[pairs.query[held]], kind="stable")]
+    videos, begin = np.unique(home[pairs.query[held]], return_index=True)
+    for video, rows in zip(videos.tolist(), np.split(held, begin)[1:], strict=True):
+        yield _cut(split, video, rows)
 
 
 def run_in_one_video(answer: Callable[[Split], Run], split: Split) -> Run:
@@ -84,20 +86,27 @@ def recall_in_one_video(run: Run, split: Split) -> dict[str, float]:
     return {f"SVMR {name}": value for name, value in values.items()}
 
 
-def _cut(split: Split, video: int, queries: Integers, held: Integers) -> Split:
-    """One video and some queries, with the pairs of both; proposals and first stage are left out."""
-    kept = _with_pairs(split, held).pairs
-    ids, texts = (tuple(names[row] for row in queries) for names in (kept.query_ids, kept.texts))
-    features = split.features.select([video])
-    return Split(
-        features,
-        split.queries.select(queries),
-        replace(
-            kept,
-            query_ids=ids,
-            texts=texts,
-            videos=tuple(features.video_ids),
-            query=np.searchsorted(queries, kept.query),
-            video=np.zeros_like(kept.video),
-        ),
+def _cut(split: Split, video: int, held: Integers) -> Split:
+    """One video with some of its pairs and their queries; proposals and first stage are left out."""
+    pairs, features = split.pairs, split.features.select([video])
+    queries, query = np.unique(pairs.query[held], return_inverse=True)
+    ids, texts, types = (
+        tuple(of_queries[row] for row in queries if of_queries)
+        for of_queries in (pairs.query_ids, pairs.texts, pairs.types)
     )
+    asked, where, start, end = pairs.beyond
+    further = np.isin(asked, queries) & (where == video)
+    return _with_pairs(
+        Split(features, split.queries.select(queries), pairs),
+        held,
+        query_ids=ids,
+        texts=texts,
+        types=types,
+        videos=tuple(features.video_ids),
+        video=np.zeros_like(pairs.video),
+        query=query,
+        beyond=(
+            np.searchsorted(queries, asked[further]), np.zeros_like(asked[further]), start[further],
+            end[further],
+        ),
+    )  # fmt: skip

@@ -21,7 +21,7 @@ SUM = "sum nDCG,IoU>=0.7"
 
 OVER_TYPES = "types nDCG@20,IoU>=0.5"
 """The mean over types of queries (v, t, vt) of the mean of each, so that a rare type counts as much as
-another; the mean of all where a split has no types."""
+another; the mean of all where a split has no types, 0 where no query has an answer."""
 
 NAMES = (*map(str, MEASURES), SUM, OVER_TYPES)
 """Names of the measures of :func:`judge`."""
@@ -63,7 +63,7 @@ def judge(run: Run, split: Split) -> dict[str, float]:
     by_type = [values[kinds == kind].mean() for kind in np.unique(kinds)]
     return result | {
         SUM: sum(value for name, value in result.items() if name.endswith("0.7")),
-        OVER_TYPES: float(np.mean(by_type)),
+        OVER_TYPES: float(np.mean(by_type)) if by_type else 0.0,
     }
 
 

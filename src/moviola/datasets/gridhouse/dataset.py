@@ -32,6 +32,7 @@ from moviola.encoders import load_sentence_encoder
 from moviola.errors import InvalidValue
 from moviola.files.rows import read_json
 from moviola.files.writing import write_json
+from moviola.types import require_positive
 
 __all__ = ["SLOTS", "TRUTH", "GridhouseReport", "annotate", "build"]
 
@@ -171,13 +172,17 @@ def annotate(
         films: the folder of a data set that :func:`build` made; nothing is changed in it.
         similarity: as in :func:`build`.
         training_videos: number of training films, the first ones, that training queries and their moments
-            are from; all by default. Val and test do not depend on it.
+            are from, >= 1; all by default. Val and test do not depend on it.
 
     Raises:
         NotFound, DataError: ``films`` has no ``gridhouse.json``, or a damaged one.
-        InvalidValue: ``folder`` holds annotations of other films.
+        InvalidValue: ``folder`` is that of the films, or holds annotations of other ones, or
+            ``training_videos`` is below 1.
         MissingModel: no such sentence encoder is on the machine.
     """
+    require_positive(training_videos=training_videos)
+    if folder.resolve() == films.resolve():
+        raise InvalidValue(f"{folder}: is the folder of the films, whose own annotations stay; give another")
     settings = _settings(films)
     encoder = _encoder(similarity)
     _claim(folder, settings)
