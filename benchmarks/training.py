@@ -97,9 +97,9 @@ class PlainPairs(PairTask):
     def batches(self, epoch: int, draw: Generator, pool: int = 1) -> Iterator[PairStep]:
         lengths = self.videos.counts[self.pairs.video[self.pairs.moment]]
         for rows in batches_by_length(lengths, self.batch_size, draw, pool=pool):
-            yield self.batch(rows)
+            yield self.batch(rows, draw)
 
-    def batch(self, rows: Integers) -> PairStep:
+    def batch(self, rows: Integers, draw: Generator) -> PairStep:
         moments = self.pairs.moment[rows]
         tokens, token_mask = token_batch(self.queries, self.pairs.query[rows])
         visual, mask, heard = each(self.videos, self.pairs.video[moments])

@@ -370,7 +370,9 @@ def test_relevant_pairs_are_learned_from(world: Any, alike: str) -> None:
 
 def test_a_known_answer_is_not_merely_relevant(world: Any) -> None:
     split = world.train
-    step = pair_task(split, batch_size=len(split.pairs)).batch(np.arange(len(split.pairs)))
+    step = pair_task(split, batch_size=len(split.pairs)).batch(
+        np.arange(len(split.pairs)), np.random.default_rng(0)
+    )
     count = len(split.pairs.captions)
     all_alike = relevant_pairs(np.ones((count, 1)), np.ones((count, 1)), np.arange(count + 1), 0.5)
     found = _relevance(all_alike, split.pairs, step)["relevance"]
@@ -567,7 +569,10 @@ def test_a_batch_knows_how_alike_its_pairs_are(world: Any) -> None:
     task: Any
     (task,) = CONQUER.phases(untrained("conquer", split), split, split, settings_of("conquer"))
     rows = np.array([5, 0, 3])
-    for pairs in (task.batch(rows, np.random.default_rng(0)), pair_task(split).batch(rows).pairs):
+    for pairs in (
+        task.batch(rows, np.random.default_rng(0)),
+        pair_task(split).batch(rows, np.random.default_rng(0)).pairs,
+    ):
         assert pairs.similarity.tolist() == similarity[rows].tolist()
 
 

@@ -49,12 +49,12 @@ class ConquerRecipe(CandidateRecipe):
             self.videos(model, train.features),
             self.queries(model, train.queries),
             train.pairs,
-            hardest_videos(scores, train.pairs, sampling.pool),
-            sampling.negatives,
             model.loss,
             lambda: judge(self.run(model, val), val),
             loop.batch_size,
-            even_types=sampling.even_types,
+            sampling.even_types,
+            hardest=hardest_videos(scores, train.pairs, sampling.pool),
+            negatives=sampling.negatives,
         )
 
     def moments(self, model: Any, split: Split, how: AnswerSettings) -> Moments:

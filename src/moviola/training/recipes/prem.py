@@ -25,7 +25,7 @@ from moviola.training.tasks.candidates import (
     require_candidates,
     without_answer,
 )
-from moviola.training.tasks.pairs import PairSampling, PairTask
+from moviola.training.tasks.pairs import PairTask
 from moviola.training.validation import NAMES, VIDEO_NAMES, judge, judge_videos
 
 __all__ = ["PREM", "PREM_APART"]
@@ -71,8 +71,8 @@ class PremRecipe(CandidateRecipe):
             lambda step, epoch, generator: prem.retriever_loss(step.pairs),
             lambda: judge_videos(self.video_run(prem, val), val),
             loop.batch_size,
-            PairSampling(even_types=sampling.even_types),
-            by_stream=self.apart,
+            sampling.even_types,
+            self.apart,
         )
 
         loop = settings.loops["localizer"]
@@ -82,13 +82,13 @@ class PremRecipe(CandidateRecipe):
             videos,
             queries,
             pairs,
-            _hardest_of_retriever(prem, videos, queries, pairs, sampling.pool),
-            sampling.negatives,
             prem.localizer_loss,
             lambda: judge(self.run(prem, val), val),
             loop.batch_size,
-            even_types=sampling.even_types,
-            by_stream=self.apart,
+            sampling.even_types,
+            self.apart,
+            hardest=_hardest_of_retriever(prem, videos, queries, pairs, sampling.pool),
+            negatives=sampling.negatives,
         )
 
     def measured(self, phase: str) -> tuple[str, ...]:

@@ -96,8 +96,8 @@ class PairRecipe(RankerRecipe):
             self.loss(model, train, sampling),
             lambda: judge(self.run(model, val), val),
             loop.batch_size,
-            sampling,
-            by_stream=model.apart,
+            sampling.even_types,
+            model.apart,
         )
 
     def videos(self, model: Any, features: VideoFeatures) -> PooledVideos:

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
 from numpy.random import Generator
-from torch import Tensor, nn
 
 from moviola.errors import InvalidValue
-from moviola.features import Integers, QueryFeatures
+from moviola.features import Integers
 from moviola.models.batches import CandidateBatch
 from moviola.models.checks import require_positive
 from moviola.retrieval.batches import token_batch
-from moviola.retrieval.corpus import PooledVideos
 from moviola.retrieval.video_scores import VideoScores, score_blocks
-from moviola.training.data import Pairs, epoch_batches, epoch_parts
+from moviola.training.data import Pairs
+from moviola.training.tasks.epochs import EpochsOfPairs
 
 __all__ = ["CandidateSampling", "CandidateTask", "hardest_videos", "require_candidates", "without_answer"]
 
@@ -45,51 +42,24 @@ class CandidateSampling:
 
 
 @dataclass(frozen=True)
-class CandidateTask:
+class CandidateTask(EpochsOfPairs[CandidateBatch]):
     """Training on pairs, each with some videos that a retriever ranks high without an answer.
 
     Attributes:
-        pairs: each is learned from once per epoch, or types are drawn evenly.
         hardest: (Q, K) int64, see :func:`hardest_videos`.
         negatives: number of them beside each pair's own video.
-        loss: weighted terms of a batch on the model's device.
-        evaluate: measures of the present model on val.
-        even_types: see :class:`CandidateSampling`.
-        by_stream: see :class:`~moviola.training.tasks.pairs.PairTask`.
 
     Raises:
         InvalidValue: see :func:`require_candidates`.
     """
 
-    model: nn.Module
-    videos: PooledVideos
-    queries: QueryFeatures
-    pairs: Pairs
-    hardest: Integers
-    negatives: int
-    loss: Callable[[Any], Mapping[str, Tensor]]
-    evaluate: Callable[[], Mapping[str, float]]
-    batch_size: int = 16
-    even_types: bool = False
-    by_stream: bool = False
+    hardest: Integers = field(kw_only=True)
+    negatives: int = field(kw_only=True)
 
     def __post_init__(self) -> None:
         require_candidates(self.pairs, (self.hardest >= 0).sum(axis=1), self.negatives)
 
-    def batches_per_epoch(self) -> int:
-        return sum(-(-len(part) // self.batch_size) for part in self._parts(np.random.default_rng(0)))
-
-    def batches(self, epoch: int, draw: Generator) -> Iterator[CandidateBatch]:
-        """The batches of an epoch, videos of similar length together."""
-        parts = self._parts(draw)
-        for rows in epoch_batches(self.pairs, parts, self.videos.counts, self.batch_size, draw):
-            yield self.batch(rows, draw)
-
-    def _parts(self, draw: Generator) -> list[Integers]:
-        return epoch_parts(self.pairs, draw, even_types=self.even_types, by_stream=self.by_stream)
-
     def batch(self, rows: Integers, draw: Generator) -> CandidateBatch:
-        """The batch of some pairs; a shared video is in it once."""
         pairs = self.pairs
         query, moments = pairs.query[rows], pairs.moment[rows]
         own = pairs.video[moments]
@@ -113,9 +83,6 @@ class CandidateTask:
         order = np.where(hardest < 0, 2.0, draw.random(hardest.shape))
         chosen = np.argpartition(order, self.negatives - 1, axis=1)[:, : self.negatives]
         return np.take_along_axis(hardest, chosen, axis=1)
-
-    def losses(self, batch: CandidateBatch, epoch: int, generator: torch.Generator) -> Mapping[str, Tensor]:
-        return self.loss(batch.to(next(self.model.parameters()).device))
 
 
 def require_candidates(pairs: Pairs, candidates: Integers, negatives: int) -> None:

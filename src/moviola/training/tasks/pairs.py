@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from numpy.random import Generator
-from torch import Tensor, nn
+from torch import Tensor
 
-from moviola.features import Integers, QueryFeatures
+from moviola.features import Integers
 from moviola.models.batches import PairBatch
 from moviola.retrieval.batches import token_batch
-from moviola.retrieval.corpus import PooledVideos
-from moviola.training.data import Pairs, epoch_batches, epoch_parts
+from moviola.training.tasks.epochs import EpochsOfPairs
 
 __all__ = ["PairLoss", "PairSampling", "PairStep", "PairTask"]
 
@@ -55,43 +54,13 @@ PairLoss = Callable[[PairStep, int, torch.Generator], Mapping[str, Tensor]]
 """The weighted terms of a batch in an epoch."""
 
 
-@dataclass(frozen=True)
-class PairTask:
+class PairTask(EpochsOfPairs[PairStep]):
     """Training on pairs of a query and a moment; the rest of the batch are their negatives.
 
-    Attributes:
-        videos: in the model's form.
-        loss: the batch is on the model's device.
-        evaluate: measures of the present model on val.
-        sampling: pairs of an epoch.
-        by_stream: every batch is of queries that subtitles alone answer (type t), or of others, so that a
-            query's negatives are of its own stream.
+    ``loss`` is a :data:`PairLoss`.
     """
 
-    model: nn.Module
-    videos: PooledVideos
-    queries: QueryFeatures
-    pairs: Pairs
-    loss: PairLoss
-    evaluate: Callable[[], Mapping[str, float]]
-    batch_size: int = 128
-    sampling: PairSampling = PairSampling()
-    by_stream: bool = False
-
-    def batches_per_epoch(self) -> int:
-        return sum(-(-len(part) // self.batch_size) for part in self._parts(np.random.default_rng(0)))
-
-    def batches(self, epoch: int, draw: Generator) -> Iterator[PairStep]:
-        """The batches of an epoch, videos of similar length together."""
-        parts = self._parts(draw)
-        for rows in epoch_batches(self.pairs, parts, self.videos.counts, self.batch_size, draw):
-            yield self.batch(rows)
-
-    def _parts(self, draw: Generator) -> list[Integers]:
-        return epoch_parts(self.pairs, draw, even_types=self.sampling.even_types, by_stream=self.by_stream)
-
-    def batch(self, rows: Integers) -> PairStep:
-        """The batch of some pairs; a shared video is in it once."""
+    def batch(self, rows: Integers, draw: Generator) -> PairStep:
         pairs = self.pairs
         queries, moments = pairs.query[rows], pairs.moment[rows]
         videos, place = np.unique(pairs.video[moments], return_inverse=True)
