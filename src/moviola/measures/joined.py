@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -13,7 +14,7 @@ from moviola.measures.presets import Preset
 from moviola.measures.qrels_and_run import Columns, Flags, Floats, Integers, Qrels, Run
 from moviola.temporal import overlap
 
-__all__ = ["Joined", "discounted"]
+__all__ = ["Joined", "discounted", "places_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,8 +55,8 @@ class Joined:
     def of(cls, run: Run, qrels: Qrels, depth: int, rules: Preset) -> Joined:
         """Align the vocabularies of both and pair what overlaps within the first ``depth`` ranks."""
         queries = len(qrels.query_ids)
-        to_judged = _translate(run.query_ids, qrels.query_ids)
-        to_video = _translate(run.video_ids, qrels.video_ids)
+        to_judged = places_of(run.query_ids, qrels.query_ids)
+        to_video = places_of(run.video_ids, qrels.video_ids)
         present = np.zeros(queries, np.bool_)
         present[to_judged[to_judged >= 0]] = True
         relevant = np.bincount(qrels.query[qrels.relevance > 0], minlength=queries)
@@ -147,9 +148,9 @@ def discounted(relevance: Floats, rank: Integers) -> Floats:
     return gain
 
 
-def _translate(names: tuple[str, ...], into: tuple[str, ...]) -> Integers:
-    """(names,) int64: position of each name in ``into``, or -1."""
-    place = {name: i for i, name in enumerate(into)}
+def places_of(names: Sequence[str], known: Sequence[str]) -> Integers:
+    """(names,) int64: place of each name among the known ones; -1 where it is not known."""
+    place = {name: i for i, name in enumerate(known)}
     return np.fromiter((place.get(name, -1) for name in names), np.int64, len(names))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -14,7 +14,7 @@ from moviola.measures.qrels_and_run import Columns, Qrels, Run, query_number
 from moviola.measures.trec import documents, strict_scores
 from moviola.measures.tvr import submission_of
 
-__all__ = ["WRITERS", "format_of", "write_qrels", "write_run"]
+__all__ = ["WRITERS", "format_of", "qvhighlights_rows", "write_lines", "write_qrels", "write_run"]
 
 Writer = Callable[[Columns, IO[str]], None]
 SUFFIXES = {".json": "json", ".jsonl": "jsonl", ".csv": "csv", ".trec": "trec", ".txt": "trec"}
@@ -70,7 +70,12 @@ def _json(moments: Columns, file: IO[str]) -> None:
 
 
 def _json_lines(moments: Columns, file: IO[str]) -> None:
-    file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in _flat(moments))
+    write_lines(_flat(moments), file)
+
+
+def write_lines(rows: Iterable[Mapping[str, Any]], file: IO[str]) -> None:
+    """Write rows as JSON lines."""
+    file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
 def _csv(moments: Columns, file: IO[str]) -> None:
@@ -105,6 +110,15 @@ def _tvr(moments: Columns, file: IO[str]) -> None:
 
 
 def _qvhighlights(moments: Columns, file: IO[str]) -> None:
+    write_lines(qvhighlights_rows(moments), file)
+
+
+def qvhighlights_rows(moments: Columns) -> Iterator[dict[str, Any]]:
+    """The rows of QVHighlights' form, one for each query.
+
+    Raises:
+        InvalidValue: moments of a query are in several videos.
+    """
     for query, rows in moments.rows().items():
         videos = {row["video_id"] for row in rows}
         if len(videos) > 1:
@@ -116,7 +130,7 @@ def _qvhighlights(moments: Columns, file: IO[str]) -> None:
             row["pred_relevant_windows"] = [[m["start"], m["end"], m["score"]] for m in rows]
         else:
             row["relevant_windows"] = [[m["start"], m["end"]] for m in rows if m["relevance"] > 0]
-        file.write(json.dumps(row, ensure_ascii=False) + "\n")
+        yield row
 
 
 def _tvr_ranking(moments: Columns, file: IO[str]) -> None:

@@ -16,7 +16,7 @@ from urllib.parse import quote, unquote
 import numpy as np
 
 from moviola.errors import InvalidValue
-from moviola.measures.evaluation import Joined
+from moviola.measures.joined import Joined
 from moviola.measures.matching import FREE
 from moviola.measures.presets import DEFAULT
 from moviola.measures.qrels_and_run import Columns, Floats, Integers, Qrels, Run

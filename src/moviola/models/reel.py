@@ -82,6 +82,14 @@ class AnswerBatch(Batch):
     span: Tensor
     similarity: Tensor
 
+    def largest(self, gain: Tensor) -> Tensor:
+        """(Q, V, …): of the gain (K, …) of each answer the largest of a query and a video; 0 without one."""
+        queries, videos = len(self.query), len(self.mask)
+        place = self.answer[:, 0] * videos + self.answer[:, 1]
+        gains = torch.zeros(queries * videos, *gain.shape[1:], device=gain.device)
+        place = place.view(-1, *[1] * (gain.ndim - 1)).expand_as(gain)
+        return torch.unflatten(gains.scatter_reduce_(0, place, gain, "amax"), 0, (queries, videos))
+
 
 @dataclass(frozen=True)
 class ReelContext(Rows):
@@ -179,8 +187,7 @@ class Reel(RoleEncoder):
 
     def gains(self, batch: AnswerBatch) -> Tensor:
         """(Q, V, L, longest_span): how much each span is worth to each query, in [0, 1]."""
-        queries, (videos, length) = len(batch.query), batch.mask.shape
-        first = torch.arange(length, device=batch.mask.device)[:, None]
+        first = torch.arange(batch.mask.shape[1], device=batch.mask.device)[:, None]
         after = first + torch.arange(1, self.config.longest_span + 1, device=batch.mask.device)
         start, end = batch.span[:, 0, None, None], batch.span[:, 1, None, None]
         shared = (torch.minimum(after, end) - torch.maximum(first, start)).clamp(min=0)
@@ -188,11 +195,7 @@ class Reel(RoleEncoder):
         least, power = self.config.least_overlap, self.config.sharpness
         gain = ((overlap - least) / (1 - least)).clamp(min=0) ** power
         gain = gain * (batch.similarity**self.config.similarity_power)[:, None, None]
-        reachable = (after <= batch.mask.sum(dim=1)[batch.answer[:, 1], None, None]) * gain
-        gains = torch.zeros(queries * videos, length * self.config.longest_span, device=gain.device)
-        place = batch.answer[:, 0] * videos + batch.answer[:, 1]
-        gains.scatter_reduce_(0, place[:, None].expand(-1, gains.shape[1]), reachable.flatten(1), "amax")
-        return gains.view(queries, videos, length, self.config.longest_span)
+        return batch.largest((after <= batch.mask.sum(dim=1)[batch.answer[:, 1], None, None]) * gain)
 
     def refine(self, query: Tensor, context: ReelContext) -> tuple[Tensor, Tensor, Tensor]:
         """The best span of each of N windows, for a query (N, 3, h) each, or (1, 3, h) for all.

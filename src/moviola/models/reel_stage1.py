@@ -65,16 +65,12 @@ class ReelStage1(RoleEncoder):
 
     def gains(self, batch: AnswerBatch, segment_clips: int, least_share: float) -> Tensor:
         """(Q, V, S) float32 in [0, 1], how much each segment is worth to each query; see :meth:`loss`."""
-        queries, (videos, length) = len(batch.query), batch.mask.shape
-        first = torch.arange(0, length, segment_clips, device=batch.mask.device)
+        first = torch.arange(0, batch.mask.shape[1], segment_clips, device=batch.mask.device)
         start, end = batch.span[:, :1], batch.span[:, 1:]
         shared = torch.minimum(first + segment_clips, end) - torch.maximum(first, start)
         share = shared.clamp(min=0) / segment_clips
         similarity = batch.similarity[:, None] ** self.config.similarity_power
-        gain = torch.where(share >= least_share, share, 0) * similarity
-        gains = torch.zeros(queries * videos, len(first), device=gain.device)
-        place = (batch.answer[:, 0] * videos + batch.answer[:, 1])[:, None].expand_as(gain)
-        return gains.scatter_reduce_(0, place, gain, "amax").view(queries, videos, -1)
+        return batch.largest(torch.where(share >= least_share, share, 0) * similarity)
 
 
 def _blocks(rows: Tensor, size: int) -> Tensor:

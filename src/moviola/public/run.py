@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
 from collections.abc import Callable
@@ -17,8 +16,7 @@ from moviola.files.writing import atomic_write, require_unread
 from moviola.library import IngestProgress
 from moviola.library.disk.settings import SETTINGS_FILE
 from moviola.measures import Preset, read_run, write_run
-from moviola.measures.output_formats import format_of
-from moviola.measures.qrels_and_run import query_number
+from moviola.measures.output_formats import format_of, qvhighlights_rows, write_lines
 from moviola.public.benchmark_answers import Answers, answer_questions
 from moviola.public.benchmarks import benchmark_of
 from moviola.search import Library
@@ -170,13 +168,9 @@ def _write(answers: Answers, out: Path) -> None:
             f"{out}: a {out.suffix} file cannot hold the pred_exist_score of the run; "
             "give one that ends in .jsonl"
         )
+    rows = list(qvhighlights_rows(answers.run))
+    for query, row in zip(answers.run.query_ids, rows, strict=True):
+        if query in answers.sureness:
+            row["pred_exist_score"] = answers.sureness[query]
     with atomic_write(out) as file:
-        for query, moments in answers.run.rows().items():
-            row = {
-                "qid": query_number(query),
-                "vid": moments[0]["video_id"] if moments else "",
-                "pred_relevant_windows": [[m["start"], m["end"], m["score"]] for m in moments],
-            }
-            if query in answers.sureness:
-                row["pred_exist_score"] = answers.sureness[query]
-            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+        write_lines(rows, file)

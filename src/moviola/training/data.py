@@ -28,7 +28,7 @@ from moviola.retrieval.proposals import Proposals
 from moviola.retrieval.video_scores import VideoScores
 
 __all__ = [
-    "Lists", "Pairs", "Sizes", "Split", "batches_by_length", "epoch_batches", "epoch_parts", "places_of",
+    "Lists", "Pairs", "Sizes", "Split", "batches_by_length", "epoch_batches", "epoch_parts",
 ]  # fmt: skip
 
 
@@ -349,12 +349,6 @@ class Split:
             clip_seconds=self.features.clip_seconds,
             longest=int(self.features.counts.max()),
         )
-
-
-def places_of(names: Sequence[str], known: Sequence[str]) -> Integers:
-    """The place of each name among the known ones, (n,) int64; -1 where it is not known."""
-    place = {name: number for number, name in enumerate(known)}
-    return np.array([place.get(name, -1) for name in names], dtype=np.int64)
 
 
 def epoch_parts(pairs: Pairs, draw: Generator, *, even_types: bool, by_stream: bool) -> list[Integers]:

@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 from moviola.errors import EncoderMismatch, InvalidValue
 from moviola.features import Integers, SourceFacts
 from moviola.measures import Run, read_run
+from moviola.measures.joined import places_of
 from moviola.models.description import read_description, revision_of
 from moviola.models.spr import SegmentRetriever
 from moviola.retrieval import SEGMENTS, Proposals, Retrieval, TrainedStage1, load_stage1, segment_index
 from moviola.retrieval.stage1 import TrainedVectors, video_scores
 from moviola.retrieval.video_scores import VideoScores
 from moviola.training.compatibility import require_same_encoder, sampling_of
-from moviola.training.data import Pairs, Split, places_of
+from moviola.training.data import Pairs, Split
 from moviola.training.recipe import Recipe
 
 __all__ = ["Candidates", "FirstStage", "TrainedFirstStage", "open_first_stage", "require_one_text"]

@@ -17,11 +17,12 @@ from scipy.special import expit
 from torch import nn
 
 from moviola.measures import Qrels, Run, temporal_nms
+from moviola.measures.joined import places_of
 from moviola.retrieval import refiner_of
 from moviola.retrieval.calibration import words_of
 from moviola.retrieval.refiners import SAME_MOMENT
 from moviola.temporal import overlap
-from moviola.training.data import Split, places_of
+from moviola.training.data import Split
 from moviola.training.recipe import AnswerSettings, Recipe
 
 __all__ = [

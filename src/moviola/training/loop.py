@@ -174,10 +174,7 @@ def fit(
         raise
     model.load_state_dict(state.best)
     model.eval()
-    return Fitted(
-        run.best, run.best_step, run.step, run.seconds, run.cpu_seconds,
-        run.history,
-    )  # fmt: skip
+    return Fitted(run.best, run.best_step, run.step, run.seconds, run.cpu_seconds, run.history)
 
 
 def _go_on(task: Task[Any], state: _State, reporter: _Reporter, per_epoch: int, folder: Path | None) -> None:

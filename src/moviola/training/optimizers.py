@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, overload
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -96,14 +96,8 @@ class BertAdam(Optimizer):
         }  # fmt: skip
         super().__init__(params, options)
 
-    @overload
-    def step(self, closure: None = None) -> None: ...
-
-    @overload
-    def step(self, closure: Callable[[], float]) -> float: ...
-
     @torch.no_grad()
-    def step(self, closure: Callable[[], float] | None = None) -> float | None:
+    def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
         """One update of every parameter that has a gradient; returns what ``closure`` returned."""
         loss = None
         if closure is not None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import cast
+from functools import partial
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -68,49 +69,44 @@ class PremApart(nn.Module):
 
     def video_scores(self, query: Tensor, query_mask: Tensor, context: PremContext) -> Tensor:
         """S^R (equation 6) of the half that answers, (Q, V)."""
-
-        def scored(half: Prem, rows: Tensor, own: PremContext) -> tuple[Tensor, ...]:
-            return (half.video_scores(query[rows], query_mask[rows], own),)
-
-        return self._answered(query, query_mask, context, scored)[0]
+        return self._answered(lambda half, *own: (half.video_scores(*own),), query, query_mask, context)[0]
 
     def rank_videos(
         self, query: Tensor, query_mask: Tensor, context: PremContext, *, keep: int
     ) -> tuple[Tensor, Tensor]:
         """Video retrieval, as :meth:`Prem.rank_videos`."""
-
-        def ranked(half: Prem, rows: Tensor, own: PremContext) -> tuple[Tensor, ...]:
-            return half.rank_videos(query[rows], query_mask[rows], own, keep=keep)
-
-        best, scores = self._answered(query, query_mask, context, ranked)
+        best, scores = self._answered(partial(Prem.rank_videos, keep=keep), query, query_mask, context)
         return best, scores
 
     def rank(self, query: Tensor, query_mask: Tensor, context: PremContext) -> Ranked:
         """Corpus search, as :meth:`Prem.rank`."""
 
-        def ranked(half: Prem, rows: Tensor, own: PremContext) -> tuple[Tensor, ...]:
-            found = half.rank(query[rows], query_mask[rows], own)
+        def ranked(half: Prem, *own: Any) -> tuple[Tensor, ...]:
+            found = half.rank(*own)
             return found.video, found.start, found.end, found.score
 
-        return Ranked(*self._answered(query, query_mask, context, ranked))
+        return Ranked(*self._answered(ranked, query, query_mask, context))
 
     def _answered(
         self,
+        found: Callable[..., tuple[Tensor, ...]],
         query: Tensor,
         query_mask: Tensor,
         context: PremContext,
-        found: Callable[[Prem, Tensor, PremContext], tuple[Tensor, ...]],
     ) -> tuple[Tensor, ...]:
-        """What each half finds for its own queries, in the queries' order."""
+        """What each half finds for its own queries, in the queries' order.
+
+        ``found`` takes a half, its queries with their mask, and its stream of the context.
+        """
         stream = self.stream_of(query, query_mask)
         order, parts = [], []
         for number, half in enumerate(self._halves):
             rows = (stream == number).nonzero()[:, 0]
             if len(rows):
                 own = slice(number, number + 1)
-                streams = context.units[:, own], context.content[:, own], context.mask[:, own]
+                streams = PremContext(context.units[:, own], context.content[:, own], context.mask[:, own])
                 order.append(rows)
-                parts.append(found(half, rows, PremContext(*streams)))
+                parts.append(found(half, query[rows], query_mask[rows], streams))
         place = torch.cat(order).argsort()
         return tuple(torch.cat(column)[place] for column in zip(*parts, strict=True))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, cast
 
 from torch import nn
@@ -46,26 +45,20 @@ class RefinerRecipe(Recipe):
         return retrieval.moments(split.queries, split.proposals, scored=how.scored)
 
 
-@dataclass(frozen=True)
 class WindowRecipe(RefinerRecipe):
-    """Common base of SPR's two refiners (SPR, section 4.1).
+    """Common base of SPR's two refiners (SPR, section 4.1); what they take over from ReLoCLNet (100 epochs,
+    BertAdam) is in the defaults.
 
-    Attributes:
+    Args:
         strategy: of drawing, the best one of table 5.
+        model: settings of the model that are not its architecture's defaults.
     """
 
-    strategy: str
+    settings = TrainingSettings()
 
-    @property
-    def settings(self) -> TrainingSettings:
-        """The paper's; what it takes over from ReLoCLNet (100 epochs, BertAdam) is in the defaults."""
+    def __init__(self, strategy: str, model: Mapping[str, Any] | None = None) -> None:
         loop = LoopConfig(epochs=100, batch_size=256, optimizer=OptimizerConfig(), patience=10, select=SUM)
-        return TrainingSettings(self.config, {"train": loop}, WindowSampling(strategy=self.strategy))
-
-    @property
-    def config(self) -> Mapping[str, Any]:
-        """Settings of the model that are not its architecture's defaults: none."""
-        return {}
+        self.settings = TrainingSettings(model or {}, {"train": loop}, WindowSampling(strategy=strategy))
 
     def phases(self, model: Any, train: Split, val: Split, settings: TrainingSettings) -> Iterable[Task[Any]]:
         assert train.proposals is not None

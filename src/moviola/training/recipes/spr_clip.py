@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from moviola.models.spr import SegmentRetriever
@@ -12,7 +11,6 @@ from moviola.training.recipes.refining import WindowRecipe
 __all__ = ["SPR_CLIP"]
 
 
-@dataclass(frozen=True)
 class SprClipRecipe(WindowRecipe):
     """Starts from the towers of its stage 1."""
 
@@ -27,4 +25,4 @@ class SprClipRecipe(WindowRecipe):
         model.start_from(stage1)
 
 
-SPR_CLIP = SprClipRecipe(strategy="standard")
+SPR_CLIP = SprClipRecipe("standard")

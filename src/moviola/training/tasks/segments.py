@@ -17,6 +17,7 @@ from torch import Tensor
 
 from moviola.errors import InvalidValue
 from moviola.features import Integers, VideoFeatures
+from moviola.measures.matching import spread
 from moviola.models.checks import require_positive
 from moviola.models.spr import SegmentRetriever
 from moviola.retrieval import Hits, Retrieval, Stage1, TrainedStage1, segment_index
@@ -24,15 +25,9 @@ from moviola.retrieval.segments import segment_counts
 from moviola.training.data import Pairs, Split
 
 __all__ = [
-    "DEPTHS",
-    "NAMES",
-    "SegmentBatch",
-    "SegmentGrid",
-    "SegmentSampling",
-    "SegmentTask",
-    "recall",
+    "DEPTHS", "NAMES", "SegmentBatch", "SegmentGrid", "SegmentSampling", "SegmentTask", "recall",
     "segment_recall",
-]
+]  # fmt: skip
 
 DEPTHS = (10, 50, 100, 200)
 """Numbers of best segments at which recall is measured."""
@@ -111,7 +106,7 @@ class SegmentGrid:
         stop = self.begin[video] + np.ceil(end / self.seconds).astype(np.int64)
         count = np.maximum(np.minimum(stop, self.begin[video + 1]) - first, 0)
         pair = np.repeat(np.arange(len(answers)), count)
-        segment = np.arange(len(pair)) - np.repeat(np.cumsum(count) - count, count) + first[pair]
+        segment = spread(count) + first[pair]
         left = self.position[segment] * self.seconds
         inside = np.minimum(left + self.seconds, end[pair]) - np.maximum(left, start[pair])
         share = (inside / self.seconds).astype(np.float32)
