@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -28,8 +28,10 @@ from moviola.retrieval.proposals import Proposals
 from moviola.retrieval.video_scores import VideoScores
 
 __all__ = [
-    "Lists", "Pairs", "Sizes", "Split", "batches_by_length", "epoch_batches", "epoch_parts",
+    "Lists", "Pairs", "Sizes", "Split", "batches_by_length", "epoch_batches", "epoch_parts", "largest",
 ]  # fmt: skip
+
+Number = TypeVar("Number", np.float32, np.float64)
 
 
 @dataclass(frozen=True)
@@ -349,6 +351,14 @@ class Split:
             clip_seconds=self.features.clip_seconds,
             longest=int(self.features.counts.max()),
         )
+
+
+def largest(cells: Integers, values: NDArray[Number]) -> tuple[Integers, NDArray[Number]]:
+    """Different cells (N,) int64, rising, and the largest of the values of each."""
+    known, place = np.unique(cells, return_inverse=True)
+    best = np.full(len(known), -np.inf, values.dtype)
+    np.maximum.at(best, place, values)
+    return known, best
 
 
 def epoch_parts(pairs: Pairs, draw: Generator, *, even_types: bool, by_stream: bool) -> list[Integers]:

@@ -21,7 +21,7 @@ from moviola.retrieval import SEGMENTS, Proposals, Retrieval, TrainedStage1, loa
 from moviola.retrieval.stage1 import TrainedVectors, video_scores
 from moviola.retrieval.video_scores import VideoScores
 from moviola.training.compatibility import require_same_encoder, sampling_of
-from moviola.training.data import Pairs, Split
+from moviola.training.data import Pairs, Split, largest
 from moviola.training.recipe import Recipe
 
 __all__ = ["Candidates", "FirstStage", "TrainedFirstStage", "open_first_stage", "require_one_text"]
@@ -126,9 +126,8 @@ class Candidates(FirstStage):
         run = self.found
         rows, query, video = _rows_of(run, split)
         queries, videos = len(split.queries), len(split.features)
-        cells, place = np.unique(query * videos + video, return_inverse=True)
-        best, owner = np.full(len(cells), -np.inf), cells // videos
-        np.maximum.at(best, place, run.score[rows])
+        cells, best = largest(query * videos + video, run.score[rows])
+        owner = cells // videos
         highest, lowest = np.full(queries, -np.inf), np.full(queries, np.inf)
         np.maximum.at(highest, owner, best)
         np.minimum.at(lowest, owner, best)

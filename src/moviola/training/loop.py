@@ -33,6 +33,7 @@ from moviola.training.optimizers import OptimizerConfig, make_optimizer
 __all__ = ["Fitted", "LoopConfig", "Task", "fit"]
 
 Batch = TypeVar("Batch")
+Listener = Callable[[int, int, Mapping[str, float]], None]
 PRECISIONS: dict[str, torch.dtype | None] = {"fp32": None, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 _LARGEST_SEED = 10**13  # multiplied by the step's prime, it fits PyTorch's 64 bits
@@ -137,7 +138,7 @@ def fit(
     *,
     resume: bool = False,
     tensorboard: bool = False,
-    progress: Callable[[int, int, Mapping[str, float]], None] | None = None,
+    progress: Listener | None = None,
 ) -> Fitted:
     """Train ``task.model`` and leave the weights that were best on val in it.
 
@@ -163,29 +164,32 @@ def fit(
     optimizer, schedule = make_optimizer(model, config.optimizer, total)
     scaler = torch.amp.GradScaler(config.device, enabled=config.precision == "fp16")
     run = _Progress()
-    state = _State(config, run, model, optimizer, schedule, scaler, copy.deepcopy(model.state_dict()))
+    best = copy.deepcopy(model.state_dict())
+    state = _State(config, folder, total, run, model, optimizer, schedule, scaler, best)
     if resume:
-        state.restore(folder)
-    reporter = _Reporter(_writers(folder, tensorboard, run.history), progress, total)
+        state.restore()
+    state.writers = _writers(folder, tensorboard, run.history)
+    if progress:
+        state.listener = progress
     try:
-        _go_on(task, state, reporter, per_epoch, folder)
+        _go_on(task, state, per_epoch)
     except KeyboardInterrupt:
-        state.save(folder)
+        state.save()
         raise
     model.load_state_dict(state.best)
     model.eval()
     return Fitted(run.best, run.best_step, run.step, run.seconds, run.cpu_seconds, run.history)
 
 
-def _go_on(task: Task[Any], state: _State, reporter: _Reporter, per_epoch: int, folder: Path | None) -> None:
+def _go_on(task: Task[Any], state: _State, per_epoch: int) -> None:
     """The steps and evaluations that are still to do; an interruption finds all or nothing of each."""
-    config, run, total = state.config, state.run, reporter.total
+    config, run, total = state.config, state.run, state.total
     every = config.evaluate_every or per_epoch
 
     def evaluate_where_due() -> None:
         if run.evaluated < run.step and (run.step % every == 0 or run.step == total):
-            _evaluate(task, state, reporter)
-            state.save(folder)
+            _evaluate(task, state)
+            state.save()
 
     evaluate_where_due()  # an interruption may have come between a step and its evaluation
     while run.step < total and not _patience_lost(config, run):
@@ -194,7 +198,7 @@ def _go_on(task: Task[Any], state: _State, reporter: _Reporter, per_epoch: int, 
             if run.epoch * per_epoch + place < run.step:
                 continue  # an interrupted epoch: these batches were learned from before
             latest = _learn(task, state, batch)
-            reporter.progress(run.step, latest)
+            state.listener(run.step, total, latest)
             evaluate_where_due()
             if run.step == total or _patience_lost(config, run):
                 break
@@ -264,24 +268,7 @@ def _precision(config: LoopConfig) -> Any:
     return nullcontext() if dtype is None else torch.autocast(config.device, dtype)
 
 
-@dataclass(frozen=True)
-class _Reporter:
-    """Receiver of progress and evaluations: log, TensorBoard, callback."""
-
-    writers: list[Callable[[dict[str, float]], None]]
-    listener: Callable[[int, int, Mapping[str, float]], None] | None
-    total: int
-
-    def progress(self, step: int, values: Mapping[str, float]) -> None:
-        if self.listener:
-            self.listener(step, self.total, values)
-
-    def evaluation(self, row: dict[str, float]) -> None:
-        for write in self.writers:
-            write(row)
-
-
-def _evaluate(task: Task[Any], state: _State, reporter: _Reporter) -> None:
+def _evaluate(task: Task[Any], state: _State) -> None:
     """Evaluate the model on val, log it, and keep the weights that are the best so far.
 
     Raises:
@@ -310,8 +297,9 @@ def _evaluate(task: Task[Any], state: _State, reporter: _Reporter) -> None:
             state.best = copy.deepcopy(task.model.state_dict())
         else:
             run.since_best += run.epoch >= config.patience_from
-        reporter.evaluation(row)
-    reporter.progress(run.step, measures)
+        for write in state.writers:
+            write(row)
+    state.listener(run.step, state.total, measures)
 
 
 # ---- files -----------------------------------------------------------------------------------------------
@@ -355,9 +343,18 @@ def _writers(
 
 @dataclass
 class _State:
-    """Everything that a run needs to resume."""
+    """Everything about a run: what it needs to resume, and who hears of it.
+
+    Attributes:
+        folder: for the state; None keeps nothing.
+        total: steps in all.
+        writers: take the row of each evaluation.
+        listener: see ``progress`` of :func:`fit`.
+    """
 
     config: LoopConfig
+    folder: Path | None
+    total: int
     run: _Progress
     model: nn.Module
     optimizer: torch.optim.Optimizer
@@ -365,24 +362,26 @@ class _State:
     scaler: Any
     best: Mapping[str, Tensor]
     begun: float = field(default_factory=time.process_time)
+    writers: list[Callable[[dict[str, float]], None]] = field(default_factory=list)
+    listener: Listener = lambda step, total, values: None
 
     def _parts(self) -> dict[str, Any]:
         parts = {"model": self.model, "optimizer": self.optimizer, "schedule": self.schedule}
         return {name: part for name, part in (parts | {"scaler": self.scaler}).items() if part is not None}
 
-    def save(self, folder: Path | None) -> None:
+    def save(self) -> None:
         """Write the state; an interruption leaves the last one intact."""
         self.run.cpu_seconds = time.process_time() - self.begun
-        if folder is None:
+        if self.folder is None:
             return
         state = {name: part.state_dict() for name, part in self._parts().items()}
         state |= {"config": asdict(self.config), "run": asdict(self.run), "best": dict(self.best)}
-        with draft_of(folder / "state.pt") as draft:
+        with draft_of(self.folder / "state.pt") as draft:
             torch.save(state, draft)
 
-    def restore(self, folder: Path | None) -> None:
-        path = (folder or Path()) / "state.pt"
-        if folder is None or not path.is_file():
+    def restore(self) -> None:
+        path = (self.folder or Path()) / "state.pt"
+        if self.folder is None or not path.is_file():
             raise DataError(f"{path}: nothing to resume from; train without resuming first")
         try:
             state = torch.load(path, map_location=self.config.device, weights_only=True)

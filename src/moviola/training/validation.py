@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from moviola.measures import Measure, Qrels, Run, evaluate
 from moviola.retrieval import Moments
-from moviola.training.data import Split
+from moviola.training.data import Split, largest
 
 __all__ = [
     "MEASURES", "NAMES", "OVER_TYPES", "SUM", "VIDEO_NAMES", "judge", "judge_videos", "run_of", "video_qrels",
@@ -70,14 +70,13 @@ def judge(run: Run, split: Split) -> dict[str, float]:
 def video_qrels(split: Split) -> Qrels:
     """Whole videos as judgements; a video is as relevant as its most relevant moment."""
     pairs = split.pairs
-    keys, place = np.unique(pairs.query * len(pairs.videos) + pairs.video[pairs.moment], return_inverse=True)
-    relevance = np.zeros(len(keys))
-    np.maximum.at(relevance, place, pairs.relevance)
-    query, video = keys // len(pairs.videos), keys % len(pairs.videos)
+    videos = len(pairs.videos)
+    cells, relevance = largest(pairs.query * videos + pairs.video[pairs.moment], pairs.relevance)
+    query, video = np.divmod(cells, videos)
     return Qrels.from_columns(
         np.array(pairs.query_ids, dtype=object)[query],
         np.array(pairs.videos, dtype=object)[video],
-        np.zeros(len(keys)),
+        np.zeros(len(cells)),
         split.features.durations[video],
         relevance,
         queries=pairs.query_ids,

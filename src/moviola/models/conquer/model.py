@@ -307,13 +307,11 @@ def _suppress(ranked: Ranked, threshold: float, k: int) -> Ranked:
     for start, end, score, video in zip(*(column.cpu().numpy() for column in columns), strict=True):
         there = np.flatnonzero(video >= 0)
         places = suppress(start[there], end[there], score[there], threshold, k, video=video[there])
-        kept.append(torch.from_numpy(there[places]).to(ranked.video.device))
-    nothing = {"start": 0.0, "end": 0.0, "score": -math.inf, "video": -1}
-    return Ranked(**{
-        name: nn.utils.rnn.pad_sequence(
-            [getattr(ranked, name)[row, places] for row, places in enumerate(kept)],
-            batch_first=True,
-            padding_value=value,
-        )
-        for name, value in nothing.items()
-    })  # fmt: skip
+        kept.append(torch.from_numpy(there[places]))
+    place = nn.utils.rnn.pad_sequence(kept, batch_first=True, padding_value=-1).to(ranked.video.device)
+    found, none = (column.gather(1, place.clamp(min=0)) for column in columns), place < 0
+    start, end, score, video = (
+        column.masked_fill(none, nothing)
+        for column, nothing in zip(found, (0, 0, -math.inf, -1), strict=True)
+    )
+    return Ranked(video, start, end, score)

@@ -22,7 +22,7 @@ from moviola.models.checks import require_positive
 from moviola.models.spr import SegmentRetriever
 from moviola.retrieval import Hits, Retrieval, Stage1, TrainedStage1, segment_index
 from moviola.retrieval.segments import segment_counts
-from moviola.training.data import Pairs, Split
+from moviola.training.data import Pairs, Split, largest
 
 __all__ = [
     "DEPTHS", "NAMES", "SegmentBatch", "SegmentGrid", "SegmentSampling", "SegmentTask", "recall",
@@ -109,20 +109,10 @@ class SegmentGrid:
         segment = spread(count) + first[pair]
         left = self.position[segment] * self.seconds
         inside = np.minimum(left + self.seconds, end[pair]) - np.maximum(left, start[pair])
-        share = (inside / self.seconds).astype(np.float32)
-        shape = (len(pairs.query_ids), len(self))
-        return _largest(query[pair], segment, share, shape)
-
-
-def _largest(
-    rows: Integers, columns: Integers, values: NDArray[np.float32], shape: tuple[int, int]
-) -> sparse.csr_array:
-    """The values above 0 by cell; of several in one cell the largest."""
-    keep = np.flatnonzero(values > 0)
-    order = keep[np.argsort(-values[keep], kind="stable")]
-    _, first = np.unique(rows[order] * shape[1] + columns[order], return_index=True)
-    chosen = order[first]
-    return sparse.csr_array((values[chosen], (rows[chosen], columns[chosen])), shape=shape)
+        some = np.flatnonzero(inside > 0)
+        cells = query[pair[some]] * len(self) + segment[some]
+        cells, share = largest(cells, (inside[some] / self.seconds).astype(np.float32))
+        return sparse.csr_array((share, np.divmod(cells, len(self))), shape=(len(pairs.query_ids), len(self)))
 
 
 def recall(best: Integers, shares: sparse.csr_array, k: int) -> float:
