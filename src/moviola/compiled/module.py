@@ -96,6 +96,7 @@ class Compiled:
 
     @property
     def ready(self) -> bool:
+        """Whether the folder holds a plan, which is not compared with its digest."""
         return self.path.is_dir()
 
     def __call__(self, *inputs: Array) -> tuple[Array, ...]:

@@ -28,6 +28,7 @@ class Spread:
 
     @classmethod
     def of(cls, values: NDArray[np.float64]) -> Spread:
+        """Of (n,) numbers, of which NaN do not count."""
         known = values[~np.isnan(values)] if not np.isnan(values).all() else np.array([np.nan])
         return cls(float(known.min()), float(known.mean()), float(known.max()))
 

@@ -47,6 +47,7 @@ class Results:
 
     @property
     def queries(self) -> int:
+        """Number of queries that count for at least one measure."""
         return len(self.query_ids)
 
     def by_query(self, measure: str) -> Floats:

@@ -20,6 +20,9 @@ def temporal_nms(run: Run, threshold: float, *, read: int = 1000, keep: int = 10
         threshold: a moment whose IoU with a better one of its video is above it is dropped, in [0, 1].
         read: number of first moments of a query that take part, >= 1.
         keep: maximum number of moments of a query, >= 1.
+
+    Raises:
+        InvalidValue: ``threshold``, ``read`` or ``keep`` is out of range.
     """
     if read < 1:
         raise InvalidValue(f"read {read}: give at least 1")

@@ -89,6 +89,9 @@ def permutation_test(gains: Floats, *, trials: int = 10_000, seed: int = 0) -> f
     ``permutation_test`` gives the same, thirty times slower.
 
     Returns the p value of (queries,) differences in (0, 1]; 1 when none differs from 0.
+
+    Raises:
+        InvalidValue: ``seed`` is below 0, there is no trial, or a difference is NaN.
     """
     require_draws(trials, seed)
     gains = _counted(gains)
@@ -108,7 +111,13 @@ def permutation_test(gains: Floats, *, trials: int = 10_000, seed: int = 0) -> f
 
 
 def t_test(gains: Floats) -> float:
-    """Two-sided paired t test of (queries,) differences; 1 when fewer than two queries or none differs."""
+    """Two-sided paired t test of (queries,) differences.
+
+    Returns the p value in [0, 1]; 1 when there are fewer than two queries or none differs.
+
+    Raises:
+        InvalidValue: a difference is NaN.
+    """
     from scipy import stats
 
     gains = _counted(gains)

@@ -3,8 +3,8 @@
 SPR's refiners (sections 3.3.1 and 3.3.2) encode the window of every proposal again for every query, and learn
 to find a moment and to rank moments from losses of different kinds. Here
 
-- **a video is encoded once**: dilated convolutions over its clips, without positions, so that a video may be
-  as long as it likes and a window is a slice of what is stored (:meth:`Reel.encode_context`);
+- **a video is encoded once**: dilated convolutions over its clips, without positions, so that a video has any
+  length and a window is a slice of what is stored (:meth:`Reel.encode_context`);
 - **a query meets clips in dot products only**: three vectors of the query (does it happen here, does it start
   here, does it end here) against three of each clip, smoothed by one small convolution over time;
 - **a cut is evidence**, since an editor cuts where something begins or ends: where shots are known, that

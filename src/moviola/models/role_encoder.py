@@ -1,7 +1,7 @@
 """Clips and queries as unit vectors, one for each role that they can play; common to Reel and its stage 1.
 
-A video is encoded once, without a query: dilated convolutions over its clips, without positions, so that it
-may be as long as it likes. A query is attention over its tokens. They meet in dot products only.
+A video of any length is encoded once, without a query, by dilated convolutions over its clips, without
+positions; a query by attention over its tokens. They meet in dot products only.
 """
 
 from __future__ import annotations

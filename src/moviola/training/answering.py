@@ -45,7 +45,7 @@ class AnsweringModel:
         recipe, model: its recipe, and itself in evaluation mode.
         how: the context, the segments and the calibration of its training.
         built_on: source of its proposals or video scores; None for models that need none.
-        other_stage1: what to say of a stage 1 that is not that of its training; "" if it is.
+        other_stage1: a note where the stage 1 is not that of its training; else "".
     """
 
     recipe: Recipe
@@ -68,7 +68,7 @@ class AnsweringModel:
         recipe_name: str | None = None,
         device: str = "cpu",
     ) -> AnsweringModel:
-        """A model from its folder, checked against the features; see :func:`answer`."""
+        """A model from its folder, checked against the features; arguments, errors as in :func:`answer`."""
         device = available_device(device)
         about = read_description(folder)
         name = recipe_name or recipe_of(about)
@@ -129,7 +129,7 @@ class Answer:
         figures: by name of the measure: NDCG, or recall in one video.
         videos: number of searched videos.
         left_out: number of the pair file's moments in other videos; they do not count.
-        other_stage1: what to say of a stage 1 that is not that of the model's training; "" if it is.
+        other_stage1: a note where the stage 1 is not that of the model's training; else "".
     """
 
     run: Run

@@ -49,6 +49,7 @@ class Lists:
         return cls(np.concatenate([[0], np.cumsum(counts)]), rows.astype(np.int64))
 
     def rows_of(self, number: int) -> Integers:
+        """The rows of one list."""
         return self.rows[self.begin[number] : self.begin[number + 1]]
 
     @cached_property

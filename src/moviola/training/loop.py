@@ -43,9 +43,11 @@ class Task(Protocol[Batch]):
     """A model with its training data and its evaluation."""
 
     @property
-    def model(self) -> nn.Module: ...
+    def model(self) -> nn.Module:
+        """The parameters that are learned."""
 
-    def batches_per_epoch(self) -> int: ...
+    def batches_per_epoch(self) -> int:
+        """Number of batches of every epoch, >= 1."""
 
     def batches(self, epoch: int, draw: Generator) -> Iterator[Batch]:
         """The batches of an epoch; ``draw`` is the only source of randomness."""

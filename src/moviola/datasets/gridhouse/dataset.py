@@ -51,7 +51,7 @@ _ASK_NARRATED, _ASK_BOTH = 0.3, 0.5
 
 @dataclass(frozen=True, slots=True)
 class GridhouseReport:
-    """What was made; narrated lines are not counted among the moments. Lengths in seconds.
+    """Size of a data set that was made; narrated lines are not among the moments. Lengths in seconds.
 
     ``mean_ratio`` is that of a moment to its film; ``levels`` counts judgements of val and test by relevance.
     """

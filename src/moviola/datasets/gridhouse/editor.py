@@ -1,7 +1,8 @@
 """An editor: from a seed to an edit of several takes, cut as films are.
 
-It shows little of what leads nowhere, changes cameras within a take and goes from take to take, sometimes to
-and fro. It cuts inside no event, lets no dissolve or fade touch one, and keeps it in the picture.
+It leaves out most parts without an event, changes cameras within a take and goes from take to take, sometimes
+back and forth. It never cuts inside an event, keeps it in the picture, and lets no dissolve or fade
+touch it.
 """
 
 from __future__ import annotations
@@ -72,12 +73,12 @@ _SIGNS = ("OFFICE", "STORE", "HALL", "LAB", "SHOP", "GYM", "POST", "BANK", "CAFE
 
 
 def edited(seed: int, *, number: int, seconds: float | None = None, filler: bool = False) -> Edit:
-    """Shoot and cut one film; same seed and number, same edit.
+    """Film and cut one film; the same seed and number give the same edit.
 
     Args:
-        number: which film of the world of that seed.
+        number: place of the film in the world of that seed.
         seconds: roughly how long; drawn between 42 and 104 s when None.
-        filler: nothing happens that a sentence is about.
+        filler: no event happens.
     """
     cutter = _Cutter(seed, number)
     cutter.card(" ".join(pick(words, cutter.draw) for words in _TITLES))

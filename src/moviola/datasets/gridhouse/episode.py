@@ -106,13 +106,13 @@ def simulate(
     seconds: float | None = None,
     filler: bool = False,
 ) -> Episode:
-    """Live through one film; same seed and number, same episode.
+    """Simulate one film; the same seed and number give the same episode.
 
     Args:
-        number: which film of the world of that seed; None for a film of its own, which is in no world.
+        number: place of the film in the world of that seed; None for a film that belongs to no world.
         video_id: its name; ``gh-<seed>`` when empty.
         seconds: roughly how long; drawn between 42 and 104 s when None.
-        filler: nothing happens that a sentence is about, so no moment is in it.
+        filler: no event happens, so the film has no moment.
 
     Raises:
         InvalidValue: a length below 10 s.

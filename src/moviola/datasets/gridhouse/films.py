@@ -36,7 +36,7 @@ WriteVideo = Callable[..., object]
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """What is to be filmed and what is true of it.
+    """Content of a film, and what is true of it.
 
     Attributes:
         source: one take, or the edit of several.
@@ -53,6 +53,7 @@ class Story:
 
     @property
     def cues(self) -> list[Cue]:
+        """All that is said, by rising start."""
         return sorted([*(line.cue for line in self.lines), *self.said], key=lambda cue: cue.start)
 
     @property
@@ -79,11 +80,11 @@ class Film:
 
     @property
     def weight(self) -> float:
-        """As how many films it counts where queries are drawn: edited films by their length."""
+        """Share in the number of queries drawn: 1, more for edited films of more than 75 s."""
         return max(1.0, (self.seconds or 0.0) / ORDINARY_SECONDS) if self.edited else 1.0
 
     def story(self) -> Story:
-        """Live it through; over filler nothing is said, so that it answers no query at all."""
+        """Simulate it; in a film of filler nothing is said, so that it answers no query."""
         spoken = self.subtitles and not self.filler
         how: dict[str, Any] = {"number": self.number, "seconds": self.seconds, "filler": self.filler}
         source = (

@@ -33,9 +33,10 @@ def frames(edit: Edit) -> Iterator[NDArray[np.uint8]]:
 
 
 def signs_seen(edit: Edit) -> list[tuple[float, float, str]]:
-    """From when to when (seconds of the film) which sign can be read: whole in the picture, and large enough.
+    """Start, end (seconds of the film) and text of signs that can be read, sorted.
 
-    Frames of a dissolve or a fade do not count.
+    A sign can be read where it is whole in the picture, and large enough. Frames of a dissolve or a fade do
+    not count.
     """
     rate = edit.format.rate
     seen: list[tuple[float, float, str]] = []

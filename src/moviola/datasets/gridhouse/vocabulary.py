@@ -137,7 +137,7 @@ def imprecise(slots: Slots, generator: Generator) -> tuple[str, Slots]:
 
 
 def plain(slots: Slots) -> str:
-    """The slots that are named, in one wording only: what says the same reads the same.
+    """The slots that are named, in one wording: equal slots give equal texts.
 
     >>> plain(Slots(None, "pick up", Thing("pink", "key"), None, "grey"))
     'robot pick up pink key in the grey room'
@@ -175,5 +175,5 @@ def _with_article(words: str) -> str:
 
 
 def pick(choices: Sequence[_Choice], generator: Generator) -> _Choice:
-    """One of some choices, all alike likely."""
+    """One of some choices, each equally likely."""
     return choices[int(generator.integers(len(choices)))]

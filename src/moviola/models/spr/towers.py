@@ -46,6 +46,7 @@ class TowerSizes:
 
     @property
     def head_count(self) -> int:
+        """The number of attention heads that the model has."""
         return max(1, self.hidden_size // 64) if self.heads is None else self.heads
 
     @property
@@ -122,7 +123,15 @@ class Towers(nn.Module):
                 nn.init.zeros_(projection.bias)
 
     def frame_features(self, frames: Tensor, mask: Tensor) -> Tensor:
-        """Frames that have seen each other: (N, T, d), of length 1 each; (N, T, d) and (N, T) are given."""
+        """Frames that have seen each other, (N, T, d) float32, each of length 1.
+
+        Args:
+            frames: (N, T, d) float32.
+            mask: (N, T), 1 or True for a frame and 0 for padding.
+
+        Raises:
+            InvalidValue: T is more than there are positions, or d is not ``hidden_size``.
+        """
         positions, dim = self.frame_position_embeddings.weight.shape
         if frames.ndim != 3 or frames.shape[1] > positions or frames.shape[2] != dim:
             raise InvalidValue(

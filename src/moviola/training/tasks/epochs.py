@@ -47,6 +47,7 @@ class EpochsOfPairs(ABC, Generic[Batch]):
     by_stream: bool = False
 
     def batches_per_epoch(self) -> int:
+        """Number of batches, in every epoch the same."""
         return sum(-(-len(part) // self.batch_size) for part in self._parts(np.random.default_rng(0)))
 
     def batches(self, epoch: int, draw: Generator) -> Iterator[Batch]:

@@ -80,6 +80,7 @@ class SegmentGrid:
 
     @property
     def seconds(self) -> float:
+        """Length of a segment."""
         return self.segment_clips * self.features.clip_seconds
 
     def clips(self, rows: Integers) -> NDArray[np.float32]:
@@ -155,6 +156,7 @@ class SegmentTask:
 
     @cached_property
     def grid(self) -> SegmentGrid:
+        """The segments of the training videos."""
         return SegmentGrid(self.train.features, self.sampling.segment_clips)
 
     @cached_property

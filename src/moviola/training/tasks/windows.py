@@ -40,9 +40,9 @@ class WindowSampling:
 
     Attributes:
         context: seconds on both sides of a proposal.
-        held_by_window: a proposal with its context need hold a moment to be drawn for it, rather than by
-            itself, as in the paper. Where proposals are shorter than moments hardly any holds one by itself,
-            and a model is trained on longer windows than it refines.
+        held_by_window: draw for a moment the proposals that hold it with their context, rather than without,
+            as in the paper. Where proposals are shorter than moments, hardly any holds one without, and a
+            model is trained on longer windows than it refines.
         segment_seconds: length of a segment, for moments that no proposal holds.
         strategy: a name in :data:`STRATEGIES`.
         strong: number of a query's first moments that are strong positives (N_s).
@@ -145,6 +145,7 @@ class Examples:
         return self._windows(video, first, last, max_clips)
 
     def beside(self, proposals: Integers, max_clips: int) -> ClipWindows:
+        """The windows of some proposals, with the context."""
         own = self.proposals
         return self._windows(own.video[proposals], own.start[proposals], own.end[proposals], max_clips)
 
@@ -240,6 +241,7 @@ class WindowTask:
 
     @property
     def model(self) -> nn.Module:
+        """The network of the refiner."""
         return cast("nn.Module", cast("TorchWindows", self.refiner.model).network)
 
     def _drawn(self, draw: Generator) -> Drawn:
