@@ -69,6 +69,17 @@ def test_only_queries_that_end_relevant_get_a_second_batch() -> None:
     assert next_pairs(pairs(), {}) == []
 
 
+@pytest.mark.parametrize("rank", ["0", "-1", "1.5"])
+def test_a_pair_of_no_batch_is_refused(tmp_path: Path, rank: str) -> None:
+    """It would be in neither batch, and never judged."""
+    pair = Pair("p", "q", "A query", "v", 0.0, 1.0, 9.0, "c", 0.5, 1)
+    write_pairs([pair], tmp_path / "pairs.csv")
+    text = (tmp_path / "pairs.csv").read_text()
+    (tmp_path / "pairs.csv").write_text(text.rstrip().removesuffix("1") + rank + "\n")
+    with pytest.raises(DataError, match=r"line 2.*rank"):
+        read_pairs(tmp_path / "pairs.csv")
+
+
 def test_judgements_are_read_as_a_ranked_set(tmp_path: Path) -> None:
     assert write_judgements(pairs(), {"0:m0": 4, "1:m3": 0}, tmp_path / "val.json") == 2
     content = json.loads((tmp_path / "val.json").read_text())

@@ -414,6 +414,16 @@ def test_settings_within_settings_are_tables() -> None:
             read_settings(recipe("xml"), values, overrides)
 
 
+def test_a_text_in_a_file_of_settings_stays_one() -> None:
+    """A file says by its quotes what is a text; the command line has none."""
+    settings = read_settings(
+        recipe("xml"), {"sampling": {"relevant_pairs": "2024"}, "model": {"labels": "1"}}
+    )
+    assert settings.sampling.relevant_pairs == "2024" and settings.model["labels"] == "1"
+    settings = read_settings(recipe("xml"), {"sampling": {"hard_pool": 3}}, ["sampling.hard_pool=4"])
+    assert settings.sampling.hard_pool == 4
+
+
 def test_the_command_line_overrides_a_files_table_of_a_phase() -> None:
     file = {"loop": {"steps": 7, "seed": 7}, "train": {"steps": 6, "seed": 5, "optimizer": {"lr": 0.1}}}
     every = ["loop.steps=2", "loop.optimizer.lr=0.2"]

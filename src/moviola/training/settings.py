@@ -66,7 +66,7 @@ def read_settings(
         require_known("settings", table, sorted(known))
     sources = values or {}, _given({}, overrides)
     loops = {phase: _loop(loop, phase, sources) for phase, loop in settings.loops.items()}
-    model = {**settings.model, **{name: _value(value) for name, value in given.get("model", {}).items()}}
+    model = {**settings.model, **given.get("model", {})}
     sampling = settings.sampling
     if sampling is not None:
         sampling = _filled(sampling, given.get("sampling", {}), "sampling")
@@ -91,7 +91,7 @@ def _given(values: Mapping[str, Any], overrides: Sequence[str]) -> dict[str, dic
         table, dot, key = name.strip().partition(".")
         if not (equals and dot and key):
             raise InvalidValue(f"{override!r}: write TABLE.NAME=VALUE, for instance loop.steps=100")
-        _put(given.setdefault(table, {}), key.split("."), value.strip())
+        _put(given.setdefault(table, {}), key.split("."), _value(value.strip()))
     return given
 
 
@@ -107,10 +107,8 @@ def _require_table(name: str, value: Any) -> None:
         raise InvalidValue(f"{name} is {value!r}: it is a table of settings; write {name}.NAME=VALUE")
 
 
-def _value(text: Any) -> Any:
+def _value(text: str) -> Any:
     """A value from the command line: TOML, else text."""
-    if not isinstance(text, str):
-        return text
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
@@ -127,7 +125,7 @@ def _filled(value: Any, changes: Mapping[str, Any], where: str) -> Any:
     mixed = {f.name: getattr(value, f.name) for f in fields(value)}
     for name, change in changes.items():
         nested = mixed[name]
-        mixed[name] = _filled(nested, change, f"{where}.{name}") if is_dataclass(nested) else _value(change)
+        mixed[name] = _filled(nested, change, f"{where}.{name}") if is_dataclass(nested) else change
     return validated(type(value), mixed, where)
 
 

@@ -44,7 +44,7 @@ def read_pairs(path: Path) -> list[Pair]:
             caption=row["caption"],  # empty where a search found the moment
             # A cosine; rounding may carry it a little past 1.
             similarity=number(row["similarity"], "similarity", place, -1.01, 1.01),
-            rank=int(number(row["rank"], "rank", place)),
+            rank=_rank(row, place),
         )
         if pair.pair_id in pairs:
             raise DataError(f"{place}: pair_id {pair.pair_id} is given twice; give each an id of its own")
@@ -97,6 +97,13 @@ def read_agreed(path: Path) -> dict[str, int]:
     """Agreed levels by pair, written by :func:`write_agreed`."""
     rows = read_csv(path, required=("pair_id", "relevance")).objects()
     return {text(row, "pair_id", place): _level(row, place) for place, row in rows}
+
+
+def _rank(row: Mapping[str, str], place: str) -> int:
+    rank = number(row["rank"], "rank", place, low=1)
+    if not rank.is_integer():
+        raise DataError(f"{place}: rank: {row['rank']!r} is no whole number")
+    return int(rank)
 
 
 def _level(row: Mapping[str, str], place: str) -> int:
