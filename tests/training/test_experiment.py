@@ -51,7 +51,7 @@ def trained(world: Any, tmp_path_factory: pytest.TempPathFactory) -> Callable[[s
 
 def asked(world: Any, model: TrainedModel, **how: Any) -> Any:
     val = world.folder / "val.json"
-    return answer(model.folder, world.features, val, videos=world.val_videos, segments=6, **how)
+    return answer(model.folder, world.features, val, videos=world.val_videos, **{"segments": 6, **how})
 
 
 def columns(run: Run) -> list[tuple[str, str, float, float]]:
@@ -107,6 +107,20 @@ def test_the_weight_of_proposals_is_kept_and_used(
         (folder / "config.json").write_text(json.dumps(content))
         with pytest.raises(DataError, match=r"proposal_weight = .* is no number"):
             load_refiner(folder, "a")
+
+
+@pytest.mark.parametrize("segments", [0, -1])
+def test_numbers_of_segments_below_1_are_refused(
+    world: Any, trained: Callable[[str], TrainedModel], tmp_path: Path, segments: int
+) -> None:
+    stage1 = trained("spr-stage1")
+    with pytest.raises(InvalidValue, match=f"segments={segments}: give at least 1"):
+        asked(world, stage1, segments=segments)
+    with pytest.raises(InvalidValue, match=f"segments={segments}: give at least 1"):
+        train_model(
+            "reel", world.features, train=world.folder / "train.json", val=world.folder / "val.json",
+            out=tmp_path / "reel", stage1=stage1.folder, segments=segments,
+        )  # fmt: skip
 
 
 def test_reels_own_stage_1_finds_what_it_is_built_on(

@@ -187,7 +187,7 @@ def answer(
         task: a name in :data:`TASKS`. For "svmr" a query's video is that of the first of its best moments.
         videos: ids of those to search; None: all with features.
         stage1, candidates: source of a refiner's or ``conquer``'s proposals, as of ``train_model``.
-        segments: number of segments that a stage 1 retrieves per query; by default 200, in one video 5.
+        segments: number of segments that a stage 1 retrieves per query, >= 1; by default 200, in one video 5.
         suppress_above: IoU, in [0, 1], above which the worse of two refined moments of a video is dropped, as
             is one that contains the other; 1 keeps all, as the release of SPR does.
         as_search: give the scores of `moviola search`, in [0, 1], not the model's own matching scores. Those
@@ -198,9 +198,9 @@ def answer(
         device: "cpu", "cuda", "cuda:N", "mps" or "auto".
 
     Raises:
-        InvalidValue: a missing or superfluous source of proposals; ``suppress_above`` out of range; an
-            unknown ``task``; or ``as_search`` for whole videos, for a model that search does not use, or with
-            ``candidates`` for one whose scores count those of a stage 1.
+        InvalidValue: a missing or superfluous source of proposals; ``segments`` or ``suppress_above`` out of
+            range; an unknown ``task``; or ``as_search`` for whole videos, for a model that search does not
+            use, or with ``candidates`` for one whose scores count those of a stage 1.
         EncoderMismatch: the model or its stage 1 was trained on other features.
         NotFound, DataError: a file is missing or damaged, or a video or query has no features.
     """
@@ -211,7 +211,7 @@ def answer(
         raise InvalidValue("task 'vr': `moviola search` shows moments, not videos; leave as_search out")
     ready = AnsweringModel.open(
         model, source.facts, stage1=stage1, candidates=candidates,
-        segments=segments or (SEGMENTS_IN_VIDEO if task == "svmr" else SEGMENTS),
+        segments=(SEGMENTS_IN_VIDEO if task == "svmr" else SEGMENTS) if segments is None else segments,
         suppress_above=suppress_above, as_search=as_search, recipe_name=recipe_name, device=device,
     )  # fmt: skip
     split = Split.read(source, queries, videos)

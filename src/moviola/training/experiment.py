@@ -238,7 +238,7 @@ def train_model(
         stage1: folder of a trained stage 1, for refiners and ``conquer``.
         candidates, val_candidates: instead of it, runs of another system that answer the queries of ``train``
             and of ``val``; by default the first answers both, so that an id has to mean the same query.
-        segments: number of segments that a stage 1 retrieves per query.
+        segments: number of segments that a stage 1 retrieves per query, >= 1.
         data_set: a name in :data:`moviola.training.data_sets.DATA_SETS`, for its paper's settings.
         settings: tables ``model``, ``sampling``, ``loop`` or a phase's name, overriding those of the paper.
         overrides: further settings as text, ``"loop.steps=100"``.

@@ -23,6 +23,7 @@ from moviola.retrieval.video_scores import VideoScores
 from moviola.training.compatibility import require_same_encoder, sampling_of
 from moviola.training.data import Pairs, Split, largest
 from moviola.training.recipe import Recipe
+from moviola.types import require_positive
 
 __all__ = ["Candidates", "FirstStage", "TrainedFirstStage", "open_first_stage", "require_one_text"]
 
@@ -190,9 +191,11 @@ def open_first_stage(
         candidates: file of a run.
 
     Raises:
-        InvalidValue: both are given, or none though one is needed, or one though none is.
+        InvalidValue: both are given, or none though one is needed, or one though none is; or ``segments`` is
+            below 1.
         EncoderMismatch: the stage 1 was trained on other features.
     """
+    require_positive(segments=segments)
     given = (stage1 is not None) + (candidates is not None)
     if given and not recipe.needs:
         raise InvalidValue(
