@@ -174,6 +174,23 @@ def test_of_a_refused_file_that_is_pruned_nothing_can_be_restored(folder: Path, 
     assert empty.restore([GOOD]) == [GOOD]
 
 
+@pytest.mark.parametrize("bad", ["before", "after"])
+def test_a_folder_moves_to_where_a_file_was_refused(folder: Path, empty: Library, bad: str) -> None:
+    (folder / "bad.mp4").write_bytes(b"")
+    empty.index(folder)
+    folder.rename(there := folder.with_name("archive"))
+    if bad == "before":  # refused at the new place; at the old one it was a film
+        shutil.copy(there / f"{GOOD}.mp4", there / "bad.mp4")
+        with (there / "bad.mp4").open("ab") as file:
+            file.write(b"another film")
+    empty.index(there)
+    there.rename(folder)
+    assert empty.move(there, folder)
+    videos = {video.path: video.state for video in empty.catalogue.videos()}
+    state = "refused" if bad == "after" else "ready"
+    assert videos == {str(folder / "bad.mp4"): state, str(folder / f"{GOOD}.mp4"): "ready"}
+
+
 def test_a_refused_file_that_gets_the_bytes_of_another_is_not_removed(folder: Path, empty: Library) -> None:
     (folder / "first.mp4").write_bytes(b"")
     (folder / "second.mp4").write_bytes(b"no film")

@@ -150,7 +150,8 @@ def move_root(store: LibraryStore, old: Path, new: Path, *, check: bool = True) 
     """Replace a folder by another; see :meth:`moviola.library.Indexer.move`."""
     catalogue = store.catalogue
     before, after = str(_absolute(old)), str(_absolute(new))
-    first = {video.path: video.row for video in catalogue.videos()}
+    videos = catalogue.videos()
+    first = {video.path: video.row for video in videos}
     owners = first | {copy.path: copy.video for copy in catalogue.copies()}
     held = {path for path in owners if is_below(path, before)}
     if not held:
@@ -162,11 +163,20 @@ def move_root(store: LibraryStore, old: Path, new: Path, *, check: bool = True) 
             "replaces it, or add --force if it cannot be seen from here"
         )
     known = sorted((owners.keys() - held) & there.keys())
-    if clash := [path for path in known if owners[path] != owners[there[path]]]:
-        raise InvalidValue(f"{clash[0]}: the library has another video there; remove that one first")
+    # Of a refused file there is nothing to keep.
+    refused = {video.row for video in videos if video.state == "refused"}
+    for path in known:
+        rows = {owners[path], owners[there[path]]}
+        if len(rows) > 1 and not rows & refused:
+            raise InvalidValue(f"{path}: the library has another video there; remove that one first")
     with catalogue.transaction():
-        for path in known:  # two paths of one video become one
-            catalogue.drop_copy(there[path] if path in first else path)
+        for path in known:
+            if owners[path] in refused:
+                catalogue.drop(owners[path])
+            elif owners[there[path]] in refused:
+                catalogue.drop(owners[there[path]])
+            else:  # two paths of one video become one
+                catalogue.drop_copy(there[path] if path in first else path)
         moved = catalogue.move_paths(before, after)
         catalogue.move_removed(before, after)
         for root in catalogue.roots():
