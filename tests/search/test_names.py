@@ -187,6 +187,30 @@ def test_vectors_of_names_are_kept_for_the_sentence_encoder_in_use(named_library
     assert names_in(store, *state).vector_of() == {}
 
 
+def test_a_restored_video_is_found_by_the_meaning_of_its_name(named_library: Library, tmp_path: Path) -> None:
+    def evidence() -> dict[str, list[Reason]]:
+        found = named_library.search("sand and waves")
+        return {one.video_id: [why for why in one.why if why.kind == "named"] for one in found}
+
+    before = evidence()
+    assert before["holiday_beach"]
+    (nothing := tmp_path / "nothing").mkdir()
+    named_library.remove(["holiday_beach"])
+    named_library.index(nothing)
+    named_library.restore(["holiday_beach"])
+    assert evidence() == before
+
+
+def test_vectors_of_names_go_when_nothing_can_be_restored(named_library: Library, tmp_path: Path) -> None:
+    (nothing := tmp_path / "nothing").mkdir()
+    named_library.remove(["holiday_beach"])
+    named_library.compact()
+    named_library.index(nothing)
+    store = named_library.store
+    names = names_in(store, store.catalogue.generation, store.searchable())
+    assert set(names.vector_of()) == {"lighthouse", "market"}
+
+
 def test_names_that_tell_something_are_a_system_of_their_own_to_be_judged(named_library: Library) -> None:
     runs = library_runs(named_library, [Query("q", "the lighthouse")], depth=3)
     assert list(runs) == ["refined", "coarse", "joined"]

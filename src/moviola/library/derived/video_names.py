@@ -97,7 +97,8 @@ class NameTable:
         counts: (2,) int64, number of videos, and of those with distinctive names.
         rows: (n,) int64 rising, row numbers of the videos whose names have a meaning.
         meanings: (n,) int64, places of these in ``vectors``.
-        texts: UTF-8, distinctive words that have a vector, one name a line.
+        texts: UTF-8, distinctive words that have a vector, one name a line; also of removed videos, which may
+            be restored.
         vectors: (m, d) float32, unit sentence vectors of these.
     """
 
@@ -113,10 +114,10 @@ class NameTable:
 
     @classmethod
     def of(cls, names: VideoNames, vectors: Mapping[str, NDArray[np.float32]]) -> Self:
-        """From names, and unit vectors (d,) of some of their distinctive words."""
+        """From names, and unit vectors (d,) of distinctive words, not all of which need be there."""
         by_number = sorted((_number(stem), stem) for stem in names.holding)
         holding = [sorted(names.holding[stem]) for _, stem in by_number]
-        texts = sorted(vectors.keys() & set(names.distinctive.values()))
+        texts = sorted(vectors)
         place = {text: number for number, text in enumerate(texts)}
         places = [(row, place[text]) for row, text in sorted(names.distinctive.items()) if text in place]
         rows, meanings = np.array(places, np.int64).reshape(-1, 2).T
@@ -177,7 +178,10 @@ def publish_names(store: LibraryStore, *, encode: bool = True) -> None:
     if published is not None and published[1] == generation and (published[0].whole or not encode):
         return
     names, vectors = VideoNames.of(store.searchable()), published[0].vector_of() if published else {}
-    new = sorted(set(names.distinctive.values()) - vectors.keys())
+    texts = set(names.distinctive.values())
+    if not store.catalogue.removed():
+        vectors = {text: vector for text, vector in vectors.items() if text in texts}
+    new = sorted(texts - vectors.keys())
     if new and encode:
         encoder = store.encoders.sentences
         assert encoder is not None
