@@ -48,6 +48,18 @@ def test_an_error_is_logged_and_shown_once(
     assert "no library there" in lines(path)[1]["error"]
 
 
+def test_a_reader_that_has_read_enough_is_logged_as_no_error(tmp_path: Path) -> None:
+    log = LogFile(tmp_path / "log.jsonl")
+    log.attach("list")
+    try:
+        raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+    except BrokenPipeError:
+        log.end()
+    assert [(line["level"], line.get("code", 0)) for line in lines(tmp_path / "log.jsonl")] == [
+        ("info", 0)
+    ] * 2
+
+
 def test_the_file_of_the_configuration(
     moviola: Run, library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import typer.main
 
+from moviola.__main__ import main as run_moviola
 from moviola.cli import all_commands
 from moviola.cli.app import console, show_table
 from moviola.library import IngestProgress
@@ -224,6 +225,26 @@ def test_a_number_is_never_cut(width: int, moviola: Run, monkeypatch: pytest.Mon
         show_table(("rank", "video", "start", "end", "score", "snippet", "why"), [row])
     words = printed.get().split()
     assert "score" in words and "0.999" in words
+
+
+def test_an_interruption_while_commands_are_loaded(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def load(_: str) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr("moviola.cli.load_commands", load)
+    with pytest.raises(SystemExit) as left:
+        run_moviola()
+    assert (left.value.code, capsys.readouterr().err) == (130, "interrupted\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "hinted"), [(["search", "-fire"], True), (["show", "-fire"], True), (["list", "--josn"], False)]
+)
+def test_what_begins_with_a_dash_is_given_after_two(moviola: Run, words: list[str], hinted: bool) -> None:
+    answer = moviola(*words)
+    assert answer.code == 2 and ("is given after --" in answer.err) == hinted
 
 
 def test_an_interruption_says_where_the_work_stands(

@@ -83,6 +83,9 @@ def main() -> None:
             note("interrupted")
         if isinstance(left.__context__, BrokenPipeError):  # `| head` has read enough; typer makes it code 1
             sys.exit(0)
+        option = getattr(left.__context__, "option_name", "")
+        if left.code == 2 and option[:1] == "-" != option[1:2]:
+            note("A text or a name that begins with a dash is given after --: moviola show -- -film")
         raise
     except (MoviolaError, ModuleNotFoundError, OSError) as error:
         note(f"error: {_complaint(error)}")

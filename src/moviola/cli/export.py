@@ -169,7 +169,7 @@ def _moment(library: Path, rank: int) -> tuple[Moment, Path]:
         if path := lib.file_of(moment.video_id):
             return moment, path
         gone = lib.catalogue.video(moment.video_id).path
-    raise NotFound(f"{gone}: the video's file is not there; plug its drive in, or index it again")
+    raise NotFound(f"{gone}: the video's file is not there; plug its drive in, or index its new place")
 
 
 RankArgument = Annotated[int, Argument(min=1, help="Rank of a moment in the last answer.")]

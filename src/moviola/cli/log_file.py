@@ -65,7 +65,7 @@ class LogFile(logging.Handler):
         """Log how the command ends, by the exception that ends it, if any, and close the file."""
         error = sys.exc_info()[1]
         code, level, said = getattr(error, "exit_code", 1), logging.INFO, ""
-        if error is None:
+        if error is None or isinstance(error, BrokenPipeError):  # `| head` has read enough
             code = 0
         elif isinstance(error, KeyboardInterrupt):
             code, said = 130, "interrupted"

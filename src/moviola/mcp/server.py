@@ -174,9 +174,9 @@ def _require_known(tool: str, given: Collection[str], known: Collection[str]) ->
     for name in sorted(set(given) - set(known)):
         meant = _MEANT.get(name, "")
         likely = [meant] if meant in known else get_close_matches(name, known, 1)
-        hint = f"did you mean {likely[0]}? " if likely else ""
+        hint = f"did you mean {likely[0]}? It" if likely else "it"
         raise ToolError(
-            f"{name!r:.100}: {tool} has no such argument; {hint}It takes {', '.join(sorted(known))}"
+            f"{name!r:.100}: {tool} has no such argument; {hint} takes {', '.join(sorted(known))}"
         )
 
 

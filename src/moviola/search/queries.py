@@ -134,7 +134,10 @@ class LikeMoment(SearchQuery):
         require_kind("moment", text, str, "a text, VIDEO@TIME")
         video_id, at, time = text.rpartition("@")
         if not (at and video_id):
-            raise InvalidValue(f"{text!r}: write VIDEO@TIME, for instance beach@12.5 or beach@1:02:03")
+            raise InvalidValue(
+                f"{text!r}: write VIDEO@TIME, for instance beach@12.5 or beach@1:02:03; a picture file is "
+                "given as picture"
+            )
         return cls(video_id, parse_seconds(time, f"{text!r}: the time"))
 
     def __str__(self) -> str:

@@ -75,7 +75,7 @@ async def _playable(service: Service, video: VideoRow, track: str | None) -> tup
     if track is None and (found := service.converted.files.find(converted_name(video))):
         return found, "video/mp4"
     if not is_file(source):
-        raise NotFound(f"{video.video_id}: its file is not there; plug its drive in, or index it again")
+        raise NotFound(f"{video.video_id}: its file is not there; plug its drive in, or index its new place")
     info = await service.media.run(probe, source)
     number = None
     if track is not None:
