@@ -141,7 +141,7 @@ def test_no_match_is_said(moviola: Run, library: Path, monkeypatch: pytest.Monke
     assert re.fullmatch(r"no strong match; --weak shows the \d+ nearest moments\n", answer.err)
     alone = moviola("search", "umbrella", "-l", library, "--top-k", 1)
     assert alone.err == "no strong match; --weak shows the 1 nearest moment\n"
-    assert "the last answer has 0 moments" in moviola("open", 1, "-l", library).err
+    assert "the last answer has no moments; search with --weak" in moviola("open", 1, "-l", library).err
     assert "harbour.mp4" in moviola("search", "umbrella", "-l", library, "--weak").out
     moments = moviola("search", "umbrella", "-l", library, "--json").rows
     assert moments and {moment["confident"] for moment in moments} == {False}

@@ -147,6 +147,8 @@ def remove(
 ) -> None:
     """Remove videos from a library. Their files stay; `moviola library restore` brings the videos back.
 
+    So does the next `moviola index` of their folder; to keep a file out, give it to `--exclude` there.
+
     Example: `moviola remove holiday/beach holiday/harbour`
 
     From Python: `moviola.Library.remove`.

@@ -115,7 +115,8 @@ def read_subtitles(path: Path) -> Subtitles:
     if guessed and 2 * sum(bool(_FOREIGN.search(cue.text)) for cue in subtitles.cues) > len(subtitles.cues):
         subtitles = _parsed(_of_other_script(path, data), kind)
     if not subtitles.cues:
-        raise UnreadableMedia(path, f"no subtitle in it can be read ({subtitles.skipped} damaged)")
+        damaged = f" ({subtitles.skipped} damaged)" if subtitles.skipped else ""
+        raise UnreadableMedia(path, f"no subtitle in it can be read{damaged}")
     return subtitles
 
 

@@ -49,6 +49,8 @@ class KeptAnswer:
         """The moment with a rank; raises :class:`NotFound` where there is none."""
         if found := next((moment for moment in self.moments if moment.rank == rank), None):
             return found
+        if not self.moments:
+            raise NotFound(f"rank {rank}: the last answer has no moments; search with --weak for the nearest")
         count = counted(len(self.moments), "moment")
         raise NotFound(f"rank {rank}: the last answer has {count}; give one of their ranks")
 
