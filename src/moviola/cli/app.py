@@ -90,6 +90,7 @@ JsonOption = Annotated[bool, Option("--json", help="Print JSON, one object per l
 # characters as which Python reads file names that are not Unicode.
 _STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _NUMBER = re.compile(r"([-+]?[\d.,]+%?)?")
+_TIMES = re.compile(r"(\d+:[\d:.]+)(?: – \d+:[\d:.]+)?")
 
 
 def plain(text: str) -> str:
@@ -167,8 +168,16 @@ def show_table(columns: Sequence[str], rows: Iterable[Sequence[Cell]], *, title:
     for at in filled:
         parts = [part for row in cells for part in row[at]]
         number = all(map(_NUMBER.fullmatch, parts))
+        times = [found for found in map(_TIMES.fullmatch, parts) if found]
+        width = max(len(found[1]) for found in times) if len(times) == len(parts) else None
         # What may not wrap is cropped in a narrow terminal once nothing else can give way.
-        table.add_column(columns[at], justify="right" if number else "left", no_wrap=number, overflow="fold")
+        table.add_column(
+            columns[at],
+            justify="right" if number else "left",
+            no_wrap=number,
+            overflow="fold",
+            min_width=width,
+        )
     for row in cells:
         table.add_row(*("\n".join(row[at]) for at in filled))
     if cells:
