@@ -119,6 +119,34 @@ def test_what_is_wrong_is_said_to_people_and_where(client: TestClient, what: str
 
 
 @pytest.mark.parametrize(
+    "query",
+    ["a" * 3000, {"terms": [{"text": "a" * 3000}]}, {"terms": [{"text": "a" * 1500}] * 2}],
+    ids=["text", "term", "sum"],
+)
+def test_a_text_that_is_too_long_is_refused_with_the_limit(client: TestClient, query: Any) -> None:
+    problem = client.post("/api/search", json={"query": query}).json()["error"]
+    assert problem["field"].startswith("query") and problem["longest"] == 2000
+
+
+@pytest.mark.parametrize(
+    ("query", "place"),
+    [
+        ({"terms": [{"text": "a"}, {"picture": "0" * 32}]}, "query.terms.2"),
+        ({"terms": [{"text": "a"}], "then": [{"terms": [{"picture": "0" * 32}]}]}, "query.then.1.terms.1"),
+        (
+            {"terms": [{"text": "a"}], "without": ["b", {"terms": [{"picture": "0" * 32}]}]},
+            "query.without.2.terms.1",
+        ),
+    ],
+)
+def test_an_unknown_picture_is_named_by_its_place(client: TestClient, query: Any, place: str) -> None:
+    answer = client.post("/api/search", json={"query": query})
+    problem = answer.json()["error"]
+    assert (answer.status_code, problem["code"]) == (404, "not_found")
+    assert problem["field"] == f"{place}.picture" and "no longer here" in problem["message"]
+
+
+@pytest.mark.parametrize(
     ("path", "said"),
     [
         ("videos?limit=x", "limit 'x': give a whole number"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from moviola.errors import InvalidValue
+from moviola.errors import InvalidValue, NotFound
 from moviola.search import (
     Filter,
     LikeMoment,
@@ -49,7 +49,7 @@ def as_search_query(request: str | AskedQuery, uploads: Uploads) -> SearchQuery:
 
     Raises:
         InvalidValue: a text without words, or a concept among several terms.
-        NotFound: an unknown picture.
+        WrongField: an unknown picture.
     """
     if isinstance(request, str):
         return as_query(request)
@@ -59,24 +59,30 @@ def as_search_query(request: str | AskedQuery, uploads: Uploads) -> SearchQuery:
     marks = None
     if right or wrong or request.concept:
         marks = Marked(None, right, wrong, request.concept)
-    query = _terms(request.terms, uploads) if request.terms else marks
+    query = _terms(request.terms, uploads, "query") if request.terms else marks
     if query is None:
         raise InvalidValue("empty query: give terms, marked moments or a concept")
-    for step in request.then:
-        query = query.then(_terms(step.terms, uploads), gap=math.inf if step.gap is None else step.gap)
-    excluded = [one if isinstance(one, str) else _terms(one.terms, uploads) for one in request.without]
+    for number, step in enumerate(request.then, 1):
+        terms = _terms(step.terms, uploads, f"query.then.{number}")
+        query = query.then(terms, gap=math.inf if step.gap is None else step.gap)
+    excluded = [
+        one if isinstance(one, str) else _terms(one.terms, uploads, f"query.without.{number}")
+        for number, one in enumerate(request.without, 1)
+    ]
     query = query.without(*excluded) if excluded else query
     return Marked(query, right, wrong, request.concept) if marks and request.terms else query
 
 
-def _terms(terms: Sequence[Term], uploads: Uploads) -> SearchQuery:
-    """A sum of terms; a single text may name a concept."""
+def _terms(terms: Sequence[Term], uploads: Uploads, place: str) -> SearchQuery:
+    """A sum of the terms at a place of the request; a single text may name a concept."""
     if len(terms) == 1 and isinstance(terms[0], TextTerm):
         return as_query(terms[0].text)
-    return WeightedSum.of([(_term(term, uploads), term.weight) for term in terms])
+    return WeightedSum.of([
+        (_term(term, uploads, f"{place}.terms.{number}"), term.weight) for number, term in enumerate(terms, 1)
+    ])  # fmt: skip
 
 
-def _term(term: Term, uploads: Uploads) -> SearchQuery:
+def _term(term: Term, uploads: Uploads, place: str) -> SearchQuery:
     if isinstance(term, TextTerm):
         if isinstance(as_query(term.text), Marked):
             raise InvalidValue(
@@ -85,18 +91,27 @@ def _term(term: Term, uploads: Uploads) -> SearchQuery:
         return Text(term.text)
     if isinstance(term, MomentTerm):
         return LikeMoment(term.video_id, term.time)
-    return LikePicture(uploads.path(term.picture))
+    try:
+        return LikePicture(uploads.path(term.picture))
+    except NotFound as error:
+        raise WrongField(f"{place}.picture", error) from error
 
 
 def require_within(request: SearchRequest | CurveRequest, limits: Limits) -> None:
-    """Refuse a request that exceeds this server's limits; InvalidValue names the limit."""
+    """Refuse a request that exceeds this server's limits; WrongField names the limit."""
     letters = sum(map(len, _texts(request.query)))
     if letters > limits.query_characters:
-        raise InvalidValue(
-            f"query: {letters} characters of text, at most {limits.query_characters} are allowed; shorten it"
+        most = limits.query_characters
+        raise WrongField(
+            "query",
+            InvalidValue(f"query: {letters} characters of text, at most {most} are allowed; shorten it"),
+            longest=most,
         )
     if isinstance(request, SearchRequest) and request.top_k > limits.top_k:
-        raise InvalidValue(f"top_k {request.top_k}: this server gives at most {limits.top_k} moments")
+        raise WrongField(
+            "top_k",
+            InvalidValue(f"top_k {request.top_k}: this server gives at most {limits.top_k} moments"),
+        )
 
 
 def _texts(query: str | AskedQuery) -> Iterator[str]:

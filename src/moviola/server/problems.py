@@ -20,7 +20,7 @@ from moviola.server.progress import Progress
 from moviola.server.schemas import Code, Problem, ProblemAnswer, WorkProgress
 
 __all__ = [
-    "ANSWERS", "Busy", "Defects", "Forbidden", "TooLarge", "WrongField", "complaint", "handle_problems",
+    "ANSWERS", "Busy", "Defects", "Forbidden", "TooLarge", "WrongField", "handle_problems",
     "message_of", "problem", "require_known_parameters",
 ]  # fmt: skip
 
@@ -78,12 +78,18 @@ class TooLarge(HTTPException):
         super().__init__(413, f"body: more than {most:,} bytes; send less", {"Connection": "close"})
 
 
-class WrongField(InvalidValue):
-    """A value of one field of a request cannot be used; ``field`` names it with dots: ``filter.taken``."""
+class WrongField(MoviolaError):
+    """One field of a request is wrong.
 
-    def __init__(self, field: str, error: MoviolaError) -> None:
+    Attributes:
+        field: its name, with dots: ``filter.taken``.
+        error: what is wrong with it; gives the response its code and message.
+        longest: maximum number of characters, if the field has more.
+    """
+
+    def __init__(self, field: str, error: MoviolaError, longest: int | None = None) -> None:
         super().__init__(str(error))
-        self.field = field
+        self.field, self.error, self.longest = field, error, longest
 
 
 def problem(
@@ -92,12 +98,13 @@ def problem(
     headers: Mapping[str, str] | None = None,
     *,
     field: str = "",
+    longest: int | None = None,
     progress: Progress | None = None,
 ) -> JSONResponse:
     """An error as an answer; of halves of characters, which JSON cannot carry, the number is written."""
     message, field = (text.encode("utf-8", "backslashreplace").decode() for text in (message, field))
     about = None if progress is None else WorkProgress.model_validate(progress)
-    error = Problem(code=code, message=message, field=field, progress=about)
+    error = Problem(code=code, message=message, field=field, longest=longest, progress=about)
     extra = {"Retry-After": "1"} if code == "busy" else {}
     return JSONResponse({"error": error.model_dump()}, STATUS[code], {**extra, **(headers or {})})
 
@@ -135,12 +142,13 @@ def message_of(error: Exception, library: Path) -> str:
 
 
 async def _known(request: Request, error: Exception) -> JSONResponse:
-    return problem(
-        next(code for kind, code in CODES if isinstance(error, kind)),
-        message_of(error, request.app.state.service.library.folder),
-        field=error.field if isinstance(error, WrongField) else "",
-        progress=error.progress if isinstance(error, Busy) else None,
-    )
+    about: dict[str, Any] = {}
+    if isinstance(error, Busy):
+        about = {"progress": error.progress}
+    elif isinstance(error, WrongField):
+        error, about = error.error, {"field": error.field, "longest": error.longest}
+    code = next(code for kind, code in CODES if isinstance(error, kind))
+    return problem(code, message_of(error, request.app.state.service.library.folder), **about)
 
 
 async def _invalid(_: Request, error: Exception) -> JSONResponse:
@@ -155,7 +163,8 @@ async def _invalid(_: Request, error: Exception) -> JSONResponse:
         return problem(
             "invalid_value", "body: not sent as JSON; add the header Content-Type: application/json"
         )
-    return problem("invalid_value", complaint(field or "body", first), field=field)
+    longest = first["ctx"]["max_length"] if first["type"] == "string_too_long" else None
+    return problem("invalid_value", _complaint(field or "body", first), field=field, longest=longest)
 
 
 def _field(place: Sequence[object]) -> str:
@@ -189,7 +198,7 @@ _SHORT = Repr()
 _SHORT.maxstring = _SHORT.maxother = 60
 
 
-def complaint(field: str, error: Mapping[str, Any]) -> str:
+def _complaint(field: str, error: Mapping[str, Any]) -> str:
     """What pydantic says of a field's value, for people who have never heard of it."""
     limits, kind, given = error.get("ctx", {}), error["type"], error.get("input")
     if kind == "string_too_long":

@@ -84,6 +84,11 @@ class Problem(ResponseModel):
     code: Code = Field(examples=["not_found"])
     message: str = Field(examples=["beach2: no such video in this library; did you mean beach?"])
     field: str = Field(description="Of the request, if one alone is wrong.", examples=["filter.taken"])
+    longest: int | None = Field(
+        default=None,
+        description="Maximum number of characters of the field, if it has more.",
+        examples=[2000],
+    )
     progress: WorkProgress | None = Field(
         default=None, description="Of what is waited for, with `busy`; null where it is not known."
     )

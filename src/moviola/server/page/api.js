@@ -1,7 +1,6 @@
 // Everything the page asks of the server. No other module knows an address of the API.
 
-import { t } from "./language.js";
-import { inPlainWords } from "./refusals.js";
+import { language, t } from "./language.js";
 
 /**
  * @typedef {{start: number, end: number, score: number}} Part
@@ -97,20 +96,18 @@ async function request(path, options = {}) {
     if (!down) void waitForServer();
     throw new Unreachable(t("the server does not answer"));
   }
-  if (!response.ok) throw await refusal(response);
+  if (!response.ok) throw refusal(response.status, await response.json().catch(() => null));
   return response;
 }
 
-/**
- * @param {Response} response
- * @returns {Promise<ApiError>}
- */
-async function refusal(response) {
-  const said = await response.json().catch(() => null);
-  const field = said?.error?.field ?? "";
-  const message = said?.error?.message ? inPlainWords(field, said.error.message) : t("the server answered {status}", { status: response.status });
-  if (response.status === 401) location.reload(); // to the form for the token
-  return new ApiError(said?.error?.code ?? String(response.status), message, field, said?.error?.progress ?? null);
+/** What the server refused, without names of the API for fields that nobody wrote by hand here.
+ * @param {number} status @param {any} answer */
+function refusal(status, answer) {
+  const { code = String(status), message = t("the server answered {status}", { status }), field = "", longest = 0, progress = null } = answer?.error ?? {};
+  if (status === 401) location.reload(); // to the form for the token
+  const said = longest ? t("Too long: at most {n} characters can be given.", { n: longest.toLocaleString(language) })
+    : field.endsWith(".picture") ? t("A picture of this search is not on the server, or no longer: choose it again.") : message;
+  return new ApiError(code, said, field, progress);
 }
 
 /**
@@ -256,7 +253,7 @@ export function sendPart(address, part, offset, progress, signal) {
     sending.addEventListener("load", () => {
       const { response, status } = sending;
       if (status === 204) resolve(Number(sending.getResponseHeader("Upload-Offset")));
-      else reject(new ApiError(response?.error?.code ?? String(status), response?.error?.message ?? t("the server answered {status}", { status })));
+      else reject(refusal(status, response));
     });
     for (const end of ["error", "abort"]) sending.addEventListener(end, () => reject(new Unreachable(t("the connection broke off"))));
     signal.addEventListener("abort", () => sending.abort());
