@@ -479,3 +479,34 @@ def test_marks_teach_the_answer_and_a_name(open_page: Callable[..., Page], own_s
         page.keyboard.press("Enter")
     expect(box).to_have_value("@our-rocket ")
     expect(card(page).locator(".title")).to_have_text("launch")
+
+
+def test_a_search_that_fails_late_is_no_longer_said_to_be_going_on(page: Page) -> None:
+    search(page, "a rocket")
+    late: list[Route] = []
+    page.route("**/api/search", lambda route: late.append(route))  # noqa: PLW0108 -- playwright reads its signature
+    page.get_by_label("What to look for").fill("a cat")
+    expect(page.locator("#status")).to_contain_text("Searching…")
+    late[0].fulfill(status=409, json={"error": {"code": "unavailable", "message": "the index is damaged"}})
+    expect(page.locator("#failure")).to_have_text("the index is damaged")
+    expect(page.locator("#status")).not_to_contain_text("Searching…")
+    expect(page.locator("#status")).to_contain_text("moment")
+
+
+def test_keys_act_on_the_moment_that_has_the_focus_in_any_of_its_buttons(page: Page) -> None:
+    shown: list[dict[str, float]] = []
+
+    def folded(route: Route) -> None:
+        answer = route.fetch().json()
+        shown[:] = answer["moments"]
+        for moment in answer["moments"]:
+            moment["folded"] = [{"start": moment["start"], "end": moment["end"]}]
+        route.fulfill(json=answer)
+
+    page.route("**/api/search", folded)
+    page.get_by_label("What to look for").fill("a rocket")
+    page.get_by_role("button", name=re.compile("weaker|nearest", re.IGNORECASE)).first.click()
+    card(page, 1).get_by_role("button", name="1 more that overlaps").focus()
+    with page.expect_request("**/api/search") as asked:
+        page.keyboard.press("+")
+    assert asked.value.post_data_json["query"]["right"][0]["start"] == shown[1]["start"]

@@ -49,9 +49,9 @@ export function momentCard(moment, index, words, videos, does) {
   const steps = moment.steps.length > 1 ? moment.steps : [];
   const still = new Still(moment, { priority: index < EAGER, ...(steps[0] && { time: middle(steps[0]) }) });
   const opener = h("button", {
-    type: "button", class: "opener", tabindex: "-1", "aria-keyshortcuts": "Enter Space c l + -", onclick: does.open, onfocus: does.focus,
+    type: "button", class: "opener", tabindex: "-1", "aria-keyshortcuts": "Enter Space c l + -", onclick: does.open,
   }, still.element, steps.slice(1, 3).map((step) => h("img", { class: "step", alt: "", loading: "lazy", src: api.url.still(moment, middle(step), 240) })));
-  const element = h("li", { class: `moment${steps.length ? " steps" : ""}`, "data-video": moment.video_id },
+  const element = h("li", { class: `moment${steps.length ? " steps" : ""}`, "data-video": moment.video_id, onfocusin: does.focus },
     h("div", { class: "frame" }, opener, h("div", { class: "tools" })),
     h("div", { class: "score", "aria-hidden": "true" }, scoreBar(moment.score)),
     h("div", { class: "caption" }, titleSpan(moment.video_id, videos),

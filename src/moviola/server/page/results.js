@@ -61,7 +61,10 @@ async function search() {
     showProblem(null);
     answer.value = found;
   } catch (error) {
-    if (mine.signal.aborted || error instanceof api.Unreachable) return;
+    if (mine.signal.aborted) return;
+    clearTimeout(slow);
+    drawStatus();
+    if (error instanceof api.Unreachable) return;
     const offered = document.querySelector("#words[aria-expanded=true]");
     if (offered && NAMING.test(currentSearch.value.text)) return; // a name that is still being typed
     showProblem(error instanceof Error ? error : new Error(String(error)));
@@ -114,13 +117,12 @@ export function drawResults() {
   cards.forEach((card) => card.still.reset());
   cards = [];
   results.className = "";
+  drawStatus();
   if (!found) {
-    refill(status, filterChips(currentSearch.value), markChips());
     fill(results, failure.hasChildNodes() || !isEmpty(currentSearch.value) ? null : drawWelcome());
     return;
   }
   const shown = visible(found);
-  drawStatus(found, shown);
   if (!found.moments.length) fill(results, nothingFound());
   else if (!shown.length) fill(results, unsure(found));
   else fill(results, layout.value.layout === "rows" ? [rows(shown), weakButtonFor(found)] : byStrength(found), more(found));
@@ -145,8 +147,11 @@ function focusNew(before) {
  * @param {Answer} found */
 const visible = (found) => found.moments.filter((moment) => moment.strong || showWeak.value);
 
-/** @param {Answer} found @param {Moment[]} shown */
-function drawStatus(found, shown) {
+/** How much was found, how fast, and what narrows it. */
+function drawStatus() {
+  const found = answer.value;
+  if (!found) return refill(status, filterChips(currentSearch.value), markChips());
+  const shown = visible(found);
   const seconds = (found.timings.total ?? 0) / 1000;
   const said = shown.length && !found.confident ? plural(shown.length, "The nearest moment", "The nearest {n} moments") : plural(shown.length, "{n} moment", "{n} moments");
   const videos = new Set(shown.map((moment) => moment.video_id)).size;
