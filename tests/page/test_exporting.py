@@ -93,3 +93,20 @@ def test_format_and_options_are_remembered(collected: Page) -> None:
     with collected.expect_download() as download:
         collected.get_by_role("button", name="Export", exact=True).click()
     assert download.value.suggested_filename.endswith(".csv")
+
+
+def test_an_export_goes_on_when_the_server_was_away(collected: Page) -> None:
+    answered(collected, [STATE, STATE | {"share": 0.5}, STATE | {"share": 0.9}])
+    collected.get_by_role("button", name="Export", exact=True).click()
+    progress = collected.get_by_role("article", name="Export")
+    expect(progress).to_contain_text("50 %")
+    collected.route("**/api/exports/*", lambda route: route.abort(), times=1)
+    expect(progress).to_contain_text("90 %")
+    expect(collected.locator("#collection-view [role=alert]")).to_be_empty()
+
+
+def test_an_export_that_the_server_has_forgotten_is_not_passed_over(collected: Page) -> None:
+    gone = {"error": {"code": "not_found", "message": "export 'e': not here any more; begin it again"}}
+    answered(collected, [STATE, gone])
+    collected.get_by_role("button", name="Export", exact=True).click()
+    expect(collected.locator("#collection-view [role=alert]")).to_contain_text("begin it again")

@@ -100,27 +100,30 @@ async function save(format, options, failure, going) {
   const moments = collection.value.map(({ video_id, start, end, score, note, query }, i) => ({
     video_id, start, end, rank: i + 1, ...(score !== null && { score }), ...(query && { title: query }), ...(note && { note }),
   }));
-  let running = false;
+  let cancelled = false;
+  const cancel = (/** @type {api.ExportState} */ state) => { cancelled = true; void api.cancelExport(state).catch(() => {}); };
   try {
     let state = await api.beginExport({ format, title: collectionName.value, moments, options });
-    for (; state.state === "running"; state = await api.exportState(state)) {
-      running = true;
-      drawProgress(going, state);
+    while (state.state === "running") {
+      drawProgress(going, state, cancel);
       await new Promise((resolve) => setTimeout(resolve, POLL));
+      state = await api.exportState(state).catch((error) => {
+        if (error instanceof api.Unreachable) return state; // the export goes on without this page
+        throw error;
+      });
     }
     if (state.state === "failed") throw new Error(state.error || t("the server's log says more"));
     h("a", { href: api.exportFile(state), download: state.file }).click();
   } catch (error) {
-    if (running && error instanceof api.ApiError && error.code === "not_found") return; // cancelled
+    if (cancelled) return;
     fill(failure, h("div", { class: "failure" }, h("strong", {}, t("Not exported")), h("p", {}, error instanceof Error ? error.message : String(error))));
   } finally {
     refill(going);
   }
 }
 
-/** @param {HTMLElement} place @param {api.ExportState} state */
-function drawProgress(place, state) {
-  const cancel = iconButton("close", t("Cancel the export"), () => void api.cancelExport(state).catch(() => {}));
+/** @param {HTMLElement} place @param {api.ExportState} state @param {(state: api.ExportState) => void} cancel */
+function drawProgress(place, state, cancel) {
   refill(place, h("article", { class: "job", "aria-label": t("Export") }, h("div", { class: "job-head" }, h("strong", {}, t("exporting")),
-    h("span", { class: "job-video" }, saidProgress(state)), cancel), progressBar(state.share, t("Written of the export"))));
+    h("span", { class: "job-video" }, saidProgress(state)), iconButton("close", t("Cancel the export"), () => cancel(state))), progressBar(state.share, t("Written of the export"))));
 }
