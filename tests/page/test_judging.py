@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from moviola.datasets.building.candidate_pairs import Pair
 from moviola.judging import JudgingTask, TaskSettings
@@ -190,3 +190,21 @@ def test_axe_finds_nothing_serious(open_page: Opener, judging: Served, look: dic
 def test_without_a_task_the_page_says_what_to_do(open_page: Opener, served: Served) -> None:
     page = open_page(served, "judge")
     expect(page.get_by_role("alert")).to_contain_text("start the server with --judge TASK")
+
+
+def test_an_answer_that_comes_late_draws_nothing_into_another_view(
+    open_page: Opener, judging: Served
+) -> None:
+    page = open_page(judging, "judge")
+    sign_in(page, "Anna")
+    held: list[Route] = []
+    page.route("**/api/judging/answers", lambda route: held.append(route))  # noqa: PLW0108 -- playwright reads its signature
+    with page.expect_request("**/api/judging/answers"):
+        page.keyboard.press("3")
+    page.get_by_role("link", name="Progress").click()
+    expect(page.get_by_role("heading", name="Agreement")).to_be_visible()
+    page.clock.install()
+    held[0].continue_()
+    expect(page.locator('#judge-view .level[aria-pressed="true"]')).to_have_count(1)
+    page.clock.run_for(1000)
+    expect(page.locator("#judge-view video")).to_have_count(0)

@@ -39,6 +39,7 @@ export async function startBatch() {
 
 /** Leave the screen when another view is shown. */
 export function stopJudging() {
+  batch = null;
   screen.close();
 }
 
