@@ -261,3 +261,31 @@ def test_a_moment_lies_within_the_video(page: Page) -> None:
     expect(time).to_contain_text("0:23.9–0:24.0")
     clip = page.get_by_role("link", name="clip").get_attribute("href")
     assert page.request.get(f"{page.url.partition('/#')[0]}{clip}").ok
+
+
+def test_what_is_said_is_seen_over_an_open_player_and_on_the_full_screen(
+    open_page: Opener, own_server: Served
+) -> None:
+    page = open_page(own_server)
+    search(page, "a rocket")
+    player = opened(page)
+    own_server.stop()
+    page.keyboard.press("ArrowDown")
+    away = player.locator("#offline")
+    expect(away).to_contain_text("does not answer")
+    page.keyboard.press("F")
+    until(page, "document.fullscreenElement !== null")
+    expect(page.locator(":fullscreen #offline")).to_be_visible()
+    expect(page.locator(":fullscreen video")).to_have_js_property("controls", True)
+    page.evaluate("document.querySelector('#player video').pause()")
+    until(page, "video.paused")
+    page.locator(":fullscreen video").click()
+    until(page, "!video.paused")
+    page.locator(":fullscreen video").click()
+    until(page, "video.paused")
+    page.keyboard.press("c")
+    expect(page.locator(":fullscreen .notice").filter(has_text="In “")).to_be_visible()
+    page.keyboard.press("F")
+    until(page, "document.fullscreenElement === null")
+    expect(player.locator("#offline")).to_be_visible()
+    expect(page.locator("#player video")).to_have_js_property("controls", False)

@@ -1,10 +1,11 @@
-// Short messages at the foot of the page, and what is said while the server is away.
+// Short messages at the foot of the page, below what is said while the server is away.
 
 import { connection } from "./api.js";
 import { byId, h, takeAway } from "./dom.js";
 import { t } from "./language.js";
 
-const SHOWN = 5000;
+const SHOWN = 5000; // ms
+const MOST = 3;
 const notices = byId("notices", HTMLDivElement);
 
 /**
@@ -22,22 +23,24 @@ export function notify(text, action) {
   const notice = h("div", { class: "notice" }, h("span", {}, text), button);
   const dismiss = () => takeAway(notice);
   notices.append(notice);
-  while (notices.children.length > 3) notices.firstElementChild?.remove();
+  if (notices.children.length > 1 + MOST) notices.children[1]?.remove();
   setTimeout(dismiss, action ? 2 * SHOWN : SHOWN);
   action?.signal?.addEventListener("abort", dismiss);
 }
 
-/** Notices stand in the dialog on top: what lies behind a modal one is neither clicked nor announced.
- * @param {MutationRecord[]} changed whether they are open */
-function onDialogs(changed) {
+/** Put the notices into what is on the full screen, or into the dialog on top: what lies behind is not seen, or, behind
+ * a modal dialog, neither clicked nor announced.
+ * @param {MutationRecord[]} changed dialogs that were opened or closed */
+function toTop(changed) {
   const open = /** @type {Element[]} */ ([...document.querySelectorAll("dialog[open]")]);
   const latest = changed.map(({ target }) => /** @type {Element} */ (target)).findLast((dialog) => open.includes(dialog));
-  const top = latest ?? open.at(-1) ?? document.body;
+  const top = document.fullscreenElement ?? latest ?? open.at(-1) ?? document.body;
   if (notices.parentElement !== top) top.append(notices);
 }
 
 export function startNotices() {
-  const dialogs = new MutationObserver(onDialogs);
+  const dialogs = new MutationObserver(toTop);
+  document.addEventListener("fullscreenchange", () => toTop([]));
   for (const dialog of document.querySelectorAll("dialog")) dialogs.observe(dialog, { attributeFilter: ["open"] });
   const banner = byId("offline", HTMLDivElement);
   connection.addEventListener("down", () => { banner.textContent = t("The server does not answer. What you see stays; the page goes on as soon as it is back."); });

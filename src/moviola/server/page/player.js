@@ -27,11 +27,13 @@ const FRAME = 1 / 25; // seconds, where the video does not say
 const BUSY = 1000; // ms before a busy server is asked again
 
 const dialog = byId("player", HTMLDialogElement);
-const video = h("video", { playsinline: true, tabindex: "-1", preload: "auto", onclick: () => toggle() });
+const video = h("video", { playsinline: true, tabindex: "-1", preload: "auto", onclick: () => { if (!video.controls) toggle(); } }); // the controls of the browser do so themselves
 const failure = h("p", { class: "player-failure", role: "alert", hidden: true });
 const converting = h("p", { role: "status" });
 const howFar = h("span", { class: "muted" });
 const conversion = h("div", { class: "player-failure", hidden: true }, converting, howFar);
+/** What is shown on the full screen, with what is said there. */
+const screen = h("div", { class: "screen" }, video, failure, conversion);
 const heading = h("h2", { tabindex: "-1" });
 const place = h("span", { class: "muted" });
 const time = h("span", { class: "player-time" });
@@ -272,7 +274,7 @@ function toggleMute() {
 
 function toggleFull() {
   if (document.fullscreenElement) void document.exitFullscreen();
-  else void video.requestFullscreen().catch(() => notify(t("This browser shows no video on the full screen")));
+  else void screen.requestFullscreen().catch(() => notify(t("This browser shows no video on the full screen")));
 }
 
 /** @param {import("./dom.js").IconName} name @param {string} label @param {string} key @param {() => void} onclick */
@@ -382,7 +384,6 @@ const jump = (by) => () => seek(video.currentTime + by);
 const frames = (by) => () => seek(video.currentTime + by * (around.fps ? 1 / around.fps : FRAME));
 
 export function startPlayer() {
-  const screen = h("div", { class: "screen" }, video, failure, conversion);
   const close_ = iconButton("close", t("Close (Esc)"), closePlayer);
   fill(dialog, h("div", { class: "player-head" }, heading, place, h("span", { class: "spring" }), close_),
     h("div", { class: "player-main" }, screen, words.element),
@@ -390,8 +391,10 @@ export function startPlayer() {
   for (const event of ["timeupdate", "seeked"]) video.addEventListener(event, drawProgress);
   video.addEventListener("playing", () => { failure.hidden = conversion.hidden = true; onFrame(); loadNext(); });
   for (const event of ["play", "pause"]) video.addEventListener(event, drawTransport);
+  video.addEventListener("loadeddata", () => { conversion.hidden = true; }); // without a touch of the page it does not play yet
   video.addEventListener("loadedmetadata", () => { if (playing && Math.abs(video.currentTime - playing.start) > 0.2) video.currentTime = playing.start; });
   video.addEventListener("error", () => void explainFailure(retried).catch((error) => { if (error instanceof api.Unreachable) showFailure(error.message); }));
+  document.addEventListener("fullscreenchange", () => { video.controls = document.fullscreenElement === screen; });
   api.connection.addEventListener("up", playAfterAll);
   startSwiping(screen, { down: closePlayer, sideways: (by) => void step(by) });
   dialog.addEventListener("cancel", (event) => {
