@@ -110,36 +110,28 @@ function refusal(status, answer) {
   return new ApiError(code, said, field, progress);
 }
 
-/**
- * @param {string} path
- * @param {AbortSignal} [signal]
- * @returns {Promise<any>}
- */
+const JSON_TYPE = { "Content-Type": "application/json" };
+
+/** @param {string} path @param {AbortSignal} [signal] @returns {Promise<any>} */
 export async function getJson(path, signal) {
   return (await request(path, { signal })).json();
 }
 
-/**
- * @param {string} path
- * @param {unknown} body
- * @param {AbortSignal} [signal]
- * @returns {Promise<any>}
- */
+/** @param {string} path @param {unknown} body @param {AbortSignal} [signal] @returns {Promise<any>} */
 export async function postJson(path, body, signal) {
-  const headers = { "Content-Type": "application/json" };
-  return (await request(path, { method: "POST", headers, body: JSON.stringify(body), signal })).json();
+  return (await request(path, { method: "POST", headers: JSON_TYPE, body: JSON.stringify(body), signal })).json();
 }
 
-/**
- * @param {string} video
- * @param {string} what
- * @param {Record<string, string | number>} [parameters]
- */
-function videoUrl(video, what, parameters = {}) {
-  const fields = new URLSearchParams(Object.entries(parameters).map(([name, value]) => [name, String(value)]));
-  const after = fields.size ? `?${fields}` : "";
-  return `/api/videos/${encodeURIComponent(video)}${what}${after}`;
+/** @typedef {Record<string, string | number | boolean | undefined>} Parameters those that are undefined or empty are left out. */
+
+/** @param {string} path @param {Parameters} parameters */
+function addressOf(path, parameters) {
+  const given = Object.entries(parameters).flatMap(([name, value]) => (value === undefined || value === "" ? [] : [[name, String(value)]]));
+  return given.length ? `${path}?${new URLSearchParams(given)}` : path;
 }
+
+/** @param {string} video @param {string} what @param {Parameters} [parameters] */
+const videoUrl = (video, what, parameters = {}) => addressOf(`/api/videos/${encodeURIComponent(video)}${what}`, parameters);
 
 /** Milliseconds are enough, and the same still then has the same address.
  * @param {number} seconds */
@@ -148,10 +140,10 @@ const rounded = (seconds) => Math.round(seconds * 1000) / 1000;
 export const url = {
   /** @param {OfVideo} video @param {number} time @param {number} [width] */
   still: ({ video_id, version }, time, width = 480) =>
-    videoUrl(video_id, "/still", { time: rounded(time), width, ...(version && { v: version }) }),
+    videoUrl(video_id, "/still", { time: rounded(time), width, v: version }),
   /** @param {OfVideo & {start: number, end: number}} span @param {number} count @param {number} width of each */
   strip: ({ video_id, start, end, version }, count, width) =>
-    videoUrl(video_id, "/strip", { start: rounded(start), end: rounded(end), count, width, ...(version && { v: version }) }),
+    videoUrl(video_id, "/strip", { start: rounded(start), end: rounded(end), count, width, v: version }),
   /** @param {string} video */
   stream: (video) => videoUrl(video, "/stream"),
   /** @param {string} video @param {number} start @param {number} end */
@@ -199,7 +191,7 @@ export const facets = () => getJson("/api/facets");
 
 /** Videos and tags whose names begin or go on so.
  * @param {string} text @param {AbortSignal} signal @returns {Promise<Completions>} */
-export const completions = (text, signal) => getJson(`/api/completions?${new URLSearchParams({ text })}`, signal);
+export const completions = (text, signal) => getJson(addressOf("/api/completions", { text }), signal);
 
 /** Videos that show the same, as far as that is known; or compare those that were not compared yet.
  * @param {boolean} [find] @returns {Promise<NearCopies[]>} */
@@ -207,7 +199,7 @@ export const nearCopies = async (find) => (await (await request("/api/near-copie
 
 /** Encode a video again, or only read its subtitles and text.
  * @param {string} video @param {boolean} pictures @returns {Promise<Job>} */
-export const processAgain = (video, pictures) => postJson(videoUrl(video, "/again", { pictures: String(pictures) }), {});
+export const processAgain = (video, pictures) => postJson(videoUrl(video, "/again", { pictures }), {});
 
 /** @returns {Promise<string[]>} queries to try */
 export const examples = async () => (await getJson("/api/examples")).texts;
@@ -230,11 +222,9 @@ export async function beginUpload(file) {
   return (await request("/api/uploads", { method: "POST", headers })).headers.get("Location") ?? "";
 }
 
-/** @param {string} address @returns {Promise<number>} bytes that are there */
-export const uploadOffset = async (address) => (await getJson(address)).offset;
-
-/** @param {string} address @returns {Promise<string>} where it lies on the server */
-export const uploadPath = async (address) => (await getJson(address)).path;
+/** How much of a video is there, and where it lies on the server when it is whole.
+ * @param {string} address @returns {Promise<{offset: number, path: string}>} */
+export const uploadState = (address) => getJson(address);
 
 /** @param {string} address */
 export const cancelUpload = (address) => request(address, { method: "DELETE", headers: TUS });
@@ -266,18 +256,11 @@ export function sendPart(address, part, offset, progress, signal) {
  * @param {AbortSignal} [signal]
  * @returns {Promise<{total: number, videos: Video[]}>}
  */
-export function videos({ offset, limit, state, text, sort, descending }, signal) {
-  const fields = new URLSearchParams({ offset: String(offset), limit: String(limit) });
-  if (state) fields.set("state", state);
-  if (text) fields.set("text", text);
-  if (sort) fields.set("sort", sort);
-  if (descending) fields.set("descending", "true");
-  return getJson(`/api/videos?${fields}`, signal);
-}
+export const videos = (fields, signal) => getJson(addressOf("/api/videos", fields), signal);
 
 /** What people keep in the library.
  * @param {KeptKind} kind @returns {Promise<Kept[]>} */
-export const kept = async (kind) => (await getJson(`/api/kept?kind=${kind}`)).entries;
+export const kept = async (kind) => (await getJson(addressOf("/api/kept", { kind }))).entries;
 
 /** Up to which version of a video saved searches were checked for what is new, by name.
  * @returns {Promise<Record<string, number>>} */
@@ -289,17 +272,15 @@ const OUTLIVES = 10_000;
 /** Keep something; with a version, only in place of that one.
  * @param {KeptKind} kind @param {string} name @param {unknown} value @param {number} [version] @returns {Promise<Kept>} */
 export async function keep(kind, name, value, version) {
-  const headers = { "Content-Type": "application/json" };
-  const body = JSON.stringify({ kind, name, value, ...(version !== undefined && { version }) });
-  return (await request("/api/kept", { method: "PUT", headers, body, keepalive: body.length < OUTLIVES })).json();
+  const body = JSON.stringify({ kind, name, value, version });
+  return (await request("/api/kept", { method: "PUT", headers: JSON_TYPE, body, keepalive: body.length < OUTLIVES })).json();
 }
 
 /** Delete what is kept; with a version, only that one. What is gone already stays so.
  * @param {KeptKind} kind @param {string} name @param {number} [version] */
 export async function unkeep(kind, name, version) {
-  const fields = new URLSearchParams({ kind, name, ...(version !== undefined && { version: String(version) }) });
   try {
-    await request(`/api/kept?${fields}`, { method: "DELETE" });
+    await request(addressOf("/api/kept", { kind, name, version }), { method: "DELETE" });
   } catch (error) {
     if (!(error instanceof ApiError && error.code === "not_found")) throw error;
   }

@@ -4,6 +4,7 @@
 // where the library cannot be written to, its own ones, beside those of the library.
 
 import * as api from "./api.js";
+import { reasonOf } from "./format.js";
 import { t } from "./language.js";
 import { notify } from "./notices.js";
 import { Observable, libraryInfo, remembered } from "./store.js";
@@ -15,21 +16,17 @@ const UNTITLED = t("Untitled");
 const PAUSE = 500; // ms without a key after which a note that is being written goes to the library
 const channel = new BroadcastChannel("moviola.collections");
 
-/** @type {Observable<Item[]>} */
 export const collection = new Observable(/** @type {Item[]} */ ([]));
 
 /** Under which name it is kept; what exported files are called.
  * @type {Observable<string>} */
 export const collectionName = new Observable(UNTITLED);
 
-/** All collections of the library, and those that this browser alone has.
- * @type {Observable<string[]>} */
+/** All collections of the library, and those that this browser alone has. */
 export const collectionNames = new Observable(/** @type {string[]} */ ([]));
 
-/** @type {Observable<State | null>} */
 let mirror = new Observable(/** @type {State | null} */ (null));
-/** What the library does not have as it is here.
- * @type {Observable<State[]>} */
+/** What the library does not have as it is here. */
 let own = new Observable(/** @type {State[]} */ ([]));
 /** The version in the library that a collection was read or kept as, by its name.
  * @type {Map<string, number>} */
@@ -174,7 +171,7 @@ async function push() {
     channel.postMessage(name);
   } catch (error) {
     if (isOutdated(error)) await meetTheirs(name, error.message);
-    else if (!(error instanceof api.Unreachable)) notify(t("Not kept in the library: {why}", { why: error instanceof Error ? error.message : String(error) }));
+    else if (!(error instanceof api.Unreachable)) notify(t("Not kept in the library: {why}", { why: reasonOf(error) }));
   }
   remember();
 }

@@ -5,7 +5,7 @@ import {
   changeItem, collection, collectionName, collectionNames, deleteCollection, discard, isOwn, moveItem, newCollection, openCollection, renameCollection, save, writeNote,
 } from "./collecting.js";
 import { byId, fill, h, icon, iconButton } from "./dom.js";
-import { clock, long, seconds, spanWords, title } from "./format.js";
+import { clock, long, reasonOf, seconds, spanWords, title } from "./format.js";
 import { on } from "./keyboard.js";
 import { plural, t } from "./language.js";
 import { notify } from "./notices.js";
@@ -194,7 +194,7 @@ async function addExporting() {
     const { exportForm } = await import("./exporting/exporting.js");
     if (!bar.querySelector("form")) bar.append(exportForm(failure));
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = reasonOf(error);
     await api.library().then(() => notify(t("The collection cannot be exported: {why}", { why })), () => {}); // or the server is away, which the page says
   }
 }
@@ -204,7 +204,7 @@ const others = h("select", { "aria-label": t("Other collections") });
 const away = h("button", { type: "button", class: "quiet", onclick: () => orSay(deleteCollection()) }, icon("remove"), t("delete"));
 
 /** @param {Promise<void>} done */
-const orSay = (done) => void done.catch((error) => { notify(error instanceof Error ? error.message : String(error)); drawHead(); });
+const orSay = (done) => void done.catch((error) => { notify(reasonOf(error)); drawHead(); });
 
 /** The collection's name, the others of the library, a new one, away with this one. */
 function collectionHead() {

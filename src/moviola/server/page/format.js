@@ -1,4 +1,4 @@
-// Times, sizes and names as people read them.
+// Times, sizes, names and errors as people read them.
 
 import { plural, t } from "./language.js";
 
@@ -69,3 +69,7 @@ export function marked(text, words) {
     return mark;
   });
 }
+
+/** What an error says.
+ * @param {unknown} error */
+export const reasonOf = (error) => (error instanceof Error ? error.message : String(error));

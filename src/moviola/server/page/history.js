@@ -5,7 +5,7 @@ import { answer } from "./results.js";
 import { closePlayer, opened, openPlayer } from "./opening.js";
 import { collectionName, collectionNames, openCollection } from "./collecting.js";
 import { byId } from "./dom.js";
-import { title } from "./format.js";
+import { reasonOf, title } from "./format.js";
 import { t } from "./language.js";
 import { describe, parametersOf, searchOf, short, spanOf } from "./links.js";
 import { notify } from "./notices.js";
@@ -128,7 +128,7 @@ async function openNamed(name) {
     await openCollection(name);
     if (!collectionNames.value.includes(name)) notify(t("This library has no collection “{name}”; a new one is open", { name }));
   } catch (error) {
-    if (!(error instanceof Unreachable)) notify(error instanceof Error ? error.message : String(error));
+    if (!(error instanceof Unreachable)) notify(reasonOf(error));
   }
 }
 

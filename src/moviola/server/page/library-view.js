@@ -1,6 +1,7 @@
 // The library's view is loaded when it is first wanted: most visits only search.
 
 import * as api from "./api.js";
+import { reasonOf } from "./format.js";
 import { notify } from "./notices.js";
 import { t } from "./language.js";
 import { view } from "./store.js";
@@ -15,7 +16,7 @@ async function libraryView() {
     return await loading;
   } catch (error) {
     loading = null; // to be tried again
-    const why = error instanceof Error ? error.message : String(error);
+    const why = reasonOf(error);
     await api.library().then(() => notify(t("The library cannot be shown: {why}", { why })), () => {}); // or the server is away, which the page says
     return null;
   }

@@ -7,6 +7,7 @@ import { byId, fill, h, iconButton } from "./dom.js";
 import { startDropping } from "./dropping.js";
 import { toggleFilters } from "./filters.js";
 import { startHistory } from "./history.js";
+import { reasonOf } from "./format.js";
 import { on, showKeys, startKeyboard } from "./keyboard.js";
 import { t } from "./language.js";
 import { startLanguage } from "./language-choice.js";
@@ -87,5 +88,5 @@ async function start() {
 }
 
 start().catch((error) => {
-  fill(byId("failure", HTMLDivElement), h("div", { class: "failure" }, h("strong", {}, t("The page cannot start")), h("p", {}, error instanceof Error ? error.message : String(error))));
+  fill(byId("failure", HTMLDivElement), h("div", { class: "failure" }, h("strong", {}, t("The page cannot start")), h("p", {}, reasonOf(error))));
 });

@@ -2,6 +2,7 @@
 
 import * as api from "./api.js";
 import { h, icon, iconButton } from "./dom.js";
+import { reasonOf } from "./format.js";
 import { t } from "./language.js";
 import { notify } from "./notices.js";
 import { currentSearch, libraryInfo, queryOf } from "./store.js";
@@ -103,7 +104,7 @@ function teaching() {
     event.preventDefault();
     api.teach(name.value.trim(), queryOf(currentSearch.value)).then(
       (concept) => { close(); notify(t("@{name} stands for this from now on", { name: concept.name })); },
-      (error) => { name.setCustomValidity(error instanceof Error ? error.message : String(error)); name.reportValidity(); });
+      (error) => { name.setCustomValidity(reasonOf(error)); name.reportValidity(); });
   });
   name.addEventListener("input", () => name.setCustomValidity(""));
   const button = h("button", { type: "button", class: "quiet", onclick: () => { holder.replaceChildren(form); name.focus(); } }, icon("add"), t("teach this as…"));

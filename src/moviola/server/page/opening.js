@@ -11,7 +11,6 @@ import { markSeen } from "./seen.js";
  *   `goOn`: whether the next one plays when one has ended.
  */
 
-/** @type {Observable<Opened | null>} */
 export const opened = new Observable(/** @type {Opened | null} */ (null));
 
 /**

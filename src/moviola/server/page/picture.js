@@ -1,7 +1,7 @@
 // The picture that the player shows, as it is: saved or copied.
 
 import { h } from "./dom.js";
-import { clock, title } from "./format.js";
+import { clock, reasonOf, title } from "./format.js";
 import { t } from "./language.js";
 import { notify } from "./notices.js";
 
@@ -22,7 +22,7 @@ export function saveAs(content, name) {
 }
 
 /** @param {unknown} error */
-const failed = (error) => notify(t("Not done: {reason}", { reason: error instanceof Error ? error.message : String(error) }));
+const failed = (error) => notify(t("Not done: {reason}", { reason: reasonOf(error) }));
 
 /** @param {HTMLVideoElement} video @param {string} id */
 export async function savePicture(video, id) {

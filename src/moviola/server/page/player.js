@@ -4,7 +4,7 @@ import { loadAhead } from "./ahead.js";
 import * as api from "./api.js";
 import { changeItem, collect, collection, isCollected } from "./collecting.js";
 import { byId, fill, h, icon, iconButton, refill } from "./dom.js";
-import { clock, title } from "./format.js";
+import { clock, reasonOf, title } from "./format.js";
 import { on } from "./keyboard.js";
 import { t } from "./language.js";
 import { notify } from "./notices.js";
@@ -138,21 +138,18 @@ async function load(moment) {
   around = { path: "", duration: Math.max(moment.end, 1), fps: null, shape: 16 / 9, shots: [], cues: [], curve: null };
   drawAround();
   const named = moment.video_id;
-  const wanted = isEmpty(currentSearch.value) ? Promise.resolve(null) : api.curve(queryOf(currentSearch.value), named, signal);
-  const parts = await Promise.allSettled([api.video(named, signal), api.shots(named, signal), api.cues(named, signal), wanted]);
+  const wanted = isEmpty(currentSearch.value) ? null : api.curve(queryOf(currentSearch.value), named, signal).catch(() => null);
+  const [info, shots, cues, curve] = await Promise.all([
+    api.video(named, signal).catch((error) => { if (!signal.aborted) showFailure(reasonOf(error)); }),
+    api.shots(named, signal).catch(() => []), api.cues(named, signal).catch(() => []), wanted,
+  ]);
   if (signal.aborted) return;
-  const [info, shots, cues, curve] = parts;
-  if (info.status === "rejected") showFailure(info.reason instanceof Error ? info.reason.message : String(info.reason));
-  else if (willBeConverted(info.value)) showConversion({ share: null, seconds_left: null });
-  around = {
-    path: info.status === "fulfilled" ? info.value.path : "",
-    duration: info.status === "fulfilled" ? info.value.duration : around.duration,
-    fps: info.status === "fulfilled" ? info.value.fps : null,
-    shape: info.status === "fulfilled" && info.value.height ? info.value.width / info.value.height : 16 / 9,
-    shots: shots.status === "fulfilled" ? shots.value : [],
-    cues: cues.status === "fulfilled" ? cues.value : [],
-    curve: curve.status === "fulfilled" ? curve.value : null,
-  };
+  around = { ...around, shots, cues, curve };
+  if (info) {
+    const { path, duration, fps, width, height } = info;
+    around = { ...around, path, duration, fps, shape: height ? width / height : around.shape };
+    if (willBeConverted(info)) showConversion({ share: null, seconds_left: null });
+  }
   drawAround();
   drawActions();
 }
@@ -297,7 +294,7 @@ function drawActions() {
     action("picture", t("save the picture"), "S", () => void savePicture(video, span.video_id)),
     action("picture", t("copy the picture"), "y", () => void copyPicture(video)),
     around.path ? action("link", t("copy the file's path"), "", () => void copyText(around.path, t("The path is copied"))) : null,
-    around.path && libraryInfo.value?.opens_folders ? action("up", t("open its folder"), "", () => void api.openFolder(span.video_id).catch((error) => notify(String(error.message)))) : null);
+    around.path && libraryInfo.value?.opens_folders ? action("up", t("open its folder"), "", () => void api.openFolder(span.video_id).catch((error) => notify(reasonOf(error)))) : null);
 }
 
 /** @param {import("./marks.js").Mark} mark @param {string} key */

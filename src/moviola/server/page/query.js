@@ -3,7 +3,7 @@
 import * as api from "./api.js";
 import { byId, fill, h, icon, iconButton, setState } from "./dom.js";
 import { activeFilters, filterButton, filterPanel, showFilters } from "./filters.js";
-import { clock, title } from "./format.js";
+import { clock, reasonOf, title } from "./format.js";
 import { t } from "./language.js";
 import { notify } from "./notices.js";
 import { GAP, NOTHING, currentSearch, view } from "./store.js";
@@ -100,7 +100,7 @@ export async function takePictures(files) {
       view.value = "search";
       change({ likes: [...currentSearch.value.likes, { kind: "picture", id, name: file instanceof File ? file.name : "picture" }] });
     } catch (error) {
-      notify(error instanceof Error ? error.message : String(error));
+      notify(reasonOf(error));
     }
   }
 }

@@ -30,8 +30,7 @@ const results = byId("results", HTMLDivElement);
 const status = byId("status", HTMLParagraphElement);
 const failure = byId("failure", HTMLDivElement);
 
-/** What is shown; null before there was a search.
- * @type {Observable<Answer | null>} */
+/** What is shown; null before there was a search. */
 export const answer = new Observable(/** @type {Answer | null} */ (null));
 
 let topK = PAGE;
@@ -78,15 +77,17 @@ async function search() {
   }
 }
 
+/** How many moments the server gives at most. */
+const mostMoments = () => libraryInfo.value?.limits?.top_k ?? 100;
+
 /** @returns {import("./api.js").SearchRequest} */
 function request() {
   const { filter, videos, by, refine, minScore } = currentSearch.value;
   const rows = layout.value.layout === "rows";
-  const most = libraryInfo.value?.limits?.top_k ?? 100;
   const { perRow } = layout.value;
   return {
     query: queryOf(currentSearch.value), filter, by, refine, min_score: minScore,
-    top_k: Math.min(rows ? perRow * ROWS * (topK / PAGE) : topK, most),
+    top_k: Math.min(rows ? perRow * ROWS * (topK / PAGE) : topK, mostMoments()),
     ...(rows && { per_video: perRow }), ...(videos.length && { videos }),
   };
 }
@@ -201,9 +202,8 @@ function nothingFound() {
 
 /** @param {Answer} found */
 function more(found) {
-  const most = libraryInfo.value?.limits?.top_k ?? 100;
   const wanted = request().top_k;
-  if (found.moments.length < wanted || wanted >= most) return null;
+  if (found.moments.length < wanted || wanted >= mostMoments()) return null;
   const onclick = () => { topK *= 2; searchSoon(0); };
   return h("div", { class: "more" }, h("button", { type: "button", class: "plain", onclick }, t("More moments")));
 }

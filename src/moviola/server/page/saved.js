@@ -3,6 +3,7 @@
 import * as api from "./api.js";
 import { h, icon, iconButton, refill } from "./dom.js";
 import { activeFilters } from "./filters.js";
+import { reasonOf } from "./format.js";
 import { plural, t } from "./language.js";
 import { describe, parametersOf } from "./links.js";
 import { notify } from "./notices.js";
@@ -14,8 +15,7 @@ import { GAP, NOTHING, Observable, currentSearch, isEmpty, libraryInfo, queryOf,
 const COUNTED = 100; // moments of which new ones are counted
 const NO_LIMIT = 1e7; // the longest gap that the library keeps, which stands for any
 
-/** The newest video that was there when a search was opened last, by the search's name.
- * @type {Observable<Record<string, number>>} */
+/** The newest video that was there when a search was opened last, by the search's name. */
 let known = new Observable(/** @type {Record<string, number>} */ ({}));
 
 /** @param {string} library */
@@ -70,7 +70,7 @@ async function save() {
     known.value = { ...known.value, [name]: await newestVideo() };
     notify(t("The search is saved: it stands on the first page, with what is new"));
   } catch (error) {
-    notify(error instanceof Error ? error.message : String(error));
+    notify(reasonOf(error));
   }
 }
 
@@ -107,7 +107,7 @@ function savedChip(name, search, { newest, since }, changed) {
   const fresh = h("span", { class: "number" });
   if (newest > since) void countNew(search, since).then((number) => { fresh.textContent = number ? plural(number, "{n} new", "{n} new") : ""; }, () => {});
   const open = () => { known.value = { ...known.value, [name]: newest }; };
-  const remove = () => void api.unkeep("search", name).then(changed, (error) => notify(error instanceof Error ? error.message : String(error)));
+  const remove = () => void api.unkeep("search", name).then(changed, (error) => notify(reasonOf(error)));
   return h("span", { class: "chip" }, h("a", { class: "chip-name", dir: "auto", href: `#/search?${parametersOf(search)}`, onclick: open }, name), fresh,
     libraryInfo.value?.writable && iconButton("close", t("Forget the search “{name}”", { name }), remove));
 }

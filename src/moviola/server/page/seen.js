@@ -4,7 +4,6 @@ import { Observable, remembered } from "./store.js";
 
 const MOST = 2000;
 
-/** @type {Observable<string[]>} */
 let seen = new Observable(/** @type {string[]} */ ([]));
 
 /** @param {string} library */

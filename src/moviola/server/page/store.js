@@ -92,20 +92,16 @@ export const NOTHING = Object.freeze({
   right: [], wrong: [],
 });
 
-/** What is currentSearch.
- * @type {Observable<Search>} */
+/** What is asked. */
 export const currentSearch = new Observable(/** @type {Search} */ (NOTHING));
 
-/** @type {Observable<View>} */
 export const view = new Observable(/** @type {View} */ ("search"));
 
 /** Whether weak moments are shown, too. */
 export const showWeak = new Observable(false);
 
-/** @type {Observable<import("./api.js").LibraryInfo | null>} */
 export const libraryInfo = new Observable(/** @type {import("./api.js").LibraryInfo | null} */ (null));
 
-/** @type {Observable<Layout>} */
 export const layout = remembered("moviola.layout", /** @type {Layout} */ ({ layout: "grid", perRow: 6 }));
 
 /** Whether there is something to look for.

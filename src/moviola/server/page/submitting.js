@@ -1,7 +1,7 @@
 // Submitting what the player shows to an evaluation (DRES), and its verdict.
 
 import * as api from "./api.js";
-import { clock, title } from "./format.js";
+import { clock, reasonOf, title } from "./format.js";
 import { t } from "./language.js";
 import { notify } from "./notices.js";
 import { libraryInfo } from "./store.js";
@@ -22,7 +22,7 @@ export async function submitPicture(video, time) {
     const { verdict, description } = await api.submit(video, time);
     notify([t("{video} {time} submitted: {verdict}", { ...named, verdict: verdicts[verdict] ?? verdict }), description].filter(Boolean).join(" · "));
   } catch (error) {
-    notify(t("{video} {time} not submitted: {reason}", { ...named, reason: error instanceof Error ? error.message : String(error) }));
+    notify(t("{video} {time} not submitted: {reason}", { ...named, reason: reasonOf(error) }));
   } finally {
     waits = false;
   }

@@ -18,8 +18,7 @@ const OF_A_KIND = 3; // examples that are seen, and that are said: the others ar
 const FEW_WORDS = /^\S+(\s\S+){2,6}$/u;
 const WORDS = /^\p{L}+(\s\p{L}+){0,3}$/u;
 
-/** What was looked for lately, newest first, as hashes that repeat it.
- * @type {Observable<{text: string, hash: string}[]>} */
+/** What was looked for lately, newest first, as hashes that repeat it. */
 export let recent = new Observable(/** @type {{text: string, hash: string}[]} */ ([]));
 
 /** @param {string} library */

@@ -3,6 +3,7 @@
 import * as api from "../api.js";
 import { collection, collectionName } from "../collecting.js";
 import { fill, h, icon, iconButton, refill } from "../dom.js";
+import { reasonOf } from "../format.js";
 import { t } from "../language.js";
 import { libraryInfo, remembered } from "../store.js";
 import { progressBar, saidProgress } from "../waiting.js";
@@ -11,8 +12,7 @@ const POLL = 500; // ms
 
 /** @typedef {{element: HTMLElement, value: () => string | boolean | null, set: (value: string | boolean) => void}} Choice null: as it comes. */
 
-/** What was chosen last.
- * @type {import("../store.js").Observable<{format: string, options: Record<string, string | boolean>}>} */
+/** What was chosen last. */
 const last = remembered("moviola.export", { format: "", options: /** @type {Record<string, string | boolean>} */ ({}) });
 
 /** @param {string} label @param {[string, string][]} values and what they are called; the empty one is as it comes. @returns {Choice} */
@@ -116,7 +116,7 @@ async function save(format, options, failure, going) {
     h("a", { href: api.exportFile(state), download: state.file }).click();
   } catch (error) {
     if (cancelled) return;
-    fill(failure, h("div", { class: "failure" }, h("strong", {}, t("Not exported")), h("p", {}, error instanceof Error ? error.message : String(error))));
+    fill(failure, h("div", { class: "failure" }, h("strong", {}, t("Not exported")), h("p", {}, reasonOf(error))));
   } finally {
     refill(going);
   }

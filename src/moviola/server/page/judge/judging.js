@@ -2,6 +2,7 @@
 
 import { ApiError, Unreachable, connection } from "../api.js";
 import { byId, fill, h, icon } from "../dom.js";
+import { reasonOf } from "../format.js";
 import { plural, t } from "../language.js";
 import { notify } from "../notices.js";
 import { Screen } from "./screen.js";
@@ -138,7 +139,7 @@ async function guarded(run) {
     try {
       return await run();
     } catch (error) {
-      if (!(error instanceof Unreachable)) return notify(error instanceof Error ? error.message : String(error));
+      if (!(error instanceof Unreachable)) return notify(reasonOf(error));
       notify(t("Not saved yet: the server does not answer"));
       await new Promise((resolve) => connection.addEventListener("up", resolve, { once: true }));
     }

@@ -1,6 +1,7 @@
 // Puts the judging page together: who judges, what is shown.
 
 import { byId, fill, h } from "../dom.js";
+import { reasonOf } from "../format.js";
 import { t } from "../language.js";
 import { startLanguage } from "../language-choice.js";
 import { startNotices } from "../notices.js";
@@ -43,7 +44,7 @@ async function shown() {
 
 /** @param {string} title @param {unknown} error */
 function fail(title, error) {
-  fill(byId("failure", HTMLDivElement), h("div", { class: "failure" }, h("strong", {}, title), h("p", {}, error instanceof Error ? error.message : String(error))));
+  fill(byId("failure", HTMLDivElement), h("div", { class: "failure" }, h("strong", {}, title), h("p", {}, reasonOf(error))));
 }
 
 async function start() {

@@ -1,6 +1,7 @@
 // The name of a rater.
 
 import { byId, fill, h, icon } from "../dom.js";
+import { reasonOf } from "../format.js";
 import { plural, t } from "../language.js";
 import { notify } from "../notices.js";
 import { info, parts, rater, signIn } from "./task.js";
@@ -19,7 +20,7 @@ export function drawSignIn(onSigned) {
       rater.value = await signIn(name.value);
       onSigned();
     } catch (error) {
-      notify(error instanceof Error ? error.message : String(error));
+      notify(reasonOf(error));
     }
   };
   const both = about.raters === 1 ? t("One rater judges each moment.")

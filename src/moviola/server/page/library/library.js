@@ -3,7 +3,7 @@
 import * as api from "../api.js";
 import { byId, fill, h, iconButton, takeAway } from "../dom.js";
 import { EVIDENCE } from "../filters.js";
-import { long } from "../format.js";
+import { long, reasonOf } from "../format.js";
 import { language, t } from "../language.js";
 import { ingestSection, showJobs } from "./ingest.js";
 import { mayOnlyRead, readingNote } from "../rights.js";
@@ -44,7 +44,7 @@ const failures = new Map();
 function showFailure(what, error) {
   takeFailureAway(what);
   const element = h("div", { class: "failure" }, iconButton("close", t("Dismiss: {what}", { what }), () => takeFailureAway(what)),
-    h("strong", {}, what), h("p", {}, error instanceof Error ? error.message : String(error)));
+    h("strong", {}, what), h("p", {}, reasonOf(error)));
   failures.set(what, element);
   failure.append(element);
 }

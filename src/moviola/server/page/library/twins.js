@@ -2,7 +2,7 @@
 
 import * as api from "../api.js";
 import { h, refill } from "../dom.js";
-import { clock, size, title } from "../format.js";
+import { clock, reasonOf, size, title } from "../format.js";
 import { plural, t } from "../language.js";
 import { openPlayer } from "../opening.js";
 import { libraryInfo } from "../store.js";
@@ -47,7 +47,7 @@ async function find() {
   try {
     draw(await api.nearCopies(true));
   } catch (error) {
-    said.textContent = error instanceof Error ? error.message : String(error);
+    said.textContent = reasonOf(error);
   } finally {
     compare.disabled = false;
   }

@@ -8,8 +8,7 @@ import { remembered } from "../store.js";
 const PART = 16 * 2 ** 20;
 const LAST_RETRY = 10_000; // ms
 
-/** Uploads that were begun in this browser, by file.
- * @type {import("../store.js").Observable<Record<string, Unfinished>>} */
+/** Uploads that were begun in this browser, by file. */
 export const unfinished = remembered("moviola.uploads", /** @type {Record<string, Unfinished>} */ ({}));
 
 /** Files that are being sent from this page.
@@ -30,8 +29,8 @@ function forget(key) {
 async function begun(file, key) {
   const known = unfinished.value[key];
   if (known) {
-    const offset = await api.uploadOffset(known.address).catch(gone);
-    if (offset !== null) return { address: known.address, offset };
+    const state = await api.uploadState(known.address).catch(gone);
+    if (state) return { address: known.address, offset: state.offset };
   }
   const address = await api.beginUpload(file);
   unfinished.value = { ...unfinished.value, [key]: { address, name: file.name, bytes: file.size } };
@@ -64,11 +63,11 @@ export async function sendFile(file, progress, signal) {
         if (signal.aborted || !passes(error)) throw error;
         await new Promise((resolve) => setTimeout(resolve, wait));
         wait = Math.min(2 * wait, LAST_RETRY);
-        offset = await api.uploadOffset(address).catch((again) => { if (passes(again)) return offset; throw again; });
+        ({ offset } = await api.uploadState(address).catch((again) => { if (passes(again)) return { offset }; throw again; }));
       }
       if (signal.aborted) throw new api.Unreachable("cancelled");
     }
-    const path = await api.uploadPath(address);
+    const { path } = await api.uploadState(address);
     forget(key);
     return path;
   } catch (error) {
