@@ -13,7 +13,6 @@ import socket
 import sys
 from collections.abc import Callable, Collection
 from difflib import get_close_matches
-from functools import wraps
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -78,14 +77,21 @@ class _Server(MCPServer):
         self._known = {tool.name: set(tool.parameters["properties"]) for tool in tools}
 
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
-        """Call a tool; :class:`ToolError` for an unknown argument, or a value outside its range."""
+        """Call a tool.
+
+        Raises:
+            ToolError: an unknown argument, a value outside its range, or what the library refuses.
+        """
         if name in self._known:
             _require_known(name, arguments, self._known[name])
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
-            if isinstance(error.__cause__, ValidationError):
-                raise ToolError(_complaint(error.__cause__)) from None
+            cause = error.__cause__
+            if isinstance(cause, ValidationError):
+                raise ToolError(_complaint(cause)) from None
+            if isinstance(cause, MoviolaError | OSError):
+                raise ToolError(_COMMAND.sub("list_videos", str(cause))) from cause
             raise
 
 
@@ -123,7 +129,7 @@ def library_server(
 
 def _offered(tool: Callable[..., Any], title: str, annotations: ToolAnnotations) -> Tool:
     """A tool whose schema says that there are no other arguments."""
-    offered = Tool.from_function(_with_errors(tool), title=title, annotations=annotations)
+    offered = Tool.from_function(tool, title=title, annotations=annotations)
     return offered.model_copy(update={"parameters": {**offered.parameters, "additionalProperties": False}})
 
 
@@ -154,19 +160,6 @@ def serve_http(server: MCPServer, port: int) -> None:
             f"127.0.0.1:{port}: cannot listen there ({os.strerror(error.errno or 0)}); choose another port"
         ) from error
     server.run("streamable-http", host="127.0.0.1", port=port)
-
-
-def _with_errors(tool: Callable[..., Any]) -> Callable[..., Any]:
-    """The tool with its errors as answers that an agent can read; what else is raised is a defect."""
-
-    @wraps(tool)
-    def run(**arguments: Any) -> Any:
-        try:
-            return tool(**arguments)
-        except (MoviolaError, OSError) as error:
-            raise ToolError(_COMMAND.sub("list_videos", str(error))) from error
-
-    return run
 
 
 def _require_known(tool: str, given: Collection[str], known: Collection[str]) -> None:

@@ -8,7 +8,7 @@ from fastapi import APIRouter
 from pydantic import Field
 
 from moviola.library.near_copies import NearCopies, find_near_copies, known_pairs
-from moviola.server.problems import Forbidden
+from moviola.server.routes.upkeep import Changing
 from moviola.server.routes.videos import summary_of
 from moviola.server.schemas import ResponseModel, VideoSummary
 from moviola.server.service import Service, ServiceOf
@@ -47,11 +47,9 @@ async def near_copies(service: ServiceOf) -> NearCopiesList:
     return await service.media.run(_described, service, found)
 
 
-@router.post("")
+@router.post("", dependencies=[Changing])
 async def find(service: ServiceOf) -> NearCopiesList:
     """Compare the videos that were not compared yet; answers fold what is found from then on."""
-    if not service.options.allow_ingest:
-        raise Forbidden("this server only reads; run `moviola duplicates`, or start it with --allow-ingest")
     found = await service.change(lambda library: find_near_copies(library.store), service.converting)
     return await service.media.run(_described, service, found)
 
