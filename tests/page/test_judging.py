@@ -85,7 +85,7 @@ def test_two_raters_to_consensus_and_to_an_evaluation(
     ben.keyboard.press("Enter")
     judge_batch(ben, "1", 1)
     ben.keyboard.press("Enter")
-    expect(ben.get_by_role("heading", name="All is judged")).to_be_visible()
+    expect(ben.get_by_role("heading", name="Everything is judged")).to_be_visible()
     ben.get_by_role("link", name="Progress and exports").click()
     expect(ben.get_by_role("heading", name="5 of 5 moments done")).to_be_visible()
     expect(ben.get_by_role("img", name="5 agreed, 0 discarded")).to_be_visible()

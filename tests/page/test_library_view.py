@@ -63,7 +63,7 @@ def test_an_ingest_with_a_broken_file_among_good_ones(
     page.get_by_label("Videos by state").select_option("refused")
     expect(said).to_have_text("No video is in this state.")
     page.get_by_label("Videos by name").fill("a cat")
-    expect(said).to_have_text("No video in this state is called so.")
+    expect(said).to_have_text("No video in this state has this name.")
 
 
 def test_of_an_empty_library_it_is_said_that_it_is_empty(
@@ -76,7 +76,7 @@ def test_of_an_empty_library_it_is_said_that_it_is_empty(
         page = open_page(server, "#/library")
         expect(page.get_by_role("status").filter(has_text="This library is empty")).to_be_visible()
         page.get_by_label("Videos by name").fill("x")
-        expect(page.get_by_role("status").filter(has_text="No video is called so")).to_be_visible()
+        expect(page.get_by_role("status").filter(has_text="No video has this name")).to_be_visible()
         page.get_by_role("link", name="Search").click()
         search(page, "a cat")
         expect(page.locator("#results")).to_contain_text("This library is empty")

@@ -31,7 +31,7 @@ def test_videos_and_tags_are_offered_and_taken_by_keys(
     page = open_page(tagged)
     box = page.get_by_label("What to look for")
     box.press_sequentially("la")
-    options = page.get_by_role("listbox", name="What is called so").get_by_role("option")
+    options = page.get_by_role("listbox", name="Suggestions").get_by_role("option")
     expect(options).to_have_text(["launchin this video, 0:24", "Laurelstag, 2 videos"])
     expect(box).to_have_attribute("aria-expanded", "true")
     expect(box).not_to_have_attribute("aria-activedescendant", "words-names-0")
@@ -73,7 +73,7 @@ def test_nothing_is_offered_for_a_long_text(page: Page) -> None:
 
 def test_the_offer_goes_away_by_escape_and_leaves_the_way_to_the_results(page: Page) -> None:
     search(page, "a cat")
-    options = page.get_by_role("listbox", name="What is called so").get_by_role("option")
+    options = page.get_by_role("listbox", name="Suggestions").get_by_role("option")
     expect(options).to_have_count(1)
     page.keyboard.press("Escape")
     expect(options).to_have_count(0)

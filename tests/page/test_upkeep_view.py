@@ -31,7 +31,7 @@ def test_copies_stand_side_by_side_and_one_is_kept(
     with_copy(own_server, made)
     page = open_page(own_server, "#/library")
     twins = page.get_by_role("region", name="Videos that show the same")
-    expect(twins).to_contain_text("None that is known.")
+    expect(twins).to_contain_text("None known.")
     twins.get_by_role("button", name="Compare all videos").click()
     expect(twins).to_contain_text("1 pair")
     expect(twins.get_by_role("button", name="Play a cat")).to_be_visible()

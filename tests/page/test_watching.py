@@ -66,7 +66,7 @@ def test_next_and_previous_moment(page: Page) -> None:
     page.keyboard.press("n")
     expect(player.get_by_text(f"2 of {len(found)}")).to_be_visible()
     until(page, f"video.currentTime >= {found[1]['start']}")
-    player.get_by_role("button", name="Moment before").click()
+    player.get_by_role("button", name="Previous moment").click()
     expect(player.get_by_text(f"1 of {len(found)}")).to_be_visible()
 
 

@@ -1,4 +1,4 @@
-"""Videos that browsers do not play, converted once: how far that is, and why it has failed."""
+"""Conversion of videos that browsers do not play: made once, with progress and the reason of a failure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exports that take long: how far each is, its file when it is done, and its end when it is cancelled."""
+"""Long exports: progress, the file, cancellation."""
 
 from __future__ import annotations
 

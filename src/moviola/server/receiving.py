@@ -35,9 +35,9 @@ from moviola.server.problems import Busy, TooLarge
 __all__ = ["ALGORITHMS", "Receiving", "Upload"]
 
 ALGORITHMS = ("md5", "sha1", "sha256")
-"""Checksums of a part that are understood."""
+"""Supported checksums of a part."""
 KEPT_SECONDS = 48 * 3600.0
-"""Time after its last part in which an upload can be gone on with."""
+"""Time after its last part in which an upload can be resumed."""
 _SPARE = 1 << 30  # bytes of a disk that no upload takes
 _LONGEST_NAME = 200
 _ID = re.compile(r"[0-9a-f]{32}")
@@ -68,7 +68,7 @@ class Upload:
 
     @property
     def expires(self) -> datetime:
-        """When it is forgotten, unless a part comes before."""
+        """Time at which it is deleted if no part comes before."""
         return datetime.fromtimestamp(self.changed + KEPT_SECONDS, UTC)
 
     @property

@@ -373,7 +373,7 @@ class ExportFormat(ResponseModel):
     name: str = Field(examples=["csv"])
     title: str = Field(examples=["Table (CSV)"])
     suffix: str = Field(examples=[".csv"])
-    options: list[str] = Field(description="That it heeds.", examples=[["title", "rate"]])
+    options: list[str] = Field(description="Its options.", examples=[["title", "rate"]])
 
 
 class LimitsInfo(ResponseModel):

@@ -27,7 +27,7 @@ const SHORT = /** @type {Record<string, string>} */ ({
  * @type {Record<string, string>} */
 export const EVIDENCE = {
   all: t("everything"), visual: t("what is seen"), subtitles: t("subtitles"), speech: t("recognised speech"),
-  said: t("whatever is said"), text: t("text in pictures"), named: t("names of videos"),
+  said: t("subtitles and speech"), text: t("text in pictures"), named: t("names of videos"),
 };
 
 export const filterPanel = h("div", { class: "filters", id: "filters", hidden: true, role: "group", "aria-label": t("Filters") });

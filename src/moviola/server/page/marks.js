@@ -37,7 +37,7 @@ export function setMark({ video_id, start, end }, mark) {
   for (const earlier of made) if (isSame(earlier.moment, moment)) earlier.notice.abort(); // it speaks of a mark that is no more
   const step = { moment, before, notice: new AbortController() };
   made.push(step);
-  const said = mark === "right" ? t("Marked as right: the answer goes by it") : t("Marked as wrong: the answer goes by it");
+  const said = mark === "right" ? t("Marked as right: the answer uses it") : t("Marked as wrong: the answer uses it");
   notify(isOn ? t("The mark is taken away") : said, { label: t("Undo"), run: () => undo(step), signal: step.notice.signal });
 }
 
@@ -92,7 +92,7 @@ export function markChips() {
 /** A field for the name under which the marks are kept; a button at first. */
 function teaching() {
   const holder = h("span", { class: "teaching" });
-  const name = h("input", { type: "text", "aria-label": t("Name of what these marks teach"), placeholder: t("our logo"), maxlength: "60", required: true });
+  const name = h("input", { type: "text", "aria-label": t("Name of the concept"), placeholder: t("our logo"), maxlength: "60", required: true });
   const form = h("form", {}, h("span", {}, t("teach this as")), name, h("button", { type: "submit", class: "quiet" }, icon("added"), t("teach")));
   const close = () => {
     const hasFocus = form.contains(document.activeElement);

@@ -22,7 +22,7 @@ export function saveAs(content, name) {
 }
 
 /** @param {unknown} error */
-const failed = (error) => notify(t("Not done: {reason}", { reason: reasonOf(error) }));
+const failed = (error) => notify(t("Failed: {reason}", { reason: reasonOf(error) }));
 
 /** @param {HTMLVideoElement} video @param {string} id */
 export async function savePicture(video, id) {

@@ -243,11 +243,11 @@ function drawTransport() {
   const many = (now?.moments.length ?? 0) > 1;
   const toggled = (/** @type {boolean} */ value) => ({ "aria-pressed": String(value) });
   refill(transport,
-    many ? iconButton("previous", t("Moment before (p)"), () => step(-1), { disabled: now?.index === 0 }) : null,
+    many ? iconButton("previous", t("Previous moment (p)"), () => step(-1), { disabled: now?.index === 0 }) : null,
     iconButton(video.paused ? "play" : "pause", video.paused ? t("Play (space)") : t("Pause (space)"), toggle, { class: "icon-button big" }),
     many ? iconButton("next", t("Next moment (n)"), () => step(1), { disabled: now && now.index === now.moments.length - 1 }) : null,
     time, h("span", { class: "spring" }), speed.element,
-    iconButton("loop", t("Round and round (r)"), toggleLoop, toggled(loops)),
+    iconButton("loop", t("Loop (r)"), toggleLoop, toggled(loops)),
     iconButton(muted ? "muted" : "sound", muted ? t("Sound on (m)") : t("Sound off (m)"), toggleMute, toggled(muted)),
     iconButton("full", t("Full screen (F)"), toggleFull));
 }

@@ -173,7 +173,7 @@ function unsure(found) {
     weakButton(t("Show the nearest moments")));
 }
 
-const nothingStandsOut = () => t("Nothing in this library stands out for what you ask. It may be called otherwise, or not be there.");
+const nothingStandsOut = () => t("Nothing in this library clearly matches. Try other words; it may not be there.");
 
 /** The strong moments, then a button with the number of weaker ones, then these where they are wanted.
  * @param {Answer} found */

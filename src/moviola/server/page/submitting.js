@@ -12,7 +12,7 @@ let waits = false;
 
 /** @param {string} video @param {number} time */
 export async function submitPicture(video, time) {
-  if (!canSubmit()) return notify(t("No evaluation: the server is to be started with --dres"));
+  if (!canSubmit()) return notify(t("No evaluation: start the server with --dres"));
   if (waits) return;
   waits = true;
   /** @type {Record<string, string>} */

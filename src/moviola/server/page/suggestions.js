@@ -18,7 +18,7 @@ const NAME = /(^|\s)@([\p{L}\p{M}\p{N}-]*)$/u; // before the caret
  * @param {HTMLInputElement} input @param {(text: string) => void} taken called with the text that has the name in it
  * @returns {HTMLElement} */
 export function suggestions(input, taken) {
-  const list = h("ul", { class: "suggestions", role: "listbox", id: `${input.id}-names`, "aria-label": t("What is called so"), hidden: true });
+  const list = h("ul", { class: "suggestions", role: "listbox", id: `${input.id}-names`, "aria-label": t("Suggestions"), hidden: true });
   /** @type {Offer[]} */
   let offered = [];
   let at = -1;

@@ -56,7 +56,7 @@ export function drawWelcome() {
 function recentSearches() {
   if (!recent.value.length) return null;
   const links = recent.value.map(({ text, hash }) => h("a", { class: "chip", href: hash }, h("span", { class: "chip-name" }, text)));
-  return h("section", { "aria-labelledby": "recent-title" }, h("h2", { id: "recent-title" }, t("Lately")), h("div", { class: "chips" }, links));
+  return h("section", { "aria-labelledby": "recent-title" }, h("h2", { id: "recent-title" }, t("Recent searches")), h("div", { class: "chips" }, links));
 }
 
 /** What could be asked of this library: what was taught, what it shows, what is said in it, what its videos are called.

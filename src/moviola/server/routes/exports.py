@@ -84,7 +84,7 @@ async def begin(request: ExportRequest, service: ServiceOf) -> ExportState:
 
 @router.get("/exports/{export}")
 async def state(export: Name, service: ServiceOf) -> ExportState:
-    """How far an export is."""
+    """Progress of an export."""
     return _state(service.exports.get(export), service)
 
 

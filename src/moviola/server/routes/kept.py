@@ -29,7 +29,7 @@ class KeptList(ResponseModel):
 
 
 class Alerted(ResponseModel):
-    """Up to which video saved searches were checked for what is new."""
+    """The latest video that each saved search was checked for by alerts."""
 
     alerted: dict[str, int] = Field(
         description="The `version` of a video, by the name of a search.", examples=[{"beach days": 17}]
@@ -65,7 +65,7 @@ def entries(
 
 @router.get("/alerted")
 def alerted(service: ServiceOf) -> Alerted:
-    """Up to which video the saved searches were checked for what is new, where the server reports that."""
+    """The latest video that alerts have checked each saved search for; empty without alerts."""
     return Alerted(alerted=service.library.kept.alerted())
 
 

@@ -53,17 +53,18 @@ class UploadState(ResponseModel):
     bytes: int = Field(description="Of the whole.", examples=[18_345_233])
     offset: int = Field(description="Bytes that are here.", examples=[9_000_000])
     path: str = Field(
-        description="Where it lies, to be brought in; empty until it is whole.",
+        description="Path of the file, for a job; empty until it is complete.",
         examples=["/srv/videos/beach.mp4"],
     )
     expires: str = Field(
-        description="When it is forgotten, unless more of it is sent.", examples=["2024-05-03T18:30:00+00:00"]
+        description="Time at which it is deleted if no more of it is sent.",
+        examples=["2024-05-03T18:30:00+00:00"],
     )
 
 
 @router.options("", include_in_schema=False)
 async def abilities(service: ServiceOf) -> Response:
-    """What of tus is spoken."""
+    """Supported version and extensions of tus."""
     headers = {
         "Tus-Version": VERSION,
         "Tus-Extension": "creation,termination,checksum,expiration",
@@ -103,7 +104,7 @@ async def begin(
 
 @router.get("/{upload}")
 async def state(service: ServiceOf, upload: Name) -> UploadState:
-    """How much of a video has been sent, and where it lies when it is whole."""
+    """State of an upload: bytes received, and the path when it is complete."""
     found = await run_in_threadpool(service.receiving.find, upload)
     return UploadState(
         upload=found.upload, name=found.name, bytes=found.length, offset=found.offset,
@@ -113,7 +114,7 @@ async def state(service: ServiceOf, upload: Name) -> UploadState:
 
 @router.head("/{upload}", include_in_schema=False, dependencies=[Tus])
 async def offset(service: ServiceOf, upload: Name) -> Response:
-    """How much of a video has been sent, as headers."""
+    """State of an upload, as headers."""
     found = await run_in_threadpool(service.receiving.find, upload)
     headers = {"Upload-Length": str(found.length), "Cache-Control": "no-store"}
     return Response(status_code=200, headers={**_headers(found), **headers})

@@ -125,5 +125,5 @@ async function save(format, options, failure, going) {
 /** @param {HTMLElement} place @param {api.ExportState} state @param {(state: api.ExportState) => void} cancel */
 function drawProgress(place, state, cancel) {
   refill(place, h("article", { class: "job", "aria-label": t("Export") }, h("div", { class: "job-head" }, h("strong", {}, t("exporting")),
-    h("span", { class: "job-video" }, saidProgress(state)), iconButton("close", t("Cancel the export"), () => cancel(state))), progressBar(state.share, t("Written of the export"))));
+    h("span", { class: "job-video" }, saidProgress(state)), iconButton("close", t("Cancel the export"), () => cancel(state))), progressBar(state.share, t("Progress of the export"))));
 }

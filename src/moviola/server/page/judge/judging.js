@@ -59,7 +59,7 @@ function draw() {
   drawFoot(moment);
   screen.show(moment, open);
   said.textContent = isDone(moment)
-    ? t("Moment {n} of {all}, judged: {level}", { n: at + 1, all: moments().length, level: moment.level ?? t("passed over") })
+    ? t("Moment {n} of {all}, judged: {level}", { n: at + 1, all: moments().length, level: moment.level ?? t("skipped") })
     : t("Moment {n} of {all}", { n: at + 1, all: moments().length });
 }
 
@@ -99,15 +99,15 @@ function drawFoot(moment) {
   fill(part("judging-foot"),
     button(t("Back"), "ArrowLeft", "previous", back, at === 0),
     button(t("On"), "ArrowRight", "next", on, !isDone(moment)),
-    button(moment.passed ? t("Passed over") : t("Pass over"), "s", "close", () => void judge(null)),
-    button(t("Take the last back"), "u", "remove", () => void takeBack(), !last));
+    button(moment.passed ? t("Skipped") : t("Skip"), "s", "close", () => void judge(null)),
+    button(t("Undo the last answer"), "u", "remove", () => void takeBack(), !last));
 }
 
 function drawBatchDone() {
   screen.close();
   const left = moments().filter((moment) => !isDone(moment)).length;
   const judged = moments().filter((moment) => moment.level !== null).length;
-  const go = left ? h("button", { type: "button", class: "main", onclick: toFirstOpen }, t("To what is left"), h("kbd", {}, "Enter"))
+  const go = left ? h("button", { type: "button", class: "main", onclick: toFirstOpen }, t("To the moments that are left"), h("kbd", {}, "Enter"))
     : h("button", { type: "button", class: "main", onclick: () => void guarded(startBatch) }, t("Next batch"), h("kbd", {}, "Enter"));
   fill(view, h("div", { class: "empty" },
     h("h2", { tabindex: "-1" }, left ? plural(left, "{n} moment of this batch is left", "{n} moments of this batch are left") : t("This batch is done")),
@@ -122,10 +122,10 @@ function drawNothingLeft(open) {
   screen.close();
   const waits = open > 0;
   fill(view, h("div", { class: "empty" },
-    h("h2", { tabindex: "-1" }, waits ? t("Nothing left for you") : t("All is judged")),
+    h("h2", { tabindex: "-1" }, waits ? t("Nothing left for you") : t("Everything is judged")),
     h("p", {}, waits ? plural(open, "{n} moment still needs other raters. Where two differ by more than one level, two more are asked.", "{n} moments still need other raters. Where two differ by more than one level, two more are asked.")
       : t("Every moment has its level, or has none that raters agree on.")),
-    h("a", { class: "main", href: "#/progress" }, waits ? t("See how far all are") : t("Progress and exports")),
+    h("a", { class: "main", href: "#/progress" }, waits ? t("See the progress of all") : t("Progress and exports")),
     waits && h("button", { type: "button", class: "quiet", onclick: () => void guarded(startBatch) }, icon("loop"), t("Look again"), h("kbd", {}, "Enter"))));
   view.querySelector("h2")?.focus();
 }

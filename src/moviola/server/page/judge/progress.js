@@ -50,7 +50,7 @@ function drawExports(found) {
   const links = (info.value?.export_formats ?? []).map(({ name, title, suffix }) => {
     return there[name] && h("a", { class: "plain", href: exportUrl(name), download: "" }, icon("download"), title, h("span", { class: "muted" }, suffix));
   });
-  return h("section", { "aria-labelledby": "exports-title" }, h("h2", { id: "exports-title" }, t("Take it with you")),
+  return h("section", { "aria-labelledby": "exports-title" }, h("h2", { id: "exports-title" }, t("Exports")),
     links.some(Boolean) ? h("div", { class: "exports" }, links)
       : h("p", { class: "muted" }, t("The graded test set, for moviola evaluate, is here as soon as raters agree on a moment.")));
 }
@@ -95,7 +95,7 @@ function drawRaters(found) {
   return h("section", { "aria-labelledby": "raters-title" }, h("h2", { id: "raters-title" }, t("Raters")),
     found.raters.length === 0 ? h("p", { class: "muted" }, t("Nobody has signed in yet."))
       : h("div", { class: "wide" }, h("table", { class: "figures" },
-        h("thead", {}, h("tr", {}, [t("name"), t("judged"), t("passed over"), t("from the median"), t("kappa")].map((title) => h("th", { scope: "col" }, title)))),
+        h("thead", {}, h("tr", {}, [t("name"), t("judged"), t("skipped"), t("from the median"), t("kappa")].map((title) => h("th", { scope: "col" }, title)))),
         h("tbody", {}, found.raters.map((rater) => h("tr", {}, h("th", { scope: "row" }, rater.name),
           [rater.judged, rater.passed, rater.distance === null ? "–" : t("{n} levels", { n: rater.distance.toFixed(2) }), figure(rater.kappa)].map((value) => h("td", { class: "figure" }, value))))))));
 }

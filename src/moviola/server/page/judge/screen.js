@@ -1,4 +1,4 @@
-// The screen: one moment, round and round; the one that is likely to come next waits behind it.
+// The screen: one moment in a loop; the one that is likely to come next waits behind it.
 
 import { url } from "../api.js";
 import { h, icon } from "../dom.js";
@@ -88,7 +88,7 @@ export class Screen {
   constructor() {
     this.position = h("div", { class: "loop-position", "aria-hidden": "true" });
     this.stage = h("div", { class: "loop-stage", onclick: () => this.toggle() });
-    this.failure = h("p", { class: "loop-failure", role: "alert", hidden: true }, t("This moment cannot be played here. Pass it over with S."));
+    this.failure = h("p", { class: "loop-failure", role: "alert", hidden: true }, t("This moment cannot be played here. Skip it with S."));
     this.toggleButton = h("button", { type: "button", class: "icon-button", onclick: () => this.toggle() });
     this.soundButton = h("button", { type: "button", class: "icon-button", onclick: () => this.mute() });
     this.element = h("div", { class: "loop" }, this.stage, this.position, this.failure);

@@ -93,7 +93,7 @@ export async function sendVideos(files) {
       refill(element, h("div", { class: "job-head" }, h("strong", {}, t("sending")), h("span", { class: "muted" }, saidProgress({ share, seconds_left: left })),
         h("span", { class: "job-video" }, t("{name}, {sent} of {all}", { name: file.name, sent: size(sent), all: size(file.size) })),
         iconButton("close", t("Do not send {name}", { name: file.name }), () => going.abort())),
-        progressBar(share, t("Sent of {name}", { name: file.name })));
+        progressBar(share, t("Progress of sending {name}", { name: file.name })));
     };
     draw(0);
     first = -1;
@@ -143,7 +143,7 @@ function outcome({ added, copies }) {
 /** @param {api.Job} job */
 function jobParts(job) {
   const states = /** @type {Record<string, string>} */ ({ queued: t("waits"), running: t("running"), done: t("done"), failed: t("failed"), cancelled: t("cancelled") });
-  const bar = progressBar(job.share, t("Done of all steps"));
+  const bar = progressBar(job.share, t("Progress of all steps"));
   const cancel = runs(job) ? iconButton("close", t("Cancel"), () => void api.cancelJob(job).catch((error) => does.failed(t("Not cancelled"), error))) : null;
   return [
     h("div", { class: "job-head" }, h("strong", {}, states[job.state] ?? job.state),

@@ -37,7 +37,7 @@ function row({ sides }) {
 function draw(pairs) {
   refill(list, pairs.slice(0, MOST).map(row));
   compare.hidden = !libraryInfo.value?.can_ingest;
-  said.textContent = pairs.length ? plural(pairs.length, "{n} pair", "{n} pairs") : t("None that is known.");
+  said.textContent = pairs.length ? plural(pairs.length, "{n} pair", "{n} pairs") : t("None known.");
   section.hidden = !pairs.length && compare.hidden;
 }
 

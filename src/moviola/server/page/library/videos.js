@@ -54,7 +54,7 @@ function counted(total, of, wrong) {
 
 /** @param {string} of the state that is listed @param {string} called */
 function noneOf(of, called) {
-  if (called) return of ? t("No video in this state is called so.") : t("No video is called so.");
+  if (called) return of ? t("No video in this state has this name.") : t("No video has this name.");
   return of ? t("No video is in this state.") : t("This library is empty");
 }
 
@@ -97,7 +97,7 @@ function tools(video) {
   const name = title(video.video_id);
   const within = video.state === "refused" ? null : withinButton(() => inThisVideo(video.video_id));
   if (!libraryInfo.value?.can_ingest) return h("span", { class: "video-tools" }, within);
-  const again = video.state === "refused" ? [iconButton("loop", t("Read {name} again, after it was mended", { name }), () => void bringIn([video.path]))] : [
+  const again = video.state === "refused" ? [iconButton("loop", t("Read {name} again, after its repair", { name }), () => void bringIn([video.path]))] : [
     iconButton("loop", t("Read subtitles and text of {name} again", { name }), () => void processAgain(video, false)),
     iconButton("again", t("Encode {name} again", { name }), () => void processAgain(video, true)),
   ];
