@@ -146,7 +146,8 @@ async def _known(request: Request, error: Exception) -> JSONResponse:
     if isinstance(error, Busy):
         about = {"progress": error.progress}
     elif isinstance(error, WrongField):
-        error, about = error.error, {"field": error.field, "longest": error.longest}
+        about = {"field": error.field, "longest": error.longest}
+        error = error.error
     code = next(code for kind, code in CODES if isinstance(error, kind))
     return problem(code, message_of(error, request.app.state.service.library.folder), **about)
 
