@@ -108,6 +108,17 @@ def test_moments_pictures_and_sequences_find(
         assert there["strong"] and all(row["confident"] for row in rows)
 
 
+def test_the_picture_of_a_query_is_not_written_over(
+    moviola: Run, films: Path, library: Path, tmp_path: Path
+) -> None:
+    picture = tmp_path / "x.png"
+    Image.fromarray(frame_at(films / "street.mp4", 5.0, 96)).save(picture)
+    before = picture.read_bytes()
+    answer = moviola("search", "--picture", picture, "--export", picture, "-l", library)
+    assert answer.code == 1 and f"{picture}: is read by the command" in answer.err
+    assert picture.read_bytes() == before
+
+
 def test_steps_have_spans_of_their_own(moviola: Run, library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     steps = (Moment("street", 1.0, 4.0, 0.8, 1), Moment("street", 6.0, 9.5, 0.5, 1))
     whole = Moment("street", 1.0, 9.5, 0.4, 1, steps=steps)

@@ -105,6 +105,7 @@ def test_an_endpoint_needs_a_model(tmp_path: Path, moviola: Callable[..., Any]) 
         ("consensus", "FILE"),
         ("convert", "FILE", "--kind", "tvr"),
         ("imprecise", "FILE", "--kind", "tvr"),
+        ("imprecise", "other", "--kind", "tvr", "--review", "FILE"),
         ("candidates", "other", "--kind", "tvr", "--queries", "FILE"),
         ("pseudo", "other", "--kind", "tvr", "--held-out", "FILE"),
         ("tasks", "FILE"),
@@ -120,6 +121,15 @@ def test_what_is_read_is_not_written_over(
     outcome = moviola("dataset", *(file if word == "FILE" else word for word in words), "--out", file)
     assert outcome.code == 1 and f"{file}: is read by the command" in outcome.err
     assert file.read_text().endswith("1,b,2\n")
+
+
+def test_the_source_of_rewrites_and_of_a_split_stays(tmp_path: Path, moviola: Callable[..., Any]) -> None:
+    file = tmp_path / "val_queries.json"
+    file.write_text("[]")
+    for words in (("split", file, "--out", tmp_path), ("imprecise", file, "--out", "o", "--review", file)):
+        outcome = moviola("dataset", *words, "--kind", "tvr_ranking")
+        assert outcome.code == 1 and f"{file}: is read by the command" in outcome.err
+    assert file.read_text() == "[]"
 
 
 def test_second_ratings_by_one_worker_are_named(tmp_path: Path, moviola: Callable[..., Any]) -> None:

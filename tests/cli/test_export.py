@@ -91,6 +91,7 @@ def test_ranks_are_picked_in_order(
     [
         (["m.csv", "--ranks", "9"], "there is no rank 9 among 4 moments"),
         (["m.csv", "--ranks", "3-1"], "write single ranks and ranges, such as 1,3-5"),
+        (["m.csv", "--ranks", "1" * 5000], "write single ranks and ranges"),
         (["m.csv", "--ranks", "1;2"], "write single ranks and ranges"),
         (["m.avi"], "no format is known by .avi"),
         (["m", "--format", "aaf"], "format 'aaf': give one of csv, json"),
@@ -141,6 +142,14 @@ def test_a_table_that_was_edited(moviola: Run, library: Path, films: Path, tmp_p
     table.write_text("video_id,start,end\nnowhere,1,2\n")
     answer = moviola("export", tmp_path / "m.otio", "--moments", table, "-l", library)
     assert answer.code == 1 and "nowhere" in answer.err
+
+
+def test_the_table_that_is_read_is_not_written_over(moviola: Run, library: Path, tmp_path: Path) -> None:
+    table = tmp_path / "m.csv"
+    table.write_text("video_id,start,end,mine\nstreet,1,2,x\n")
+    answer = moviola("export", table, "--moments", table, "-l", library)
+    assert answer.code == 1 and f"{table}: is read by the command" in answer.err
+    assert table.read_text().endswith("street,1,2,x\n")
 
 
 @pytest.mark.usefixtures("found")

@@ -461,6 +461,11 @@ def test_a_transcript_counts_from_the_beginning_of_the_file(
     assert moviola("transcript", "late", "-l", lib).out.startswith("0:00:04.0 – 0:00:06.0")
     assert moviola("transcript", "late", "-l", lib, "--out", out).code == 0
     assert "00:00:06,000 --> 00:00:08,000" in out.read_text()
+    shutil.copy(own / "late.mp4", own / "zz.mp4")
+    assert moviola("index", own, "-l", lib, "--no-ocr").code == 0
+    (own / "late.mp4").unlink()  # a copy of it is there
+    assert moviola("transcript", "late", "-l", lib, "--out", out).code == 0
+    assert "00:00:06,000 --> 00:00:08,000" in out.read_text()
 
 
 def test_a_transcript_of_nothing_is_not_written(moviola: Run, library: Path, tmp_path: Path) -> None:

@@ -46,6 +46,20 @@ def commands(command: Any, words: str) -> Iterator[str]:
 
 
 COMMANDS = set(commands(typer.main.get_command(app), "moviola"))
+OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]*")
+# Of pip, and of Typer itself.
+OTHERS = {"--constraint", "--extra-index-url", "--help", "--install-completion"}
+
+
+def options(command: Any, words: str) -> Iterator[tuple[str, set[str]]]:
+    """The options of each command, by the words that call it."""
+    own = {name for one in command.params for name in (*one.opts, *one.secondary_opts)}
+    yield words, own | {"--help", "--log"}
+    for name, below in getattr(command, "commands", {}).items():
+        yield from options(below, f"{words} {name}")
+
+
+OPTIONS = dict(options(typer.main.get_command(app), "moviola"))
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
@@ -87,3 +101,18 @@ def test_commands_in_documents_exist(path: Path) -> None:
         called = words.split(" ")
         grouped = any(known.startswith(" ".join(called[:2]) + " ") for known in COMMANDS)
         assert " ".join(called[: 3 if grouped else 2]) in COMMANDS, words  # arguments follow
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_options_in_documents_exist(path: Path) -> None:
+    """Those behind a command are its own; those alone may be any command's, or a script's."""
+    scripts = "".join(one.read_text(encoding="utf-8") for one in (ROOT / "benchmarks").rglob("*.py"))
+    known = set().union(*OPTIONS.values(), OTHERS)
+    prose = re.sub(r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    for code in re.findall(r"`([^`]+)`", prose):
+        words = code.split()
+        if words[0].startswith("--"):
+            assert words[0] in known or f'"{words[0]}"' in scripts, code
+        called = next((" ".join(words[:n]) for n in (3, 2) if " ".join(words[:n]) in OPTIONS), None)
+        if called and "&&" not in words:
+            assert set(OPTION.findall(code)) <= OPTIONS[called], code

@@ -225,6 +225,14 @@ def test_signs_of_webvtt_are_written_as_text(tmp_path: Path) -> None:
     assert "fish &amp; chips" in path.read_text()
 
 
+@pytest.mark.parametrize("suffix", [".srt", ".vtt", ".ass"])
+def test_a_backslash_breaks_no_line(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"film{suffix}"
+    said = (r"C:\New\home", "two\nlines")
+    write_subtitles(path, [Cue(n, n + 1, text) for n, text in enumerate(said)])
+    assert [cue.text for cue in read_subtitles(path).cues] == list(said)
+
+
 @pytest.mark.parametrize(("suffix", "step"), [(".srt", 0.001), (".vtt", 0.001), (".ass", 0.01)])
 def test_short_cues_last_a_step(tmp_path: Path, suffix: str, step: float) -> None:
     path = tmp_path / f"film{suffix}"

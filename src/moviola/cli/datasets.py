@@ -217,11 +217,12 @@ def imprecise(
     from moviola.datasets.readers import read_annotations, write_tvr
     from moviola.encoders import load_sentence_encoder
 
-    require_unread(out, path, durations)
+    review = review or out.with_name(out.name + ".review.csv")
+    require_unread(out, path, durations, review)
+    require_unread(review, path, durations)
     if bool(endpoint) != bool(model):
         raise InvalidValue("--endpoint and --model go together: give both or neither")
     key = os.environ.get("MOVIOLA_CHAT_KEY", "")
-    review = review or out.with_name(out.name + ".review.csv")
     made = rewrite_captions(
         read_annotations(path, kind, durations), load_sentence_encoder(sentence_encoder),
         out.with_name(out.name + ".journal"), review,
@@ -262,11 +263,14 @@ def split(
     from moviola.datasets.building.splits import draw_queries
     from moviola.datasets.readers import read_annotations
 
-    drawn = draw_queries(read_annotations(path, kind).captions, {"val": val, "test": test}, seed)
-    for name, queries in drawn.items():
-        rows = [{"query_id": number, "query": query} for number, query in queries.items()]
-        write_json(out / f"{name}_queries.json", rows, indent=0)
-    counts = {name: len(queries) for name, queries in drawn.items()}
+    counts = {"val": val, "test": test}
+    files = {name: out / f"{name}_queries.json" for name in counts}
+    for file in files.values():
+        require_unread(file, path)
+    for name, queries in draw_queries(read_annotations(path, kind).captions, counts, seed).items():
+        write_json(
+            files[name], [{"query_id": number, "query": query} for number, query in queries.items()], indent=0
+        )
     show(json, counts, f"{out}: {counted(val, 'query')} for validation, {test} for test")
 
 

@@ -13,6 +13,7 @@ from typer import Argument, Option
 from moviola.cli.app import JsonOption, app, leave_partial, note, show
 from moviola.cli.options import DEFAULT_LIBRARY, LibraryOption, is_library, reading
 from moviola.errors import InvalidValue, NotFound, counted
+from moviola.files.writing import require_unread
 from moviola.types import clock
 
 if TYPE_CHECKING:
@@ -96,6 +97,7 @@ def export_(
     if "title" in chosen_format.options:
         options.setdefault("title", out.stem)
     if moments:
+        require_unread(out, moments)
         chosen, paths = read_moments(moments)
     else:
         from moviola.search.last_answer import kept_answer
@@ -148,7 +150,7 @@ def _ranked(chosen: Sequence[Selection], ranks: str) -> list[Selection]:
     known = {selection.moment.rank: selection for selection in chosen}
     picked = []
     for part in ranks.split(","):
-        found = re.fullmatch(r"\s*([0-9]+)\s*(?:-\s*([0-9]+)\s*)?", part)
+        found = re.fullmatch(r"\s*([0-9]{1,9})\s*(?:-\s*([0-9]{1,9})\s*)?", part)
         first, last = (int(found[1]), int(found[2] or found[1])) if found else (1, 0)
         if last < first:
             raise InvalidValue(f"ranks {ranks!r}: write single ranks and ranges, such as 1,3-5")

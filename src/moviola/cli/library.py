@@ -126,6 +126,7 @@ def transcript(
             lib.require_outside(out)
         row = lib.catalogue.video(video)
         cues = [cue for cue in lib.catalogue.cues(row.row) if cue.kind in KINDS[kind]]
+        file = lib.file_of(video)
     cues.sort(key=lambda cue: (cue.start, cue.end))
     if not cues:
         none = f"{video}: no cues of the kind {kind!r}; `moviola show` counts those of each kind"
@@ -133,7 +134,7 @@ def transcript(
             raise NotFound(f"{none}. {out} was not written")
         note(none)
     if out is not None:
-        lead = lead_of(Path(row.path))  # players count from the file's beginning
+        lead = lead_of(file) if file else 0.0  # players count from the file's beginning
         write_subtitles(out, [replace(cue, start=cue.start + lead, end=cue.end + lead) for cue in cues])
     lines = [f"{clock(cue.start)} – {clock(cue.end)}  " + cue.text.replace("\n", " / ") for cue in cues]
     show(json, cues, *([f"{out}: {counted(len(cues), 'cue')}"] if out else lines))

@@ -26,6 +26,7 @@ from moviola.cli.options import (
 )
 from moviola.errors import InvalidValue, counted
 from moviola.files.moments import moment_row
+from moviola.files.writing import require_unread
 from moviola.timing import milliseconds, recorded
 from moviola.types import clock
 
@@ -99,6 +100,8 @@ def search(
         from moviola.export import format_of
 
         formats = {out: format_of(out) for out in export}
+        for out in formats:
+            require_unread(out, *(picture or ()))
     given = options | ({"videos": video} if video else {})
     moments, paths = answer_and_keep(library, query, given, weak=weak, why=why, json=json, timings=timings)
     refused: dict[str, str] = {}

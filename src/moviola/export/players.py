@@ -79,7 +79,6 @@ def folder_command(path: str | Path) -> list[str]:
         NotFound: no program to open folders with is installed.
     """
     path = Path(path)
-    path = Path(path)
     shown = {"darwin": ["-R", str(path)], "win32": [f"/select,{path}"]}.get(sys.platform, [str(path.parent)])
     program = shutil.which({"darwin": "open", "win32": "explorer"}.get(sys.platform, "xdg-open"))
     if program is None:

@@ -47,6 +47,8 @@ _ENOUGH = 150
 _UTF_16 = {"utf-16-le": re.compile(rb"([^\0]\0){2}"), "utf-16-be": re.compile(rb"(\0[^\0]){2}")}
 _TIMES = re.compile(r"[ \t]*\d[\d:.,]*[ \t]*-->")
 _BLANK_FIRST = re.compile(rf"^({_TIMES.pattern}.*\n)[ \t]+\n", re.MULTILINE)
+# A backslash before a letter breaks a line in SubStation Alpha, unless an invisible letter stands between.
+_BREAK, _JOINER = re.compile(r"\\(?=[Nnh])"), "\u2060"
 _INLINE_TIME = re.compile(r"<(\d+:)?\d\d:\d\d\.\d{3}>")
 _ASS_EVENTS = "[Script Info]\nScriptType: v4.00+\n\n[Events]\n"
 _ASS_FORMAT = "Format: Layer, Start, End, Style, Name, MarginL, MarginR, MarginV, Effect, Text"
@@ -148,6 +150,7 @@ def write_subtitles(path: str | Path, cues: Iterable[Cue]) -> None:
         start, end = (round(time * 1000 / step) * step for time in (cue.start, cue.end))
         event = pysubs2.SSAEvent(start=start, end=max(end, start + step))
         text = cue.text.replace("{", "(").replace("}", ")")  # braces would hold commands
+        text = _BREAK.sub(rf"\\{_JOINER}", text)
         event.plaintext = html.escape(text, quote=False) if kind == ".vtt" else text
         file.append(event)
     with draft_of(path) as draft:
@@ -288,5 +291,5 @@ def _shown_text(text: str) -> str:
 
 def _clean_text(text: str) -> str:
     """Text without entities, time tags and needless white space, its lines kept."""
-    lines = html.unescape(_INLINE_TIME.sub("", text)).splitlines()
+    lines = html.unescape(_INLINE_TIME.sub("", text)).replace(_JOINER, "").splitlines()
     return "\n".join(stripped for line in lines if (stripped := " ".join(line.split())))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -101,7 +102,7 @@ def track_among(tracks: Sequence[SoundTrack], path: Path, choice: int | str) -> 
 
 def require_track_choice(choice: int | str) -> int | str:
     """A choice as a number, or as a language of ISO 639. Raises InvalidValue: neither of them."""
-    if str(choice).isascii() and str(choice).isdigit() and int(choice) > 0:
+    if re.fullmatch("0*[1-9][0-9]{0,8}", str(choice)):
         return int(choice)
     if isinstance(choice, str) and (language := language_of(choice)):
         return language
