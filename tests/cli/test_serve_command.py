@@ -67,8 +67,7 @@ def test_what_is_read_in_watched_folders_reaches_the_server(
     CliRunner().invoke(
         all_commands(), ["serve", "--library", "x", "--watch", ".", "--speech", "pocketsphinx"]
     )
-    expected = {"ocr": False, "ocr_reader": None, "speech": "pocketsphinx", "speech_language": None}
-    assert served[0].reading == expected
+    assert served[0].reading == {"ocr": False, "speech": "pocketsphinx"}  # the others have their defaults
 
 
 @pytest.mark.parametrize(
@@ -92,9 +91,10 @@ def test_readers_that_are_not_there_are_named_at_the_start(
         (["--webhook", "https://example.org"], "give that too"),
         (["--watch", ".", "--alert", "doors"], "say where findings"),
         (["--watch", ".", "--alert-command", "echo 'found"], "No closing quotation"),
+        (["--dres-user", "team"], "name the server"),
     ],
 )
-def test_reports_that_would_never_come_are_refused(
+def test_options_that_would_do_nothing_are_refused(
     served: list[Options], options: list[str], words: str
 ) -> None:
     result = CliRunner().invoke(all_commands(), ["serve", "--library", "x", *options])

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from typer import Argument, Context, Option, confirm
@@ -18,20 +18,15 @@ from moviola.cli.app import JsonOption, app, console, emit_json, leave_partial, 
 from moviola.cli.config import usual_device
 from moviola.cli.options import (
     DEFAULT_LIBRARY,
-    AlertCommandOption,
-    AlertOption,
     DeviceOption,
     EncoderOption,
     LibraryOption,
-    OcrOption,
-    OcrReaderOption,
-    SpeechLanguageOption,
-    SpeechOption,
-    WebhookOption,
     alert_options,
     encoder_for,
     for_new,
     is_library,
+    reading_options,
+    with_options,
 )
 from moviola.cli.progress import progress_bar
 from moviola.errors import NotFound, counted, printable
@@ -42,9 +37,11 @@ if TYPE_CHECKING:
 
 
 @app.command("index")
+@with_options("reading", reading_options)
 def index_(
     context: Context,
     sources: Annotated[list[Path], Argument(help="Video files and folders (searched recursively).")],
+    *,
     library: LibraryOption = DEFAULT_LIBRARY,
     encoder: EncoderOption = None,
     sentence_encoder: Annotated[
@@ -87,13 +84,10 @@ def index_(
             show_default=False,
         ),
     ] = None,
-    ocr: OcrOption = None,
-    ocr_reader: OcrReaderOption = None,
-    speech: SpeechOption = None,
+    reading: dict[str, Any],
     speech_track: Annotated[
         str | None, Option(help="Sound track to recognise: a number, a language such as de, or all.")
     ] = None,
-    speech_language: SpeechLanguageOption = None,
     workers: Annotated[
         str | None,
         Option(
@@ -134,10 +128,8 @@ def index_(
             if is_gone(source) and not source.is_symlink():
                 raise NotFound(f"{printable(source)}: no such file or folder")
         # Nor may the name of a reader that is not there.
-        Readers.require(
-            ocr, ocr_reader, speech=speech, device=device,
-            speech_track=speech_track, speech_language=speech_language,
-        )  # fmt: skip
+        unnamed = dict.fromkeys(("ocr", "ocr_reader", "speech"))
+        Readers.require(**unnamed | reading, device=device, speech_track=speech_track)
     with Library(
         library,
         encoder=encoder_for(context, library, encoder),
@@ -154,9 +146,8 @@ def index_(
             report = lib.index(
                 *sources, prune=prune, confirm=_confirm(bar, yes),
                 exclude=None if exclude is None else [one for one in exclude if one],
-                default_excludes=default_excludes, ocr=ocr, ocr_reader=ocr_reader, speech=speech,
-                speech_track=speech_track, speech_language=speech_language, every_frame=every_frame,
-                stills=stills, workers=workers, progress=_shown_on(bar),
+                default_excludes=default_excludes, speech_track=speech_track, every_frame=every_frame,
+                stills=stills, workers=workers, progress=_shown_on(bar), **reading,
             )  # fmt: skip
         count = len(lib)
     _print_report(report, library, count, json)
@@ -165,23 +156,21 @@ def index_(
 
 
 @app.command()
+@with_options("reading", reading_options)
+@with_options("alerts", alert_options)
 def watch(
     context: Context,
     folders: Annotated[list[Path], Argument(help="Folders to watch.")],
+    *,
     library: LibraryOption = DEFAULT_LIBRARY,
     encoder: EncoderOption = None,
-    ocr: OcrOption = None,
-    ocr_reader: OcrReaderOption = None,
-    speech: SpeechOption = None,
-    speech_language: SpeechLanguageOption = None,
+    reading: dict[str, Any],
     hours: Annotated[str | None, Option(metavar="FROM-TO", help="Work only then: 22:00-06:00.")] = None,
     cores: Annotated[int | None, Option(min=1, help="Number of cores to use; by default all.")] = None,
     poll: Annotated[float, Option(help="Seconds between two scans of network folders (SMB, NFS).")] = 10.0,
     force_polling: Annotated[bool, Option("--force-polling", help="Scan local folders, too.")] = False,
     settle: Annotated[float, Option(help="Seconds for which a file must stay unchanged.")] = 2.0,
-    alert: AlertOption = None,
-    alert_command: AlertCommandOption = "",
-    webhook: WebhookOption = "",
+    alerts: dict[str, Any],
     json: JsonOption = False,
 ) -> None:
     """Keep a library in step with folders: new, changed, moved and deleted files, until Ctrl-C.
@@ -211,23 +200,20 @@ def watch(
     from moviola.search import Library
     from moviola.search.alerts import Alerts
 
-    reports = alert_options(alert, alert_command, webhook)
+    reports = alert_options(**alerts)
     stop = Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     with Library(library, encoder=encoder_for(context, library, encoder), device=usual_device()) as lib:
-        alerts = Alerts(lib, reports, stop)
-        alerts.check()
+        reporter = Alerts(lib, reports, stop)
+        reporter.check()
 
         def print_one(report: IngestReport) -> None:
             _print_report(report, library, len(lib), json)
             sys.stdout.flush()
-            alerts.check()
+            reporter.check()
 
         note(f"{library}: watching {', '.join(map(str, folders))}; Ctrl-C ends it")
-        index = partial(
-            lib.index, ocr=ocr, ocr_reader=ocr_reader, speech=speech, speech_language=speech_language
-        )
-        Watcher(index, library, folders, options, print_one, note, stop).run()
+        Watcher(partial(lib.index, **reading), library, folders, options, print_one, note, stop).run()
 
 
 def _shown_on(bar: Progress) -> Callable[[IngestProgress], None]:

@@ -16,7 +16,6 @@ from moviola.cli.config import usual_device
 
 if TYPE_CHECKING:
     from moviola.search import Library
-    from moviola.search.alerts import AlertOptions
 
 # ---- the library, and what a new one is built with ---------------------------------------------------------
 
@@ -53,59 +52,66 @@ def out_option(help: str) -> Any:
 
 # ---- what is read of new videos ----------------------------------------------------------------------------
 
-OcrOption = Annotated[
-    bool | None,
-    Option(
-        "--ocr/--no-ocr",
-        envvar="MOVIOLA_OCR",
-        help="Read text in pictures; by default in all but small ones.",
-        show_default=False,
-    ),
-]
-OcrReaderOption = Annotated[
-    str | None,
-    Option(
-        envvar="MOVIOLA_OCR_READER",
-        help="Reader of text in pictures, a plug-in's name; it reads small pictures, too.",
-        show_default="rapidocr",
-    ),
-]
-SpeechOption = Annotated[
-    str | None,
-    Option(
-        envvar="MOVIOLA_SPEECH",
-        help="Speech recogniser for videos without subtitles: pocketsphinx (English, offline), a Whisper "
-        "model such as Systran/faster-whisper-small, or a folder; by default none.",
-    ),
-]
-SpeechLanguageOption = Annotated[
-    str | None, Option(envvar="MOVIOLA_SPEECH_LANGUAGE", help="Spoken language, such as de; else detected.")
-]
+
+def reading_options(
+    ocr: Annotated[
+        bool | None,
+        Option(
+            "--ocr/--no-ocr",
+            envvar="MOVIOLA_OCR",
+            help="Read text in pictures; by default in all but small ones.",
+            show_default=False,
+        ),
+    ] = None,
+    ocr_reader: Annotated[
+        str | None,
+        Option(
+            envvar="MOVIOLA_OCR_READER",
+            help="Reader of text in pictures, a plug-in's name; it reads small pictures, too.",
+            show_default="rapidocr",
+        ),
+    ] = None,
+    speech: Annotated[
+        str | None,
+        Option(
+            envvar="MOVIOLA_SPEECH",
+            help="Speech recogniser for videos without subtitles: pocketsphinx (English, offline), a Whisper "
+            "model such as Systran/faster-whisper-small, or a folder; by default none.",
+        ),
+    ] = None,
+    speech_language: Annotated[
+        str | None,
+        Option(envvar="MOVIOLA_SPEECH_LANGUAGE", help="Spoken language, such as de; else detected."),
+    ] = None,
+) -> None:
+    """Options of :meth:`moviola.Library.index` by their names."""
+
 
 # ---- reports of saved searches in watched folders ----------------------------------------------------------
 
-AlertOption = Annotated[
-    list[str] | None, Option(help="Saved search that reports new findings; repeatable; all by default.")
-]
-AlertCommandOption = Annotated[
-    str, Option(metavar="COMMAND", help="Command to run for each new finding; its standard input is JSON.")
-]
-WebhookOption = Annotated[
-    str, Option(metavar="URL", help="Address to which each new finding is posted as JSON.")
-]
 
-
-def alert_options(searches: list[str] | None, command: str, webhook: str) -> AlertOptions:
-    """The three options together; the command's words are separated as in a shell."""
+def alert_options(
+    alert: Annotated[
+        list[str] | None, Option(help="Saved search that reports new findings; repeatable; all by default.")
+    ] = None,
+    alert_command: Annotated[
+        str,
+        Option(metavar="COMMAND", help="Command to run for each new finding; its standard input is JSON."),
+    ] = "",
+    webhook: Annotated[
+        str, Option(metavar="URL", help="Address to which each new finding is posted as JSON.")
+    ] = "",
+) -> Any:
+    """Their :class:`moviola.search.alerts.AlertOptions`; words of the command are separated as in a shell."""
     from moviola.search.alerts import AlertOptions
 
-    if searches and not (command or webhook):
+    if alert and not (alert_command or webhook):
         raise BadParameter("--alert: say where findings go, with --alert-command or --webhook")
     try:
-        words = tuple(shlex.split(command))
+        words = tuple(shlex.split(alert_command))
     except ValueError as error:
-        raise BadParameter(f"--alert-command {command!r}: {error}; close the quotes") from error
-    return AlertOptions(tuple(searches or ()), words, webhook)
+        raise BadParameter(f"--alert-command {alert_command!r}: {error}; close the quotes") from error
+    return AlertOptions(tuple(alert or ()), words, webhook)
 
 
 # ---- an open library ---------------------------------------------------------------------------------------
@@ -211,7 +217,7 @@ def filter_options(
 
 
 def with_options(
-    name: str, *options: Callable[..., None]
+    name: str, *options: Callable[..., Any]
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """A command with the options of functions; its argument ``name`` has the values that are not None."""
     shared = {

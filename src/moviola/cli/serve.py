@@ -6,28 +6,20 @@ import os
 import threading
 import webbrowser
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from typer import BadParameter, Option
 
 from moviola.cli.app import JsonOption, app, show
 from moviola.cli.config import usual_device
-from moviola.cli.options import (
-    DEFAULT_LIBRARY,
-    AlertCommandOption,
-    AlertOption,
-    LibraryOption,
-    OcrOption,
-    OcrReaderOption,
-    SpeechLanguageOption,
-    SpeechOption,
-    WebhookOption,
-    alert_options,
-)
+from moviola.cli.options import DEFAULT_LIBRARY, LibraryOption, alert_options, reading_options, with_options
 
 
 @app.command()
+@with_options("reading", reading_options)
+@with_options("alerts", alert_options)
 def serve(
+    *,
     library: LibraryOption = DEFAULT_LIBRARY,
     host: Annotated[
         str, Option(help="Address to listen on; other than local ones need a token.")
@@ -51,13 +43,8 @@ def serve(
         list[Path] | None,
         Option(help="Folder to keep the library in step with, as `moviola watch` does; repeatable."),
     ] = None,
-    ocr: OcrOption = None,
-    ocr_reader: OcrReaderOption = None,
-    speech: SpeechOption = None,
-    speech_language: SpeechLanguageOption = None,
-    alert: AlertOption = None,
-    alert_command: AlertCommandOption = "",
-    webhook: WebhookOption = "",
+    reading: dict[str, Any],
+    alerts: dict[str, Any],
     judge: Annotated[Path | None, Option(help="Task of `moviola judge new`, for raters at /judge.")] = None,
     dres: Annotated[str, Option(help="Address of a DRES evaluation server to submit moments to.")] = "",
     dres_user: Annotated[
@@ -91,16 +78,15 @@ def serve(
     from moviola.server import serve as run
     from moviola.server.dres import PASSWORD
 
-    alerts = alert_options(alert, alert_command, webhook)
-    if alerts and not watch:
+    reports = alert_options(**alerts)
+    if reports and not watch:
         raise BadParameter("--alert-command and --webhook report what comes in by --watch; give that too")
+    if (dres_user or dres_evaluation) and not dres:
+        raise BadParameter("--dres-user and --dres-evaluation: name the server, too, with --dres")
     options = Options(
         host=host, port=port, token=token, read_token=read_token, allow_ingest=tuple(allow_ingest or ()),
         allow_hosts=tuple(allow_host or ()), watch=tuple(watch or ()), judge=judge,
-        reading={
-            "ocr": ocr, "ocr_reader": ocr_reader, "speech": speech, "speech_language": speech_language
-        },
-        alerts=alerts, device=usual_device(),
+        reading=reading, alerts=reports, device=usual_device(),
         dres=(dres, dres_user, os.environ.get(PASSWORD, ""), dres_evaluation) if dres else None,
     )  # fmt: skip
 
