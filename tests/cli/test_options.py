@@ -150,7 +150,7 @@ def test_watched_videos_are_read_as_the_file_says(
     monkeypatch.setattr(Watcher, "run", lambda watcher: given.append(watcher.index.keywords))
     assert moviola("watch", films, "-l", library).code == 0
     assert moviola("watch", films, "-l", library, "--ocr", "--speech", "none").code == 0
-    first = {"ocr": False, "ocr_reader": None, "speech": "pocketsphinx", "speech_language": "en"}
+    first = {"ocr": False, "speech": "pocketsphinx", "speech_language": "en"}
     assert given == [first, first | {"ocr": True, "speech": "none"}]
 
 

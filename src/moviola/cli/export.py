@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from typer import Argument, Option
 
 from moviola.cli.app import JsonOption, app, leave_partial, note, show
-from moviola.cli.options import DEFAULT_LIBRARY, LibraryOption, is_library, reading
+from moviola.cli.options import DEFAULT_LIBRARY, LibraryOption, is_library, reading, with_options
 from moviola.errors import InvalidValue, NotFound, counted
 from moviola.files.writing import require_unread
 from moviola.types import clock
@@ -22,27 +22,7 @@ if TYPE_CHECKING:
     from moviola.types import Moment
 
 
-@app.command("export")
-def export_(
-    out: Annotated[Path, Argument(help="The file, or the folder for formats of several files.")],
-    format: Annotated[
-        str | None,
-        Option(
-            help="csv, json, edl, edl-markers, edl-markers-video, otio, fcpxml, vtt, vtt-videos, vtt-film, "
-            "film, clips or sheet; by default from the suffix of OUT, clips without a suffix."
-        ),
-    ] = None,
-    ranks: Annotated[
-        str | None, Option(metavar="1,3-5", help="Ranks in their order; by default all.")
-    ] = None,
-    moments: Annotated[
-        Path | None,
-        Option(
-            metavar="FILE",
-            help="Moments of a .csv or .json file of this command, instead of the last answer.",
-        ),
-    ] = None,
-    library: LibraryOption = DEFAULT_LIBRARY,
+def format_options(
     title: Annotated[
         str | None, Option(help="Title of the timeline or sheet; by default the file's name.")
     ] = None,
@@ -73,6 +53,34 @@ def export_(
         Option(metavar="WIDTHxHEIGHT", help="Size of the film; by default that of the largest video."),
     ] = None,
     columns: Annotated[int | None, Option(min=1, help="Stills per row of the sheet.")] = None,
+) -> None:
+    """Fields of :class:`moviola.export.ExportOptions`."""
+
+
+@app.command("export")
+@with_options("options", format_options)
+def export_(
+    out: Annotated[Path, Argument(help="The file, or the folder for formats of several files.")],
+    *,
+    format: Annotated[
+        str | None,
+        Option(
+            help="csv, json, edl, edl-markers, edl-markers-video, otio, fcpxml, vtt, vtt-videos, vtt-film, "
+            "film, clips or sheet; by default from the suffix of OUT, clips without a suffix."
+        ),
+    ] = None,
+    ranks: Annotated[
+        str | None, Option(metavar="1,3-5", help="Ranks in their order; by default all.")
+    ] = None,
+    moments: Annotated[
+        Path | None,
+        Option(
+            metavar="FILE",
+            help="Moments of a .csv or .json file of this command, instead of the last answer.",
+        ),
+    ] = None,
+    library: LibraryOption = DEFAULT_LIBRARY,
+    options: dict[str, Any],
     json: JsonOption = False,
 ) -> None:
     """Write moments of the last answer as a table, chapters, an edit list, clips, a film or a contact sheet.
@@ -88,11 +96,6 @@ def export_(
     """
     from moviola.export import Selection, format_of, named_format, read_moments
 
-    given = {
-        "title": title, "rate": rate, "drop_frame": drop_frame, "start_timecode": start_timecode,
-        "mode": mode, "titles": titles, "size": size, "columns": columns,
-    }  # fmt: skip
-    options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     chosen_format = format_of(out) if format is None else named_format(format)
     if "title" in chosen_format.options:
         options.setdefault("title", out.stem)

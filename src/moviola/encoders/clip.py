@@ -29,7 +29,7 @@ from moviola.encoders.texts import CheckpointEncoder, check_texts
 from moviola.encoders.tokens import Tokenize, clip_tokenizer, siglip_tokenizer
 from moviola.encoders.weights import Weights
 from moviola.errors import DataError, InvalidValue
-from moviola.threads import compute_threads, one_blas_thread
+from moviola.threads import compute_threads
 from moviola.types import FrameSize
 
 __all__ = ["FAMILIES", "ClipEncoder", "Family", "family_of", "open_clip", "read_frame_size"]
@@ -267,11 +267,8 @@ class ClipEncoder(CheckpointEncoder):
             precision="int8" if self.precision == "int8" else "fp32",
         )
 
-    def _by_numpy(self, ids: NDArray[np.int64], present: NDArray[np.bool_]) -> Floats:
-        assert self._weights is not None
-        with one_blas_thread():
-            states: Floats = self._family.texts(towers.Network(self._weights, self._text_config), ids)
-        return states
+    def _network_states(self, weights: Weights, ids: NDArray[np.int64], present: NDArray[np.bool_]) -> Floats:
+        return np.asarray(self._family.texts(towers.Network(weights, self._text_config), ids))
 
     def _graph(self) -> Any:
         return text_states(self._own_weights(), self._text_config, self._family.texts)

@@ -23,7 +23,7 @@ from moviola.compiled import Compiled, Source, cache_folder
 from moviola.devices import require_torch
 from moviola.encoders.checkpoints import CONSE, fingerprint, packaged_revision
 from moviola.encoders.contract import Match, check_frames
-from moviola.encoders.device_choice import DeviceChoice
+from moviola.encoders.device_choice import DeviceChoice, OnDevice
 from moviola.encoders.efficientnet import PIXELS
 from moviola.encoders.graphs import classified_frames
 from moviola.encoders.sentences import MINILM, open_sentence_encoder
@@ -96,7 +96,7 @@ FACTS = (
 """Their vectors are stored with those of the classes, in this order."""
 
 
-class ConseEncoder:
+class ConseEncoder(OnDevice):
     """A frozen encoder of frames and texts, a :class:`moviola.encoders.contract.PictureEncoder`.
 
     Attributes:
@@ -135,16 +135,6 @@ class ConseEncoder:
         """Calibration of the cosine of a text with a frame, against those with the classes."""
         classes = self._vectors.array("classes")
         return Match(MATCH_SLOPE, MATCH_LINE, centred=True, references=_unit(classes), by_phrases=True)
-
-    @property
-    def device(self) -> str:
-        """Device of frames and of many texts: ``"cpu"``, ``"cuda"``, ``"mps"``."""
-        return self._choice.device
-
-    @property
-    def precision(self) -> str:
-        """Precision: ``"fp32"``, ``"fp16"``, ``"bf16"``; features are always float32."""
-        return self._choice.precision
 
     def encode_frames(self, images: NDArray[np.uint8]) -> Floats:
         """As of :class:`~moviola.encoders.FrameTextEncoder`, of length 1."""

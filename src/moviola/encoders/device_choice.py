@@ -5,7 +5,7 @@ from __future__ import annotations
 from moviola.devices import available_device, best_half_precision, require_device_name
 from moviola.errors import InvalidValue
 
-__all__ = ["PRECISIONS", "DeviceChoice"]
+__all__ = ["PRECISIONS", "DeviceChoice", "OnDevice"]
 
 PRECISIONS = ("fp32", "fp16", "bf16")
 """Precisions that may be named."""
@@ -62,3 +62,19 @@ class DeviceChoice:
     def batch_size(self) -> int:
         """Frames or texts per batch."""
         return self._batch_size or (16 if self.device == "cpu" else 256)
+
+
+class OnDevice:
+    """An encoder for which a device and a precision were chosen."""
+
+    _choice: DeviceChoice
+
+    @property
+    def device(self) -> str:
+        """Device of frames and of many texts: ``"cpu"``, ``"cuda"``, ``"mps"``."""
+        return self._choice.device
+
+    @property
+    def precision(self) -> str:
+        """Precision: ``"fp32"``, ``"fp16"``, ``"bf16"``; features are always float32."""
+        return self._choice.precision

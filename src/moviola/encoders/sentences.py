@@ -25,7 +25,6 @@ from moviola.encoders.tokens import Tokenize, Tokenizer, open_tokenizer
 from moviola.encoders.towers import ACTIVATIONS, Network
 from moviola.encoders.weights import Weights
 from moviola.errors import DataError, InvalidValue
-from moviola.threads import one_blas_thread
 
 __all__ = [
     "MINILM", "MINILM_FOLDER", "SentenceEncoder", "load_sentence_encoder", "open_sentence_encoder",
@@ -157,12 +156,10 @@ class SentenceEncoder(CheckpointEncoder):
         )
         return Weights.of(self._checkpoint.folder, prefix) if plain and prefix else None
 
-    def _by_numpy(self, ids: NDArray[np.int64], present: NDArray[np.bool_]) -> NDArray[np.float32]:
-        assert self._weights is not None
-        with one_blas_thread():
-            states: NDArray[np.float32]
-            states = Network(self._weights, self._config).sentence_states(ids, present)
-        return states
+    def _network_states(
+        self, weights: Weights, ids: NDArray[np.int64], present: NDArray[np.bool_]
+    ) -> NDArray[np.float32]:
+        return np.asarray(Network(weights, self._config).sentence_states(ids, present))
 
     def _graph(self) -> Any:
         return sentence_states(self._own_weights(), self._config)

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from moviola.compiled import Compiled, Source, cache_folder
 from moviola.encoders.checkpoints import Checkpoint
-from moviola.encoders.device_choice import DeviceChoice
+from moviola.encoders.device_choice import DeviceChoice, OnDevice
 from moviola.encoders.tokens import Tokenize
 from moviola.encoders.weights import Weights
 from moviola.errors import InvalidValue
-from moviola.threads import compute_threads, few_threads
+from moviola.threads import compute_threads, few_threads, one_blas_thread
 
 __all__ = ["FEW_TEXTS", "CheckpointEncoder", "check_texts"]
 
@@ -67,7 +67,7 @@ def _batches(
         yield chosen, ids, present
 
 
-class CheckpointEncoder:
+class CheckpointEncoder(OnDevice):
     """An encoder of a checkpoint, whose texts go one of three ways through its tower. Libraries record its
     ``id``; its ``revision`` changes whenever the weights or settings change."""
 
@@ -78,16 +78,6 @@ class CheckpointEncoder:
         self._checkpoint, self._choice = checkpoint, choice
         self.id, self.revision = checkpoint.id, checkpoint.revision
 
-    @property
-    def device(self) -> str:
-        """Device of frames and of many texts: ``"cpu"``, ``"cuda"``, ``"mps"``."""
-        return self._choice.device
-
-    @property
-    def precision(self) -> str:
-        """Precision: ``"fp32"``, ``"fp16"``, ``"bf16"``; vectors are always float32."""
-        return self._choice.precision
-
     def _read_weights(self) -> Weights | None:
         """The weights; None where only torch can use them."""
         raise NotImplementedError
@@ -96,7 +86,8 @@ class CheckpointEncoder:
     def _tokenize(self) -> Tokenize:
         raise NotImplementedError
 
-    def _by_numpy(self, ids: NDArray[np.int64], present: NDArray[np.bool_]) -> Floats:
+    def _network_states(self, weights: Weights, ids: NDArray[np.int64], present: NDArray[np.bool_]) -> Floats:
+        """The tower in NumPy."""
         raise NotImplementedError
 
     def _graph(self) -> Any:
@@ -105,6 +96,11 @@ class CheckpointEncoder:
     def _by_torch(self) -> Callable[..., Any]:
         """The tower in torch, from tensors to one, on the device and in the precision that were chosen."""
         raise NotImplementedError
+
+    def _by_numpy(self, ids: NDArray[np.int64], present: NDArray[np.bool_]) -> Floats:
+        assert self._weights is not None
+        with one_blas_thread():
+            return self._network_states(self._weights, ids, present)
 
     @property
     def _has_numpy(self) -> bool:

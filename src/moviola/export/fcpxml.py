@@ -116,6 +116,4 @@ def _counting(timebase: Timebase) -> str:
 
 def _time(seconds: Fraction) -> str:
     """Exact seconds as FCPXML writes them: ``3600s``, ``1001/30000s``."""
-    if seconds.denominator == 1:
-        return f"{seconds.numerator}s"
-    return f"{seconds.numerator}/{seconds.denominator}s"
+    return f"{seconds}s"

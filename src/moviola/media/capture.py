@@ -98,11 +98,7 @@ def parse_point(text: str) -> tuple[float, float] | None:
 def _degrees(text: str, digits: int) -> float:
     """Degrees; written as degrees, degrees and minutes, or with seconds too, by the number of digits."""
     sign = -1.0 if text.startswith("-") else 1.0
-    whole, _, rest = text[1:].partition(".")
-    fraction = float(f"0.{rest or 0}")
-    if len(whole) <= digits:
-        return sign * (int(whole) + fraction)
-    minutes, seconds = whole[digits : digits + 2], whole[digits + 2 :]
-    if not seconds:
-        return sign * (int(whole[:digits]) + (int(minutes) + fraction) / 60)
-    return sign * (int(whole[:digits]) + (int(minutes) + (int(seconds) + fraction) / 3600 * 60) / 60)
+    whole, _, fraction = text[1:].partition(".")
+    parts = [whole[:digits], *re.findall("..?", whole[digits:])]
+    parts[-1] += f".{fraction}"
+    return sign * sum(float(part) / 60.0**place for place, part in enumerate(parts))

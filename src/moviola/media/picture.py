@@ -31,11 +31,6 @@ BT709, UNSPECIFIED_COLOURS = 1, 2
 """Values of ITU-T H.273 for primaries, transfer and matrix alike (8.1 to 8.3)."""
 
 _HIGH_DEFINITION = 720
-_INTERPOLATION = {
-    "bilinear": Interpolation.BILINEAR,
-    "bicubic": Interpolation.BICUBIC,
-    "lanczos": Interpolation.LANCZOS,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +160,7 @@ class InputScaler(_Scaler):
     """Scales pictures of a stream to an encoder's input size (:class:`~moviola.types.FrameSize`)."""
 
     def __init__(self, size: FrameSize, aspect: Fraction) -> None:
-        super().__init__(aspect, _INTERPOLATION[size.interpolation], whole=False)
+        super().__init__(aspect, Interpolation[size.interpolation.upper()], whole=False)
         self._target = size
 
     def __call__(self, frame: VideoFrame) -> NDArray[np.uint8]:
