@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import shutil
 from collections.abc import Callable, Iterator
@@ -101,6 +102,15 @@ def test_pull_respects_offline(hub: list[list[str]], monkeypatch: pytest.MonkeyP
     with pytest.raises(MissingModel, match="HF_HUB_OFFLINE is set"):
         pull_model(NAME)
     assert hub == []
+
+
+def test_a_full_disk_is_no_missing_network(hub: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*args: Any, **options: Any) -> str:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", fail)
+    with pytest.raises(OSError, match="No space left"):
+        pull_model(NAME)
 
 
 def test_pull_without_a_network(hub: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,6 +66,12 @@ def test_moments_end_with_their_video(tmp_path: Path, suffix: str) -> None:
         write_moments([moment, Moment("a", 5.0, 6.0, 0.5, 2)], {}, given, durations={"a": 4.5})
 
 
+def test_a_carriage_return_ends_no_row(tmp_path: Path) -> None:
+    chosen = Selection(Moment("street", 0, 1, 0.5, 1), "one\rtwo", "a\r\nb")
+    write_moments([chosen], {"street": "/films/a\rb.mp4"}, tmp_path / "m.csv")
+    assert read_moments(tmp_path / "m.csv") == ([chosen], {"street": "/films/a\rb.mp4"})
+
+
 def test_no_cell_is_a_formula(tmp_path: Path) -> None:
     nasty = [
         Selection(Moment("=v", 0, 1, 0.5, rank, snippet=start + "x"), start + "cmd", start)

@@ -152,8 +152,8 @@ def compare(
             f"{counted(len(runs), 'file')} given: give at least two runs and, last, the judgements"
         )
     *paths, qrels = runs
-    if len(set(paths)) != len(paths):
-        raise InvalidValue("a run is given twice; give each once")
+    if again := [path for path in paths if paths.count(path) > 1]:
+        raise InvalidValue(f"{again[0]}: is given twice; give each run once")
     judged = m.read_qrels(qrels, preset=preset)
     names = [str(m.Measure.parse(name)) for name in measure or DEFAULT_MEASURES]
     ranked = {str(path): m.read_run(path, preset=preset) for path in paths}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -93,6 +94,8 @@ def pull_model(name: str) -> Path:
             f"{name}: the hub has no such public model; check the spelling ({error})"
         ) from error
     except (OSError, hub.errors.HfHubHTTPError) as error:
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+            raise
         reason = (str(error) or type(error).__name__).splitlines()[0]
         raise MissingModel(
             f"{name}: the hub cannot be reached ({reason}); try again with a network, or use {CONSE!r}"

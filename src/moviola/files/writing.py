@@ -15,6 +15,7 @@ import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import IO, Any, Literal, overload
 
 from moviola.errors import InvalidValue
@@ -133,7 +134,9 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
 def write_csv(path: str | os.PathLike[str], header: Sequence[str], rows: Iterable[Iterable[Any]]) -> None:
     """Write a CSV file (UTF-8, lines end in ``\\n``) in one step; errors as in :func:`draft_of`."""
     with atomic_write(path) as file:
-        writer = csv.writer(file, lineterminator="\n")
+        # It quotes the letters of its own line end: of "\r\n" also a lone "\r", at which readers end a row.
+        lines: Any = SimpleNamespace(write=lambda row: file.write(row.removesuffix("\r\n") + "\n"))
+        writer = csv.writer(lines, lineterminator="\r\n")
         writer.writerow(header)
         writer.writerows(rows)
 
