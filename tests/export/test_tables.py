@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moviola.errors import DataError, InvalidValue, NotFound
+from moviola.errors import DataError, InvalidValue, MediaError, NotFound
 from moviola.export import Selection, read_moments, write_moments
 from moviola.types import Moment
 
@@ -70,6 +70,13 @@ def test_a_carriage_return_ends_no_row(tmp_path: Path) -> None:
     chosen = Selection(Moment("street", 0, 1, 0.5, 1), "one\rtwo", "a\r\nb")
     write_moments([chosen], {"street": "/films/a\rb.mp4"}, tmp_path / "m.csv")
     assert read_moments(tmp_path / "m.csv") == ([chosen], {"street": "/films/a\rb.mp4"})
+
+
+def test_a_path_that_is_no_name_of_a_file_is_named(tmp_path: Path) -> None:
+    moment = Moment("street", 0, 1, 0.5, 1)
+    write_moments([moment], {"street": "a\0b"}, tmp_path / "m.json")
+    with pytest.raises(MediaError, match="embedded null byte"):
+        write_moments([moment], {"street": "a\0b"}, tmp_path / "m.edl")
 
 
 def test_no_cell_is_a_formula(tmp_path: Path) -> None:
