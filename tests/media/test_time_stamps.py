@@ -177,3 +177,22 @@ def with_edits(data: bytes, edits: Sequence[tuple[float, float]], scale: int = 1
             part = box(b"trak", b"".join(d + (edit_box if k == b"tkhd" else b"") for k, d in inside))
         parts.append(part)
     return data[:moov] + box(b"moov", b"".join(parts))
+
+
+def test_the_last_picture_of_a_varying_rate_ends_with_the_film(tmp_path: Path) -> None:
+    """MP4 has the times between decodings, which with B pictures are not those that pictures are shown."""
+    film, clip = tmp_path / "film.mkv", tmp_path / "clip.mp4"
+    with av.open(str(film), "w") as target:
+        track = target.add_stream("libx264", rate=25, options={"bf": "2"})
+        track.width, track.height, track.pix_fmt = 64, 48, "yuv420p"
+        track.codec_context.time_base = Fraction(1, 1000)
+        noise = np.random.default_rng(0)
+        for stamp in (0, 40, 80, 500, 2500, 2520, 2540, 4000, 4033):  # milliseconds
+            picture = av.VideoFrame.from_ndarray(noise.integers(0, 256, (48, 64, 3), np.uint8), "rgb24")
+            picture.pts, picture.time_base = stamp, Fraction(1, 1000)
+            target.mux(track.encode(picture))
+        target.mux(track.encode(None))
+    cut(film, Span(0, 2.66), clip, mode="encode")
+    with sample_frames(clip, rate=1, size=SMALL) as frames:
+        assert [frame.time for frame in frames] == [0, 1, 2]
+        assert frames.duration == pytest.approx(probe(clip).duration, abs=0.05)

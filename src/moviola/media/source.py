@@ -39,6 +39,8 @@ _START = 1
 _USUAL, _FASTEST = Fraction(25), 1000
 # Headers are rounded, or count the sound too; a file shorter by more than this was cut off.
 _SHORTFALL = 1.0
+# Seconds by which a header, whose clock is coarse, may end before the last picture does.
+_ROUNDED = Fraction(1, 20)
 # Seconds without a picture, beyond what packets last, in which parts of a file may be missing.
 _HOLE = 0.5
 # Reading continues after an error while packets keep coming, up to this many errors in a row.
@@ -221,6 +223,11 @@ class Source:
         if self._latest is None or since > self._latest:
             before = self.step if self._latest is None else since - self._latest
             self.end = since + (duration if duration and duration > 0 else before)
+            # MP4 has the times between decodings, which with B pictures are not those of display.
+            if self._edited and math.isfinite(self._promised):
+                promised = (self.zero or 0) + round(self._promised / self.tick)
+                if since < promised < self.end - _ROUNDED / self.tick:
+                    self.end = promised
             self._latest = since
 
     def note_damage(self, at: int | None) -> None:
