@@ -262,4 +262,4 @@ def test_cut_names_the_file_by_its_place(
 def test_without_an_answer_there_is_nothing_to_open(moviola: Run, tmp_path: Path) -> None:
     for command in ("open", "cut"):
         answer = moviola(command, 1, "-l", tmp_path / "lib")
-        assert answer.code == 1 and "no answer yet" in answer.err
+        assert answer.code == 1 and "no library there, so no answer" in answer.err

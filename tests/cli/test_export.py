@@ -202,7 +202,7 @@ def test_search_writes_several(moviola: Run, library: Path, tmp_path: Path) -> N
 
 def test_without_an_answer_there_is_nothing_to_export(moviola: Run, tmp_path: Path) -> None:
     answer = moviola("export", tmp_path / "m.csv", "-l", tmp_path / "lib")
-    assert answer.code == 1 and "no answer yet" in answer.err
+    assert answer.code == 1 and "no library there, so no answer" in answer.err
 
 
 def test_nothing_of_a_library_is_written_over(moviola: Run, films: Path, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from moviola.encoders import load_encoder, load_sentence_encoder
 from moviola.encoders.by_torch.modules import load_pretrained
@@ -236,6 +237,14 @@ def test_a_list_of_other_files_is_no_video(films: Path) -> None:
     path = films / "list.mp4"
     path.write_text("ffconcat version 1.0\nfile a.mp4\n")
     with pytest.raises(UnreadableMedia, match=r"a list of other files|a text file"):
+        probe(path)
+
+
+@pytest.mark.parametrize("form", ["JPEG", "PNG", "WEBP"])
+def test_a_picture_with_the_name_of_a_video_is_no_video(tmp_path: Path, form: str) -> None:
+    path = tmp_path / "a.mp4"
+    Image.new("RGB", (320, 240)).save(path, form)
+    with pytest.raises(UnreadableMedia, match="a still picture despite its name"):
         probe(path)
 
 

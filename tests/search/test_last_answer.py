@@ -70,6 +70,10 @@ def test_or_with_the_user(library: Path, users_cache: Path, tmp_path: Path) -> N
     assert kept.is_relative_to(users_cache)
     assert kept_answer(library).moment(1).video_id == "a"
     other = tmp_path / "other"
+    with pytest.raises(NotFound, match="no library there, so no answer"):
+        kept_answer(other)
+    other.mkdir()
+    (other / "moviola.toml").touch()
     with pytest.raises(NotFound, match="no answer yet"):
         kept_answer(other)
 

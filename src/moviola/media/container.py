@@ -132,7 +132,7 @@ class _Whole(io.FileIO):
 @contextmanager
 def open_container(path: str | Path) -> Iterator[av.container.InputContainer]:
     """Open a media file for reading. Raises UnreadableMedia: no regular file, an empty one, a list of files,
-    or one that libav does not know."""
+    a picture, or one that libav does not know."""
     if regular_file(Path(path)).st_size == 0:
         raise UnreadableMedia(path, "the file is empty (0 bytes)")
     # An absolute path, since `a:b.mp4` would parse as a protocol and `-x.mp4` as an option.
@@ -145,6 +145,10 @@ def open_container(path: str | Path) -> Iterator[av.container.InputContainer]:
         if container.format.name in _LISTS:
             raise UnreadableMedia(
                 path, f"a list of other files ({container.format.name}), no media file; give these files"
+            )
+        if container.format.name.endswith("_pipe"):  # libav's demuxers of pictures
+            raise UnreadableMedia(
+                path, "a still picture despite its name, no video; `--picture` searches for what it shows"
             )
         yield container
 

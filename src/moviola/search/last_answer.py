@@ -18,6 +18,7 @@ from moviola.files.caches import cache_of
 from moviola.files.moments import moment_row, read_moment
 from moviola.files.rows import read_json
 from moviola.files.writing import write_json
+from moviola.library.disk.own_files import library_around
 from moviola.search.queries import (
     LikeMoment,
     LikePicture,
@@ -76,12 +77,13 @@ def kept_answer(library: Path) -> KeptAnswer:
     """The last answer of the library in a folder.
 
     Raises:
-        NotFound: there was no search yet.
+        NotFound: there was no search yet, or no library is there.
         DataError: the kept answer is damaged.
     """
     place = cache_of(library) / _NAME
     if not place.is_file():
-        raise NotFound(f"{library}: no answer yet; run `moviola search` first")
+        missing = "no answer yet" if library_around(library) else "no library there, so no answer"
+        raise NotFound(f"{library}: {missing}; run `moviola search` first")
     try:
         content = read_json(place)
         if content["format"] != _FORMAT:
