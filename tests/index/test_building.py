@@ -40,9 +40,9 @@ def parts(count: int = COUNT) -> Iterator[tuple[NDArray[np.int64], NDArray[np.fl
 
 @pytest.fixture
 def _small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("moviola.index.contract.ROWS_AT_ONCE", BLOCK)
-    for module in ("files.array_file", "index.coded_lists", "index.reranked"):
-        monkeypatch.setattr(f"moviola.{module}._ROWS_AT_ONCE", BLOCK)
+    monkeypatch.setattr("moviola.files.array_file._ROWS_AT_ONCE", BLOCK)
+    for module in ("contract", "coded_lists", "reranked"):
+        monkeypatch.setattr(f"moviola.index.{module}.ROWS_AT_ONCE", BLOCK)
     monkeypatch.setattr("moviola.index.coded_lists._SAMPLE_OF_CODES", 1024)
     monkeypatch.setattr("moviola.index.coded_lists._SAMPLE_OF_LIST", 32)
 

@@ -145,9 +145,11 @@ def require_no_source(out: Path, sources: Iterable[str | Path]) -> None:
         InvalidValue: the file is one of these videos, by this name or another one.
     """
     for source in sources:
+        same = False
         with suppress(OSError, ValueError):  # one of both is not there, or no name of a file at all
-            if out.samefile(source):
-                raise InvalidValue(f"{out}: is a video that is exported from; name another file")
+            same = out.samefile(source)
+        if same:
+            raise InvalidValue(f"{out}: is a video that is exported from; name another file")
 
 
 def clip_name(moment: Moment) -> str:
