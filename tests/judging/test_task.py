@@ -108,16 +108,22 @@ def test_what_is_held_for_too_long_goes_to_another(new_task: NewTask, clock: Cal
     assert back is None
 
 
-def test_what_others_took_over_does_not_come_back_by_asking_again(
-    new_task: NewTask, clock: Callable[[], float]
-) -> None:
+def taken_over_from_anna(new_task: NewTask, clock: Callable[[], float]) -> JudgingTask:
+    """Ben and Carla hold what Anna held too long; of 1:1, which Ben cannot judge, one place is free again."""
     task = new_task()
     for rater in ("Anna", "Ben", "Carla"):
         task.sign_in(rater)
     assert task.next_batch("Anna")
     clock.now += HOLD_SECONDS + 1  # type: ignore[attr-defined]
     assert task.next_batch("Ben") and task.next_batch("Carla")
-    task.answer("Ben", "1:1", None)  # the one place that is free again
+    task.answer("Ben", "1:1", None)
+    return task
+
+
+def test_what_others_took_over_does_not_come_back_by_asking_again(
+    new_task: NewTask, clock: Callable[[], float]
+) -> None:
+    task = taken_over_from_anna(new_task, clock)
     for _ in range(2):
         batch = task.next_batch("Anna")
         assert batch is not None and [moment.pair_id for moment in batch.moments] == ["1:1"]
@@ -129,13 +135,7 @@ def test_what_others_took_over_does_not_come_back_by_asking_again(
 def test_what_others_took_over_does_not_come_back_by_answering_the_rest(
     new_task: NewTask, clock: Callable[[], float]
 ) -> None:
-    task = new_task()
-    for rater in ("Anna", "Ben", "Carla"):
-        task.sign_in(rater)
-    assert task.next_batch("Anna")
-    clock.now += HOLD_SECONDS + 1  # type: ignore[attr-defined]
-    assert task.next_batch("Ben") and task.next_batch("Carla")
-    task.answer("Ben", "1:1", None)
+    task = taken_over_from_anna(new_task, clock)
     task.answer("Anna", "1:1", 3)
     with pytest.raises(AlreadyJudged):
         task.answer("Anna", "1:2", 3)
