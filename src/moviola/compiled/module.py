@@ -100,8 +100,12 @@ class Compiled:
         return self.path.is_dir()
 
     def __call__(self, *inputs: Array) -> tuple[Array, ...]:
-        """The outputs of the graph, for arrays of the types and shapes of its parameters. Raises DataError:
-        the file of the plan is damaged; and any error of ``build``."""
+        """The outputs of the graph, for arrays of the types and shapes of its parameters.
+
+        Raises:
+            DataError: the file of the plan is damaged.
+            Any error of ``build``.
+        """
         with self._lock:
             if self._run is None:
                 self._run = self._kept() or self._made(inputs)
@@ -162,7 +166,8 @@ def least_cosine(found: Sequence[Array], wanted: Sequence[Array]) -> float:
     """The lowest cosine between two rows of any output; -1 where shapes differ or a value is no number.
 
     Rows lie along the last axis; where that has length 1, the whole output is a row. Two rows of zeros
-    are alike."""
+    are alike.
+    """
     least = 1.0
     for ours, theirs in zip(found, wanted, strict=True):
         if ours.shape != theirs.shape:

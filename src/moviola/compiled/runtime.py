@@ -120,7 +120,8 @@ def read_portable(path: Path) -> Any:
 def quantise_weights(graph: Any) -> None:
     """Replace the weights of linear layers by whole numbers from -127 to 127 and a scale per output.
 
-    The runtime multiplies in 8 bits where it finds this form."""
+    The runtime multiplies in 8 bits where it finds this form.
+    """
     float32, made = _openvino().Type.f32, operators()
     for node in graph.get_ordered_ops():
         weights = node.input_value(1).get_node() if node.get_type_name() == "MatMul" else None
@@ -144,7 +145,8 @@ def save_graph(model: Any, folder: Path, precision: Precision, threads: int) -> 
     """Plan the computation of a graph, and write the plan into an existing folder.
 
     A plan is valid for this version of the runtime on this kind of CPU alone. Opening one takes a third to a
-    sixth of the time of planning."""
+    sixth of the time of planning.
+    """
     # From a file the runtime simplifies a graph in another way; earlier results were made so.
     draft = folder / "draft.xml"
     save_portable(model, draft)

@@ -114,7 +114,8 @@ class Annotations:
 class Collector:
     """Gathers moments row by row, checks them, and makes :class:`Annotations`.
 
-    ``captioned``: a moment without a caption is a flaw; not so where searches find them."""
+    ``captioned``: a moment without a caption is a flaw; not so where searches find them.
+    """
 
     name: str
     durations: dict[str, float] = field(default_factory=dict)
@@ -126,7 +127,8 @@ class Collector:
     def add_video(self, video: str, duration: float = math.nan) -> None:
         """Add a video, with its duration in seconds if known; a known one is kept where none is given.
 
-        Where another one is given, that counts, and is a flaw."""
+        Where another one is given, that counts, and is a flaw.
+        """
         if abs(duration - self.durations.get(video, duration)) > _ROUNDING:
             self.flaws.append(Flaw("other duration", video))
         if not math.isnan(duration) or video not in self.durations:

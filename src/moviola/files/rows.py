@@ -42,7 +42,11 @@ class Rows:
     where: Callable[[int], str]
 
     def fields(self, *names: str) -> list[list[Any]]:
-        """One list per field. Raises DataError: a row is no object or lacks a field."""
+        """One list per field.
+
+        Raises:
+            DataError: a row is no object or lacks a field.
+        """
         try:
             return [[row[name] for row in self.rows] for name in names]
         except (KeyError, TypeError, IndexError):
@@ -54,8 +58,11 @@ class Rows:
             raise
 
     def objects(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        """Each row as a mapping, with its place: ``("queries.jsonl: line 7", {…})``. Raises DataError: a row
-        is no object."""
+        """Each row as a mapping, with its place: ``("queries.jsonl: line 7", {…})``.
+
+        Raises:
+            DataError: a row is no object.
+        """
         for i, row in enumerate(self.rows):
             if not isinstance(row, dict):
                 raise self.error(i, f"an object is expected, not {row!r:.60}")
@@ -84,8 +91,12 @@ class CsvRows(Rows):
 
 
 def read_text(path: str | Path) -> str:
-    """The file as text, without a byte order mark. Raises NotFound: no such file; DataError: not UTF-8,
-    compressed, unreadable, or a device, named pipe or socket, which may never end."""
+    """The file as text, without a byte order mark.
+
+    Raises:
+        NotFound: no such file.
+        DataError: not UTF-8, compressed, unreadable, or a device, named pipe or socket, which may never end.
+    """
     path = Path(path)
     try:
         mode = path.stat().st_mode
@@ -117,8 +128,11 @@ def read_json(path: Path) -> Any:
 
 
 def parse_json(path: Path, text: str, line: int | None = None) -> Any:
-    """The text of a file, or of one of its lines, by its number from 1, as one JSON document. Raises
-    DataError: not JSON, or an object names a key twice."""
+    """The text of a file, or of one of its lines, by its number from 1, as one JSON document.
+
+    Raises:
+        DataError: not JSON, or an object names a key twice.
+    """
     try:
         return json.loads(text, object_pairs_hook=_once)
     except json.JSONDecodeError as error:
@@ -164,7 +178,11 @@ def read_json_lines(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def json_rows(path: Path, text: str) -> Rows:
-    """One JSON value per line; empty lines are skipped. Raises DataError: a line is not JSON."""
+    """One JSON value per line; empty lines are skipped.
+
+    Raises:
+        DataError: a line is not JSON.
+    """
     lines = {n: line for n, line in enumerate(text.split("\n"), 1) if line and not line.isspace()}
     numbers, filled = list(lines), list(lines.values())
 
@@ -183,7 +201,11 @@ def json_rows(path: Path, text: str) -> Rows:
 
 
 def listed_rows(path: Path, text: str) -> Rows:
-    """The entries of a JSON list, or one JSON value per line. Raises DataError: not JSON."""
+    """The entries of a JSON list, or one JSON value per line.
+
+    Raises:
+        DataError: not JSON.
+    """
     if not text.lstrip().startswith("["):
         return json_rows(path, text)
     lines: list[int] = []
@@ -215,9 +237,12 @@ def read_csv(path: Path, required: Sequence[str] = ()) -> CsvRows:
 def csv_rows(path: Path, text: str, required: Sequence[str] = ()) -> CsvRows:
     """Rows of a CSV file's text, every row as long as the header; empty lines are skipped.
 
-    Blanks after commas are dropped in all rows if the header has them: " v1" would name no video. Raises
-    DataError: a required column is missing or given twice, or a row has more or fewer fields than the
-    header."""
+    Blanks after commas are dropped in all rows if the header has them: " v1" would name no video.
+
+    Raises:
+        DataError: a required column is missing or given twice, or a row has more or fewer fields than the
+            header.
+    """
     spaced = _SPACED_HEADER.match(text) is not None
     reader = csv.reader(io.StringIO(text, newline=""), skipinitialspace=spaced)
     table: list[list[str]] = []
@@ -249,8 +274,11 @@ def csv_rows(path: Path, text: str, required: Sequence[str] = ()) -> CsvRows:
 
 
 def blank_separated_rows(path: Path, text: str, names: Sequence[str]) -> Rows:
-    """Rows of blank-separated fields, one for each of ``names``; empty lines are skipped. Raises DataError: a
-    row has more or fewer fields."""
+    """Rows of blank-separated fields, one for each of ``names``; empty lines are skipped.
+
+    Raises:
+        DataError: a row has more or fewer fields.
+    """
     filled = [(n, row) for n, row in enumerate(map(str.split, text.split("\n")), start=1) if row]
     rows = [row for _, row in filled]
     made = Rows(path, rows, lambda row: f"line {filled[row][0]}")
@@ -263,7 +291,11 @@ def blank_separated_rows(path: Path, text: str, names: Sequence[str]) -> Rows:
 
 def text(row: Mapping[str, Any], name: str, place: str) -> str:
     """A row's field as text that is not empty, or a number's digits; ``place`` is the file and the line, for
-    the error. Raises DataError: the field is missing or empty, or neither text nor number."""
+    the error.
+
+    Raises:
+        DataError: the field is missing or empty, or neither text nor number.
+    """
     value = row.get(name)
     if value is None or str(value) == "":
         raise DataError(f"{place}: the field {name!r} is missing")
@@ -275,7 +307,11 @@ def text(row: Mapping[str, Any], name: str, place: str) -> str:
 
 def number(value: Any, name: str, place: str, low: float = 0.0, high: float = math.inf) -> float:
     """A finite number from ``low`` to ``high``, given as number or text; ``name`` and ``place`` are for the
-    error. Raises DataError: anything else."""
+    error.
+
+    Raises:
+        DataError: anything else.
+    """
     try:
         value_read = float(value)
     except (TypeError, ValueError, OverflowError):
@@ -287,8 +323,11 @@ def number(value: Any, name: str, place: str, low: float = 0.0, high: float = ma
 
 
 def span(value: Any, name: str, place: str) -> tuple[float, float]:
-    """``[start, end]``, two finite numbers >= 0; their order is not checked. Raises DataError: anything
-    else."""
+    """``[start, end]``, two finite numbers >= 0; their order is not checked.
+
+    Raises:
+        DataError: anything else.
+    """
     if not isinstance(value, list | tuple) or len(value) != 2:
         raise DataError(f"{place}: {name}: [start, end] is expected, not {value!r:.60}")
     return number(value[0], name, place), number(value[1], name, place)

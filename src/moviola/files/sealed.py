@@ -45,8 +45,11 @@ def seal(path: Path) -> None:
 
 @contextmanager
 def opened_sealed(path: Path) -> Iterator[IO[bytes]]:
-    """A sealed file, checked against its digest and open at its beginning. Raises DataError: no such file, no
-    regular one (a pipe is never waited for), or a missing or broken seal."""
+    """A sealed file, checked against its digest and open at its beginning.
+
+    Raises:
+        DataError: no such file, no regular one (a pipe is never waited for), or a missing or broken seal.
+    """
     try:
         # Without O_NONBLOCK a pipe would block until a writer opens it.
         opened = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))

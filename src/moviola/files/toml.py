@@ -18,8 +18,12 @@ _PLACE = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)$")
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """The tables of a TOML file. Raises NotFound: no such file; DataError: not UTF-8 or not TOML; the message
-    names file and line."""
+    """The tables of a TOML file.
+
+    Raises:
+        NotFound: no such file.
+        DataError: not UTF-8 or not TOML; the message names file and line.
+    """
     text = read_text(path)
     try:
         return tomllib.loads(text)
@@ -35,8 +39,11 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 def write_toml(path: Path, values: Mapping[str, Any], head: str = "") -> None:
     """Write tables, as :func:`read_toml` gives them, in one step, below a comment of lines without ``#``.
-    Raises InvalidValue: the file cannot be written; TypeError: a value that TOML cannot hold, such as
-    None."""
+
+    Raises:
+        InvalidValue: the file cannot be written.
+        TypeError: a value that TOML cannot hold, such as None.
+    """
     import tomli_w
 
     comment = "".join(f"# {line}".rstrip() + "\n" for line in head.splitlines())

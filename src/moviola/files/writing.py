@@ -31,8 +31,12 @@ def draft_of(path: str | os.PathLike[str]) -> Iterator[Path]:
 
     When the block ends, the draft is synced and renamed to ``path``; when it raises, the draft is removed and
     ``path`` stays as it was. Missing parent folders are made. A symbolic link is written through. A file that
-    is replaced keeps who may read and write it. Raises InvalidValue: the place cannot be written, or the disk
-    is full; the message names path, reason and remedy."""
+    is replaced keeps who may read and write it.
+
+    Raises:
+        InvalidValue: the place cannot be written, or the disk is full; the message names path, reason and
+            remedy.
+    """
     target = Path(os.path.realpath(path))
     # Shortened, since the target's name may be as long as the file system allows.
     draft = target.with_name(f".{target.name[:40]}.{secrets.token_hex(8)}.tmp")
@@ -60,7 +64,8 @@ def draft_folder_of(path: Path) -> Iterator[Path]:
 
     When the block ends, its files are synced and it is renamed to ``path``, unless another process was
     faster, whose folder stays; when the block raises, the draft is removed. Missing parent folders are made.
-    Errors as in :func:`draft_of`."""
+    Errors as in :func:`draft_of`.
+    """
     draft = path.with_name(f".{path.name[:40]}.{secrets.token_hex(8)}.tmp")
     with _explained(path):
         draft.mkdir(parents=True)
@@ -112,7 +117,8 @@ def atomic_write(path: str | os.PathLike[str], mode: Literal["wb"]) -> AbstractC
 def atomic_write(path: str | os.PathLike[str], mode: Literal["w", "wb"] = "w") -> Iterator[IO[Any]]:
     """An open file that becomes ``path`` when the block ends, see :func:`draft_of`, also for errors.
 
-    Its text is UTF-8, with ``\\n`` on every system, as ``csv`` expects."""
+    Its text is UTF-8, with ``\\n`` on every system, as ``csv`` expects.
+    """
     with draft_of(path) as draft:
         opened: IO[Any] = draft.open("wb") if mode == "wb" else draft.open("w", encoding="utf-8", newline="")
         with opened as file:
@@ -136,14 +142,21 @@ def write_csv(path: str | os.PathLike[str], header: Sequence[str], rows: Iterabl
 
 
 def write_json(path: str | os.PathLike[str], value: Any, indent: int | None = None) -> None:
-    """Write one JSON document (UTF-8, unescaped letters of all scripts) in one step. Raises InvalidValue: the
-    file cannot be written; TypeError: ``value`` is not serialisable."""
+    """Write one JSON document (UTF-8, unescaped letters of all scripts) in one step.
+
+    Raises:
+        InvalidValue: the file cannot be written.
+        TypeError: ``value`` is not serialisable.
+    """
     write_text(path, json.dumps(value, ensure_ascii=False, indent=indent) + "\n")
 
 
 def require_unread(out: str | Path, *read: str | Path | None) -> None:
-    """Refuse to write over a file that the same command reads; None is no file. Raises InvalidValue: ``out``
-    is one of ``read``, by this name or through a link."""
+    """Refuse to write over a file that the same command reads; None is no file.
+
+    Raises:
+        InvalidValue: ``out`` is one of ``read``, by this name or through a link.
+    """
     target = os.path.realpath(out)
     if any(path is not None and os.path.realpath(path) == target for path in read):
         raise InvalidValue(f"{out}: is read by the command, and would be written over; name another file")

@@ -51,8 +51,11 @@ class Results:
         return len(self.query_ids)
 
     def by_query(self, measure: str) -> Floats:
-        """(queries,) float64 beside ``query_ids``; NaN where the measure does not count the query. Raises
-        InvalidValue: the measure was not evaluated, or is one of all queries together."""
+        """(queries,) float64 beside ``query_ids``; NaN where the measure does not count the query.
+
+        Raises:
+            InvalidValue: the measure was not evaluated, or is one of all queries together.
+        """
         if measure in self.per_query:
             return self.per_query[measure]
         if measure in self.measures:
@@ -163,7 +166,8 @@ def _average_precision(joined: Joined, measure: Measure) -> Floats:
 def _axiou(joined: Joined, measure: Measure) -> Floats:
     """AxIoU paper, Eq. 5: mean over ranks 1..k of the best IoU so far; a short list carries its maximum on.
 
-    Only ranks that raise the maximum matter: a rise by d at rank j adds d to the ranks j..k."""
+    Only ranks that raise the maximum matter: a rise by d at rank j adds d to the ranks j..k.
+    """
     inside = joined.rank <= measure.k
     query, rank, best = joined.query[inside], joined.rank[inside], joined.best[inside]
     if not len(query):

@@ -57,7 +57,8 @@ class Table:
     """Columns of a file, not yet checked.
 
     ``columns`` are query, video, start, end and value; ``rows.where`` names the place of a moment;
-    ``ranked``: the order of the file is the ranking."""
+    ``ranked``: the order of the file is the ranking.
+    """
 
     rows: Rows
     columns: list[list[Any]]

@@ -114,8 +114,11 @@ def _qvhighlights(moments: Columns, file: IO[str]) -> None:
 
 
 def qvhighlights_rows(moments: Columns) -> Iterator[dict[str, Any]]:
-    """The rows of QVHighlights' form, one for each query. Raises InvalidValue: moments of a query are in
-    several videos."""
+    """The rows of QVHighlights' form, one for each query.
+
+    Raises:
+        InvalidValue: moments of a query are in several videos.
+    """
     for query, rows in moments.rows().items():
         videos = {row["video_id"] for row in rows}
         if len(videos) > 1:

@@ -178,8 +178,11 @@ class Columns:
         ranked: bool = False,
     ) -> _T:
         """From the plain form ``{query_id: [{video_id, start, end, relevance or score}]}`` of :meth:`rows`.
-        Raises InvalidValue: as in :meth:`from_columns`, a field is missing or no number, or two keys are the
-        same query (``7`` and ``"7"``); with the query and the moment named."""
+
+        Raises:
+            InvalidValue: as in :meth:`from_columns`, a field is missing or no number, or two keys are the
+                same query (``7`` and ``"7"``); with the query and the moment named.
+        """
         names = [query_name(key) for key in rows]
         table: list[tuple[str, str, float, float, float]] = []
         for name, moments in zip(names, rows.values(), strict=True):
@@ -233,7 +236,8 @@ def _row(moment: Mapping[str, Any], field: str) -> tuple[str, float, float, floa
 class Qrels(Columns):
     """Graded judgements: for each query the moments that answer it (:class:`Columns`).
 
-    ``value`` is the relevance, >= 0; 0: judged, no answer."""
+    ``value`` is the relevance, >= 0; 0: judged, no answer.
+    """
 
     field = "relevance"
 
@@ -247,7 +251,8 @@ class Qrels(Columns):
 class Run(Columns):
     """A system's answers: for each query its moments in order of rank (:class:`Columns`).
 
-    ``value`` is the score, higher is better; the order of rows is the ranking."""
+    ``value`` is the score, higher is better; the order of rows is the ranking.
+    """
 
     field = "score"
 

@@ -31,7 +31,8 @@ _LARGEST = int(np.finfo(np.float32).max.view(np.int32))
 class Matched:
     """A run after matching: ``{query: {document: whole grade}}`` and ``{query: {document: score}}``.
 
-    Scores fall strictly with the rank."""
+    Scores fall strictly with the rank.
+    """
 
     qrels: dict[str, dict[str, int]]
     run: dict[str, dict[str, float]]
@@ -65,7 +66,8 @@ def strict_scores(run: Run) -> Floats:
     """(moments,) float64: the scores, falling strictly with the rank as float32.
 
     A score that does not fall becomes the next float32 below the one before it; others stay as they are, so
-    that queries can still be compared by their scores."""
+    that queries can still be compared by their scores.
+    """
     place = _places(run.score)
     following = np.diff(run.offsets)[run.query] - run.rank
     room = np.maximum(place, following - _LARGEST)  # for those that follow, among the lowest

@@ -226,7 +226,8 @@ def unmatched_queries(
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Ids of annotated queries without an entry in some task, and of queries that are not annotated.
 
-    The former count as wrong in :func:`tvr_recall`, the latter not at all."""
+    The former count as wrong in :func:`tvr_recall`, the latter not at all.
+    """
     judged = dict.fromkeys(query_name(row["desc_id"]) for row in truth)
     tasks = [submission[task] for task in TASKS if task in submission]
     answered = [dict.fromkeys(query_name(entry["desc_id"]) for entry in entries) for entries in tasks]

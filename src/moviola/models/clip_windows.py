@@ -30,7 +30,8 @@ class LabelConvention:
 
     The start is the clip in which the moment starts. With ``end_inside`` the end is the last clip that the
     moment touches; without, it is one clip further, unless the video has no further one. A moment of zero
-    length touches the clip in which it lies."""
+    length touches the clip in which it lies.
+    """
 
     end_inside: bool
 
@@ -142,7 +143,8 @@ def pool_clips(features: NDArray[np.float32], longest: int) -> NDArray[np.float3
 
     The edges of the cells are rounded half to even, and the last edge is n - 1, as in all the releases: the
     very last clip is left out, unless its cell would be empty. The model's clips become n / longest times as
-    long."""
+    long.
+    """
     n = len(features)
     if n <= longest:
         return features

@@ -52,9 +52,13 @@ class Description:
 
 
 def read_description(folder: str | Path) -> Description:
-    """The ``config.json`` of a model's folder; neither the model nor its weights are loaded. Raises NotFound:
-    the folder or the file is missing; DataError: the file is no JSON object, a field is missing or of the
-    wrong type, or the format is that of a later version."""
+    """The ``config.json`` of a model's folder; neither the model nor its weights are loaded.
+
+    Raises:
+        NotFound: the folder or the file is missing.
+        DataError: the file is no JSON object, a field is missing or of the wrong type, or the format is that
+            of a later version.
+    """
     path = existing(Path(folder), CONFIG)
     try:
         content = json.loads(path.read_bytes())
@@ -92,8 +96,11 @@ def read_weights(path: Path, load: Callable[[Path], Weights]) -> Weights:
 
 
 def revision_of(folder: Path) -> str:
-    """16 hex digits that change with a model's weights and settings. Raises NotFound: a file of the model is
-    missing."""
+    """16 hex digits that change with a model's weights and settings.
+
+    Raises:
+        NotFound: a file of the model is missing.
+    """
     digest = hashlib.sha256()
     for name in (CONFIG, WEIGHTS):
         try:
@@ -105,8 +112,11 @@ def revision_of(folder: Path) -> str:
 
 
 def require_new(folder: Path) -> None:
-    """Refuse a folder that has a model, or a file of one's own with the name of one of a model's. Raises
-    InvalidValue: it does; the message names the file."""
+    """Refuse a folder that has a model, or a file of one's own with the name of one of a model's.
+
+    Raises:
+        InvalidValue: it does; the message names the file.
+    """
     for name in (CONFIG, WEIGHTS, CARD):
         if (folder / name).exists():
             raise InvalidValue(f"{folder}: has a {name}, which would be written over; give a new folder")

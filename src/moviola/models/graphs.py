@@ -43,14 +43,21 @@ def has_graphs(folder: Path) -> bool:
 
 def read_graph(folder: Path, name: str) -> Any:
     """The graph of a part (:func:`moviola.models.parts.parts_of`) from the folder of a model that has it.
-    Raises NotFound, DataError: a file is missing or damaged."""
+
+    Raises:
+        NotFound, DataError: a file is missing or damaged.
+    """
     require_intact_graphs(folder)
     return read_portable(_place(folder) / f"{name}.xml")
 
 
 def require_intact_graphs(folder: Path) -> None:
-    """Compare the graphs of a model's folder with their digests; those of earlier versions have none. Raises
-    NotFound: a file of the model is missing; DataError: a graph is missing or damaged, or its digests are."""
+    """Compare the graphs of a model's folder with their digests; those of earlier versions have none.
+
+    Raises:
+        NotFound: a file of the model is missing.
+        DataError: a graph is missing or damaged, or its digests are.
+    """
     sums = _place(folder) / _SUMS
     if not sums.is_file():
         return
@@ -80,7 +87,8 @@ def write_graphs(model: nn.Module, folder: Path) -> None:
     """Write the graphs of a model's parts beside its weights, in place of those of other weights.
 
     The model is in evaluation mode on the CPU, with the weights in the folder. Of models that are not run in
-    parts nothing is written."""
+    parts nothing is written.
+    """
     from moviola.models.parts import parts_of
 
     place = _place(folder)

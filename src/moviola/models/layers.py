@@ -41,7 +41,8 @@ _REFERENCE_BIAS = -1e4
 def initialise(model: nn.Module, std: float = 0.02) -> None:
     """Draws the weights of linear layers and embeddings from N(0, std); norms start at identity, biases at 0.
 
-    Convolutions keep PyTorch's own start, as the releases have it."""
+    Convolutions keep PyTorch's own start, as the releases have it.
+    """
     for module in model.modules():
         if isinstance(module, nn.Linear | nn.Embedding):
             nn.init.normal_(module.weight, std=std)
@@ -74,7 +75,8 @@ def self_attention_bias(mask: Tensor, *, reference_padding: bool = False) -> Ten
 def cross_attention_bias(mask: Tensor, side_mask: Tensor, *, reference_padding: bool = False) -> Tensor:
     """Bias of a stream (B, L) that attends to another one (B, K), broadcastable to (B, 1, L, K).
 
-    With ``reference_padding`` a padded row is masked against every key, so that it attends to all of them."""
+    With ``reference_padding`` a padded row is masked against every key, so that it attends to all of them.
+    """
     if not reference_padding:
         return self_attention_bias(side_mask)
     return ((1 - mask.float()[:, :, None] * side_mask.float()[:, None, :]) * _REFERENCE_BIAS)[:, None]
@@ -96,7 +98,10 @@ class InputProjection(nn.Module):
 
 class LearnedPositions(nn.Module):
     """Adds a learned embedding of each position, then LayerNorm (with ``norm``) and dropout: (..., L, D).
-    Raises InvalidValue: on a call with more than ``max_length`` positions."""
+
+    Raises:
+        InvalidValue: on a call with more than ``max_length`` positions.
+    """
 
     def __init__(self, max_length: int, size: int, dropout: float = 0.1, *, norm: bool = True) -> None:
         super().__init__()
@@ -114,8 +119,11 @@ class LearnedPositions(nn.Module):
 
 
 class Attention(nn.Module):
-    """Multi-head scaled dot-product attention, with dropout on its weights and no map after the heads. Raises
-    InvalidValue: ``size`` is no multiple of ``heads``."""
+    """Multi-head scaled dot-product attention, with dropout on its weights and no map after the heads.
+
+    Raises:
+        InvalidValue: ``size`` is no multiple of ``heads``.
+    """
 
     def __init__(self, size: int, heads: int, dropout: float = 0.1) -> None:
         super().__init__()
@@ -155,7 +163,8 @@ class AttentionBlock(nn.Module):
 class ModularQuery(nn.Linear):
     """Pools the tokens of a query into one vector for each of ``streams`` streams (XML, section 4.1).
 
-    Each stream has its own weights over the tokens: a linear map without bias, softmax over valid tokens."""
+    Each stream has its own weights over the tokens: a linear map without bias, softmax over valid tokens.
+    """
 
     def __init__(self, size: int, streams: int = 2) -> None:
         super().__init__(size, streams, bias=False)
@@ -169,7 +178,8 @@ class ModularQuery(nn.Linear):
         """Weight of each stream for a query, (B, streams), sum 1; arguments as in the call.
 
         A stream counts by how strongly the tokens ask for it: the softmax, over the streams, of the logsumexp
-        of the logits that pool the tokens."""
+        of the logits that pool the tokens.
+        """
         return self._logits(tokens, mask).logsumexp(dim=1).softmax(dim=-1)
 
     def _logits(self, tokens: Tensor, mask: Tensor) -> Tensor:
@@ -198,7 +208,8 @@ def best_present(values: Tensor, there: Tensor) -> Tensor:
 def best_clip_score(query: Tensor, clips: Tensor, mask: Tensor) -> Tensor:
     """Largest cosine of a query (Q, D) with the clips of a video: (V, L, D), mask (V, L) to (Q, V).
 
-    Clips that are not :func:`present` don't count; a video without any other scores 0."""
+    Clips that are not :func:`present` don't count; a video without any other scores 0.
+    """
     return best_present(clip_cosine(query, clips), present(clips, mask))
 
 

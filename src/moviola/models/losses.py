@@ -71,7 +71,8 @@ def draw_ranks(eligible: Tensor, *, pool: int | None, generator: torch.Generator
 def take_ranked(scores: Tensor, eligible: Tensor, rank: Tensor) -> Tensor:
     """The score at ``rank`` (B,) among the eligible columns of each row of ``scores`` (B, N), as (B,).
 
-    Gradients flow into the scores taken, not into the choice."""
+    Gradients flow into the scores taken, not into the choice.
+    """
     best_first = scores.detach().masked_fill(~eligible, -torch.inf).argsort(dim=1, descending=True)
     return scores.gather(1, best_first.gather(1, rank[:, None])).squeeze(1)
 
@@ -190,7 +191,10 @@ def mil_ce(logits: Tensor, relevance: Tensor) -> Tensor:
 
 def info_nce(logits: Tensor, relevance: Tensor) -> Tensor:
     """Cross entropy against the diagonal of square logits (B, B): every other pair counts as a negative.
-    Raises InvalidValue: the logits are not square, or a pair of the diagonal is not relevant."""
+
+    Raises:
+        InvalidValue: the logits are not square, or a pair of the diagonal is not relevant.
+    """
     rows, columns = logits.shape
     if rows != columns or not bool((relevance.diagonal() > 0).all()):
         raise InvalidValue(
@@ -219,7 +223,8 @@ def _row_mean(logits: Tensor, weights: Tensor) -> Tensor:
 def list_wise(scores: Tensor, gains: Tensor) -> Tensor:
     """Cross-entropy of the softmax of each row of scores (Q, N) with its gains (Q, N), as in ListNet.
 
-    Rows without a gain are left out. Source: Cao et al., ICML 2007."""
+    Rows without a gain are left out. Source: Cao et al., ICML 2007.
+    """
     total = gains.sum(dim=1)
     answered = total > 0
     target = gains[answered] / total[answered, None]

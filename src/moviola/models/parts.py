@@ -55,7 +55,8 @@ def _stage1_parts(model: SegmentRetriever) -> dict[str, Part]:
 def _role_parts(model: RoleEncoder) -> dict[str, Part]:
     """``clips`` of one video (1, L, d), and of subtitles (1, L, d') where it reads them: (1, L, R, h).
 
-    ``query``: (1, R, h) of tokens (1, n, d) with their mask (1, n)."""
+    ``query``: (1, R, h) of tokens (1, n, d) with their mask (1, n).
+    """
     config = model.config
 
     def clips(visual: Tensor, subtitles: Tensor | None = None) -> Tensor:
@@ -72,7 +73,8 @@ def _role_parts(model: RoleEncoder) -> dict[str, Part]:
 def _reel_parts(model: Reel) -> dict[str, Part]:
     """Those of its encoder, and ``spans``: score, first and last clip (N,) of the best span of windows.
 
-    From dot products (N, 3, L), the mask (N, L) and, where the model reads them, the cuts (N, L)."""
+    From dot products (N, 3, L), the mask (N, L) and, where the model reads them, the cuts (N, L).
+    """
     windows: tuple[Shape, ...] = ((None, 3, None), (None, None))
     shapes = (*windows, (None, None)) if model.config.cuts else windows
     return {**_role_parts(model), "spans": Part(_Step(model, model.best_spans), shapes)}
@@ -81,7 +83,8 @@ def _reel_parts(model: Reel) -> dict[str, Part]:
 def _spr_clip_parts(model: SprClip) -> dict[str, Part]:
     """``windows``: encodings (N, L, d) of windows (N, L, d) with their mask (N, L).
 
-    ``answers``: score, first and last clip (N,) of the best span of kept windows for one query (1, 1, d)."""
+    ``answers``: score, first and last clip (N,) of the best span of kept windows for one query (1, 1, d).
+    """
     size = model.config.hidden_size
     windows = _Step(model, lambda visual, mask: model.encode_context(visual, mask).frames)
     answers = _Step(

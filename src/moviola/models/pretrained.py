@@ -66,7 +66,10 @@ ARCHITECTURES: dict[str, Architecture] = {
 
 def build(architecture: str, config: Mapping[str, Any]) -> nn.Module:
     """A new model with random weights from its architecture's name and settings; defaults fill the others.
-    Raises InvalidValue: the architecture or a field is unknown, or a value is not what its field may hold."""
+
+    Raises:
+        InvalidValue: the architecture or a field is unknown, or a value is not what its field may hold.
+    """
     require_known("architecture", architecture, ARCHITECTURES)
     config_class, model_class = ARCHITECTURES[architecture].classes()
     known = [field.name for field in fields(config_class)]
@@ -139,10 +142,14 @@ def from_pretrained(
 def from_pretrained(
     folder: str | Path, device: torch.device | str = "cpu", *, kind: type[nn.Module] = nn.Module
 ) -> nn.Module:
-    """Loads a model of class ``kind`` that :func:`save_pretrained` wrote, in evaluation mode. Raises
-    NotFound: the folder or one of its files is missing; DataError: a file is malformed, the architecture or a
-    setting is unknown, or the weights are not those of this architecture with these settings; InvalidValue:
-    the folder holds a model of another class than ``kind``."""
+    """Loads a model of class ``kind`` that :func:`save_pretrained` wrote, in evaluation mode.
+
+    Raises:
+        NotFound: the folder or one of its files is missing.
+        DataError: a file is malformed, the architecture or a setting is unknown, or the weights are not those
+            of this architecture with these settings.
+        InvalidValue: the folder holds a model of another class than ``kind``.
+    """
     folder = Path(folder)
     described = read_description(folder)
     try:

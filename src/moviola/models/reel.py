@@ -131,7 +131,8 @@ class Reel(RoleEncoder):
         """Everything about videos (or windows) that no query is needed for.
 
         ``visual`` and ``subtitles`` are (N, L, size) float32, ``mask`` and ``cuts`` (N, L) float32, 1 for a
-        clip, and for one that begins at a cut."""
+        clip, and for one that begins at a cut.
+        """
         clips = self.encode_clips(visual, mask, subtitles)
         return ReelContext(clips, mask, torch.zeros_like(mask) if cuts is None else cuts)
 
@@ -155,7 +156,8 @@ class Reel(RoleEncoder):
     def span_scores(self, curves: Tensor, mask: Tensor, cuts: Tensor) -> Tensor:
         """Logits of all spans: curves (..., 3, L), mask and cuts (..., L) to (..., L, longest_span).
 
-        Cell (m, w) is the span of clips m to m + w, both included; -1e10 where it leaves the video."""
+        Cell (m, w) is the span of clips m to m + w, both included; -1e10 where it leaves the video.
+        """
         inside, start, end = curves.unbind(dim=-2)
         if self.config.cuts:
             # A span of clips m to n crosses the cuts at which the clips m + 1 to n begin.

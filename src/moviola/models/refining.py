@@ -59,7 +59,8 @@ class WindowModel:
     ) -> dict[str, Tensor]:
         """The terms by which pairs' scores, the diagonal of (B, B), lie above those of further windows (B,).
 
-        ``harder`` are those of windows without any answer, ``weaker`` of windows that answer less well."""
+        ``harder`` are those of windows without any answer, ``weaker`` of windows that answer less well.
+        """
         config = self.config
         given = {"hard_negative": (config.hard_negative_weight, harder), "weak": (config.weak_weight, weaker)}
         return {

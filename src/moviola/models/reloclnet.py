@@ -289,7 +289,8 @@ def _streams(score: Callable[[Tensor, Tensor], Tensor], queries: Queries, contex
 
     A score has a row for each query, or one for each pair of one query.
 
-    In full precision under autocast too: alpha = 30 makes a rounded cosine a wrong order."""
+    In full precision under autocast too: alpha = 30 makes a rounded cosine a wrong order.
+    """
     with full_precision(queries.vectors):
         streams = zip(queries.vectors.unbind(1), context.clips, strict=True)
         scores = torch.stack([score(query.to(clips.dtype), clips) for query, clips in streams], dim=-1)

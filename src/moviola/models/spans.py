@@ -31,7 +31,8 @@ class Combination:
     """Score of a span from the values of two curves, by a function of two broadcastable tensors.
 
     Curves are continued by ``padding`` where there is no clip; spans that score no more than ``floor`` touch
-    the padding and are none."""
+    the padding and are none.
+    """
 
     function: Callable[[Tensor, Tensor], Tensor]
     padding: float
@@ -63,7 +64,8 @@ class Spans:
 def top_scores(scores: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """The k largest of the last dimension, falling, and their places; of equal scores the first comes first.
 
-    Scores are (..., N) float32 without NaN, results (..., k) float32 and int64, of all N where N < k."""
+    Scores are (..., N) float32 without NaN, results (..., k) float32 and int64, of all N where N < k.
+    """
     # One integer orders by score, then by place: a float32's bits as an ordered integer, then the place.
     bits = (scores.float() + 0.0).contiguous().view(torch.int32).long()
     ordered = torch.where(bits < 0, bits ^ 0x7FFFFFFF, bits)
@@ -109,7 +111,8 @@ def best_spans(
 ) -> Spans:
     """The best span of every pair of curves.
 
-    Args are those of :func:`span_band`. Returns :class:`Spans` (...), without dimension K."""
+    Args are those of :func:`span_band`. Returns :class:`Spans` (...), without dimension K.
+    """
     band = span_band(start, end, shortest=shortest, longest=longest, combine=combine)
     cell = band.flatten(-2).argmax(dim=-1, keepdim=True)  # the first among equals
     score, cell = band.flatten(-2).gather(-1, cell).squeeze(-1), cell.squeeze(-1)
@@ -175,7 +178,8 @@ def ranked_spans(video: Tensor, spans: Spans, stop: Tensor, clip_seconds: float)
     """Spans (Q, K) of :func:`corpus_spans` as moments; the time of a missing one is 0 to 0.
 
     ``video`` is (Q, K) int64, -1 where there is no further span; ``stop`` (Q, K) int64, the clip at whose
-    start each span is over."""
+    start each span is over.
+    """
     start, end = ((clip * clip_seconds).masked_fill(video < 0, 0) for clip in (spans.start, stop))
     return Ranked(video, start, end, spans.score)
 

@@ -258,7 +258,10 @@ class TwoStreams(nn.Module):
         """Queries of a training step, and the loss of their weights, by name; the same and none if not apart.
 
         A query that subtitles alone answer (type t) trains their stream, all others that of the pictures.
-        Raises InvalidValue: the types are unknown."""
+
+        Raises:
+            InvalidValue: the types are unknown.
+        """
         if not self.apart:
             return queries, {}
         if batch.spoken is None:

@@ -248,7 +248,8 @@ class XML(TwoStreams):
     def rank_within(self, query: Tensor, query_mask: Tensor, context: XMLContext, video: Tensor) -> Ranked:
         """Moments in one known video per query (SVMR): p(start) p(end).
 
-        Args are those of :meth:`rank`, and ``video`` (Q,) int64, the row of each query's video."""
+        Args are those of :meth:`rank`, and ``video`` (Q,) int64, the row of each query's video.
+        """
         queries = self.encode_query(query, query_mask)
         return self.rank_in(queries, context, video[:, None], torch.ones_like(video[:, None]).float())
 
@@ -274,7 +275,8 @@ def with_endpoints(features: Tensor, mask: Tensor) -> Tensor:
     """Features (V, L, d + 2) with where each clip i of n starts and ends in its video: i / n and (i + 1) / n.
 
     They are appended to (V, L, d) float32 after features were normalised (XML, section 4), and zero at
-    padding; the mask (V, L) float32 has n ones, then zeros."""
+    padding; the mask (V, L) float32 has n ones, then zeros.
+    """
     clip = torch.arange(features.shape[1], device=features.device)
     bounds = torch.stack([clip, clip + 1], dim=-1) / mask.sum(dim=1)[:, None, None]
     return torch.cat([features, bounds * mask[..., None]], dim=-1)

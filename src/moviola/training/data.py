@@ -105,9 +105,12 @@ class Pairs:
         """Read a TVR-Ranking pair file; moments of other videos are left out.
 
         ``videos`` are ids, in the order of the rows that ``video`` refers to; of each query at most ``top``
-        moments are read, the first in the file. Raises InvalidValue: no pair is left, or ``top`` is no
-        integer from 1 on; DataError: the file has no pair; or a malformed moment: the message names file, row
-        and field."""
+        moments are read, the first in the file.
+
+        Raises:
+            InvalidValue: no pair is left, or ``top`` is no integer from 1 on.
+            DataError: the file has no pair; or a malformed moment: the message names file, row and field.
+        """
         if top is not None and not (isinstance(top, int | np.integer) and top >= 1):
             raise InvalidValue(f"top {top!r:.200}: give an integer, 1 or more; None for all moments")
         row_of = {name: row for row, name in enumerate(videos)}
@@ -161,8 +164,11 @@ class Pairs:
         )
 
     def of_answers(self) -> Pairs:
-        """The same without pairs of relevance 0, which do not answer. Raises InvalidValue: there is no
-        other."""
+        """The same without pairs of relevance 0, which do not answer.
+
+        Raises:
+            InvalidValue: there is no other.
+        """
         keep = np.flatnonzero(self.relevance > 0)
         if not len(keep):
             raise InvalidValue("all pairs have relevance 0, so no moment answers a query; give other pairs")
@@ -212,7 +218,8 @@ class Pairs:
         """The positive pair mask of B pairs (TVR-Ranking, appendix C.1): (B, B) bool, True on the diagonal.
 
         It says whether the query of pair i (row) has an answer in the video of pair j (column), in the batch
-        or not."""
+        or not.
+        """
         chosen = self.related[self.query[rows]][:, self.video[self.moment[rows]]]
         return torch.from_numpy(chosen.toarray())
 
@@ -220,7 +227,8 @@ class Pairs:
     def qrels(self) -> Qrels:
         """The same as judgements; queries without a moment here are included, with none.
 
-        A moment of zero length overlaps nothing, but counts as one to be found, as in the release."""
+        A moment of zero length overlaps nothing, but counts as one to be found, as in the release.
+        """
         return Qrels.from_columns(
             [self.query_ids[q] for q in self.query],
             [self.videos[v] for v in self.video[self.moment]],
@@ -262,8 +270,11 @@ class Sizes:
         }
 
     def of_one_space(self, model: str) -> int:
-        """Numbers in a row of clips and of queries, which a model compares as they are. Raises InvalidValue:
-        they differ."""
+        """Numbers in a row of clips and of queries, which a model compares as they are.
+
+        Raises:
+            InvalidValue: they differ.
+        """
         if self.query != self.visual:
             raise InvalidValue(
                 f"{model}: clips have {self.visual} features and queries {self.query}; give both of one "
@@ -295,7 +306,10 @@ class Split:
         cls, source: FeatureSource, path: Path, videos: Sequence[str] | None = None, *, top: int | None = None
     ) -> Split:
         """A split from its pair file, of the videos named, or all with features; see :meth:`Pairs.read`.
-        Raises NotFound: a video or a query has no features; and errors of :meth:`Pairs.read`."""
+
+        Raises:
+            NotFound: a video or a query has no features; and errors of :meth:`Pairs.read`.
+        """
         features = source.videos(videos)
         pairs = Pairs.read(path, features.video_ids, top=top)
         return cls(features, source.queries(pairs.query_ids, pairs.texts), pairs)
@@ -394,7 +408,8 @@ def batches_by_length(lengths: Integers, size: int, draw: Generator, *, pool: in
     """Shuffled batches of ``size`` rows of similar length (N,), so that little is padded.
 
     Rows are shuffled, cut into pools of ``pool`` batches, sorted by length within a pool and cut into
-    batches, which are shuffled again. Every row is in one batch; the last ones may be smaller."""
+    batches, which are shuffled again. Every row is in one batch; the last ones may be smaller.
+    """
     order = draw.permutation(len(lengths))
     batches: list[Integers] = []
     for begin in range(0, len(order), pool * size):

@@ -75,7 +75,8 @@ def settings_of_data_set(name: str, recipe: str, clip_seconds: float) -> dict[st
 def clips_of_moments(shortest: float, longest: float, clip_seconds: float) -> dict[str, int]:
     """Smallest distance of a moment's last clip from its first, and the first that is too large.
 
-    Lengths of moments are in seconds; the longest may be infinite."""
+    Lengths of moments are in seconds; the longest may be infinite.
+    """
     first = max(0, round(shortest / clip_seconds) - 1)
     stop = _ANY_LENGTH if longest == inf else max(first + 1, round(longest / clip_seconds))
     return {"shortest_span": first, "longest_span": stop}

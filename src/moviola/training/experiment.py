@@ -181,7 +181,8 @@ class Experiment:
     ) -> tuple[AnswerSettings, Mapping[str, float]]:
         """How the trained model answers: the context of its training, and what val chooses besides.
 
-        Scores of another system have a scale of their own, so its proposals have no weight."""
+        Scores of another system have a scale of their own, so its proposals have no weight.
+        """
         context = getattr(self.settings.sampling, "context", CONTEXT)
         settings, model = AnswerSettings(context=context), trained.model
         select = list(self.settings.loops.values())[-1].select

@@ -101,8 +101,11 @@ class Candidates(FirstStage):
     def proposals(self, split: Split) -> Proposals:
         """Another system's moments as proposals of each query of a split, in their order.
 
-        Moments of other videos, and those that start behind the end of theirs, are left out. Raises
-        InvalidValue: a query has none."""
+        Moments of other videos, and those that start behind the end of theirs, are left out.
+
+        Raises:
+            InvalidValue: a query has none.
+        """
         run = self.found
         rows, query, video = _rows_of(run, split)
         end = np.minimum(run.end[rows], split.features.durations[video])
@@ -116,7 +119,11 @@ class Candidates(FirstStage):
         A video scores as its best moment. As the scales of systems differ, and CONQUER multiplies by these
         scores, a query's are spread over [0, 1] and become exp of that: e for its best video, 1 for the last
         of its candidates. A video that is none has exp(-1), as far below the last one as the best is above
-        it. Raises InvalidValue: a query has no candidate among the split's videos."""
+        it.
+
+        Raises:
+            InvalidValue: a query has no candidate among the split's videos.
+        """
         run = self.found
         rows, query, video = _rows_of(run, split)
         queries, videos = len(split.queries), len(split.features)

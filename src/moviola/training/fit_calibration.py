@@ -80,7 +80,8 @@ def fit(evidence: Floats, right: NDArray[np.bool_]) -> tuple[float, float] | Non
 def first_answers(run: Run, qrels: Qrels, count: int = ANSWERS) -> tuple[Floats, NDArray[np.bool_]]:
     """Score (n,) of every query's first answers, thinned as search thins them, and which are right (n,).
 
-    Unjudged answers count as wrong."""
+    Unjudged answers count as wrong.
+    """
     run = temporal_nms(run, SAME_MOMENT)
     rows = np.flatnonzero(run.rank <= count)
     query = places_of(run.query_ids, qrels.query_ids)[run.query[rows]]
@@ -100,7 +101,8 @@ def closed_language(learned: Sequence[str], held_out: Sequence[str]) -> list[str
     """The words of some texts, sorted, if those of held-out texts are among them; else none.
 
     Then the language is closed, as that of generated queries is, and a model cannot know any other word. In
-    the queries of people new words always turn up."""
+    the queries of people new words always turn up.
+    """
     words = frozenset[str]().union(*map(words_of, learned))
     return sorted(words) if all(words_of(text) <= words for text in held_out) else []
 
@@ -137,7 +139,8 @@ def reliability(
     """Reliability of scores (n,) in [0, 1]: by bins of equal width, their mean beside the right share.
 
     Returns lower and upper bound, number of answers, their mean score, the share of right ones; empty bins
-    are left out."""
+    are left out.
+    """
     which = np.minimum((score * bins).astype(np.int64), bins - 1)
     return [
         (n / bins, (n + 1) / bins, int(own.sum()), float(score[own].mean()), float(right[own].mean()))

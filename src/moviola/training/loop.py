@@ -101,7 +101,8 @@ class Fitted:
     """The result of a run; the model holds the best weights.
 
     ``history`` has one row per evaluation. ``seconds`` is the time of the steps alone, without evaluations;
-    ``cpu_seconds`` is the processor time, evaluations included."""
+    ``cpu_seconds`` is the processor time, evaluations included.
+    """
 
     best: float
     best_step: int
@@ -208,7 +209,11 @@ def _go_on(task: Task[Any], state: _State, per_epoch: int) -> None:
 
 
 def _learn(task: Task[Any], state: _State, batch: Any) -> dict[str, float]:
-    """One step; the terms of its loss. Raises DataError: the loss is no longer a finite number."""
+    """One step; the terms of its loss.
+
+    Raises:
+        DataError: the loss is no longer a finite number.
+    """
     config, run, optimizer, scaler = state.config, state.run, state.optimizer, state.scaler
     # Randomness depends on the step alone, so that a resumed run equals an uninterrupted one.
     torch.manual_seed(config.seed * 7_919 + run.step)
@@ -240,7 +245,8 @@ def _learn(task: Task[Any], state: _State, batch: Any) -> dict[str, float]:
 def _whole() -> Iterator[None]:
     """Lets control-C wait until this is done, so that a state that is saved is no half of a step.
 
-    It reaches the main thread alone; where it has been given another meaning, that is kept."""
+    It reaches the main thread alone; where it has been given another meaning, that is kept.
+    """
     before = signal.getsignal(signal.SIGINT)
     if before is None or threading.current_thread() is not threading.main_thread():
         yield
@@ -265,8 +271,12 @@ def _precision(config: LoopConfig) -> Any:
 
 
 def _evaluate(task: Task[Any], state: _State) -> None:
-    """Evaluate the model on val, log it, and keep the weights that are the best so far. Raises InvalidValue:
-    the measure to select by is not there; DataError: it has no value."""
+    """Evaluate the model on val, log it, and keep the weights that are the best so far.
+
+    Raises:
+        InvalidValue: the measure to select by is not there.
+        DataError: it has no value.
+    """
     config, run = state.config, state.run
     task.model.eval()
     with torch.inference_mode():

@@ -123,7 +123,8 @@ class Recipe(ABC):
         """Set what val chooses in the trained model itself; by default nothing.
 
         Args are those of :meth:`proposal_weight`, ``how`` with the weight of proposals. Returns what was set,
-        by name, for the model's facts."""
+        by name, for the model's facts.
+        """
         return {}
 
     def rank_videos(self, model: nn.Module, split: Split, how: AnswerSettings) -> Moments:

@@ -53,8 +53,11 @@ def read_pairs(path: Path) -> list[Pair]:
 
 
 def write_judgements(pairs: Iterable[Pair], agreed: Mapping[str, int], path: Path) -> int:
-    """A TVR-Ranking pair file with the relevance of agreed pairs; returns how many there are. Raises
-    InvalidValue: no pair has an agreed level."""
+    """A TVR-Ranking pair file with the relevance of agreed pairs; returns how many there are.
+
+    Raises:
+        InvalidValue: no pair has an agreed level.
+    """
     judged = [pair for pair in pairs if pair.pair_id in agreed]
     if not judged:
         raise InvalidValue(

@@ -76,8 +76,11 @@ class ChatEndpoint:
         """One rewrite per caption, in order; a batch with an unusable response is halved, down to one.
 
         A caption without any usable response is returned unchanged; the check for names sends it to review.
-        Raises EndpointFailure: no answer; nothing of this batch is kept; InvalidValue: the endpoint refuses
-        the request itself (wrong key, model or address)."""
+
+        Raises:
+            EndpointFailure: no answer; nothing of this batch is kept.
+            InvalidValue: the endpoint refuses the request itself (wrong key, model or address).
+        """
         try:
             return self._persist(captions, temperature)
         except _Unusable:

@@ -68,7 +68,8 @@ def consensus(ratings: Iterable[Rating]) -> Consensus:
     """Apply the rule to every pair.
 
     Every rating counts, also a second one by the same rater, see :func:`repeated`: raters of TVR-Ranking's
-    release were given pairs again, and its levels follow from all of their ratings."""
+    release were given pairs again, and its levels follow from all of their ratings.
+    """
     agreed: dict[str, int] = {}
     rest: dict[str, list[str]] = {"discarded": [], "open": [], "uncountable": []}
     for pair, given in _by_pair(ratings).items():
@@ -181,8 +182,11 @@ class Exam:
 def exam(answers: Iterable[Rating]) -> Exam:
     """Compare raters with the median of all, and with each other.
 
-    ``answers`` rate the same pairs; of several ratings of a pair by one rater the last counts. Raises
-    DataError: there is no rating."""
+    ``answers`` rate the same pairs; of several ratings of a pair by one rater the last counts.
+
+    Raises:
+        DataError: there is no rating.
+    """
     levels: dict[str, dict[str, int]] = defaultdict(dict)
     for answer in answers:
         levels[answer.worker][answer.pair_id] = answer.relevance

@@ -180,7 +180,8 @@ def read_journal(path: Path, by: str = "") -> dict[str, str]:
     """Rewrites by caption, the last of each; an unfinished last line and empty captions are ignored.
 
     Another damaged line is a :class:`DataError`; a rewrite of another than ``by``, where that is given, an
-    :class:`InvalidValue`."""
+    :class:`InvalidValue`.
+    """
     if not path.exists():
         return {}
     _mend(path)
@@ -200,7 +201,8 @@ def read_journal(path: Path, by: str = "") -> dict[str, str]:
 def write_review(failed: Iterable[Rewrite], path: Path, decided: Mapping[str, str] | None = None) -> None:
     """Write failures as CSV; a person fills in the column ``final`` beside the proposal.
 
-    Earlier decisions in ``decided`` (caption to final) stay in the file."""
+    Earlier decisions in ``decided`` (caption to final) stay in the file.
+    """
     open_rows = ((one.caption, one.rewrite, one.similarity, "; ".join(one.names), "") for one in failed)
     decided_rows = ((caption, "", "", "", final) for caption, final in (decided or {}).items())
     header = ("caption", "proposal", "similarity", "names", "final")

@@ -42,7 +42,11 @@ NAME_FINDERS = {"spacy": finder_by_spacy, "lexicon": finder_by_lexicon}
 
 
 def load_name_finder(name: str, lexicon: NameLexicon) -> NameFinder:
-    """A finder by name. Raises InvalidValue: an unknown name; MissingDependency: its package is not
-    installed."""
+    """A finder by name.
+
+    Raises:
+        InvalidValue: an unknown name.
+        MissingDependency: its package is not installed.
+    """
     require_known("names", name, NAME_FINDERS)
     return NAME_FINDERS[name](lexicon)

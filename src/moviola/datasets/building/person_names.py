@@ -157,7 +157,8 @@ class NameLexicon:
     def is_name(self, word: str, *, opens: bool) -> bool:
         """Whether a word as written, but for a possessive ending, names a person.
 
-        ``opens``: it is the first of its sentence."""
+        ``opens``: it is the first of its sentence.
+        """
         lower = word.lower()
         if word[:1].islower():
             return lower in self.plain

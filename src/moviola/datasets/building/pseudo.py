@@ -26,8 +26,11 @@ def needs_second_batch(relevance: Sequence[int], *, last: int = 5, threshold: fl
     """Whether a query's first batch ends with so much relevance that further moments are likely to matter.
 
     The paper leaves "very relevant" to the lead annotator; here it is a mean relevance of the ``last``
-    candidates of at least ``threshold``. ``relevance`` holds the agreed levels in order of similarity. Raises
-    InvalidValue: fewer than ``last`` levels."""
+    candidates of at least ``threshold``. ``relevance`` holds the agreed levels in order of similarity.
+
+    Raises:
+        InvalidValue: fewer than ``last`` levels.
+    """
     if len(relevance) < last:
         raise InvalidValue(f"{len(relevance)} levels: at least {last} are needed to judge the end of a batch")
     return float(np.mean(relevance[-last:])) >= threshold

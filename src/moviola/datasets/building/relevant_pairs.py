@@ -94,8 +94,11 @@ class RelevantPairs:
     def among(self, batch: NDArray[np.int64]) -> tuple[NDArray[np.bool_], NDArray[np.float32]]:
         """f and Psi of a training batch: (b, b) bool, False on the diagonal; (b, b) float32, 0 where f is 0.
 
-        ``batch`` holds (b,) positions of captions. Raises InvalidValue: a position comes twice or is out of
-        range."""
+        ``batch`` holds (b,) positions of captions.
+
+        Raises:
+            InvalidValue: a position comes twice or is out of range.
+        """
         if len(np.unique(batch)) != len(batch) or (
             len(batch) and not 0 <= batch.min() <= batch.max() < self.count
         ):
@@ -187,8 +190,12 @@ def write_relevant_pairs(pairs: RelevantPairs, path: Path) -> None:
 
 
 def read_relevant_pairs(path: Path) -> RelevantPairs:
-    """Read a table written by :func:`write_relevant_pairs`. Raises NotFound: no such file; DataError:
-    damaged."""
+    """Read a table written by :func:`write_relevant_pairs`.
+
+    Raises:
+        NotFound: no such file.
+        DataError: damaged.
+    """
     if not path.exists():
         raise NotFound(f"{path}: no such file; `moviola dataset relevant-pairs` writes it")
     try:

@@ -182,7 +182,8 @@ def _is_half_of_a_couple(tokens: Sequence[_Token], place: int) -> bool:
 def _named(tokens: Sequence[_Token], place: int, lexicon: NameLexicon) -> tuple[str, bool]:
     """The name at a token in lower case (or nothing), and whether it owns what follows.
 
-    "Sheldons phone", where the apostrophe was forgotten, is seen where "Sheldon" is a name."""
+    "Sheldons phone", where the apostrophe was forgotten, is seen where "Sheldon" is a name.
+    """
     token = tokens[place]
     if not token.word:
         return "", False

@@ -41,7 +41,8 @@ __all__ = [
 class Rewritten:
     """The result of rewriting: moments with a rewritten caption, and the rewrites by caption.
 
-    ``captions`` and ``reviewed`` count different captions to rewrite, and rewrites by reviewers."""
+    ``captions`` and ``reviewed`` count different captions to rewrite, and rewrites by reviewers.
+    """
 
     moments: Annotations
     outcome: Outcome
@@ -149,7 +150,8 @@ def find_candidates(
     """The ``top`` moments most similar to each query (id to text), to be judged (section 3.2).
 
     A pair is named ``QUERY:MOMENT``. An unknown duration of a video, or an id of two moments, is an
-    :class:`InvalidValue`."""
+    :class:`InvalidValue`.
+    """
     found.require_durations()
     found.require_different_ids()
     rows = unit_rows(embed([*queries.values(), *found.captions], encoder))

@@ -73,7 +73,8 @@ class View:
     def box(self, share: float, robot: Point, aspect: float) -> Box:
         """What the picture, ``aspect`` times as wide as tall, shows when a share of the shot has passed.
 
-        ``robot`` is where the robot is then, in cells."""
+        ``robot`` is where the robot is then, in cells.
+        """
         share = eased(share)
         x, y = robot if self.centre is None else between(*self.centre, share)
         height = self.tall[0] + (self.tall[1] - self.tall[0]) * share
@@ -120,7 +121,8 @@ class Shot:
 class Format:
     """The file: frames a second, its size and that of the picture within (width, height in pixels).
 
-    ``noise`` is the standard deviation of grain in grey levels, ``crf`` the quality that x264 is given."""
+    ``noise`` is the standard deviation of grain in grey levels, ``crf`` the quality that x264 is given.
+    """
 
     rate: float
     size: tuple[int, int]

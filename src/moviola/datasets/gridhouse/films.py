@@ -133,7 +133,10 @@ def make_videos(
     progress: Callable[[int, int], None],
 ) -> None:
     """Write the files of films that have none yet, and their subtitles, with up to ``workers`` processes.
-    Raises WorkersError: a process was killed."""
+
+    Raises:
+        WorkersError: a process was killed.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     missing = [film for film in films if not (folder / f"{film.video_id}.mp4").exists()]
     done = len(films) - len(missing)

@@ -56,7 +56,8 @@ class Camera:
     def view(self, time: float, box: Box, size: tuple[int, int]) -> Image.Image:
         """What lies in a box of the house (it may reach outside) at a time in seconds, at any size.
 
-        ``size`` is the width and height of the picture in pixels."""
+        ``size`` is the width and height of the picture in pixels.
+        """
         left, top, right, bottom = ((edge + _MARGIN) * self.cell for edge in box)
         corner = (math.floor(left), math.floor(top))
         whole = (math.ceil(right) - corner[0], math.ceil(bottom) - corner[1])

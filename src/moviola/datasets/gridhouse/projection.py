@@ -36,7 +36,8 @@ def signs_seen(edit: Edit) -> list[tuple[float, float, str]]:
     """Start, end (seconds of the film) and text of signs that can be read, sorted.
 
     A sign can be read where it is whole in the picture, and large enough. Frames of a dissolve or a fade do
-    not count."""
+    not count.
+    """
     rate = edit.format.rate
     seen: list[tuple[float, float, str]] = []
     for place, shot in enumerate(edit.shots):

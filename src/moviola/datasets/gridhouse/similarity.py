@@ -23,7 +23,8 @@ __all__ = ["SentenceSimilarity", "WordSimilarity"]
 class WordSimilarity:
     """Cosine of tf-idf vectors of words and word pairs between a text and n captions.
 
-    Synonyms in the captions are replaced by one word."""
+    Synonyms in the captions are replaced by one word.
+    """
 
     def __init__(self, captions: Sequence[str]) -> None:
         words = [_words(text) for text in captions]

@@ -141,7 +141,8 @@ class House(RoomGrid):  # type: ignore[misc]
     def way_to_face(self, target: Cell) -> list[Step] | None:
         """Steps until the robot stands beside ``target`` and faces it; None when there is no way.
 
-        Closed doors on the way are opened (with a "toggle" in the list)."""
+        Closed doors on the way are opened (with a "toggle" in the list).
+        """
         start = (self.position, int(self.agent_dir))
         queue: deque[tuple[Cell, int, list[Step]]] = deque([(*start, [])])
         seen = {start}
@@ -169,7 +170,8 @@ class House(RoomGrid):  # type: ignore[misc]
 def room_of(cell: Cell, rooms: tuple[int, int]) -> Cell:
     """Column and row of the room that holds a cell; a doorway belongs to the room on its left or above.
 
-    ``rooms`` is how many rows and columns of rooms the house has."""
+    ``rooms`` is how many rows and columns of rooms the house has.
+    """
     rows, columns = rooms
     return min(max((cell[0] - 1) // 5, 0), columns - 1), min(max((cell[1] - 1) // 5, 0), rows - 1)
 

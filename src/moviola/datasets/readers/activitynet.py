@@ -47,8 +47,11 @@ def _by_video(
 
 
 def entries_by_video(path: Path, *lists: str) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    """Place, video and entry of a file keyed by video, whose entries have two lists of one length. Raises
-    DataError: it has another form."""
+    """Place, video and entry of a file keyed by video, whose entries have two lists of one length.
+
+    Raises:
+        DataError: it has another form.
+    """
     content = read_json(path)
     if not isinstance(content, dict):
         raise DataError(f"{path}: an object keyed by video is expected")

@@ -16,7 +16,8 @@ def read_charades(path: str | Path, durations: str | Path | None = None) -> Anno
     """Charades-STA: the original ``video start end##sentence`` lines, or jsonl (``vid, duration, ts, desc``).
 
     In the original file ends reach beyond some videos; they stay as they are and are noted where durations
-    (``durations_*.csv`` with ``id, length``) are given."""
+    (``durations_*.csv`` with ``id, length``) are given.
+    """
     path, known = Path(path), known_durations(durations)
     collector = Collector("Charades-STA", dict(known))
     if path.suffix == ".jsonl":

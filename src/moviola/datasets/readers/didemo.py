@@ -18,7 +18,8 @@ def read_didemo(path: Path, durations: Path | None = None) -> Annotations:
     """DiDeMo JSON (``annotation_id, description, video, times`` in pieces of 5 s).
 
     The moment is the span that at least two annotators agree on (as the study of potentially relevant pairs
-    takes it); without such a span, the first annotator's."""
+    takes it); without such a span, the first annotator's.
+    """
     entries = read_json(path)
     if not isinstance(entries, list):
         raise DataError(f"{path}: a list of descriptions is expected")

@@ -27,7 +27,8 @@ def read_video_corpus(path: Path) -> dict[str, float]:
 def known_durations(path: str | Path | None) -> dict[str, float]:
     """Seconds by video: a CSV with the columns ``id, length``, or a file for :func:`read_video_corpus`.
 
-    Empty without a file."""
+    Empty without a file.
+    """
     if path is None:
         return {}
     path = Path(path)

@@ -112,8 +112,12 @@ QUESTIONS: dict[str, tuple[str, Rows]] = {
 
 
 def read_questions(path: str | Path, kind: str) -> Questions:
-    """The questions of a public benchmark, a key of :data:`QUESTIONS`. Raises InvalidValue: an unknown name;
-    NotFound, DataError: no file, or a damaged one, one without a question, or with an id twice."""
+    """The questions of a public benchmark, a key of :data:`QUESTIONS`.
+
+    Raises:
+        InvalidValue: an unknown name.
+        NotFound, DataError: no file, or a damaged one, one without a question, or with an id twice.
+    """
     require_known("benchmark", kind, QUESTIONS)
     title, rows = QUESTIONS[kind]
     questions = Questions(title, tuple(rows(Path(path))))

@@ -20,8 +20,12 @@ def read_queries(path: str | Path) -> list[Query]:
     """Queries of a file: TVR-Ranking's JSON list or JSON lines, or plain text with one query per line.
 
     Rows of one query (one per pair, in the older form) give it once. Plain lines get the ids "1", "2", …
-    Raises NotFound: no such file; DataError: not UTF-8, a row without ``query_id`` or ``query``, two texts
-    under one id, no query, or a run or judgements, in JSON, CSV or TREC's form."""
+
+    Raises:
+        NotFound: no such file.
+        DataError: not UTF-8, a row without ``query_id`` or ``query``, two texts under one id, no query, or a
+            run or judgements, in JSON, CSV or TREC's form.
+    """
     path = Path(path)
     content = read_text(path)
     if _is_run(content):

@@ -30,8 +30,11 @@ QUERY_KEYS: dict[str, Callable[[Path], Iterator[tuple[str, str]]]] = {
 
 def read_query_keys(annotations: Sequence[Path], key: str) -> dict[str, str]:
     """Key of each query of annotation files by its text; of queries with the same text, the first one's.
-    Raises InvalidValue: ``key`` is not in :data:`QUERY_KEYS`; DataError: one key stands for two texts, or
-    there is no query."""
+
+    Raises:
+        InvalidValue: ``key`` is not in :data:`QUERY_KEYS`.
+        DataError: one key stands for two texts, or there is no query.
+    """
     require_known("key", key, QUERY_KEYS)
     texts: dict[str, str] = {}
     keys: dict[str, str] = {}

@@ -44,8 +44,11 @@ def _caption(row: Mapping[str, Any], where: str) -> str:
 
 
 def write_tvr(moments: Annotations, path: Path) -> None:
-    """TVR's jsonl, which :func:`read_tvr` reads: the common form of all data sets. Raises InvalidValue: a
-    video's duration is unknown."""
+    """TVR's jsonl, which :func:`read_tvr` reads: the common form of all data sets.
+
+    Raises:
+        InvalidValue: a video's duration is unknown.
+    """
     moments.require_durations()
     rows = [
         {

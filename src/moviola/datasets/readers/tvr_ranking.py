@@ -20,7 +20,8 @@ __all__ = ["ranked_queries", "ranked_rows", "read_tvr_ranking", "write_own_pairs
 def read_tvr_ranking(path: Path, durations: Path | None = None) -> Annotations:
     """Moments of a TVR-Ranking pair file (JSON list or JSON lines), each pair's moment once.
 
-    A moment is the same if video, times and caption are; one that a search found has no caption."""
+    A moment is the same if video, times and caption are; one that a search found has no caption.
+    """
     collector = Collector("TVR-Ranking", known_durations(durations), captioned=False)
     seen: set[tuple[str, float, float, str]] = set()
     for where, _, moment in _pairs(path):
@@ -54,7 +55,8 @@ def ranked_rows(path: Path) -> Iterator[tuple[str, str, str, Mapping[str, Any]]]
     """Pairs of a TVR-Ranking pair file: place, query id, query text, and the moment's fields.
 
     A moment also has its query's ``type`` (v, t or vt), if the file has one. Two texts under one id are an
-    error."""
+    error.
+    """
     texts: dict[str, str] = {}
     for where, entry, moment in _pairs(path):
         own = {"type": entry["type"], **moment} if "type" in entry else moment
@@ -72,8 +74,11 @@ def ranked_queries(path: Path) -> list[str]:
 def write_own_pairs(moments: Annotations, path: Path) -> None:
     """A pair file of a data set's own queries, each answered by its own moments alone.
 
-    Data sets of moment retrieval (VCMR, SVMR) are judged like this: one moment per query, or a few. Raises
-    InvalidValue: a video's duration is unknown, a moment has no caption, or the split hides its answers."""
+    Data sets of moment retrieval (VCMR, SVMR) are judged like this: one moment per query, or a few.
+
+    Raises:
+        InvalidValue: a video's duration is unknown, a moment has no caption, or the split hides its answers.
+    """
     moments.require_durations()
     if np.isnan(moments.start).any():
         raise InvalidValue(f"{moments.name}: this split hides its answers; give one that has them")

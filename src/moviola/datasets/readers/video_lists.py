@@ -14,8 +14,12 @@ def read_videos(choice: str) -> list[str]:
     """Ids of videos: all of a file, or ``FILE:SPLIT`` for one split of it.
 
     The file is a JSON list of ids; or an object whose keys are ids (video_corpus.json); or an object of
-    splits, each a list of ids (gridhouse's splits.json) or an object whose keys are ids. Raises NotFound: no
-    such file, or no such split in it; DataError: the file is damaged, or names no video."""
+    splits, each a list of ids (gridhouse's splits.json) or an object whose keys are ids.
+
+    Raises:
+        NotFound: no such file, or no such split in it.
+        DataError: the file is damaged, or names no video.
+    """
     whole, colon, split = choice.rpartition(":")
     chosen = bool(colon) and not Path(choice).is_file()
     path = Path(whole if chosen else choice)

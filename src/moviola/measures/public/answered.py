@@ -41,8 +41,11 @@ class Answered:
     def of(
         cls, truths: Rows, windows: Rows, *, duration: float = math.inf, sureness: float | None = None
     ) -> Answered:
-        """From rows [start, end] and [start, end, score]. Raises InvalidValue: rows of another form, a number
-        that is not finite, or a true window that ends first."""
+        """From rows [start, end] and [start, end, score].
+
+        Raises:
+            InvalidValue: rows of another form, a number that is not finite, or a true window that ends first.
+        """
         made = cls(_table("truths", truths, 2), _table("windows", windows, 3), float(duration), sureness)
         for row in np.flatnonzero(made.truths[:, 1] < made.truths[:, 0]):
             window = made.truths[row].tolist()
@@ -89,7 +92,8 @@ class CorpusAnswered:
 def greedy(iou: Floats, threshold: float) -> list[float]:
     """IoU of the matches of ranked windows with truths, of (windows, truths) IoU.
 
-    A match must reach the threshold; every one does where it is below 0 (forced)."""
+    A match must reach the threshold; every one does where it is below 0 (forced).
+    """
     free = np.ones(iou.shape[1], np.bool_)
     matches: list[float] = []
     for row in iou:

@@ -23,7 +23,8 @@ def fig(answers: Sequence[CorpusAnswered]) -> dict[str, float]:
     counts it whatever the verdict. ``verdict``: of questions with a verdict, the share where it says
     "matched" just when the right video is first. Where no question has a verdict, θ/R@1 and ``verdict`` are
     left out. The protocol gives ``verdict`` for two turns, where the second may search again; with one turn
-    they are the same."""
+    they are the same.
+    """
     ranks = np.array([_rank(one) for one in answers])
     iou = np.array([_iou(one) for one in answers])
     said = np.array([one.matched is True for one in answers], np.bool_)

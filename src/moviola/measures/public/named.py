@@ -20,7 +20,8 @@ TOP = 5
 def extreme_when_bench(answers: Sequence[Answered]) -> dict[str, float]:
     """mIoU and R@θ of the first span, IoU >= θ, as fractions of all questions; nothing answered counts 0.
 
-    A span that ends before it starts is turned round. ``no span``: share of questions without one."""
+    A span that ends before it starts is turned round. ``no span``: share of questions without one.
+    """
     turned = [np.sort(one.windows[:, :2], axis=1) for one in answers]
     first = np.array([Answered(one.truths, spans).first for one, spans in zip(answers, turned, strict=True)])
     found = {"mIoU": share(first)}
@@ -32,7 +33,8 @@ def timelens(answers: Sequence[Answered]) -> dict[str, float]:
     """mIoU and R1@θ of the first span, IoU >= θ; one that ends before it starts counts 0.
 
     The evaluator of TimeLens counts an answer without a span as 0 (questions that are not in its file vanish:
-    leave them out of ``answers``); that of TimeLens2 leaves it out of mIoU, but not of R1."""
+    leave them out of ``answers``); that of TimeLens2 leaves it out of mIoU, but not of R1.
+    """
     first = np.array([one.first for one in answers])
     some = np.array([len(one.windows) > 0 for one in answers], np.bool_)
     found = {"mIoU": percent(first), "mIoU (TimeLens2)": percent(first[some])}
@@ -47,7 +49,8 @@ def moment_seeker(answers: Sequence[Answered]) -> dict[str, float]:
     mAP@5 (paper): of the first five, a hit has an IoU above .3 with a truth that is still free; the mean of
     the precisions at the hits, 0 without one. mAP@5 (code): the truths are their hull, and the value of a
     question is the sum over ranks p of IoU_p times the mean of IoU_1 … IoU_p, not normalised, so that it goes
-    up to 5 (here 500 %)."""
+    up to 5 (here 500 %).
+    """
     return {
         "R@1": percent([one.first > HIT for one in answers]),
         "mAP@5 (paper)": percent([_paper_precision(one) for one in answers]),

@@ -33,7 +33,8 @@ def qv_m2(answers: Sequence[Answered]) -> dict[str, float]:
     matches, mean over all pairs.
 
     (code) leaves out queries without a window, and of mR@k and mIoU@k those with fewer than k. (paper) counts
-    them; its G-mAP ends at .9."""
+    them; its G-mAP ends at .9.
+    """
     own = [one for one in answers if len(one.windows)]
     whole = [_precision(one, OVERLAPS) for one in own]
     groups: dict[int, list[float]] = {}
@@ -80,7 +81,8 @@ def soccer_gmr(answers: Sequence[Answered]) -> dict[str, float]:
     forced matches; of those with several, mR+@k and mIoU+@k, which leave out what one moment gives. G-mIoU@k,
     of all: windows of queries refused at .4, and those without extent, are taken away; both sides empty 1,
     one of them 0, else the matches' IoU over the number of all windows. (paper): matches share time. (code):
-    forced ones."""
+    forced ones.
+    """
     answers = [_clipped(one) for one in answers]
     sureness = np.array([_sureness(one) for one in answers])
     absent = np.array([not len(one.truths) for one in answers], np.bool_)

@@ -40,7 +40,8 @@ class Context(Rows):
 class Queries(Rows):
     """Encoded queries: tokens (Q, Lq, D) with their mask (Q, Lq) float32.
 
-    ``fusion`` (Q, 2) float32 says how much pictures and subtitles count, sum 1; None without subtitles."""
+    ``fusion`` (Q, 2) float32 says how much pictures and subtitles count, sum 1; None without subtitles.
+    """
 
     tokens: Tensor
     mask: Tensor
@@ -102,8 +103,11 @@ class Conquer(nn.Module):
         return Context(pictures, words, mask)
 
     def encode_query(self, query: Tensor, query_mask: Tensor) -> Queries:
-        """Encodes queries (Q, Lq, dq) float32 with their mask (Q, Lq), and finds their fusion weights. Raises
-        InvalidValue: Lq is more than ``max_tokens``."""
+        """Encodes queries (Q, Lq, dq) float32 with their mask (Q, Lq), and finds their fusion weights.
+
+        Raises:
+            InvalidValue: Lq is more than ``max_tokens``.
+        """
         query, query_mask = self._fit(query, query_mask, self.config.max_tokens, "query", "tokens")
         tokens = self.encoder["queryEncoder"](query, query_mask)
         fusion = self.query_weight(tokens, query_mask) if self.config.subtitle_size else None
@@ -134,7 +138,8 @@ class Conquer(nn.Module):
 
         ``span``: cross entropy of start and end, each normalised over all clips of all candidates of a
         query together. ``video``, with a video head: cross entropy of the right video among the candidates.
-        Each query counts as much as its ``similarity``."""
+        Each query counts as much as its ``similarity``.
+        """
         queries = self.encode_query(batch.query, batch.query_mask)
         context = self.encode_context(batch.visual, batch.mask, batch.subtitles)
         scores = self.match(queries, context.select(batch.candidates))
@@ -196,7 +201,8 @@ class Conquer(nn.Module):
         """The best videos of each query out of its candidates, as :meth:`video_terms` ranks them.
 
         Args and errors as of :meth:`rank`. Returns rows of ``context`` (Q, K <= ``keep``) int64, best first,
-        -1 where a query has no more candidates, and their scores (Q, K) float32."""
+        -1 where a query has no more candidates, and their scores (Q, K) float32.
+        """
         parts = []
         for candidates, first_scores, scores in self._matched(
             query, query_mask, context, first_stage, pairs_at_once
@@ -227,7 +233,8 @@ class Conquer(nn.Module):
         """The best moments of Q queries in their V candidates, by the configured similarity and span limits.
 
         ``first_stage`` is (Q, V) float32, -inf for a video that is no candidate; ``video`` of the ranked
-        moments is a place among the candidates."""
+        moments is a place among the candidates.
+        """
         config, finish = self.config, self.similarity.finish
         start, end = self.similarity.clips(scores.start), self.similarity.clips(scores.end)
         added = self._added_by_video(scores, first_stage)
@@ -251,7 +258,8 @@ class Conquer(nn.Module):
     def video_terms(self, scores: Scores, first_stage: Tensor) -> Tensor:
         """(Q, V), by which the candidates rank as videos; arguments as for :meth:`decode`.
 
-        ``similarity.finish`` makes scores of them."""
+        ``similarity.finish`` makes scores of them.
+        """
         added = self._added_by_video(scores, first_stage)
         if self.similarity.videos is not None:
             return added

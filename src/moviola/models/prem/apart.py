@@ -96,7 +96,8 @@ class PremApart(nn.Module):
     ) -> tuple[Tensor, ...]:
         """What each half finds for its own queries, in the queries' order.
 
-        ``found`` takes a half, its queries with their mask, and its stream of the context."""
+        ``found`` takes a half, its queries with their mask, and its stream of the context.
+        """
         stream = self.stream_of(query, query_mask)
         order, parts = [], []
         for number, half in enumerate(self._halves):
@@ -122,8 +123,11 @@ class PremApart(nn.Module):
         return nn.ModuleList(half.localizer for half in self._halves)
 
     def retriever_loss(self, batch: PairBatch) -> dict[str, Tensor]:
-        """Terms of the half that a batch is for, and of the types: see :meth:`PremRetriever.loss`. Raises
-        InvalidValue: queries of a batch have no type, or are of both streams."""
+        """Terms of the half that a batch is for, and of the types: see :meth:`PremRetriever.loss`.
+
+        Raises:
+            InvalidValue: queries of a batch have no type, or are of both streams.
+        """
         half, stream = self._half_of(batch)
         weights = self.type_predictor.stream_weights(batch.query, batch.query_mask)
         missed = functional.nll_loss(weights.clamp(min=1e-12).log(), stream.long())

@@ -41,7 +41,8 @@ def transformer(config: PremConfig) -> nn.TransformerEncoderLayer:
 class QueryEncoder(nn.Module):
     """Tokens of a query in their context: (Q, Lq, dq), (Q, Lq) bool to (Q, Lq, D).
 
-    With ``shared_encoder`` it has positions alone, and reads by the projection and layer of ``lines``."""
+    With ``shared_encoder`` it has positions alone, and reads by the projection and layer of ``lines``.
+    """
 
     def __init__(self, config: PremConfig) -> None:
         super().__init__()

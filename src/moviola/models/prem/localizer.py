@@ -46,7 +46,8 @@ class PremLocalizer(nn.Module):
     """The focus-then-fuse moment localizer (section 3.4).
 
     With a shared encoder the cosine of a clip and the query, times a learned weight, is added to the scores
-    of both boundaries: a line like the query is found before anything is learned. Not the paper's."""
+    of both boundaries: a line like the query is found before anything is learned. Not the paper's.
+    """
 
     def __init__(self, config: PremConfig) -> None:
         super().__init__()
@@ -203,7 +204,8 @@ def _predictions(boundaries: Boundaries, rows: Tensor, config: PremConfig) -> tu
 def _span_maximum(states: Tensor, row: Tensor, start: Tensor, end: Tensor) -> Tensor:
     """Largest value of each feature in P spans (both ends inclusive) of (N, L, D): (P, D).
 
-    Maxima over 1, 2, 4, … neighbours are made once; any span is covered by two of one size."""
+    Maxima over 1, 2, 4, … neighbours are made once; any span is covered by two of one size.
+    """
     level = torch.frexp((end - start + 1).to(torch.float32)).exponent - 1
     pooled = states.new_zeros(len(row), states.shape[-1])
     table, size = states, 1

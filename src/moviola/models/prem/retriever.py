@@ -85,7 +85,8 @@ class PremRetriever(nn.Module):
 def _similarity(queries: Tensor, units: Tensor) -> Tensor:
     """Cosine of every query and clip, stream by stream: (Q, S, D) and (V, S, L, D) to (Q, V, S, L).
 
-    In full precision also under autocast: divided by t = 0.01, half a per cent is half a unit of a logit."""
+    In full precision also under autocast: divided by t = 0.01, half a per cent is half a unit of a logit.
+    """
     with full_precision(queries):
         return torch.einsum("qsd,vsld->qvsl", queries.float(), units.float())
 

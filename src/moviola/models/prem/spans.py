@@ -16,7 +16,10 @@ __all__ = ["clips_inside", "relevant_spans", "span_scores", "suppress_spans"]
 
 def clips_inside(labels: Tensor, mask: Tensor) -> Tensor:
     """(B, L) bool, the clips of moments (B, 2) int64, first and last inclusive, in videos with mask (B, L).
-    Raises InvalidValue: a moment does not lie in its video."""
+
+    Raises:
+        InvalidValue: a moment does not lie in its video.
+    """
     start, end = labels.T
     wrong = (start < 0) | (end < start) | (end >= mask.sum(1))
     if bool(wrong.any()):

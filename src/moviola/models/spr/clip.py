@@ -91,7 +91,8 @@ class SprClip(WindowModel, Towers):
     """SPR_CLIP: a finer span and a matching score for each window of frames (SPR, section 3.3).
 
     A query is one sentence vector: where a batch or a call has tokens (B, 1, d), there is just this one, and
-    its mask is not looked at. ``config.hidden_size`` is d below."""
+    its mask is not looked at. ``config.hidden_size`` is d below.
+    """
 
     def __init__(self, config: SprClipConfig) -> None:
         super().__init__(config)
@@ -106,8 +107,11 @@ class SprClip(WindowModel, Towers):
         self.end_predictor = nn.Conv1d(1, 1, config.kernel, padding=padding, bias=False)
 
     def start_from(self, retriever: SegmentRetriever) -> None:
-        """Takes over the towers of a trained stage 1; positions beyond its own stay as they are. Raises
-        InvalidValue: the towers differ in size, but for the positions."""
+        """Takes over the towers of a trained stage 1; positions beyond its own stay as they are.
+
+        Raises:
+            InvalidValue: the towers differ in size, but for the positions.
+        """
         for name in ("hidden_size", "layers", "head_count", "inner_size"):
             ours, theirs = getattr(self.config, name), getattr(retriever.config, name)
             if ours != theirs:
@@ -138,8 +142,11 @@ class SprClip(WindowModel, Towers):
         return SprClipContext(F.normalize(frames.float(), dim=-1), mask.float())
 
     def encode_query(self, query: Tensor, query_mask: Tensor | None = None) -> Tensor:
-        """Embeddings (Q, d) of queries from their sentence features (Q, d) or (Q, 1, d). Raises InvalidValue:
-        a query has several tokens."""
+        """Embeddings (Q, d) of queries from their sentence features (Q, d) or (Q, 1, d).
+
+        Raises:
+            InvalidValue: a query has several tokens.
+        """
         if query.ndim == 3 and query.shape[1] != 1:
             raise InvalidValue(
                 f"query of shape {tuple(query.shape)}: SPR_CLIP takes one sentence feature per query, "

@@ -38,7 +38,8 @@ class SegmentRetrieverConfig(TowerSizes):
 class SegmentRetriever(Towers):
     """Segments and queries in one space (SPR, section 3.1): cosine says how well they match.
 
-    ``config.hidden_size`` is d below. Embeddings are not normalised."""
+    ``config.hidden_size`` is d below. Embeddings are not normalised.
+    """
 
     def __init__(self, config: SegmentRetrieverConfig) -> None:
         super().__init__(config)

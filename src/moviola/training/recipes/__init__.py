@@ -33,7 +33,11 @@ _OF_RELEASE = {"spr-stage3": "spr-relo"}
 
 
 def recipe(name: str) -> Recipe:
-    """A recipe by its name. Raises InvalidValue: no recipe of that name."""
+    """A recipe by its name.
+
+    Raises:
+        InvalidValue: no recipe of that name.
+    """
     require_known("model", name, RECIPES)
     module, attribute = RECIPES[name].split(":")
     return cast("Recipe", getattr(import_module(module), attribute))
@@ -43,7 +47,8 @@ def recipe_of(about: Description) -> str:
     """The name of a saved model's recipe.
 
     It is in a trained model's folder; for a converted one it follows from the release; else from the
-    architecture."""
+    architecture.
+    """
     return str(
         about.extra.get("recipe") or _OF_RELEASE.get(str(about.extra.get("release")), about.architecture)
     )

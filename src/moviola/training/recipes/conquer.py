@@ -28,7 +28,8 @@ __all__ = ["CONQUER"]
 class ConquerRecipe(CandidateRecipe):
     """AdamW, batches of 16, three negatives, stopped after three evaluations without a better value.
 
-    The first stage's scores must not be negative; see :func:`moviola.retrieval.stage1.video_scores`."""
+    The first stage's scores must not be negative; see :func:`moviola.retrieval.stage1.video_scores`.
+    """
 
     architecture = "conquer"
     needs = frozenset({"first_stage"})
@@ -65,7 +66,8 @@ class ConquerRecipe(CandidateRecipe):
         """The best 100 videos of each query.
 
         Under the general similarity they are in the order of the first stage, which the model does not
-        change; else the model re-ranks the candidates, see :meth:`Conquer.video_terms`."""
+        change; else the model re-ranks the candidates, see :meth:`Conquer.video_terms`.
+        """
         self.require_unscored(how)
         if not model.similarity.ranks_videos:
             return best_videos(_first_stage(split), split.features, len(split.queries))

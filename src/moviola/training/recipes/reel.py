@@ -64,7 +64,8 @@ class ReelRecipe(RefinerRecipe):
     def settle(self, model: Any, val: Split, how: AnswerSettings, select: str) -> Mapping[str, float]:
         """``crossing``: the best on val of :data:`CROSSINGS`, the first of equal ones.
 
-        Nothing where no video of val is cut, or the model does not read cuts."""
+        Nothing where no video of val is cut, or the model does not read cuts.
+        """
         reel: Reel = model
         offsets, _ = val.features.shot_edges_of(np.arange(len(val.features)))
         if not (reel.config.cuts and (np.diff(offsets) > 2).any()):

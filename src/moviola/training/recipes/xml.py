@@ -47,8 +47,12 @@ class XmlRecipe(PairRecipe):
     )
 
     def loss(self, model: Any, train: Split, sampling: XmlSampling) -> PairLoss:  # type: ignore[override]
-        """The weighted terms of a batch. Raises InvalidValue: the model learns from potentially relevant
-        pairs and there are none, or they are of other captions."""
+        """The weighted terms of a batch.
+
+        Raises:
+            InvalidValue: the model learns from potentially relevant pairs and there are none, or they are of
+                other captions.
+        """
         xml = cast("XML", model)
         relevant = _relevant_pairs(xml, train.pairs, sampling)
 

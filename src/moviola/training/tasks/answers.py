@@ -25,7 +25,8 @@ class AnswerTask:
     """Training of Reel, or of its stage 1: ``loss`` of a batch; ``evaluate`` measures the model on val.
 
     A batch is some queries and, for each, one of its answers; the videos of these answers are the batch's
-    videos, and every answer of every query in any of them counts."""
+    videos, and every answer of every query in any of them counts.
+    """
 
     model: RoleEncoder
     loss: Callable[[AnswerBatch], Mapping[str, Tensor]]

@@ -86,8 +86,11 @@ class CandidateTask(EpochsOfPairs[CandidateBatch]):
 
 
 def require_candidates(pairs: Pairs, candidates: Integers, negatives: int) -> None:
-    """Check the numbers of each query's candidates, (Q,) int64. Raises InvalidValue: a query of a pair has
-    fewer than ``negatives``."""
+    """Check the numbers of each query's candidates, (Q,) int64.
+
+    Raises:
+        InvalidValue: a query of a pair has fewer than ``negatives``.
+    """
     there = candidates[pairs.query]
     if (fewest := there.min()) < negatives:
         query = pairs.query[there.argmin()]

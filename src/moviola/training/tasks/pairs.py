@@ -57,7 +57,8 @@ PairLoss = Callable[[PairStep, int, torch.Generator], Mapping[str, Tensor]]
 class PairTask(EpochsOfPairs[PairStep]):
     """Training on pairs of a query and a moment; the rest of the batch are their negatives.
 
-    ``loss`` is a :data:`PairLoss`."""
+    ``loss`` is a :data:`PairLoss`.
+    """
 
     def batch(self, rows: Integers, draw: Generator) -> PairStep:
         pairs = self.pairs

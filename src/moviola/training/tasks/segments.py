@@ -98,7 +98,8 @@ class SegmentGrid:
     def shares(self, pairs: Pairs) -> sparse.csr_array:
         """(Q, S) float32: the share of each segment that lies in an answer of each query, where above 0.
 
-        Moments of relevance 0 are no answers."""
+        Moments of relevance 0 are no answers.
+        """
         answers = np.flatnonzero(pairs.relevance > 0)
         query, moment = pairs.query[answers], pairs.moment[answers]
         video, start, end = pairs.video[moment], pairs.start[moment], pairs.end[moment]
@@ -119,7 +120,8 @@ def recall(best: Integers, shares: sparse.csr_array, k: int) -> float:
     """Weighted recall of the answers' segments among the k best; mean over queries, NaN without an answer.
 
     ``best`` is (Q, K) segments, best first, ``shares`` (Q, S) as of :meth:`SegmentGrid.shares`; queries
-    without an answer do not count."""
+    without an answer do not count.
+    """
     recalls = np.array([shares[[query]][:, row].sum() for query, row in enumerate(best[:, :k])])
     whole = shares.sum(axis=1)
     answered = whole > 0
@@ -140,7 +142,11 @@ class SegmentTask:
     """Training of a :class:`SegmentRetriever` (SPR, section 3.1.2) on pairs of a query and a segment.
 
     Every segment of which at least ``least_share`` lies in an answer of the query is one pair; every such
-    pair in the batch is a positive. Raises InvalidValue: there is no such pair; on first use."""
+    pair in the batch is a positive.
+
+    Raises:
+        InvalidValue: there is no such pair; on first use.
+    """
 
     model: SegmentRetriever
     train: Split

@@ -84,7 +84,8 @@ class Examples:
         """Of each pair the proposals that hold its moment; of each query those that touch no answer.
 
         Moments that the pseudo training set names as alike the query beyond the N that are learned from are
-        answers too: otherwise many a "negative" would be one."""
+        answers too: otherwise many a "negative" would be one.
+        """
         holding: list[Integers] = [np.empty(0, dtype=np.int64)] * len(self.pairs)
         free: list[Integers] = []
         context = self.sampling.context
@@ -131,7 +132,8 @@ class Examples:
         """A window for each of some pairs, with its moment inside.
 
         It is a proposal that holds the moment, drawn at random, or, if there is none, the moment widened to
-        whole segments and by none or one more on each side; either way with the context."""
+        whole segments and by none or one more on each side; either way with the context.
+        """
         video, start, end = self.moments(rows)
         length = self.sampling.segment_seconds
         more = draw.integers(0, 2, size=(2, len(rows)))
@@ -180,7 +182,8 @@ def standard(examples: Examples, draw: Generator) -> Drawn:
 def hard_negative(examples: Examples, draw: Generator) -> Drawn:
     """Every pair once, against a proposal of its query without any answer (HN).
 
-    Queries whose proposals all have one are left out."""
+    Queries whose proposals all have one are left out.
+    """
     query = examples.pairs.query
     rows = np.flatnonzero(examples.free.counts[query])
     return Drawn(rows, free=examples.free.draw(query[rows], draw))
@@ -190,7 +193,8 @@ def strong_weak(examples: Examples, draw: Generator) -> Drawn:
     """Every query once, a strong positive against a weak one and against a proposal without any answer.
 
     Strong are its first moments, weak the last of the others (HN w. N_s++, N_w+ in table 5). Queries without
-    a weak one, or whose proposals all have an answer, are left out."""
+    a weak one, or whose proposals all have an answer, are left out.
+    """
     own, sampling = examples.pairs.of_query, examples.sampling
     query = np.flatnonzero((own.counts > sampling.strong) & (examples.free.counts > 0))
     begin, stop = own.begin[query], own.begin[query + 1]
