@@ -29,7 +29,8 @@ def overlap(start: Numbers, end: Numbers, other_start: Numbers, other_end: Numbe
     """Temporal intersection over union (IoU), elementwise, in [0, 1], symmetric.
 
     0 for spans that share no time, spans of zero length included. For spans that share time the union is
-    their hull, so one subtraction gives it and values such as 15/30 come out exact."""
+    their hull, so one subtraction gives it and values such as 15/30 come out exact.
+    """
     shared = intersection(start, end, other_start, other_end)
     hull = np.maximum(end, other_end) - np.minimum(start, other_start)
     iou: Numbers = np.divide(shared, hull, out=np.zeros_like(hull), where=shared > 0)

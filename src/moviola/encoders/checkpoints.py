@@ -121,7 +121,8 @@ def fingerprint(folder: Path) -> str:
     """16 hex digits that change when a folder's settings or weights change: JSON, text and weight files.
 
     Of a file over 16 MiB, 64 evenly spaced blocks stand for the whole (training touches every tensor), so
-    that opening a library stays fast."""
+    that opening a library stays fast.
+    """
     digest = hashlib.blake2b(digest_size=8)
     kinds = {".json", ".txt", ".model", ".safetensors", ".bin", ".pth"}
     for path in sorted(p for p in folder.rglob("*") if p.suffix in kinds and p.is_file()):

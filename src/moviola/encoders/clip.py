@@ -177,8 +177,11 @@ class ClipEncoder(CheckpointEncoder):
         A measured checkpoint states it in its ``moviola.json``: ``{"match": {"slope": 35, "line": 0.51}}``.
         Of others the scale and bias of a SigLIP, trained with a sigmoid, give the probability of a match, and
         the line is at one in twenty; of a CLIP half the scale is the slope, and the line is
-        :data:`CLIP_LINE`. Raises DataError: ``match`` of ``moviola.json`` is not two numbers, the slope above
-        0."""
+        :data:`CLIP_LINE`.
+
+        Raises:
+            DataError: ``match`` of ``moviola.json`` is not two numbers, the slope above 0.
+        """
         if (measured := self._checkpoint.json("moviola.json").get("match")) is not None:
             return _measured_match(measured, self._checkpoint.folder)
         scale = math.exp(self._number("logit_scale", math.log(100.0)))
@@ -213,7 +216,8 @@ class ClipEncoder(CheckpointEncoder):
         """As of :class:`~moviola.encoders.FrameTextEncoder`; in the common space, not normalised.
 
         The last row is what :meth:`encode_text` gives: of a single text bit for bit, of several to rounding
-        (2e-5). CLIP's tokens end with the first end-of-text token; SigLIP's padding counts as tokens."""
+        (2e-5). CLIP's tokens end with the first end-of-text token; SigLIP's padding counts as tokens.
+        """
         texts = check_texts(texts)
         features: dict[int, Floats] = {}
         for chosen, ids, _, states in self._states(texts):

@@ -96,13 +96,17 @@ class FrameTextEncoder(Named, Protocol):
         """
 
     def encode_text(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Features (n, dim) float32 of n texts, of any length; too long texts are cut. Raises InvalidValue:
-        not a list of strings."""
+        """Features (n, dim) float32 of n texts, of any length; too long texts are cut.
+
+        Raises:
+            InvalidValue: not a list of strings.
+        """
 
     def encode_tokens(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
         """Features (tokens, dim) float32 of every token of each text, special ones too, the text's last.
 
-        Texts and errors are those of :meth:`encode_text`."""
+        Texts and errors are those of :meth:`encode_text`.
+        """
 
 
 @runtime_checkable

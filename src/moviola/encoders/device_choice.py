@@ -16,8 +16,11 @@ class DeviceChoice:
 
     auto: cuda before mps before cpu; bf16 on a GPU that has it, else fp16; fp32 on the CPU, where encoders of
     frames may take 8 bits (:attr:`is_free`). ``resident``: this process will encode many texts one after
-    another, and may start more slowly. Raises InvalidValue: no such precision; a batch size below 1; or, when
-    resolved, a device that is not there."""
+    another, and may start more slowly.
+
+    Raises:
+        InvalidValue: no such precision; a batch size below 1; or, when resolved, a device that is not there.
+    """
 
     def __init__(self, device: str, precision: str, batch_size: int | None, resident: bool = False) -> None:
         if precision not in {"auto", *PRECISIONS}:

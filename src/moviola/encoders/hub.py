@@ -34,7 +34,8 @@ class ModelInfo:
     """A model that can be loaded without a download; its ``size`` is in bytes.
 
     ``kind`` is ``"clip"`` or ``"conse"`` (both frames and text), ``"sentences"`` or ``"speech"``; ``source``
-    is ``"built-in"`` or ``"hub cache"``."""
+    is ``"built-in"`` or ``"hub cache"``.
+    """
 
     name: str
     kind: str

@@ -72,7 +72,8 @@ def best_encoder() -> BestEncoder:
     """The best encoder of real pictures on this machine; loads and fetches nothing.
 
     The biggest CLIP or SigLIP in the hub's cache; else :data:`moviola.encoders.checkpoints.CONSE`, which the
-    package carries. The demo's tiny CLIP knows only its own little world, and is never chosen."""
+    package carries. The demo's tiny CLIP knows only its own little world, and is never chosen.
+    """
     pulled = [model for model in available_models() if (model.kind, model.source) == ("clip", "hub cache")]
     if pulled:
         return BestEncoder(max(pulled, key=lambda model: (model.size, model.name)).name, "")

@@ -96,7 +96,10 @@ class SentenceEncoder(CheckpointEncoder):
 
     def encode_text(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Vectors (n, dim) float32 of n texts, of length 1 if :attr:`normalised`; too long texts are cut.
-        Raises InvalidValue: not a list of strings."""
+
+        Raises:
+            InvalidValue: not a list of strings.
+        """
         texts = check_texts(texts)
         last = self._last
         if last is not None and last[0] == texts:

@@ -48,7 +48,8 @@ def siglip_tokenizer(checkpoint: Checkpoint, text_config: dict[str, Any]) -> Tok
     """SigLIP and SigLIP 2: canonical text, end token, padded to the model's full length.
 
     SigLIP was trained on lower-case text without punctuation, SigLIP 2 on lower-case text
-    (``do_lower_case``)."""
+    (``do_lower_case``).
+    """
     settings = checkpoint.json("tokenizer_config.json")
     longest = text_config["max_position_embeddings"]
     tokenizer = open_tokenizer(checkpoint, longest)

@@ -71,7 +71,8 @@ def learnt_lists(vectors: Rows) -> dict[str, tuple[NDArray[Any], str]]:
 def _axes(sample: NDArray[np.float32]) -> NDArray[np.float32]:
     """The principal axes that hold nearly all variance, (dim, kept), the widest beside the narrowest.
 
-    Two numbers share a code. In such pairs the codes go to the number that varies more."""
+    Two numbers share a code. In such pairs the codes go to the number that varies more.
+    """
     variances, axes = np.linalg.eigh(sample.T @ sample)
     share = np.cumsum(variances[::-1]) / max(float(variances.sum()), np.finfo(np.float32).tiny)
     kept = int(np.searchsorted(share, _KEPT_VARIANCE)) + 1
@@ -101,7 +102,8 @@ def _arrays(index: Any, centroids: NDArray[np.float32]) -> dict[str, tuple[NDArr
 def _packed_lists(index: Any) -> tuple[NDArray[np.uint8], NDArray[np.uint64]]:
     """The bytes of the lists of a faiss fast-scan index, one after the other, with a table (lists, 3).
 
-    It has the size of each in vectors, the room it has (whole blocks) and where it begins."""
+    It has the size of each in vectors, the room it has (whole blocks) and where it begins.
+    """
     import faiss
 
     lists = faiss.downcast_InvertedLists(index.invlists)
@@ -200,7 +202,8 @@ class CodedLists:
 
     They are ``learnt``: ``axes`` (dim, kept) float32, on which vectors are coded, ``centroids`` (lists, kept)
     float32, the middles, ``codebook``, what the codes stand for, and ``table``, where in ``codes``, which
-    begin at ``offset`` of ``path``, each list lies (:func:`_packed_lists`)."""
+    begin at ``offset`` of ``path``, each list lies (:func:`_packed_lists`).
+    """
 
     def __init__(self, learnt: Mapping[str, NDArray[Any]], path: Path, offset: int) -> None:
         import faiss
@@ -227,7 +230,8 @@ class CodedLists:
     def search(self, nearest: Nearest, count: int, allowed: NDArray[np.bool_] | None) -> Candidates:
         """The best ``count`` vectors of the lists that each query probes, by the scores of their codes.
 
-        ``allowed``, (n,) bool, are the vectors to search; None: all. No answer depends on the batch."""
+        ``allowed``, (n,) bool, are the vectors to search; None: all. No answer depends on the batch.
+        """
         import faiss
 
         queries = np.ascontiguousarray(nearest.queries)

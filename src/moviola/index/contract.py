@@ -203,12 +203,16 @@ class Index(ABC):
     def vectors_of(self, ids: Ids) -> NDArray[np.float32] | None:
         """Vectors of the :attr:`added` ids, (n, dim) float32, as given.
 
-        None if a type does not keep them; its files are then written whole after every addition."""
+        None if a type does not keep them; its files are then written whole after every addition.
+        """
         return None
 
     def take_over(self) -> bool:
         """Refresh the state of an index on a server; returns whether it differs from what was published.
-        Raises IndexServerError: the server does not answer."""
+
+        Raises:
+            IndexServerError: the server does not answer.
+        """
         return False
 
     def take_stock(self) -> bool:
@@ -220,13 +224,20 @@ class Index(ABC):
 
     @abstractmethod
     def write(self, path: Path) -> None:
-        """Write the vectors to a file; :func:`moviola.index.save_index` makes that atomic. Raises
-        SegmentIndexError: the file cannot be written."""
+        """Write the vectors to a file; :func:`moviola.index.save_index` makes that atomic.
+
+        Raises:
+            SegmentIndexError: the file cannot be written.
+        """
 
     @classmethod
     @abstractmethod
     def read(cls, path: Path) -> Self:
-        """Read what :meth:`write` wrote. Raises SegmentIndexError: the file is damaged."""
+        """Read what :meth:`write` wrote.
+
+        Raises:
+            SegmentIndexError: the file is damaged.
+        """
 
     @abstractmethod
     def _add(self, ids: Ids, vectors: NDArray[np.float32]) -> None: ...

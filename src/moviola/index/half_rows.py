@@ -33,7 +33,8 @@ class HalfRows(FileRows):
         """Inner products (p,) float32 of rows (p,), in any order, with queries (q, dim) by numbers (p,).
 
         Rows are read once for all queries, in the order of the file, some hundred at a time. Equal rows get
-        equal products, at any place and in any batch."""
+        equal products, at any place and in any batch.
+        """
         order = np.argsort(rows)
         sorted_rows, sorted_numbers = rows[order], numbers[order]
         new = np.diff(sorted_rows, prepend=-1) > 0
@@ -54,7 +55,8 @@ class HalfRows(FileRows):
     def all_scores(self, rows: NDArray[np.int64], queries: NDArray[np.float32]) -> NDArray[np.float32]:
         """Inner products (q, m) float32 of queries (q, dim) with each of some rows (m,), rising, none twice.
 
-        The same numbers as :meth:`scores`."""
+        The same numbers as :meth:`scores`.
+        """
         scaled, products = queries * _SCALE, np.empty((len(queries), len(rows)), np.float32)
         for part, block in self.blocks(rows, _ROWS_AT_ONCE):
             products[:, part] = all_products(scaled, _shifted(block))
@@ -72,7 +74,8 @@ def _shifted(rows: NDArray[np.float16]) -> NDArray[np.float32]:
     """Rows (..., dim) as float32, divided by :data:`_SCALE`.
 
     NumPy widens halves one by one. Their bits, moved to where float32 has them, are the same numbers times
-    2^-112, since the exponents count from elsewhere. Nothing is rounded."""
+    2^-112, since the exponents count from elsewhere. Nothing is rounded.
+    """
     wide = rows.view(np.int16).astype(np.int32)
     wide <<= 13
     wide &= _KEPT_BITS

@@ -123,7 +123,8 @@ class IVFPQIndex(IVFIndex):
     """Vectors as 16 codes of 8 bits in 8,192 lists: the paper's IVFPQ.
 
     Scores are those of the codes, not cosines of the vectors, and half of the 200 nearest segments are missed
-    (``benchmarks/index.md``). It serves as a comparison."""
+    (``benchmarks/index.md``). It serves as a comparison.
+    """
 
     def _empty(self, lists: int) -> Any:
         import faiss

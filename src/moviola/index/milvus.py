@@ -83,8 +83,11 @@ class MilvusIndex(TrainedIndex):
         """None: additions go to the server with every write."""
 
     def write(self, path: Path) -> None:
-        """Update the server, and write a file that names its content. Raises IndexServerError: the server
-        does not answer, or refuses; running the same again completes it."""
+        """Update the server, and write a file that names its content.
+
+        Raises:
+            IndexServerError: the server does not answer, or refuses; running the same again completes it.
+        """
         with self._explained():
             self._upload()
         with path.open("wb") as file:
@@ -120,7 +123,8 @@ class MilvusIndex(TrainedIndex):
 
         A collection of another library (this one is a copy, or was moved) is left alone: all vectors go into
         a new one. Ids that are not on the server are dropped, so that the caller adds them again. From now on
-        additions go to the server in large batches."""
+        additions go to the server in large batches.
+        """
         self._writing = True
         with self._explained():
             if self._exists():

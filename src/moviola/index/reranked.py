@@ -58,7 +58,8 @@ class RerankedIndex(TrainedIndex):
     """Lists of 4-bit codes, and half-precision vectors on disk by which the answer is ranked.
 
     ``parameters``: ``probes``, number of lists probed first, and ``candidates``, number of vectors re-ranked
-    first per wanted answer."""
+    first per wanted answer.
+    """
 
     LADDERS: ClassVar = {"probes": (8, 16, 32, 64, 128, 256), "candidates": (3, 4, 5, 6, 8, 12)}
 
@@ -179,7 +180,8 @@ class _Best:
 def _sort_keys(scores: NDArray[np.float32], rows: Ids) -> Ids:
     """Numbers int64 that rise as scores fall and, for equal ones, as rows rise; rows are below 2^32.
 
-    The bits of floats of one sign sort like their values."""
+    The bits of floats of one sign sort like their values.
+    """
     bits = (scores + np.float32(0)).view(np.int32)
     bits ^= (bits >> 31) & _MAGNITUDE
     return (~bits).astype(np.int64) << _ROW_BITS | rows
@@ -263,7 +265,8 @@ class _Look:
 class _Lookup:
     """A search that doubles its depth for queries that need it.
 
-    All queries take the same steps as alone, and steps at the same depth are computed together."""
+    All queries take the same steps as alone, and steps at the same depth are computed together.
+    """
 
     main: _Main
     queries: NDArray[np.float32]

@@ -36,7 +36,8 @@ class Problem:
     """A problem of a video, or of the library as a whole, whose id is empty.
 
     ``repairable`` problems are fixed by :func:`repair`; the others need a person (a file that is gone).
-    ``commands`` mend it, one after the other; none where only a copy of the file does."""
+    ``commands`` mend it, one after the other; none where only a copy of the file does.
+    """
 
     video_id: str
     message: str
@@ -51,7 +52,8 @@ def command(library: Path, *words: str) -> str:
 
 def verify(store: LibraryStore) -> list[Problem]:
     """Check everything: catalogue, every feature byte, indexes, what people keep, source files. Changes
-    nothing."""
+    nothing.
+    """
     damage = store.catalogue.integrity_problem()
     if damage:
         return [Problem("", f"catalogue.sqlite: {damage}; restore it from a copy", False)]
@@ -243,7 +245,8 @@ def compact(store: LibraryStore) -> int:
 
 def _delete_unused(features: FeatureShards, first: int, end: int) -> None:
     """Delete the old shards, or the new ones, from the first on, if the catalogue ends in an old one: what a
-    failed compaction has copied would keep a full disk full."""
+    failed compaction has copied would keep a full disk full.
+    """
     for number, path in features.shards().items():
         if (number < first) == (end >= first):
             path.unlink()

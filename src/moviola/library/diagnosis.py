@@ -44,7 +44,8 @@ _MOST, _LITTLE_ROOM = 10, 1 << 30
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One finding; ``ok`` is False where something should be done: ``commands``, one after the other, or else
-    what ``detail`` says."""
+    what ``detail`` says.
+    """
 
     what: str
     ok: bool
@@ -57,7 +58,8 @@ def diagnose(library: Path) -> list[Finding]:
 
     Of the library all is read, as by :func:`moviola.library.verify`: some seconds for each gigabyte. What was
     looked at comes in the order in which a person would ask: packages, plug-ins, encoder, device, library. An
-    error that was met is a finding with ``ok=False``."""
+    error that was met is a finding with ``ok=False``.
+    """
     return [*_machine(), *_optional(), *_plugins(), *_encoder(), _left_out(), *_library(library)]
 
 

@@ -13,7 +13,8 @@ __all__ = ["ExactCopies", "exact_copies"]
 @dataclass(frozen=True, slots=True)
 class ExactCopies:
     """The same bytes at several paths, as last seen, each of ``size`` bytes. The library has several videos
-    of them only if it was built before copies were known."""
+    of them only if it was built before copies were known.
+    """
 
     video_ids: tuple[str, ...]
     paths: tuple[str, ...]

@@ -79,7 +79,8 @@ class LibrarySource:
 
 def open_features(path: str | PathLike[str]) -> FeatureSource:
     """The library or folder of features at a path; :class:`NotFound` where neither is there,
-    :class:`LibraryError` or :class:`DataError` where it is damaged."""
+    :class:`LibraryError` or :class:`DataError` where it is damaged.
+    """
     folder = Path(path)
     if (folder / SETTINGS_FILE).is_file():
         return LibrarySource(LibraryStore(folder, read_only=True))

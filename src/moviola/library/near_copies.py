@@ -49,7 +49,8 @@ class NearCopies:
     """Two videos that show the same, the longer one first: in nearly all of both (``"same"``), or in a part.
 
     ``spans`` are those of the stretch, in seconds of each; ``certainty`` says how well the pictures and what
-    changes in them go together, up to 1."""
+    changes in them go together, up to 1.
+    """
 
     kind: Literal["same", "part"]
     video_ids: tuple[str, str]
@@ -114,7 +115,8 @@ def find_near_copies(
 
     Videos without a fingerprint (:func:`without_fingerprint`) are passed over until they have one. A library
     that is open read-only keeps nothing. ``progress`` is called with the number of videos that are done, and
-    of all that are to be compared. Returns all that is known, the surest first."""
+    of all that are to be compared. Returns all that is known, the surest first.
+    """
     videos = store.searchable()
     compared, pairs = _read(store.folder)
     compared &= set(videos)

@@ -56,7 +56,10 @@ def sheet_picture(cells: Sequence[Cell], columns: int = 5, title: str = "") -> N
     """A picture of the cells row by row, (height, width, 3) uint8 RGB, each still above its caption.
 
     The first line of a caption is bright, the others are faint; what does not fit ends with an ellipsis.
-    Raises InvalidValue: no cells, or fewer than one column."""
+
+    Raises:
+        InvalidValue: no cells, or fewer than one column.
+    """
     if not cells or columns < 1:
         size = f"contact sheet of {len(cells)} cells in {columns} columns"
         raise InvalidValue(f"{size}: give at least one of both")

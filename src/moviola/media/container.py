@@ -165,9 +165,12 @@ def open_video(path: Path) -> Iterator[tuple[av.container.InputContainer, VideoS
 
 
 def video_stream(container: av.container.InputContainer, path: Path) -> VideoStream:
-    """The stream that players show: the default one, else the first, cover art excluded. Raises
-    UnreadableMedia: no stream in it can be read, or its pictures are too large or too rare; NoVideoStream:
-    sound or text only."""
+    """The stream that players show: the default one, else the first, cover art excluded.
+
+    Raises:
+        UnreadableMedia: no stream in it can be read, or its pictures are too large or too rare.
+        NoVideoStream: sound or text only.
+    """
     pictures = [s for s in container.streams.video if not s.disposition & Disposition.attached_pic]
     usable = [s for s in pictures if s.codec_context is not None and s.time_base]
     if not usable:

@@ -267,7 +267,8 @@ def _run_up(excerpt: _Excerpt, packets: Iterator[Packet[Stream]]) -> tuple[list[
     """Packets from the last key frame before the start of the span on, the tick of the picture on screen at
     the start, and that of the key frame.
 
-    The picture is known once a packet's decoding time is past it, since all later ones are shown later."""
+    The picture is known once a packet's decoding time is past it, since all later ones are shown later.
+    """
     start, index = excerpt.start, excerpt.video.index
     held: list[Packet[Stream]] = []
     for packet in packets:
@@ -325,7 +326,8 @@ def _encode(excerpt: _Excerpt, draft: Path) -> None:
 def _say_colours(video: VideoStream, track: VideoStream) -> int | None:
     """Write the colour properties of a clip as its video has them, since players guess otherwise.
 
-    Returns the matrix of its colours, None for that of BT.601, which is not written."""
+    Returns the matrix of its colours, None for that of BT.601, which is not written.
+    """
     given, made = video.codec_context, track.codec_context
     made.color_range = ColorRange.MPEG
     if Tone.of_stream(video):  # looked up for screens of BT.709

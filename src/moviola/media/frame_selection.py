@@ -86,8 +86,11 @@ class Moments(Grid):
 
     @classmethod
     def at(cls, times: Iterable[float]) -> Self:
-        """Moments in seconds from a stream's zero, to the nearest millisecond. Raises InvalidValue: none; or
-        a time is negative, not finite, or not after the one before."""
+        """Moments in seconds from a stream's zero, to the nearest millisecond.
+
+        Raises:
+            InvalidValue: none; or a time is negative, not finite, or not after the one before.
+        """
         step = Fraction(1, 1000)
         chosen = tuple(round(Grid.single(time).first / step) for time in times)
         if not chosen or any(later <= earlier for earlier, later in pairwise(chosen)):
@@ -165,7 +168,8 @@ def needed_pictures(
 class _Pruner:
     """Holds packets back until the picture on screen at the next moment is known, then feeds what it needs.
 
-    A moment is decided once a packet's decoding time is past it: every later packet is shown later still."""
+    A moment is decided once a packet's decoding time is past it: every later packet is shown later still.
+    """
 
     # Guards on memory. Packets held at a low rate of samples; pictures that wait for a moment to be decided,
     # fewer where they are large; packets without a decoding time, which decide nothing.

@@ -38,7 +38,8 @@ class SampledFrame:
 
     The image is not to be written to, since it may be served again. ``shown_since`` is the frame's
     presentation time stamp in seconds; at most ``time``, except where the file begins with pictures that do
-    not decode."""
+    not decode.
+    """
 
     time: float
     shown_since: float

@@ -97,7 +97,8 @@ class _Scaler:
     """Scales and turns the pictures of a stream for display; one swscale context is used for all of them.
 
     ``aspect`` is the width of a stored pixel over its height. ``whole`` deinterlaces, for people; encoders
-    see both fields, which scaling mixes."""
+    see both fields, which scaling mixes.
+    """
 
     def __init__(
         self, aspect: Fraction, interpolation: Interpolation = Interpolation.BICUBIC, *, whole: bool = True
@@ -132,7 +133,8 @@ class _Scaler:
     ) -> NDArray[np.uint8]:
         """The picture turned for display at ``width`` x ``height``: (height, width, 3) uint8 RGB, a view.
 
-        ``colours`` is the colour matrix to read; None: that of the picture, else BT.601."""
+        ``colours`` is the colour matrix to read; None: that of the picture, else BT.601.
+        """
         orientation = self._turned(frame)
         if orientation.transpose:
             width, height = height, width

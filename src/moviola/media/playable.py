@@ -39,7 +39,8 @@ def make_playable(
     """Write a whole video as an MP4 that browsers play: copied where its codecs allow that, else encoded.
 
     ``track`` is the number of the sound track, from 1 on; None: the default one. ``progress`` and errors are
-    as of :func:`moviola.media.cut`."""
+    as of :func:`moviola.media.cut`.
+    """
     whole = Span(0, LONGEST_VIDEO)
     if probe(path).video_codec == "h264":
         try:

@@ -142,7 +142,8 @@ class Source:
         """Seconds before a wanted time to seek to, in the order to try; infinity: read from the start.
 
         A seek may land on a key frame that is shown later. In formats without an index the first time stamps
-        after it may be wrong. Where recordings are joined, a time stamp is ambiguous."""
+        after it may be wrong. Where recordings are joined, a time stamp is ambiguous.
+        """
         if self.numbered or self.zero is None or _is_joined(self.container):
             return (math.inf,)
         return (0.0, 10.0, math.inf) if self.container.format.name in _INDEXED else (10.0, math.inf)
@@ -200,7 +201,8 @@ class Source:
         """Pictures that come out when a packet goes in; None drains the decoder.
 
         ``reference_only`` skips the picture if no other refers to it. Raises av.FFmpegError: it does not
-        decode."""
+        decode.
+        """
         self._codec.skip_frame = "NONREF" if reference_only else "DEFAULT"
         frames = self.stream.decode(packet)
         self.decoded += len(frames)

@@ -116,7 +116,8 @@ def pictures_from(
     there.
 
     After the end of the video this is its last picture. With each comes the open source; a picture is the
-    same object as long as it stays on screen. Errors as of :func:`frame_at`."""
+    same object as long as it stays on screen. Errors as of :func:`frame_at`.
+    """
     done, attempt = 0, 0
     while done < count:
         with open_video(path) as (container, stream):

@@ -93,11 +93,14 @@ def read_subtitles(path: Path) -> Subtitles:
     """Read a subtitle file: SubRip, WebVTT or Advanced SubStation Alpha; without tags. It is read as its
     suffix says, and as another of them where that gives no cue.
 
-    Encodings: UTF-8 and UTF-16 with or without byte order mark, else Windows-1252, else Latin-1; where that
-    gives no words, the likeliest of those in use for Cyrillic, Greek, Hebrew, Arabic, Thai, Japanese, Korean
-    and Chinese. Each cue is parsed alone, so that a damaged one does not affect others. Raises
-    UnreadableMedia: no such file, no regular file, another suffix, more than 64 MiB, an unknown encoding, or
-    no readable cue."""
+    Encodings: UTF-8 and UTF-16 with or without byte order mark, else Windows-1252, else Latin-1; where
+    that gives no words, the likeliest of those in use for Cyrillic, Greek, Hebrew, Arabic, Thai, Japanese,
+    Korean and Chinese. Each cue is parsed alone, so that a damaged one does not affect others.
+
+    Raises:
+        UnreadableMedia: no such file, no regular file, another suffix, more than 64 MiB, an unknown
+            encoding, or no readable cue.
+    """
     path = Path(path)
     kind = path.suffix.lower()
     if kind not in SUBTITLE_SUFFIXES:
@@ -158,7 +161,9 @@ def embedded_subtitles(path: Path, index: int | None = None) -> Subtitles:
     """Text subtitles inside a video file, in the time of its pictures; none if no such stream carries text.
 
     ``index`` is that of a :class:`~moviola.media.SubtitleStream`; None: the first of text, one of foreign
-    lines alone (``forced``) only if there is no other. Errors as of :func:`~moviola.media.probe`."""
+    lines alone (``forced``) only if there is no other. Errors as of
+    :func:`~moviola.media.probe`.
+    """
     with open_container(path) as container:
         video = video_stream(container, path)
         assert video.time_base is not None
@@ -270,7 +275,8 @@ def _parse_cue(text: str, kind: str) -> Iterator[Cue | None]:
 def _shown_text(text: str) -> str:
     """The visible letters of a SubStation Alpha event: none where its commands draw a shape.
 
-    pysubs2's own properties take time quadratic in the commands, or in braces that are opened alone."""
+    pysubs2's own properties take time quadratic in the commands, or in braces that are opened alone.
+    """
     closed, brace, rest = text.rpartition("}")
     drawing = False
     for block in _COMMANDS.findall(closed + brace):

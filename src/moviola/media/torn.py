@@ -30,7 +30,8 @@ def is_torn(path: Path, format_name: str, *, deeply: bool) -> bool:
 
     Only GIF, MP4 and Matroska, by libav's ``format_name``, are ever torn. ``deeply`` also compares the
     numbers of fragments, and looks at each block of Matroska's clusters. Raises OSError: the file cannot be
-    read any more."""
+    read any more.
+    """
     if (check := _CHECKS.get(format_name)) is None:
         return False
     with path.open("rb", buffering=0) as file:

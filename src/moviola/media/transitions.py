@@ -135,7 +135,8 @@ def joined_fades(marks: Iterable[Transition | Slope]) -> list[Transition]:
     one fade, the others dissolves.
 
     A slope from black at the beginning, or to black at the end, leads to no other shot; nor does one beside a
-    cut to or from black, which is the transition there."""
+    cut to or from black, which is the transition there.
+    """
     joined: list[Transition] = []
     out: Slope | None = None
     for mark in marks:
@@ -257,7 +258,8 @@ def _lines(
     """Stretches in which pictures go in a straight line from one to another, with no cut inside.
 
     First and last picture of each, at least ``shortest`` steps apart, in order; of overlapping stretches the
-    one that goes farthest and straightest."""
+    one that goes farthest and straightest.
+    """
     count = len(pictures)
     usual = float(np.median(np.diff(times))) if count > 1 else 1.0
     most = min(round(LONGEST_DISSOLVE / max(usual, 1e-3)) + 1, count - 1)

@@ -99,8 +99,11 @@ class Calibration:
 
     @classmethod
     def of(cls, extra: Mapping[str, Any], folder: Path) -> Calibration | None:
-        """The calibration in what the description of a model's folder has as ``extra``; None without. Raises
-        DataError: it is malformed."""
+        """The calibration in what the description of a model's folder has as ``extra``; None without.
+
+        Raises:
+            DataError: it is malformed.
+        """
         kept = extra.get(KEY)
         if kept is None:
             return None

@@ -93,7 +93,8 @@ def encoded_corpus(model: nn.Module, videos: PooledVideos, *, batch: int = 64) -
     """All videos as the model's own context; encoded in batches of alike length.
 
     A context is a dataclass of tensors whose first dimension is videos; clips are the last dimension of its
-    ``mask`` and the last but one of all others."""
+    ``mask`` and the last but one of all others.
+    """
     device, encoder = next(model.parameters()).device, cast("Any", model)
     order = np.argsort(videos.counts, kind="stable")
     parts: list[tuple[Tensor, Any]] = []

@@ -48,7 +48,8 @@ def context_windows(
 def padded_rows(arrays: Sequence[Floats], length: int = 0) -> tuple[Floats, Floats]:
     """Arrays (n_i, ...), at least one, as one (N, L, ...) padded with zeros, and its mask (N, L).
 
-    L is ``length``, or for 0 that of the longest."""
+    L is ``length``, or for 0 that of the longest.
+    """
     longest = length or max(map(len, arrays))
     out = np.zeros((len(arrays), longest, *arrays[0].shape[1:]), np.float32)
     mask = np.zeros((len(arrays), longest), np.float32)
@@ -63,7 +64,8 @@ def read_windows(
 ) -> tuple[Floats, Floats, Floats | None]:
     """Features of N windows as a model sees them: visual (N, L, d), mask (N, L) and subtitles (N, L, d).
 
-    ``video`` (N,) are places of videos, L as of :func:`padded_rows`."""
+    ``video`` (N,) are places of videos, L as of :func:`padded_rows`.
+    """
     bounds = (video, windows.first, windows.stop, windows.clips)
     places = list(zip(*(column.tolist() for column in bounds), strict=True))
     seen = [pool_clips(features.read(*place), clips) for *place, clips in places]

@@ -34,7 +34,8 @@ def phrases_of(text: str) -> dict[str, float]:
     Each of the three kinds has a third of the weight, shared by its phrases. Function words are left out; of
     longer texts the first eight content words count. A text without two content words has no pairs, one
     without any has no phrase but itself; the rest then has their share. All weights have the sum 1, and the
-    text comes first."""
+    text comes first.
+    """
     words = [word for word in re.findall(r"\w+", text) if word.lower() not in FUNCTION_WORDS][:_MOST_WORDS]
     pairs = [" ".join(pair) for pair in pairwise(words)] or words
     weights = {text: 1.0}

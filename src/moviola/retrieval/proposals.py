@@ -208,7 +208,8 @@ def cut_at_shots(proposals: Proposals, features: VideoFeatures, longest: float) 
     """Proposals snapped to shots: every shot that a proposal touches, once per query.
 
     Of a shot of more than ``longest`` seconds only what the proposal covers is taken, and videos of one shot
-    keep their proposals. A piece has the score and the rank of the best proposal that touches it."""
+    keep their proposals. A piece has the score and the rank of the best proposal that touches it.
+    """
     if features.shots is None:
         return proposals
     videos, own = np.unique(proposals.video, return_inverse=True)

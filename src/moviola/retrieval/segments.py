@@ -21,8 +21,11 @@ _POSITION_BITS = 20
 
 
 def pack_ids(key: int, count: int) -> Integers:
-    """Ids of the ``count`` segments (or cues) of the video with number ``key``, (count,) int64. Raises
-    LibraryError: more than 2^20 of them."""
+    """Ids of the ``count`` segments (or cues) of the video with number ``key``, (count,) int64.
+
+    Raises:
+        LibraryError: more than 2^20 of them.
+    """
     if count > 1 << _POSITION_BITS:
         raise LibraryError(
             f"{count} segments in one video: at most {1 << _POSITION_BITS} fit; split the video"
@@ -50,7 +53,8 @@ def segment_spans(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Start and end in seconds of stretches of segments, cut to their videos.
 
-    Stretches run from the ``first`` to the ``last`` position (n,), inclusive, of videos by place (n,)."""
+    Stretches run from the ``first`` to the ``last`` position (n,), inclusive, of videos by place (n,).
+    """
     seconds = segment_clips * features.clip_seconds
     return features.clip_spans(video, first * seconds, (last + 1) * seconds)
 
@@ -59,7 +63,8 @@ def mean_pooled(clips: NDArray[np.floating[Any]], segment_clips: int) -> NDArray
     """Segment embeddings without training: the mean of the segment's normalised clips, normalised.
 
     The paper's CLIP_mp (SPR, appendix B.2, Table 7): of clips (n, d), n >= 1, in order, (ceil(n / T), d)
-    float32, with T ``segment_clips``; the last segment may hold fewer."""
+    float32, with T ``segment_clips``; the last segment may hold fewer.
+    """
     return normalised(np.add.reduceat(normalised(clips), np.arange(0, len(clips), segment_clips), axis=0))
 
 

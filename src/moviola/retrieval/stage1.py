@@ -143,7 +143,8 @@ class ClipAndQueryParts(Protocol):
 class PooledStage1(TrainedVectors):
     """Reel's stage 1 (:mod:`moviola.models.reel_stage1`): a segment is the mean of its clips' vectors.
 
-    A segment knows what is around it, so that :meth:`segments` wants whole videos."""
+    A segment knows what is around it, so that :meth:`segments` wants whole videos.
+    """
 
     model: ClipAndQueryParts
     revision: str

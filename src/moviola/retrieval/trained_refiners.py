@@ -105,7 +105,11 @@ def described_options(extra: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """Options of :func:`refiner_of` that the description of a refiner's folder gives as ``extra``.
 
     They are ``context`` in seconds, ``calibration`` (None without) and, where it is above 0,
-    ``proposal_weight``. Raises DataError: one of them is malformed."""
+    ``proposal_weight``.
+
+    Raises:
+        DataError: one of them is malformed.
+    """
     context = _described_number(extra, folder, "settings.sampling.context", CONTEXT)
     options = {"context": context, "calibration": Calibration.of(extra, folder)}
     weight = proposal_weight_of(extra, folder)
@@ -132,8 +136,11 @@ def other_stage1(extra: Mapping[str, Any], revision: str) -> str:
 def proposal_weight_of(extra: Mapping[str, Any], folder: Path) -> float:
     """The weight of a proposal's score (``TrainedRefiner.proposal_weight``) that val chose for a model.
 
-    It is 0 without an entry in ``extra`` of the description of its folder. Raises DataError: it is
-    malformed."""
+    It is 0 without an entry in ``extra`` of the description of its folder.
+
+    Raises:
+        DataError: it is malformed.
+    """
     return _described_number(extra, folder, "proposal_weight", 0.0)
 
 

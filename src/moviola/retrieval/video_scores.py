@@ -21,7 +21,8 @@ def score_blocks(
 ) -> Iterator[tuple[slice, NDArray[np.float32]]]:
     """The queries block by block, at most ``most``, each with its scores (n, V) float32.
 
-    A block has at most ``cells`` scores, which bounds the memory; one query is always scored whole."""
+    A block has at most ``cells`` scores, which bounds the memory; one query is always scored whole.
+    """
     step = max(1, min(most, cells // max(1, videos)))
     for first in range(0, queries, step):
         some = slice(first, min(first + step, queries))

@@ -68,7 +68,8 @@ class Alerts:
     """Reports new videos of a library that match saved searches.
 
     The first check of a search reports nothing: what is in the library by then is not new. ``stop`` ends the
-    pauses between tries of a webhook."""
+    pauses between tries of a webhook.
+    """
 
     def __init__(self, library: Library, options: AlertOptions, stop: Event | None = None) -> None:
         self._library, self._options, self._stop = library, options, stop or Event()
@@ -76,7 +77,8 @@ class Alerts:
     def check(self) -> int:
         """Report the findings that were not reported yet; returns the number delivered to all receivers.
 
-        Names in ``searches`` that no saved search has are logged."""
+        Names in ``searches`` that no saved search has are logged.
+        """
         if not self._options:
             return 0
         names = self._options.searches or [entry.name for entry in self._library.kept.entries("search")]

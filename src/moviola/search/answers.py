@@ -40,7 +40,8 @@ def candidates(
 ) -> list[Found]:
     """Candidate moments for a query, in no order, of ``segments`` segments for each part.
 
-    The gatherer is prepared with the query (:meth:`moviola.search.evidence.EvidenceGatherer.prepare`)."""
+    The gatherer is prepared with the query (:meth:`moviola.search.evidence.EvidenceGatherer.prepare`).
+    """
     if isinstance(query, Without):
         return _without(gatherer, query, candidates(gatherer, query.query, rows, segments))
     if isinstance(query, Steps):
@@ -65,7 +66,8 @@ def _steps(gatherer: EvidenceGatherer, query: Steps, rows: Rows, segments: int) 
 
     A step is searched for everywhere, and once more where other steps were found and it was not: in a large
     library two things that happen one after the other are rarely both among the nearest segments. Its
-    exclusions come last, since they compare all its candidates."""
+    exclusions come last, since they compare all its candidates.
+    """
     wanted = [step.query if isinstance(step, Without) else step for step in query.steps]
     gatherer.search([thing for step in wanted for thing in parts_of(step)], rows, segments)
     candidates_of = [candidates(gatherer, step, rows, segments) for step in wanted]
@@ -105,7 +107,8 @@ def _marked(gatherer: EvidenceGatherer, query: Marked, rows: Rows, segments: int
 def _right(gatherer: EvidenceGatherer, query: Marked, rows: Rows) -> list[Found]:
     """The moments marked right, and all of the concept, within the filter; their scores are set later.
 
-    What shows several things is marked by their mean, which may be nearer to other moments of its video."""
+    What shows several things is marked by their mean, which may be nearer to other moments of its video.
+    """
     store, view, marked = gatherer.store, gatherer.view, list(query.right)
     if query.concept:
         taught = read_concept(store.folder, view.settings, query.concept)

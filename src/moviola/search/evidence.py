@@ -100,8 +100,11 @@ class EvidenceGatherer:
     # -- texts, encoded once -------------------------------------------------------------------------------
 
     def prepare(self, queries: Iterable[SearchQuery]) -> None:
-        """Encode all texts of some queries in one batch. Raises LibraryError: a part needs pictures, which
-        are not searched."""
+        """Encode all texts of some queries in one batch.
+
+        Raises:
+            LibraryError: a part needs pictures, which are not searched.
+        """
         things = [thing for query in queries for thing in parts_of(query)]
         if self.texts is None and (alike := next((t for t in things if _kind(t) == "like"), None)):
             raise self._without_pictures(f"{str(alike)!r} needs")
@@ -246,8 +249,12 @@ class EvidenceGatherer:
     # -- marks ---------------------------------------------------------------------------------------------
 
     def marks(self, query: Marked) -> Marks:
-        """The marks of a query, with those of the concept that it names. Raises NotFound: a video of a mark,
-        or the concept, is unknown; LibraryError: pictures are not searched."""
+        """The marks of a query, with those of the concept that it names.
+
+        Raises:
+            NotFound: a video of a mark, or the concept, is unknown.
+            LibraryError: pictures are not searched.
+        """
         if self.vectors is None:
             raise self._without_pictures(f"{str(query)!r} has marks, which need")
         right, wrong = (self._marked_rows(own) for own in (query.right, query.wrong))
@@ -383,7 +390,8 @@ class EvidenceGatherer:
     def _vectors_of(self, term: Term) -> tuple[Floats, Floats, Calibration]:
         """Unit vectors (d,) of a term in the space of the encoder, and among the segments of the index.
 
-        With them the calibration of cosines with the first one."""
+        With them the calibration of cosines with the first one.
+        """
         retrieval, encoder = self.vectors, self.store.encoders.visual
         assert retrieval is not None and encoder is not None
         # With features of likeness after those for texts, a cosine covers half of a row.

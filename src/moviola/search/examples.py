@@ -16,7 +16,8 @@ __all__ = ["ExampleReader"]
 class ExampleReader:
     """Queries that a library answers strongly, found again when it has changed. Safe for threads.
 
-    ``search`` answers many queries by pictures, a moment each."""
+    ``search`` answers many queries by pictures, a moment each.
+    """
 
     def __init__(self, store: LibraryStore, search: Callable[[Sequence[Query]], list[SearchResult]]) -> None:
         self._store, self._search, self._lock = store, search, Lock()
@@ -26,7 +27,8 @@ class ExampleReader:
         """At most ``most`` queries, the surest first, each for another video where there are enough.
 
         None without a visual encoder. While one thread looks for them, which takes seconds, the others get
-        those of the state before, or none: they do not wait."""
+        those of the state before, or none: they do not wait.
+        """
         generation = self._store.catalogue.generation
         if (self._known is None or self._known[0] != generation) and self._lock.acquire(blocking=False):
             try:

@@ -66,8 +66,11 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """At most ``metres`` from a point, in degrees north and east, on a spherical earth. Raises InvalidValue:
-    impossible coordinates, or a distance that is no number above 0."""
+    """At most ``metres`` from a point, in degrees north and east, on a spherical earth.
+
+    Raises:
+        InvalidValue: impossible coordinates, or a distance that is no number above 0.
+    """
 
     latitude: float
     longitude: float
@@ -310,8 +313,11 @@ class Filter:
 
 
 def absolute_folders(text: str) -> str:
-    """The folders of a filter, one a line, as they are meant in the working directory; patterns stay. Raises
-    NotFound: links that cannot be followed."""
+    """The folders of a filter, one a line, as they are meant in the working directory; patterns stay.
+
+    Raises:
+        NotFound: links that cannot be followed.
+    """
     lines = [(line, _resolved(line)) for line in _lines(text)]
     return "\n".join(line if _is_pattern(line) and not path.is_dir() else str(path) for line, path in lines)
 

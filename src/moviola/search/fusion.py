@@ -28,7 +28,8 @@ def fused(shown: Sequence[Found], said: Sequence[Found]) -> list[Found]:
 
     Each moment of ``said`` joins the best moment of ``shown`` that it overlaps; moments of one list are never
     joined because they overlap each other. Joined scores combine as 1 - (1 - shown) (1 - said), and the span
-    is that of the larger score."""
+    is that of the larger score.
+    """
     moments = list(shown)
     by_row: dict[int, list[int]] = defaultdict(list)
     for place, moment in enumerate(moments):
@@ -73,7 +74,8 @@ def folded(found: Sequence[Found]) -> list[Found]:
     """Of moments, best first, that overlap much in one video or contain one another, the best, in order.
 
     It keeps the spans of the others. Duplicates come from several proposals, from cuts at the same shots, or
-    from fusion with the same words, so this step comes last."""
+    from fusion with the same words, so this step comes last.
+    """
     start, end, order, rows = columns_of(found)
     stands = fold(start, end, order, SAME_MOMENT, video=rows).tolist()
     others: dict[int, list[Span]] = defaultdict(list)

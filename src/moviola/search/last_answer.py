@@ -57,8 +57,11 @@ class KeptAnswer:
 
 
 def keep_answer(library: Path, answer: KeptAnswer) -> Path:
-    """Store an answer of the library in a folder, replacing the previous one; returns the file's path. Raises
-    InvalidValue: it cannot be written; the previous one is gone too, since it is not the last any more."""
+    """Store an answer of the library in a folder, replacing the previous one; returns the file's path.
+
+    Raises:
+        InvalidValue: it cannot be written; the previous one is gone too, since it is not the last any more.
+    """
     place, moments = cache_of(library) / _NAME, [moment_row(moment) for moment in answer.moments]
     query = query_to_json(answer.query)
     try:
@@ -71,8 +74,12 @@ def keep_answer(library: Path, answer: KeptAnswer) -> Path:
 
 
 def kept_answer(library: Path) -> KeptAnswer:
-    """The last answer of the library in a folder. Raises NotFound: there was no search yet, or no library is
-    there; DataError: the kept answer is damaged."""
+    """The last answer of the library in a folder.
+
+    Raises:
+        NotFound: there was no search yet, or no library is there.
+        DataError: the kept answer is damaged.
+    """
     place = cache_of(library) / _NAME
     if not place.is_file():
         missing = "no answer yet" if library_around(library) else "no library there, so no answer"
@@ -118,8 +125,12 @@ def query_to_json(query: SearchQuery) -> dict[str, Any]:
 
 
 def query_from_json(row: Mapping[str, Any]) -> SearchQuery:
-    """The query of :func:`query_to_json`'s JSON. Raises KeyError, TypeError, ValueError: another form;
-    InvalidValue: an invalid part."""
+    """The query of :func:`query_to_json`'s JSON.
+
+    Raises:
+        KeyError, TypeError, ValueError: another form.
+        InvalidValue: an invalid part.
+    """
     ((kind, said),) = row.items()
     return _READERS[kind](said)
 

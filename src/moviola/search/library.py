@@ -230,13 +230,15 @@ class Library(Indexer):
     def facets(self) -> FacetCounts:
         """Numbers of videos by folder, day, length, camera, place, tag and evidence: what filters choose by.
 
-        Read once per state of the library."""
+        Read once per state of the library.
+        """
         return with_tags(*self._facets.get(), self.kept.tagged())
 
     def examples(self, most: int = 5) -> tuple[str, ...]:
         """Queries to try: things that some moment shows strongly, the surest first.
 
-        Found once per state of the library, in a second or two; none without a visual encoder."""
+        Found once per state of the library, in a second or two; none without a visual encoder.
+        """
         _require_most(most)
         return self._examples.read(most)
 

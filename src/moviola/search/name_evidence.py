@@ -39,7 +39,8 @@ _MEANING = 0.25
 def name_shares(names: NameTable, text: str, vector: NDArray[np.float32] | None) -> dict[int, float]:
     """How well names of videos match a text, in (0, 1], by row number; other names do not match.
 
-    ``vector`` (d,) is the text's unit sentence vector; None where meanings are not compared."""
+    ``vector`` (d,) is the text's unit sentence vector; None where meanings are not compared.
+    """
     shares: dict[int, float] = defaultdict(float)
     weights = {stem: names.weight(stem) for stem in sorted(stems_of(text))}
     total = sum(weights.values())

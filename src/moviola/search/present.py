@@ -35,8 +35,11 @@ def still_there(
 
 
 def whereabouts(video: VideoRow, catalogue: Catalogue) -> dict[str, Any]:
-    """Facts about a video by name: its paths, whether all are away, its time, place and camera. Raises
-    NotFound: the video was removed meanwhile."""
+    """Facts about a video by name: its paths, whether all are away, its time, place and camera.
+
+    Raises:
+        NotFound: the video was removed meanwhile.
+    """
     copies, capture = catalogue.copies_of(video.row), catalogue.capture(video.row)
     taken = taken_of(video, capture)
     return {

@@ -67,7 +67,8 @@ class SearchQuery:
     def then(self, later: SearchQuery | str, *, gap: float = GAP) -> Steps:
         """This, then that in the same video, at most ``gap`` seconds later; ``math.inf`` is no limit.
 
-        ``a.then(b).then(c)`` equals ``a.then(b.then(c))``."""
+        ``a.then(b).then(c)`` equals ``a.then(b.then(c))``.
+        """
         own, others = _steps(as_query(self)), _steps(as_query(later))
         return Steps((*own.steps, *others.steps), (*own.gaps, gap, *others.gaps))
 
@@ -125,8 +126,11 @@ class LikeMoment(SearchQuery):
 
     @classmethod
     def parse(cls, text: str) -> LikeMoment:
-        """``VIDEO@TIME``, the time in seconds or as ``m:ss`` or ``h:mm:ss``. Raises InvalidValue: another
-        form."""
+        """``VIDEO@TIME``, the time in seconds or as ``m:ss`` or ``h:mm:ss``.
+
+        Raises:
+            InvalidValue: another form.
+        """
         require_kind("moment", text, str, "a text, VIDEO@TIME")
         video_id, at, time = text.rpartition("@")
         if not (at and video_id):
@@ -171,8 +175,11 @@ class WeightedSum(SearchQuery):
 
     @classmethod
     def of(cls, terms: Iterable[tuple[Any, float]]) -> WeightedSum:
-        """From terms in any order; weights of equal terms are added. Raises InvalidValue: no term, a weight
-        that is not above 0, or weights whose sum no ``float`` can hold."""
+        """From terms in any order; weights of equal terms are added.
+
+        Raises:
+            InvalidValue: no term, a weight that is not above 0, or weights whose sum no ``float`` can hold.
+        """
         total: dict[Term, float] = {}
         for pair in several("terms", terms):
             if not (isinstance(pair, Sequence) and len(pair) == 2):
@@ -211,8 +218,11 @@ class MarkedMoment:
 
     @classmethod
     def parse(cls, text: str) -> MarkedMoment:
-        """``VIDEO@START-END``, times in seconds or as ``m:ss`` or ``h:mm:ss``. Raises InvalidValue: another
-        form."""
+        """``VIDEO@START-END``, times in seconds or as ``m:ss`` or ``h:mm:ss``.
+
+        Raises:
+            InvalidValue: another form.
+        """
         require_kind("moment", text, str, "a text, VIDEO@START-END")
         video_id, at, times = text.rpartition("@")
         start, dash, end = times.partition("-")
@@ -344,8 +354,11 @@ class Without(SearchQuery):
 
 
 def as_query(query: SearchQuery | str) -> SearchQuery:
-    """A ``str`` as its :class:`Text`, a sum of one term as that term. Raises InvalidValue: an empty text, or
-    neither a text nor a query."""
+    """A ``str`` as its :class:`Text`, a sum of one term as that term.
+
+    Raises:
+        InvalidValue: an empty text, or neither a text nor a query.
+    """
     if isinstance(query, str):
         return _read(query)
     if isinstance(query, WeightedSum) and len(query.terms) == 1:
@@ -450,8 +463,11 @@ def _require_weight(weight: object, of: SearchQuery) -> None:
 
 
 def terms_of(query: SearchQuery | str) -> tuple[tuple[Term, float], ...]:
-    """The terms of one part with their weights; a part that is no sum is one term of weight 1. Raises
-    InvalidValue: a sequence, an exclusion or marks."""
+    """The terms of one part with their weights; a part that is no sum is one term of weight 1.
+
+    Raises:
+        InvalidValue: a sequence, an exclusion or marks.
+    """
     if isinstance(query, WeightedSum):
         return query.terms
     checked = _simple(query, "a term of a sum")

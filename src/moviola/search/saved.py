@@ -16,8 +16,11 @@ __all__ = ["asked_by"]
 
 
 def asked_by(saved: SavedSearch) -> tuple[SearchQuery, SearchOptions]:
-    """The query of a saved search, and its options. Raises InvalidValue: it can never run: a part of the
-    query or of the filter cannot be read."""
+    """The query of a saved search, and its options.
+
+    Raises:
+        InvalidValue: it can never run: a part of the query or of the filter cannot be read.
+    """
     query = compose(saved.text, then=saved.then, gap=saved.gap, excluded=saved.without)
     known = Filter.__dataclass_fields__
     if unknown := saved.filter.keys() - known.keys():

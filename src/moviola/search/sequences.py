@@ -25,7 +25,8 @@ _SAME_CHAIN = 0.5
 def chains(steps: Sequence[Sequence[Found]], gaps: Sequence[float]) -> list[Found]:
     """The best chain for each candidate of the last step; of chains that overlap much the best.
 
-    ``gaps`` are, for each step but the first, most seconds from the end of the one before to its start."""
+    ``gaps`` are, for each step but the first, most seconds from the end of the one before to its start.
+    """
     chained = [replace(first, steps=(first,)) for first in steps[0]]
     for gap, later in zip(gaps, steps[1:], strict=True):
         by_row: dict[int, list[Found]] = defaultdict(list)
@@ -40,7 +41,8 @@ def chains(steps: Sequence[Sequence[Found]], gaps: Sequence[float]) -> list[Foun
 
 def _best_chain(chains: Iterable[Found], later: Found, gap: float) -> Found | None:
     """A step after the best chain that it can follow; None if after none. Of equal chains the one with the
-    larger sum of matching scores is better, then the one that begins first."""
+    larger sum of matching scores is better, then the one that begins first.
+    """
     fitting = [chain for chain in chains if _follows(chain.steps[-1].span, later.span, gap)]
     if not fitting:
         return None

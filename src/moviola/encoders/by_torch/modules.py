@@ -64,8 +64,12 @@ def run(module: Callable[..., Any], device: str, *inputs: NDArray[Any]) -> tuple
 
 def load_pretrained(module: str, name: str, folder: Path, device: str, precision: str) -> Any:
     """A transformers model in inference mode, of a class ``name`` in a ``module``; pickles are read as
-    weights only. Raises MissingDependency: it needs another package; DataError: the weights or settings are
-    damaged, or a pickle that holds more than weights."""
+    weights only.
+
+    Raises:
+        MissingDependency: it needs another package.
+        DataError: the weights or settings are damaged, or a pickle that holds more than weights.
+    """
     try:
         from transformers.utils import logging
     except ImportError as error:

@@ -30,7 +30,8 @@ def voiced(sound: Iterable[NDArray[np.float32]]) -> Iterator[Voiced]:
     """Stretches of speech, in order of time, of at most :data:`LONGEST` seconds.
 
     ``sound`` comes in pieces (n,) float32 in [-1, 1] at RATE samples a second, without gaps, the first at
-    second 0. Only one piece, and unfinished speech of the one before, are in memory at a time."""
+    second 0. Only one piece, and unfinished speech of the one before, are in memory at a time.
+    """
     waiting = np.zeros(0, np.float32)
     begin = 0  # number of the first unprocessed sample
     for piece in sound:

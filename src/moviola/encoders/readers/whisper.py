@@ -29,7 +29,8 @@ class WhisperReader:
     """Reads speech in the languages of its model, with the time of each word.
 
     Arguments are those of :func:`moviola.encoders.readers.load_speech_reader`, and so are errors. DataError:
-    the model is damaged (with a language at once, else when it first reads)."""
+    the model is damaged (with a language at once, else when it first reads).
+    """
 
     def __init__(self, name: str, device: str, language: str | None = None) -> None:
         require_device_name(device)

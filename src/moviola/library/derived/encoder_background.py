@@ -36,7 +36,8 @@ def background_of(store: LibraryStore) -> Background:
 
 def text_vectors(store: LibraryStore) -> Floats:
     """(m, d) float32, unit vectors of :func:`moviola.retrieval.unrelated_queries`; :class:`BrokenPlugin` for
-    an encoder that returns something else."""
+    an encoder that returns something else.
+    """
     from moviola.encoders import check_features
 
     path, texts = store.folder / "cache" / "background.npz", unrelated_queries()
@@ -61,7 +62,8 @@ def text_vectors(store: LibraryStore) -> Floats:
 
 def texts_among_segments(store: LibraryStore) -> Floats:
     """(m, d') float32, the same texts encoded as queries to the index of segments; :class:`LibraryError` for
-    a library that is empty, or without a visual encoder."""
+    a library that is empty, or without a visual encoder.
+    """
     encoder, stage1, texts = store.encoders.visual, store.models.stage1, unrelated_queries()
     if encoder is None or not len(store.searchable()):
         raise LibraryError(f"{store.folder}: no segments to measure; index videos first")

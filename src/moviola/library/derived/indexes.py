@@ -90,7 +90,8 @@ def current_index(
     store: LibraryStore, name: str, videos: VideoTable, *, index: Index | None = None
 ) -> tuple[Index | None, bool]:
     """The index of a name in :data:`INDEXES` of exactly these videos, made of ``index`` or else the published
-    one, and whether it differs from that; None where the library has no encoder for it."""
+    one, and whether it differs from that; None where the library has no encoder for it.
+    """
     dim = _dim(store, name)
     if not dim:
         return None, False
@@ -139,7 +140,8 @@ def _pieces(
 
 def published_index(store: LibraryStore, name: str, *, thorough: bool = False) -> Index | None:
     """The published index; None where it is missing, damaged or made by another recipe. ``thorough`` compares
-    all that is stored, and raises :class:`IndexServerError` where the server does not answer."""
+    all that is stored, and raises :class:`IndexServerError` where the server does not answer.
+    """
     try:
         backends = backends_of(store.settings.index)
         loaded = load_index(store.folder / "index", name, backends, thorough=thorough)
@@ -152,8 +154,11 @@ def published_index(store: LibraryStore, name: str, *, thorough: bool = False) -
 
 def publish_indexes(store: LibraryStore, *, thorough: bool = False) -> None:
     """Update the indexes that lag behind the catalogue; under the library's write lock. ``thorough`` compares
-    all that is stored, and rebuilds what is damaged. Raises IndexServerError: an index is on a server that
-    does not answer."""
+    all that is stored, and rebuilds what is damaged.
+
+    Raises:
+        IndexServerError: an index is on a server that does not answer.
+    """
     videos = store.searchable()
     for name in INDEXES:
         stored = published_index(store, name, thorough=thorough)
@@ -190,7 +195,8 @@ def _save(store: LibraryStore, name: str, index: Index) -> None:
 def tune_index(store: LibraryStore, texts: NDArray[np.float32]) -> list[Trial]:
     """Measure how far searches for segments must look for text queries (q, d) float32 in their space and for
     segments themselves, and store it; under the write lock. All vectors are computed once more for the exact
-    answers. Returns the settings that were tried; none where the type of the index has none."""
+    answers. Returns the settings that were tried; none where the type of the index has none.
+    """
     videos = store.searchable()
     index, _ = current_index(store, "segments", videos)
     if index is None or not index.LADDERS or not len(index):

@@ -171,7 +171,8 @@ def names_in(store: LibraryStore, generation: int, videos: Mapping[int, VideoRow
 
 def publish_names(store: LibraryStore, *, encode: bool = True) -> None:
     """Update the file; under the library's write lock. ``encode`` computes missing vectors, which may load
-    the sentence encoder."""
+    the sentence encoder.
+    """
     encode = encode and bool(store.settings.sentence_encoder)
     generation, published = store.catalogue.generation, _read(store)
     if published is not None and published[1] == generation and (published[0].whole or not encode):

@@ -59,7 +59,8 @@ class ShotRow:
 @dataclass(frozen=True, slots=True)
 class Reading:
     """A finished reading of one video: the kind of cues, the reader's name, its revision, which changes with
-    its weights, and the recognised language, empty if none."""
+    its weights, and the recognised language, empty if none.
+    """
 
     kind: CueKind
     reader: str
@@ -128,7 +129,8 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
 
     def video(self, video_id: str) -> VideoRow:
         """One video by id, which may have its accents in another form (:mod:`moviola.files.names`);
-        :class:`NotFound` offers near names."""
+        :class:`NotFound` offers near names.
+        """
         require_kind("video", video_id, str, "the id of a video")
         for row in self._rows(_SELECT + " WHERE video_id = ?", (video_id,)):
             return self._video(row)
@@ -160,7 +162,8 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
         repeats: int = 0,
     ) -> VideoRow:
         """Store a video with its features, shots and cues, replacing the one of the same id or path; returns
-        it with its row number."""
+        it with its row number.
+        """
         same = "SELECT row, hash FROM videos WHERE video_id = ? OR path = ?"
         kept: list[tuple[str, dict[str, Any]]] = []
         for old, content in self._rows(same, (video.video_id, video.path)):
@@ -205,7 +208,8 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
 
     def encode_again(self, row: int) -> None:
         """Mark a video to be encoded again when its file is indexed the next time; until then it stays as it
-        is. Refused files are tried again in any case."""
+        is. Refused files are tried again in any case.
+        """
         # The time differs from the file's, but by so little that filters and orders by date stay right.
         changes = "state = 'partial', error = 'waits to be encoded again', mtime_ns = mtime_ns - 1"
         self._rows(f"UPDATE videos SET {changes} WHERE row = ? AND state <> 'refused'", (row,))
@@ -223,7 +227,8 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
 
     def take_out(self, video: VideoRow) -> bool:
         """Remove a video so that it can be restored; False for a refused one, of which there is nothing to
-        keep."""
+        keep.
+        """
         has_data = video.state != "refused"
         if has_data:
             self.keep_removed(video.row)
@@ -324,7 +329,8 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
         kinds: Collection[CueKind] = CUE_KINDS,
     ) -> list[CueRow]:
         """At most ``limit`` cues of some kinds that hold any of the words (stemmed), best BM25 first;
-        ``videos`` are row numbers of those to search, None for all."""
+        ``videos`` are row numbers of those to search, None for all.
+        """
         if not words:
             return []
         within, values = self._cues_within(videos, kinds)
@@ -341,7 +347,8 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
         kinds: Collection[CueKind] = CUE_KINDS,
     ) -> list[tuple[int, int, str]]:
         """Video, number and text of the cues of some kinds that contain one of the pieces exactly, also
-        within a word; reads all cues."""
+        within a word; reads all cues.
+        """
         if not pieces:
             return []
         within, values = self._cues_within(videos, kinds)
@@ -371,7 +378,8 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
     def terms_with(self, words: Sequence[str]) -> dict[str, list[str]]:
         """The terms of the full-text index that contain a word, by word in lower case: the word itself, and
         runs of letters in which it stands between letters of a script without spaces, since the index takes
-        the whole run for one term."""
+        the whole run for one term.
+        """
         terms = {word: [word] for word in words}
         if not words:
             return terms
@@ -392,7 +400,8 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
     @contextmanager
     def job(self, kind: str, total: int) -> Iterator[Callable[[], object]]:
         """Record a job, which stays ``running`` if the process is killed; yields a function that counts one
-        more item as done."""
+        more item as done.
+        """
         job = self._insert_row("jobs", {"kind": kind, "total": total})
         ending = "UPDATE jobs SET state = ?, ended = CURRENT_TIMESTAMP WHERE job = ?"
         try:

@@ -22,7 +22,8 @@ _SEALED = frozenset({".table", ".npz", ".npy", ".blob"})
 
 class DiskCache:
     """``REVISION/KEY.npy`` in a folder; an :class:`moviola.features.EncodingCache`. Entries never go out of
-    date: a row number of the catalogue stands for one state of one video, a revision for one model."""
+    date: a row number of the catalogue stands for one state of one video, a revision for one model.
+    """
 
     def __init__(self, folder: Path, *, read_only: bool) -> None:
         self.folder, self.read_only = folder, read_only
@@ -48,7 +49,8 @@ class DiskCache:
 
     def keep_only(self, revision: str, keys: Collection[int]) -> set[int]:
         """Delete entries of other models and of other videos; returns the row numbers of videos that still
-        have one."""
+        have one.
+        """
         # What is deleted on disk alone would be served from memory, and never written again.
         self._memory.forget(lambda known, key: known == revision and key in keys)
         for folder in self.folder.glob("*"):

@@ -27,7 +27,8 @@ class LibraryEncoders:
     """Encoders that the settings of a library name, loaded when first needed. Safe for threads.
 
     ``folder`` is that of the library, for messages; ``device``, ``precision`` and ``resident`` are passed to
-    the encoders."""
+    the encoders.
+    """
 
     def __init__(self, folder: Path, settings: Settings, device: str, precision: str, resident: bool) -> None:
         self._folder, self._settings = folder, settings
@@ -52,7 +53,8 @@ class LibraryEncoders:
     @property
     def visual(self) -> FrameTextEncoder | None:
         """The visual encoder; None if the library has none. :class:`EncoderMismatch` where it has another
-        revision than when the library was built, :class:`MissingModel` where it is not on this machine."""
+        revision than when the library was built, :class:`MissingModel` where it is not on this machine.
+        """
         with self._lock:
             if self._visual is None and self._settings.encoder:
                 with self._naming_the_library():
@@ -62,7 +64,8 @@ class LibraryEncoders:
     def rows(self, images: NDArray[np.uint8]) -> NDArray[np.float32]:
         """Frame features as the library stores them, (n, frame_dim) float32, of images (n, height, width, 3)
         uint8 RGB of the visual encoder's ``frame_size``; errors as of :attr:`visual`, :class:`BrokenPlugin`
-        for an encoder that returns something else."""
+        for an encoder that returns something else.
+        """
         from moviola.encoders import PictureEncoder, check_features
 
         encoder = self.visual
@@ -78,7 +81,8 @@ class LibraryEncoders:
 
     def picture(self, path: Path) -> NDArray[np.float32]:
         """Features of a picture file as the library stores them, (1, frame_dim); errors as of :attr:`visual`,
-        :class:`LibraryError` without an encoder, :class:`MediaError` for a file that holds no picture."""
+        :class:`LibraryError` without an encoder, :class:`MediaError` for a file that holds no picture.
+        """
         from moviola.media import read_picture
 
         if self.visual is None:
@@ -115,7 +119,8 @@ class LibraryEncoders:
         self, cues: Sequence[Cue], known: Mapping[str, NDArray[np.float32]] | None = None
     ) -> NDArray[np.float32] | None:
         """Sentence vectors of cues, (cues, d) float32, of which those known by text are reused; None without
-        a sentence encoder or cues."""
+        a sentence encoder or cues.
+        """
         if self.sentences is None or not cues:
             return None
         rows = dict(known or {})
@@ -156,7 +161,8 @@ def settings_of_new_library(
     encoder: str, sentence_encoder: str | None, sampling: Mapping[str, float], device: str, precision: str
 ) -> Settings:
     """Settings of a new library with encoders by name, ``"none"`` for none, and None for MiniLM; sampling has
-    ``segment_seconds`` and ``frame_rate`` where given."""
+    ``segment_seconds`` and ``frame_rate`` where given.
+    """
     from moviola.encoders import MINILM, load_encoder, load_sentence_encoder, picture_dim
 
     values: dict[str, Any] = {**sampling}

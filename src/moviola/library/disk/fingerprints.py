@@ -74,7 +74,8 @@ Fields = NDArray[np.float32]
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
     """Small grey pictures of a video, (n, 16, 16) uint8, with the seconds (n,) float64, rising, at which each
-    is on screen."""
+    is on screen.
+    """
 
     times: NDArray[np.float64]
     frames: NDArray[np.uint8]
@@ -97,7 +98,8 @@ class Fingerprint:
 @dataclass(frozen=True, slots=True)
 class Alignment:
     """The same stretch in two videos: seconds of the one, by how many the other shows it later (or earlier,
-    below 0), and the median cosine of the frames times the correlation of what changes in them, up to 1."""
+    below 0), and the median cosine of the frames times the correlation of what changes in them, up to 1.
+    """
 
     start: float
     end: float

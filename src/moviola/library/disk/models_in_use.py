@@ -189,7 +189,8 @@ def other_stage1_in_use(library: Path, settings: Settings) -> str:
 
 def require_intact(library: Path, role: str, settings: Settings) -> Path:
     """The folder of the model in use; :class:`LibraryError` where it is missing, or not what ``moviola.toml``
-    names."""
+    names.
+    """
     folder = library / "models" / role / str(getattr(settings, role))
     wanted = getattr(settings, f"{role}_revision")
     place = shlex.quote(str(library))
@@ -211,7 +212,8 @@ class ModelsInUse:
     """The trained models that a library searches with, loaded when first needed. Safe for threads.
 
     Without a visual encoder no model is in use. Read-only, it makes graphs that are lacking in the user's
-    cache, not in the library's."""
+    cache, not in the library's.
+    """
 
     def __init__(
         self, library: Path, settings: Settings, encoders: LibraryEncoders, *, read_only: bool

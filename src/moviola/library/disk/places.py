@@ -27,8 +27,9 @@ __all__ = [
 @dataclass(frozen=True, slots=True)
 class Root:
     """An indexed folder, without links; the marker of its volume (:func:`volume_of`); patterns of what it
-    excludes, as in ``.gitignore``; and whether :data:`moviola.library.ingest.ignore_patterns.DEFAULTS` are
-    excluded, too."""
+    excludes, as in ``.gitignore``; and whether
+    :data:`moviola.library.ingest.ignore_patterns.DEFAULTS` are excluded, too.
+    """
 
     path: str
     volume: str
@@ -87,7 +88,8 @@ class Places(Database):
 
     def move_paths(self, old: str, new: str) -> int:
         """Replace a folder by another in the paths of videos, copies and roots; returns the number of files.
-        A root that the new folder already has keeps its options."""
+        A root that the new folder already has keeps its options.
+        """
         moved = 0
         for table in ("videos", "copies", "roots"):
             paths = [path for (path,) in self._rows(f"SELECT path FROM {table}") if is_below(path, old)]
@@ -123,7 +125,11 @@ def volume_of(folder: Path) -> str:
     """A marker of the volume of a folder: the file system's id from ``statvfs``, else the device number.
 
     It is constant while that volume is mounted; some file systems get another one with each mount, so a
-    different marker alone proves nothing. Raises OSError: the folder cannot be read."""
+    different marker alone proves nothing.
+
+    Raises:
+        OSError: the folder cannot be read.
+    """
     if hasattr(os, "statvfs") and (number := os.statvfs(folder).f_fsid):
         return f"fs-{number:x}"
     return f"device-{folder.stat().st_dev:x}"
@@ -131,7 +137,8 @@ def volume_of(folder: Path) -> str:
 
 def why_away(folder: Path, volume: str, held: Iterable[VideoRow]) -> str:
     """Why a root with a volume (empty if unknown) and videos is away; empty where it is there, which a single
-    one of these files, found with its size, proves."""
+    one of these files, found with its size, proves.
+    """
     try:
         with os.scandir(folder) as entries:
             empty = next(entries, None) is None

@@ -17,7 +17,8 @@ __all__ = ["RemovedVideo", "RemovedVideos"]
 @dataclass(frozen=True, slots=True)
 class RemovedVideo:
     """A removed video as it was, with its former row number; ``since`` is the time of its removal, UTC,
-    ``YYYY-MM-DD HH:MM:SS``."""
+    ``YYYY-MM-DD HH:MM:SS``.
+    """
 
     row: int
     video_id: str
@@ -61,7 +62,8 @@ class RemovedVideos(Database):
     def bring_back(self, row: int, **changes: Any) -> int:
         """Put a removed video in again, with some other values of its row in ``videos``; returns its new row
         number. :class:`InvalidValue` where its id or path belongs to another video now; errors else as of
-        :meth:`removed_content`."""
+        :meth:`removed_content`.
+        """
         content = self.removed_content(row)
         (video,) = content.pop("videos")
         video = {name: value for name, value in video.items() if name != "row"} | changes

@@ -38,9 +38,12 @@ class Settings:  # no model of pydantic's, whose import takes a tenth of a searc
 
     ``index`` is as in :meth:`moviola.library.Indexer.use_index`, or a plug-in's. ``stage1`` and ``refiner``
     are the trained models in use: names of folders in ``models/stage1`` and ``models/refiner`` of the
-    library, empty for none; see :mod:`moviola.library.disk.models_in_use`. Raises InvalidValue: a value of
-    another type or outside its range, a segment that is no whole number of frames, or an encoder without its
-    size; the message names the setting."""
+    library, empty for none; see :mod:`moviola.library.disk.models_in_use`.
+
+    Raises:
+        InvalidValue: a value of another type or outside its range, a segment that is no whole number of
+            frames, or an encoder without its size; the message names the setting.
+    """
 
     format_version: int = FORMAT_VERSION
     encoder: str = ""
@@ -119,8 +122,11 @@ class Settings:  # no model of pydantic's, whose import takes a tenth of a searc
 
     @classmethod
     def read(cls, folder: str | Path) -> Settings:
-        """Read and validate ``moviola.toml``. Raises LibraryError: the file is damaged, has an unknown field,
-        or is of a later format."""
+        """Read and validate ``moviola.toml``.
+
+        Raises:
+            LibraryError: the file is damaged, has an unknown field, or is of a later format.
+        """
         path = Path(folder) / SETTINGS_FILE
         try:
             values = read_toml(path)

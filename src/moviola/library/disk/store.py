@@ -208,7 +208,8 @@ class LibraryStore:
 
     def features_of(self, videos: VideoTable, *, pictures: bool = False) -> VideoFeatures:
         """Features of the given videos that have frames, by rising row number; with ``pictures`` the features
-        of likeness follow those for texts in each row."""
+        of likeness follow those for texts in each row.
+        """
         seen, dim = videos.with_frames, self.settings.sentence_dim
         rows = videos.rows[seen]
         columns = slice(None if pictures else self.settings.encoder_dim)
@@ -237,7 +238,8 @@ class LibraryStore:
 
     def _subtitle_rows(self, video: VideoRow) -> NDArray[np.float16]:
         """Speech during each frame of a video, (n, d) float16: the mean of the normalised sentence vectors of
-        the subtitles, or recognised speech, that touch the frame's time; zeros where nobody speaks."""
+        the subtitles, or recognised speech, that touch the frame's time; zeros where nobody speaks.
+        """
         assert video.frames is not None
         rate = self.settings.frame_rate
         total = np.zeros((video.frames.count, self.settings.sentence_dim), np.float32)

@@ -47,7 +47,8 @@ def look_again_where_needed(
     progress: Callable[[IngestProgress], None],
 ) -> None:
     """Decode the videos that have no shots or no fingerprint yet, and encode nothing; under the write lock.
-    Each is committed when it is done; a file that cannot be read now is tried again the next time."""
+    Each is committed when it is done; a file that cannot be read now is tried again the next time.
+    """
     from moviola.library.ingest.frame_features import shot_rows
     from moviola.media import find_transitions
 

@@ -22,7 +22,8 @@ __all__ = ["follow", "forget_root", "move_root", "note_copies", "restore"]
 
 def follow(store: LibraryStore, plan: Plan, report: IngestReport) -> None:
     """Update the paths of known content in one transaction, since files may have changed places. Removed
-    videos that come back with damaged features are planned as new."""
+    videos that come back with damaged features are planned as new.
+    """
     catalogue = store.catalogue
     changed = (plan.moved, plan.overwritten, plan.kept_paths, plan.lost_copies, plan.restored)
     known = set(catalogue.roots())
@@ -60,7 +61,8 @@ def follow(store: LibraryStore, plan: Plan, report: IngestReport) -> None:
 
 def note_copies(store: LibraryStore, plan: Plan, report: IngestReport) -> None:
     """Store the further paths of videos, new ones included; what has the bytes of a refused file is refused,
-    too."""
+    too.
+    """
     if not plan.copies:
         return
     catalogue = store.catalogue

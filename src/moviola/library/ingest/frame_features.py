@@ -49,7 +49,8 @@ _BATCH = 32
 @dataclass(frozen=True, slots=True)
 class Encoded:
     """A decoded video: features (n, d) float32, of which ``repeats`` are copies of others; None, and then no
-    shots, without a visual encoder. ``stills`` are seconds and WebP bytes."""
+    shots, without a visual encoder. ``stills`` are seconds and WebP bytes.
+    """
 
     file: FoundFile
     info: MediaInfo
@@ -105,7 +106,8 @@ def encode_videos(
     """Decode and encode files, several at once; results come in the order of the files.
 
     ``encode`` computes features (n, d) of frames (n, height, width, 3) of a size; without one, there is no
-    visual encoder, and files are only probed. The rest is as in :class:`.video_encoder.VideoEncoder`."""
+    visual encoder, and files are only probed. The rest is as in :class:`.video_encoder.VideoEncoder`.
+    """
     if size is None:
         for file in files:
             yield from _refused_if_unreadable(file, _probed(file))
@@ -195,7 +197,8 @@ def shot_rows(found: Sequence[Transition], duration: float) -> list[ShotRow]:
 
 def read_cues(file: FoundFile) -> tuple[list[Cue], list[str]]:
     """Subtitles of a video in order of time, and the problems met: files beside it, which were put there on
-    purpose, else text streams inside it."""
+    purpose, else text streams inside it.
+    """
     cues: list[Cue] = []
     problems: list[str] = []
     try:

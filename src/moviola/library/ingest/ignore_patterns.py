@@ -61,7 +61,8 @@ class LeavingOut:
 
     def walk(self, on_error: Callable[[OSError], None]) -> Iterator[Path]:
         """All files that are not excluded, in no order; links to folders are excluded. ``on_error`` is called
-        with the error of each folder that cannot be read."""
+        with the error of each folder that cannot be read.
+        """
         rules = {str(self.root): self._rules}
         for directory, folders, names in os.walk(self.root, onerror=on_error):
             here = rules.pop(directory)

@@ -471,7 +471,8 @@ class Indexer:
 
     def publish(self) -> None:
         """Update what is derived from videos and models, indexes and the cache, under the write lock, which
-        this method does not take."""
+        this method does not take.
+        """
         store = self._store
         store.require_in_place()
         store.models.make_graphs()

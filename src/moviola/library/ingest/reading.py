@@ -45,7 +45,8 @@ Reader = TextReader | SpeechReader
 @dataclass(frozen=True, slots=True)
 class Listening:
     """Options of reading speech: the track that players choose (``"default"``), ``"all"``, or one by number
-    from 1 on or by language; and the spoken language (ISO 639-1), None to detect it."""
+    from 1 on or by language; and the spoken language (ISO 639-1), None to detect it.
+    """
 
     track: str = "default"
     language: str | None = None
@@ -79,7 +80,8 @@ AS_PLAYED = Listening()
 @dataclass(frozen=True, slots=True)
 class Readers:
     """The readers of this run, and options of reading speech. The kinds that an option named are read again
-    where another reader has read them, and in small pictures, too."""
+    where another reader has read them, and in small pictures, too.
+    """
 
     text: TextReader | None
     speech: SpeechReader | None
@@ -126,7 +128,8 @@ class ReadingRun:
     """One run of the readers over a library, by this process or workers; under its write lock.
 
     ``report`` gets what was read, and problems; ``progress`` is called as work goes on, by workers when a
-    video is done."""
+    video is done.
+    """
 
     store: LibraryStore
     report: IngestReport
@@ -241,7 +244,8 @@ class VideoReader:
         self, video: _ToRead, on_seconds: Callable[[float], None] = lambda _: None
     ) -> Found | MediaError:
         """Cues of a video; the error where the file cannot be read any more, or a plug-in fails.
-        ``on_seconds`` is called with the number of seconds that are read."""
+        ``on_seconds`` is called with the number of seconds that are read.
+        """
         from moviola.library.ingest.screen_text import read_text
         from moviola.library.ingest.speech import read_speech
 
@@ -287,7 +291,8 @@ def replace_subtitles(
     store: LibraryStore, video: VideoRow, fresh: VideoRow, subtitles: Sequence[Cue]
 ) -> None:
     """Replace the subtitles of a video, as the catalogue has it and as it will be stored; they displace
-    recognised speech, text in pictures stays."""
+    recognised speech, text in pictures stays.
+    """
     gone: CueKind = "speech" if subtitles else "subtitle"
     others = [cue for cue in store.catalogue.cues(video.row) if cue.kind not in ("subtitle", gone)]
     readings = store.catalogue.readings(video.row)

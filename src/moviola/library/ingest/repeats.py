@@ -42,7 +42,8 @@ Places = NDArray[np.intp]
 
 def encode_changes(images: Frames, encode: Callable[[Frames], Rows]) -> tuple[Rows, int]:
     """Features (n, d) float32 of frames (n, height, width, 3) uint8 RGB in order of time, of which those that
-    repeat another are not encoded; and the number of rows that are copies of others."""
+    repeat another are not encoded; and the number of rows that are copies of others.
+    """
     stand_ins, differences = _compared(_field_means(images))
     repeats = np.flatnonzero(stand_ins != np.arange(len(images)))
     if not len(repeats):

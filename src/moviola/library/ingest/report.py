@@ -13,7 +13,8 @@ __all__ = ["IngestProgress", "IngestReport"]
 @dataclass(frozen=True, slots=True)
 class IngestProgress:
     """Progress of one step of indexing: videos done of those that need work, and the current video with its
-    seconds done. Pictures of several videos may be encoded at a time."""
+    seconds done. Pictures of several videos may be encoded at a time.
+    """
 
     done: int
     total: int
@@ -28,15 +29,16 @@ class IngestReport:
 
     ``missing`` are videos whose file is gone, ``left_out`` those that patterns exclude now; both stay unless
     pruning is on (``removed``), and if that would remove too many, ``not_pruned`` says so. ``away`` are
-    videos of folders that are not there now, named in ``offline`` with the reason; they stay. ``moved``
-    videos have a new path, or were touched; ``copies`` are new paths of videos that are in or came in now,
-    ``restored`` had been removed; none of them was encoded. ``excluded`` are excluded folders and video
-    files, ``waiting`` files that are still being written, ``ignored`` files that are no videos by their
-    suffix. ``shots_found`` are unchanged videos of a library older than shot detection, ``fingerprinted``
-    those older than fingerprints; both were decoded again, not encoded. ``read`` are videos that a reader
-    read, by kind of cues, ``reading_problems`` those it could not; ``not_read`` says how to read a kind that
-    has no reader. ``frames`` is the number of frames that now have features, ``repeats`` that of frames that
-    reuse the features of an earlier one."""
+    videos of folders that are not there now, named in ``offline`` with the reason; they stay.
+    ``moved`` videos have a new path, or were touched; ``copies`` are new paths of videos that are in or came
+    in now, ``restored`` had been removed; none of them was encoded.
+    ``excluded`` are excluded folders and video files, ``waiting`` files that are still being written,
+    ``ignored`` files that are no videos by their suffix. ``shots_found`` are unchanged videos of a library
+    older than shot detection, ``fingerprinted`` those older than fingerprints; both were decoded again, not
+    encoded. ``read`` are videos that a reader read, by kind of cues, ``reading_problems``
+    those it could not; ``not_read`` says how to read a kind that has no reader. ``frames`` is the number of
+    frames that now have features, ``repeats`` that of frames that reuse the features of an earlier one.
+    """
 
     added: list[str] = field(default_factory=list)
     updated: list[str] = field(default_factory=list)

@@ -45,9 +45,12 @@ def make_plan(
     (``partial``) counts as changed in any case. Refused files are tried again. Nothing is removed here. A
     file that is named itself is always tried, whatever its suffix.
 
-    Options are those of :meth:`moviola.library.Indexer.index`; the rest is what the catalogue knows. Raises
-    NotFound: a source does not exist, and the library has nothing of it; InvalidValue: a pattern that cannot
-    be read."""
+    Options are those of :meth:`moviola.library.Indexer.index`; the rest is what the catalogue knows.
+
+    Raises:
+        NotFound: a source does not exist, and the library has nothing of it.
+        InvalidValue: a pattern that cannot be read.
+    """
     planner = _Planner(known, roots, copies, removed, settled)
     folders = []
     for source in sources:
@@ -78,7 +81,8 @@ def _resolved(path: Path) -> Path:
 @dataclass(slots=True)
 class _Seen:
     """A file that was examined: its path without links and below the source, the signature of the subtitle
-    files beside it, the hash of its content, and what the catalogue has of its path."""
+    files beside it, the hash of its content, and what the catalogue has of its path.
+    """
 
     path: Path
     name: Path

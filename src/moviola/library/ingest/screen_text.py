@@ -40,7 +40,8 @@ class Look:
 
 def looks(shots: Sequence[Span], every: float = EVERY) -> list[Look]:
     """One still in the middle of each shot, which follow each other; of one that is longer than ``every``
-    seconds, in the middle of each of its equal parts."""
+    seconds, in the middle of each of its equal parts.
+    """
     stills: list[Look] = []
     for shot in shots:
         parts = math.ceil(shot.duration / every)
@@ -56,7 +57,11 @@ def read_text(
     path: Path, shots: Sequence[Span], reader: TextReader, on_seconds: Callable[[float], None]
 ) -> list[Cue]:
     """Cues of the text in the pictures of a video; ``on_seconds`` is called with the number of seconds that
-    are read. Raises MediaError: the file cannot be read any more."""
+    are read.
+
+    Raises:
+        MediaError: the file cannot be read any more.
+    """
     stills = looks(shots)
     if not stills:
         return []
@@ -105,7 +110,8 @@ class _Shown:
 
 def written_cues(read: Iterable[tuple[Look, Sequence[TextLine]]]) -> list[Cue]:
     """Lines of successive stills as cues of the kind ``"text"`` in order of time: a line that stays is one
-    cue, and so are lines that appear together, from top to bottom."""
+    cue, and so are lines that appear together, from top to bottom.
+    """
     done: list[_Shown] = []
     shown: list[_Shown] = []
     for look, lines in read:

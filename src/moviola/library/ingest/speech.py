@@ -27,8 +27,11 @@ def read_speech(
 ) -> tuple[list[Cue], str]:
     """Cues of recognised speech, and the language spoken most, empty without speech. Sound after the duration
     of the pictures is ignored; ``on_seconds`` is called with the number of seconds that are read; ``track``
-    see :class:`~moviola.library.ingest.reading.Listening`. Raises MediaError: the file cannot be read any
-    more, or it has no such track."""
+    see :class:`~moviola.library.ingest.reading.Listening`.
+
+    Raises:
+        MediaError: the file cannot be read any more, or it has no such track.
+    """
     cues: list[Cue] = []
     languages: Counter[str] = Counter()
     tracks: list[int | str | None] = [None if track == "default" else track]

@@ -25,7 +25,8 @@ __all__ = ["EncodedVideo", "VideoEncoder"]
 class EncodedVideo:
     """Everything that a library stores of a video: the file, its frames' features and shots; its subtitles in
     order of time, with their sentence vectors (cues, d) float32, None without a sentence encoder or cues; and
-    what could not be read of these."""
+    what could not be read of these.
+    """
 
     pictures: Encoded
     cues: Sequence[Cue]
@@ -37,7 +38,8 @@ class EncodedVideo:
 class VideoEncoder:
     """Encodes video files for a library at a rate of frames a second, also those that repeat an earlier one
     with ``every_frame``, and keeps a small still of every n-th, see ``stills_every``. Pickled for another
-    process, it loads its own encoders there."""
+    process, it loads its own encoders there.
+    """
 
     encoders: LibraryEncoders
     rate: float
@@ -51,8 +53,11 @@ class VideoEncoder:
         workers: Workers | None = None,
     ) -> Iterator[EncodedVideo | Refused]:
         """Encode files by this process or workers; results come in the order of the files. ``on_frames`` is
-        called with a file and the number of its seconds that are encoded. Raises WorkersError: a node of the
-        workers cannot do the work (checked first), or the workers are gone."""
+        called with a file and the number of its seconds that are encoded.
+
+        Raises:
+            WorkersError: a node of the workers cannot do the work (checked first), or the workers are gone.
+        """
         if workers is None:
             yield from self._here(files, on_frames)
             return
@@ -88,7 +93,8 @@ class VideoEncoder:
 
     def require_able(self, files: Sequence[FoundFile], wanted: str) -> None:
         """Fail where this machine cannot do the work: moviola has another version here than is wanted, files
-        are not those that are listed, an encoder is missing or has another revision."""
+        are not those that are listed, an encoder is missing or has another revision.
+        """
         here = version("moviola")
         if here != wanted:
             raise WorkersError(f"has moviola {here}, the library's machine {wanted}; install the same")

@@ -120,8 +120,11 @@ class Watcher:
 
     def run(self) -> None:
         """Index everything, then every change, until :attr:`stop` is set. A library that another process is
-        writing to is waited for; other errors of :attr:`index` are raised. Raises MissingDependency:
-        ``watchfiles`` is not installed."""
+        writing to is waited for; other errors of :attr:`index` are raised.
+
+        Raises:
+            MissingDependency: ``watchfiles`` is not installed.
+        """
         while not self.stop.is_set():
             again = 0.0  # earlier changes are looked for at once
             for happened in self._happenings():

@@ -64,7 +64,8 @@ class Lost:
 @dataclass(frozen=True, slots=True)
 class Share:
     """Number of tasks that run at once, and cores of each, both >= 1; and its share of a GPU, in [0, 1], a
-    multiple of .0001: 0 for all if any node has none, so that all compute alike."""
+    multiple of .0001: 0 for all if any node has none, so that all compute alike.
+    """
 
     tasks: int
     cores: int
@@ -73,7 +74,8 @@ class Share:
 
 def shared_out(nodes: Sequence[Mapping[str, float]], cores: int = _CORES) -> Share:
     """Share out nodes, at least one, by their resources, ``"CPU"`` >= 1 and perhaps ``"GPU"``; the cores
-    wanted per task are limited to those of the smallest node."""
+    wanted per task are limited to those of the smallest node.
+    """
     cores = min(cores, *(int(node["CPU"]) for node in nodes))
     tasks = [int(node["CPU"]) // cores for node in nodes]
     gpus = min(node.get("GPU", 0.0) / count for node, count in zip(nodes, tasks, strict=True))
@@ -82,7 +84,8 @@ def shared_out(nodes: Sequence[Mapping[str, float]], cores: int = _CORES) -> Sha
 
 def require_seen(files: Iterable[tuple[Path, int]]) -> None:
     """Fail with :class:`UnreadableMedia` where this machine does not see the same files, by path and size in
-    bytes, as the one that hands out the work."""
+    bytes, as the one that hands out the work.
+    """
     for path, size in files:
         if not is_there(path, size):
             reason = f"no file of {size} bytes here; every node must see the videos by the same paths"
@@ -91,8 +94,12 @@ def require_seen(files: Iterable[tuple[Path, int]]) -> None:
 
 class Workers:
     """Worker processes; started, or connected to, when first needed: a number of them on this machine, or
-    ``"ray://host:port"``, the address of a cluster's Ray Client server. Raises InvalidValue: neither of them,
-    or more than this machine has cores; MissingDependency: Ray is not installed."""
+    ``"ray://host:port"``, the address of a cluster's Ray Client server.
+
+    Raises:
+        InvalidValue: neither of them, or more than this machine has cores.
+        MissingDependency: Ray is not installed.
+    """
 
     def __init__(self, where: int | str) -> None:
         self._where = _place(where)
@@ -113,8 +120,11 @@ class Workers:
 
     def require(self, check: Callable[[Item], object], item: Item) -> None:
         """Call a function, which raises where a node cannot do the work, once on every living node of a
-        cluster; processes of this machine need no check. Raises WorkersError: names the node, with the
-        function's error."""
+        cluster; processes of this machine need no check.
+
+        Raises:
+            WorkersError: names the node, with the function's error.
+        """
         if isinstance(self._where, int):
             return
         self._connect()
@@ -143,8 +153,12 @@ class Workers:
     ) -> Iterator[Result | Lost]:
         """Call a function with each item on all workers, and on a GPU where wanted and there is one; results
         come in the order of the items. Each worker unpickles the function once, so what it loads serves all
-        its items. Raises MoviolaError: raised by the function; WorkersError: the cluster is gone, or has no
-        node left."""
+        its items.
+
+        Raises:
+            MoviolaError: raised by the function.
+            WorkersError: the cluster is gone, or has no node left.
+        """
         self._connect()
         try:
             share = shared_out([node["Resources"] for node in self._nodes()], self._cores)

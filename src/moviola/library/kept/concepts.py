@@ -48,7 +48,8 @@ class Concept:
 
 def concept_name(title: str) -> str:
     """The name of a concept: lower case, ``-`` for everything but letters with their marks, and digits, of
-    which there are one to sixty, else :class:`InvalidValue`."""
+    which there are one to sixty, else :class:`InvalidValue`.
+    """
     name = ""
     for letter in unicodedata.normalize("NFC", title.lower()):
         # Vowels of many scripts are marks on a letter.

@@ -174,9 +174,12 @@ class Kept(LateDatabase):
         rating: int | None = None,
     ) -> Entry | None:
         """Change tags and rating (1 to 5, 0 for none, None: unchanged) of the video or moment that a mark
-        names; its own do not count. An empty mark is deleted; else the stored one is returned. Raises
-        InvalidValue: a tag that is empty or too long, a rating out of range, one text as ``add``, or a moment
-        past the end of its video."""
+        names; its own do not count. An empty mark is deleted; else the stored one is returned.
+
+        Raises:
+            InvalidValue: a tag that is empty or too long, a rating out of range, one text as ``add``, or a
+                moment past the end of its video.
+        """
         added, gone = several("add", add), several("remove", remove)
         self._require_within_videos(entry_of("mark", mark.name, mark))
         with self._writing():
@@ -254,8 +257,11 @@ class Kept(LateDatabase):
     def take(self, lines: Iterable[str], where: str = "line") -> list[Entry]:
         """Store entries from lines of JSON, all or nothing, and return those that are new or later than what
         was stored. Moments past the end of a video are taken too: their lines may be older than its file.
-        Raises DataError: a damaged line or a search that can never run, named in the message after ``where``
-        it comes from."""
+
+        Raises:
+            DataError: a damaged line or a search that can never run, named in the message after ``where`` it
+                comes from.
+        """
         read = []
         for number, line in enumerate(lines, 1):
             if not line.strip():

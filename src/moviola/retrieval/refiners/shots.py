@@ -60,7 +60,8 @@ class ShotRefiner(UntrainedRefiner):
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
         """Start and end (N,) of the shot in the middle of each proposal; whether it is a moment as a whole.
 
-        A video that is not cut has no bounds."""
+        A video that is not cut has no bounds.
+        """
         videos, own = np.unique(proposals.video, return_inverse=True)
         offsets, edges = features.shot_edges_of(videos)
         middle = (proposals.start + proposals.end) / 2

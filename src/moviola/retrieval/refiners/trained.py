@@ -132,7 +132,8 @@ class Cuts:
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Start and end (N,) in seconds, boundaries of clips, each moved to the cut that is nearest to it.
 
-        Within the last clip, which may be a short one, the start alone moves."""
+        Within the last clip, which may be a short one, the start alone moves.
+        """
         if self.features.shots is None:
             return start, end
         seconds, long = np.stack([start, end]), self.features.clip_seconds
