@@ -186,7 +186,8 @@ def edited_frames(
 ) -> tuple[NDArray[np.uint8], Sequence[GridMoment], list[Scene | None], list[NDArray[np.int8] | None]]:
     """Frames of an edited film, its moments, and of each frame how things stand and what lies in its patches;
     None where that is not seen: on cards, in dissolves and fades, and where the robot is outside of what the
-    model is shown."""
+    model is shown.
+    """
     rate, projector = edit.format.rate, Projector(edit)
     count = int(edit.duration * RATE)
     numbers = [min(round(position / RATE * rate), edit.shots[-1].stop - 1) for position in range(count)]
@@ -197,7 +198,8 @@ def edited_frames(
 
 def scene_seen(edit: Edit, number: int) -> tuple[Scene, NDArray[np.int8]] | tuple[None, None]:
     """How things stand in a frame of an edited film and what lies in its patches, where its robot is seen
-    clearly."""
+    clearly.
+    """
     place = edit.shot_at(number)
     shot = edit.shots[place]
     following = edit.shots[place + 1].mixed if place + 1 < len(edit.shots) else 0
@@ -439,7 +441,8 @@ class Examples:
     def groups(self) -> list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], int]]:
         """Frames by what they show: their positions, where the moments among them start and end, and how many
         a step has. 2 in 10 show how one thing is put beside another, of which one moment in eight is, 5
-        another event, 2 the way to one."""
+        another event, 2 the way to one.
+        """
         data = self.data
         beside = data.facts[:, FACTS.index("second type")] != OPEN
         shares = [

@@ -66,7 +66,8 @@ class World:
     @property
     def annotations(self) -> Path:
         """Where the pair files are: beside the films, or in a folder of their own for another similarity or
-        a share; of a share those of training alone are used."""
+        a share; of a share those of training alone are used.
+        """
         by = [] if self.similarity == SLOTS else [self.similarity]
         part = [f"share{self.share:g}"] if self.share < 1 else []
         return self.folder / ("-".join(["annotations", *by, *part]) if by or part else "films")

@@ -162,7 +162,8 @@ def _chunks(trials: int, width: int) -> Iterator[int]:
 
 def all_tied(values: Floats) -> float:
     """Share of queries on which all systems score exactly the same, of (systems, queries) values (appendix
-    B)."""
+    B).
+    """
     return float((values == values[0]).all(axis=0).mean()) if values.shape[1] else 0.0
 
 

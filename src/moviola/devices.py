@@ -1,6 +1,7 @@
 """Choice of the computing device: a named one, or the best of this machine.
 
-Only torch computes on GPUs; without it, the CPU is used."""
+Only torch computes on GPUs; without it, the CPU is used.
+"""
 
 from __future__ import annotations
 

@@ -38,7 +38,8 @@ _WHOLE, _BLOCK = 16 << 20, 1 << 18
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
     """A checkpoint on this machine: its name in libraries (``"demo"``, a hub id, or the folder's absolute
-    path), its folder, and a revision that changes whenever its weights or settings change."""
+    path), its folder, and a revision that changes whenever its weights or settings change.
+    """
 
     id: str
     folder: Path

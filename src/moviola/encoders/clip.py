@@ -40,7 +40,8 @@ Floats = NDArray[np.float32]
 @dataclass(frozen=True)
 class Family:
     """Common properties of all checkpoints of one ``model_type``, with the defaults of transformers'
-    settings, which a checkpoint's files may leave out."""
+    settings, which a checkpoint's files may leave out.
+    """
 
     module: str
     model_class: str
@@ -154,7 +155,8 @@ class ClipEncoder(CheckpointEncoder):
     @property
     def precision(self) -> str:
         """Precision of frames: ``"int8"`` where layers are wide enough to gain by it, if no precision was
-        named, else ``"fp32"``, ``"fp16"``, ``"bf16"``; features are always float32."""
+        named, else ``"fp32"``, ``"fp16"``, ``"bf16"``; features are always float32.
+        """
         wide = self._vision_config["hidden_size"] >= _WIDE
         free = self._choice.is_free and self._is_compiled
         return "int8" if free and wide else self._choice.precision
@@ -339,7 +341,8 @@ def _measured_curve(stated: Any, folder: Path) -> dict[str, float]:
 
 def read_frame_size(preprocessor: Mapping[str, Any], folder: str) -> FrameSize:
     """The frame size of a ``preprocessor_config.json`` (completed by defaults). Raises DataError: no fixed
-    size, or an unknown interpolation."""
+    size, or an unknown interpolation.
+    """
     size = preprocessor["size"]
     size = {"shortest_edge": size} if isinstance(size, int) else size
     crop = preprocessor.get("crop_size") if preprocessor["do_center_crop"] else None

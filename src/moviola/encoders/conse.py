@@ -204,7 +204,8 @@ def _network_weights() -> Weights:
 
 def _folded(pooled: Floats) -> Floats:
     """(n, 320) of (n, 1280): square roots, so that no channel outweighs the others, four at a time with
-    turning signs: an orthogonal projection, in which what all channels have in common cancels out."""
+    turning signs: an orthogonal projection, in which what all channels have in common cancels out.
+    """
     signs = np.where(np.arange(FOLDED) % 2, -1, 1).astype(np.float32)
     return np.asarray(np.sqrt(pooled).reshape(len(pooled), -1, FOLDED) @ signs)
 

@@ -112,7 +112,8 @@ class FrameTextEncoder(Named, Protocol):
 @runtime_checkable
 class PictureEncoder(FrameTextEncoder, Protocol):
     """An encoder that compares pictures with each other in a space of its own, where texts have no place;
-    others compare them by the features that are compared with texts."""
+    others compare them by the features that are compared with texts.
+    """
 
     @property
     def picture_dim(self) -> int:
@@ -120,7 +121,8 @@ class PictureEncoder(FrameTextEncoder, Protocol):
 
     def encode_pictures(self, images: NDArray[np.uint8]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Both features of frames: (n, dim) float32 as of :meth:`FrameTextEncoder.encode_frames`, which has
-        the same argument and errors, and (n, picture_dim) float32, each of length 1."""
+        the same argument and errors, and (n, picture_dim) float32, each of length 1.
+        """
 
 
 @runtime_checkable

@@ -46,7 +46,8 @@ _STAGES = (
 
 class Block(NamedTuple):
     """An inverted bottleneck (Sandler et al. 2018, MobileNetV2): expand, filter each channel by a stride,
-    project, and perhaps add the input."""
+    project, and perhaps add the input.
+    """
 
     expands: bool
     stride: int

@@ -1,5 +1,6 @@
 """The networks of encoders as graphs, straight from a checkpoint's safetensors: the transformers of
-:mod:`moviola.encoders.towers`, and EfficientNet-Lite, which the tests hold to its authors' implementation."""
+:mod:`moviola.encoders.towers`, and EfficientNet-Lite, which the tests hold to its authors' implementation.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +54,8 @@ class _Graph(Network):
 
 def clip_frames(weights: Weights, config: Config, scale: Floats, shift: Floats) -> Any:
     """CLIP's features (n, d) of frames (n, h, w, 3) uint8, by its complete ``vision_config``; ``scale`` and
-    ``shift``, (3,), normalise a pixel's channels."""
+    ``shift``, (3,), normalise a pixel's channels.
+    """
     net = _Graph(weights, config)
     frames, x = _patches(weights, config, scale, shift)
     first = ops.repeated(weights.array("vision_model.embeddings.class_embedding")[None], x)
@@ -94,14 +96,16 @@ def text_states(weights: Weights, config: Config, texts: Texts) -> Any:
 
 def sentence_states(weights: Weights, config: Config) -> Any:
     """Last states (b, n, d) of a BERT, a RoBERTa or an XLM-R, of token ids (b, n) int64, of which some are
-    real, (b, n) boolean; the ``config`` is complete."""
+    real, (b, n) boolean; the ``config`` is complete.
+    """
     ids, present = ops.parameter([None, None], np.int64), ops.parameter([None, None], bool)
     return ops.graph_of([ids, present], [_Graph(weights, config).sentence_states(ids, present)])
 
 
 def classified_frames(weights: Weights, temperature: float) -> Any:
     """EfficientNet-Lite's layer before the classes (n, 1280), and these as probabilities (n, 1000), of logits
-    divided by the temperature; weights are those of :mod:`moviola.encoders.efficientnet`."""
+    divided by the temperature; weights are those of :mod:`moviola.encoders.efficientnet`.
+    """
     frames = ops.parameter([None, PIXELS, PIXELS, 3], np.uint8)
     middle, half = np.float32(-127), np.float32(1 / 128)
     x = ops.product(ops.total(ops.numbers(ops.channels_first(frames)), middle), half)

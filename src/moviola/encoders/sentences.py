@@ -77,7 +77,8 @@ class Chain:
 
 class SentenceEncoder(CheckpointEncoder):
     """A frozen encoder of texts to vectors of length ``dim``; made by :func:`load_sentence_encoder`. A dot
-    product of ``normalised`` ones is the cosine."""
+    product of ``normalised`` ones is the cosine.
+    """
 
     _inputs = 2
 
@@ -113,7 +114,8 @@ class SentenceEncoder(CheckpointEncoder):
 
     def encode_tokens(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
         """The transformer's last states of every token of each text, special ones included, and behind them
-        its vector: (tokens + 1, dim) float32; texts and errors as of :meth:`encode_text`."""
+        its vector: (tokens + 1, dim) float32; texts and errors as of :meth:`encode_text`.
+        """
         texts = check_texts(texts)
         tokens: dict[int, NDArray[np.float32]] = {}
         for chosen, _, present, states in self._states(texts):
@@ -205,7 +207,8 @@ def open_sentence_encoder(name: str, choice: DeviceChoice) -> SentenceEncoder:
 
 def read_chain(checkpoint: Checkpoint) -> Chain:
     """The modules and pooling of a checkpoint's ``modules.json``. Raises DataError: none, or a pooling
-    without a dimension; InvalidValue: a module or a pooling that is not implemented."""
+    without a dimension; InvalidValue: a module or a pooling that is not implemented.
+    """
     path = checkpoint.folder / "modules.json"
     if not path.is_file():
         raise DataError(

@@ -54,7 +54,8 @@ def _batches(
     rows: list[list[int]], size: int
 ) -> Iterator[tuple[list[int], NDArray[np.int64], NDArray[np.bool_]]]:
     """Token rows, at most ``size`` of similar length together (none is over twice as long): the places of b
-    rows, their ids (b, n), filled up with zeros, and which of these are real (b, n)."""
+    rows, their ids (b, n), filled up with zeros, and which of these are real (b, n).
+    """
     by_length = sorted(range(len(rows)), key=lambda place: len(rows[place]))
     while by_length:
         longest = 2 * len(rows[by_length[0]])
@@ -69,7 +70,8 @@ def _batches(
 
 class CheckpointEncoder(OnDevice):
     """An encoder of a checkpoint, whose texts go one of three ways through its tower. Libraries record its
-    ``id``; its ``revision`` changes whenever the weights or settings change."""
+    ``id``; its ``revision`` changes whenever the weights or settings change.
+    """
 
     _inputs: int
     """What the compiled tower and torch's take: ids (1), and which of them are real (2)."""

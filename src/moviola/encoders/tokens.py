@@ -87,7 +87,8 @@ def _special_id(checkpoint: Checkpoint, tokenizer: Tokenizer, settings: dict[str
 
 def open_tokenizer(checkpoint: Checkpoint, longest: int) -> Tokenizer:
     """The checkpoint's tokenizer, cutting at ``longest`` ids; by the ``tokenizers`` library where it has the
-    file for that."""
+    file for that.
+    """
     if not (checkpoint.folder / "tokenizer.json").is_file():
         return _open_by_transformers(checkpoint, longest)
     import tokenizers

@@ -35,7 +35,8 @@ def _erf_values() -> NDArray[np.float64]:
 
 def _erf(x: Floats) -> NDArray[np.float64]:
     """The error function to 3e-8, half of float32's resolution below 1: importing SciPy takes .15 s.
-    Interpolated between values at steps h, which is off by h^2 / 8 max |erf''|."""
+    Interpolated between values at steps h, which is off by h^2 / 8 max |erf''|.
+    """
     place = np.fmin(np.abs(x) * np.float32(_PER_ONE), _PER_ONE * _FLAT_FROM)
     below = place.astype(np.intp)
     values = _erf_values()
@@ -68,7 +69,8 @@ ACTIVATIONS: dict[str, Callable[[Floats], Floats]] = {
 
 class Network:
     """Transformers of a checkpoint, by the complete settings of its text or vision part. Operators come
-    first; a subclass has them for values of another kind."""
+    first; a subclass has them for values of another kind.
+    """
 
     def __init__(self, weights: Weights, config: Mapping[str, Any]) -> None:
         self.weights, self.config = weights, config
@@ -145,7 +147,8 @@ class Network:
 
     def sentence_states(self, ids: Any, present: Any) -> Any:
         """The last states (b, n, d) of a BERT (Devlin et al. 2019), RoBERTa or XLM-R (Conneau et al. 2020),
-        which are post-norm; ``present`` (b, n) is False at padding."""
+        which are post-norm; ``present`` (b, n) is False at padding.
+        """
         config = self.config
         plain = config["model_type"] == "bert"
         places = self.numbered(ids) if plain else self.counted(ids, config["pad_token_id"])

@@ -27,7 +27,8 @@ _LONGEST_HEADER = 100 << 20
 
 class Weights:
     """The float tensors of a checkpoint folder, read lazily; a prefix of their names in the file
-    (``"bert."``) is left out by callers."""
+    (``"bert."``) is left out by callers.
+    """
 
     def __init__(self, files: list[Path], prefix: str = "") -> None:
         self._folder = files[0].parent

@@ -16,7 +16,8 @@ __all__ = ["write_film_chapters", "write_video_chapters"]
 
 def write_video_chapters(chosen: Iterable[Selection], out: Path, lead: float = 0.0) -> None:
     """Write the moments of one video as its chapters, in order of time; players count from ``lead`` seconds
-    before the first picture."""
+    before the first picture.
+    """
     ordered = sorted(chosen, key=lambda selection: (selection.moment.start, selection.moment.end))
     late = Fraction(lead)
     _write(((late + Fraction(s.moment.start), late + Fraction(s.moment.end), s) for s in ordered), out)

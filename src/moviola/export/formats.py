@@ -217,7 +217,8 @@ def write_moments(
 
 def _within(moment: Moment, durations: Mapping[str, float], format: MomentFormat) -> Moment:
     """A moment, and its steps, up to the end of their video; refused where it is no span, or begins after
-    that end and the format cannot refuse it alone."""
+    that end and the format cannot refuse it alone.
+    """
     span, duration = moment.span, durations.get(moment.video_id, math.inf)
     if format.singly and span.start >= duration:
         return moment

@@ -20,7 +20,8 @@ class EncodingCache(Protocol):
         self, revision: str, key: int, count: int, make: Callable[[], NDArray[np.float16]]
     ) -> NDArray[np.float16]:
         """Encoding (``count``, ...) float16 of the video of number ``key`` by the model of a revision, which
-        changes with its weights; made if missing."""
+        changes with its weights; made if missing.
+        """
 
 
 class MemoryCache:

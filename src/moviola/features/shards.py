@@ -42,7 +42,8 @@ class Extent:
 
 def halves(rows: NDArray[np.floating[Any]], what: str) -> NDArray[np.float16]:
     """Rows of any shape in half precision, the form in which features are stored and used everywhere. Raises
-    DataError: a number of ``what`` is not finite, or too large."""
+    DataError: a number of ``what`` is not finite, or too large.
+    """
     with np.errstate(over="ignore"):
         data = np.ascontiguousarray(rows, dtype=_HALF)
     if not np.isfinite(data).all():
@@ -55,7 +56,8 @@ def halves(rows: NDArray[np.floating[Any]], what: str) -> NDArray[np.float16]:
 
 class FeatureShards:
     """Rows of one kind with ``dim`` numbers each, in numbered shards of a folder, which the first
-    :meth:`append` makes; a new one begins at ``shard_bytes``."""
+    :meth:`append` makes; a new one begins at ``shard_bytes``.
+    """
 
     def __init__(self, folder: Path, kind: str, dim: int, *, shard_bytes: int = _SHARD_BYTES) -> None:
         self.folder, self.kind, self.dim, self._shard_bytes = folder, kind, dim, shard_bytes
@@ -155,7 +157,8 @@ class FeatureShards:
 
     def checked(self, extent: Extent) -> NDArray[np.float16]:
         """Like :meth:`read`; rows that are read for the first time are checked against their CRC. Raises
-        LibraryError: also if a byte has changed since it was written."""
+        LibraryError: also if a byte has changed since it was written.
+        """
         rows = self.read(extent)
         if extent.crc and extent not in self._sound:
             if zlib.crc32(rows) != extent.crc:  # type: ignore[arg-type]

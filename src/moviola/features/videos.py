@@ -51,7 +51,8 @@ def place_in(numbers: NDArray[Any], wanted: Any) -> int | None:
 
 def normalise_rows(features: NDArray[np.float32]) -> NDArray[np.float32]:
     """Each row (n, d) divided by its Euclidean length plus 1e-5, as of XML and ReLoCLNet: zeros stay
-    zeros."""
+    zeros.
+    """
     lengths: NDArray[np.float32] = np.linalg.norm(features, axis=-1, keepdims=True)
     return np.asarray(features / (lengths + np.float32(1e-5)))
 
@@ -152,7 +153,8 @@ class VideoFeatures:
 
     def shot_edges_of(self, videos: Integers) -> tuple[Integers, NDArray[np.float64]]:
         """Where the shots of some videos (n,) begin and end, one shot if unknown: offsets (n + 1,) of the
-        videos among (e,) float64 seconds, the start of each shot, rising, and the end of the video."""
+        videos among (e,) float64 seconds, the start of each shot, rising, and the end of the video.
+        """
         known = self.shots(self.keys[videos].tolist()) if self.shots else [np.empty(0)] * len(videos)
         edges = [
             np.append(starts if len(starts) else 0.0, end)

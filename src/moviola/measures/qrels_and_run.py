@@ -27,7 +27,8 @@ _T = TypeVar("_T", bound="Columns")
 
 def query_name(value: object, field: str = "query_id") -> str:
     """The one form of a query's or a video's id, text: ``7`` is ``"7"``. Other types are an
-    :class:`InvalidValue`."""
+    :class:`InvalidValue`.
+    """
     if isinstance(value, str):
         return value
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):

@@ -20,7 +20,8 @@ def chunks(trials: int, width: int) -> Iterator[int]:
 
 def require_draws(trials: int, seed: int, confidence: float = 0.95) -> None:
     """Raise :class:`InvalidValue` if ``trials`` is below 1, ``seed`` below 0, or ``confidence`` not inside
-    (0, 1)."""
+    (0, 1).
+    """
     if trials < 1:
         raise InvalidValue(f"trials {trials}: at least 1 is needed")
     if seed < 0:

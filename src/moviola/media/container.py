@@ -61,7 +61,8 @@ _LISTS = frozenset({"concat", "hls", "dash", "imf", "sdp"})
 
 def walk_files(folder: Path) -> Iterator[Path]:
     """All files below a folder, in no order: none hidden, and none in hidden, linked or unreadable
-    folders."""
+    folders.
+    """
     for directory, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
         yield from (Path(directory) / name for name in names if not name.startswith("."))
@@ -117,7 +118,8 @@ def add_h264(
 
 class _Whole(io.FileIO):
     """Writes all that it is given, since libav asks for no more than the error's number; unbuffered, since it
-    opens the file by its name too, to move the index."""
+    opens the file by its name too, to move the index.
+    """
 
     def write(self, data: Any, /) -> int:
         rest = memoryview(data)
@@ -132,7 +134,8 @@ class _Whole(io.FileIO):
 @contextmanager
 def open_container(path: str | Path) -> Iterator[av.container.InputContainer]:
     """Open a media file for reading. Raises UnreadableMedia: no regular file, an empty one, a list of files,
-    a picture, or one that libav does not know."""
+    a picture, or one that libav does not know.
+    """
     if regular_file(Path(path)).st_size == 0:
         raise UnreadableMedia(path, "the file is empty (0 bytes)")
     # An absolute path, since `a:b.mp4` would parse as a protocol and `-x.mp4` as an option.
@@ -207,7 +210,8 @@ def _require_decodable(container: av.container.InputContainer, stream: VideoStre
 
 def promised_duration(container: av.container.InputContainer, stream: VideoStream) -> float | None:
     """Duration of a video stream in seconds by the header, None if it has none; that of the whole file counts
-    only without other streams, which may be longer."""
+    only without other streams, which may be longer.
+    """
     if stream.duration and stream.duration > 0 and stream.time_base:
         return float(stream.duration * stream.time_base)
     # The rest are times at which the last picture ends, not durations.

@@ -25,7 +25,8 @@ def in_order(
     source: Source, packets: Iterable[Packet[VideoStream]], bad: list[int] | None = None
 ) -> Iterator[tuple[int, VideoFrame]]:
     """All pictures in order of display, each with the tick at which it appears. Time stamps of packets that
-    fail to decode are appended to ``bad``."""
+    fail to decode are appended to ``bad``.
+    """
     clock = _DisplayTimes(source)
     for packet in chain(packets, [None]):
         if packet is not None:
@@ -49,7 +50,8 @@ def in_order(
 
 def from_key_frame(packets: Iterable[Packet[VideoStream]], limit: int) -> Iterator[Packet[VideoStream]]:
     """Packets from the first key frame on that can be decoded from there, as needed after seeking. Raises
-    CannotPrune: this is shown after ``limit``, or at an unknown time."""
+    CannotPrune: this is shown after ``limit``, or at an unknown time.
+    """
     floor: int | None = None
     for packet in packets:
         if floor is None and packet.is_keyframe:

@@ -120,7 +120,8 @@ class Watcher(Protocol):
 
 def every_picture(source: Source, grid: Grid, k: int) -> Iterator[tuple[int, Picture]]:
     """Decode everything; yield (k, picture on screen at moment k of the grid) from ``k`` on. Raises
-    CannotPrune: reading began in the file, after the picture of moment ``k``."""
+    CannotPrune: reading began in the file, after the picture of moment ``k``.
+    """
     shown: Picture | None = None
     bad: list[int] = []
     packets = source.packets()
@@ -153,7 +154,8 @@ def needed_pictures(
     source: Source, grid: Grid, watcher: Watcher | None = None
 ) -> Iterator[tuple[int, Picture]]:
     """Yield (k, picture on screen at moment k of the grid), decoding only what those pictures need. Raises
-    CannotPrune: the file is irregular; all pictures so far are right."""
+    CannotPrune: the file is irregular; all pictures so far are right.
+    """
     pruner = _Pruner(source, grid, watcher)
     try:
         for packet in source.packets():

@@ -85,7 +85,8 @@ def for_other_screens(stream: VideoStream) -> str:
 
 def displayed_size(frame: VideoFrame, orientation: Orientation, aspect: Fraction) -> tuple[int, int]:
     """Displayed width and height of a picture in pixels. Raises ValueError: one side is longer than the other
-    by more than :data:`MAX_ASPECT_RATIO`."""
+    by more than :data:`MAX_ASPECT_RATIO`.
+    """
     width, height = max(1, round(frame.width * aspect)), frame.height
     if max(width, height) > MAX_ASPECT_RATIO * min(width, height):
         most = f"the longer side may be at most {MAX_ASPECT_RATIO} times the shorter"
@@ -120,7 +121,8 @@ class _Scaler:
 
     def _turned(self, frame: VideoFrame) -> Orientation:
         """The orientation of a picture, read again only when the rotation changes: reading it ties a picture
-        into a cycle that only the garbage collector frees, a few megabytes each."""
+        into a cycle that only the garbage collector frees, a few megabytes each.
+        """
         if frame.rotation != self._rotation:
             self._rotation, self._orientation = frame.rotation, Orientation.of(frame)
         return self._orientation

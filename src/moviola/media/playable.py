@@ -23,7 +23,8 @@ _PLAYED = (
 def plays_in_browsers(info: MediaInfo) -> bool:
     """Whether browsers play a file unchanged: H.264 with AAC or MP3 in MP4; VP8, VP9 or AV1 in WebM. HDR and
     interlaced pictures do not count, which browsers show wrongly, nor do files that begin with sound alone,
-    from which browsers count."""
+    from which browsers count.
+    """
     return not (info.special or info.lead) and any(
         info.container in containers
         and info.video_codec in pictures

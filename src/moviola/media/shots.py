@@ -63,7 +63,8 @@ overlap."""
 
 def shrunk(images: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Frames (n, height, width, 3) uint8 RGB as means of 16 x 16 fields, (n, 16, 16, 3) uint8, for
-    :class:`ShotFinder`; fewer rows or columns where they have fewer pixels."""
+    :class:`ShotFinder`; fewer rows or columns where they have fewer pixels.
+    """
     return np.stack([_fields(image) for image in images])
 
 
@@ -94,7 +95,8 @@ def find_transitions(
     path: Path, *, rate: float, size: FrameSize, tiny: TinyPictures | None = None
 ) -> list[Transition]:
     """Transitions between the shots of a video, in order of time; the other arguments and errors are those of
-    :func:`moviola.media.sample_frames` and :class:`ShotFinder`."""
+    :func:`moviola.media.sample_frames` and :class:`ShotFinder`.
+    """
     finder, unclear = ShotFinder(rate, tiny), []
     with sample_frames(path, rate=rate, size=size, watcher=finder.pictures) as stream:
         for frame in stream:
@@ -179,7 +181,8 @@ def _different(samples: NDArray[np.uint8], lag: int) -> NDArray[np.bool_]:
 
 class DecodedPictures:
     """The last decoded pictures of a video, tiny, and the times at which all appear: a
-    :class:`moviola.media.frame_selection.Watcher`."""
+    :class:`moviola.media.frame_selection.Watcher`.
+    """
 
     def __init__(self, tiny: TinyPictures | None = None) -> None:
         self._tiny = tiny

@@ -60,7 +60,8 @@ _JOINABLE = {"mpegts", "mpeg"}
 @dataclass(frozen=True, slots=True)
 class Joint:
     """The end of a recording and the beginning of the next: their time stamps, as stored, and what is added
-    from there on, all in seconds."""
+    from there on, all in seconds.
+    """
 
     before: Fraction
     after: Fraction

@@ -86,7 +86,8 @@ def read_picture(path: Path, size: FrameSize) -> NDArray[np.uint8]:
 
 def _upright(image: Image.Image, path: Path) -> Image.Image:
     """A picture as RGB, turned by its EXIF, with at most some :data:`_PLAIN_PIXELS` pixels. Only the shrunk
-    one is converted and turned: each step is a copy of four bytes per pixel."""
+    one is converted and turned: each step is a copy of four bytes per pixel.
+    """
     factor = _factor(image)
     if factor > 1:
         image.draft("RGB", (image.width // factor, image.height // factor))  # has an effect on JPEG only

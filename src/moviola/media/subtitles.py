@@ -65,7 +65,8 @@ class Subtitles:
 def sidecars(path: Path, names: Sequence[str] | None = None) -> tuple[Path, ...]:
     """Subtitle files beside a video: the same stem, perhaps with a language (``film.en.srt``), accents in
     either form of Unicode, sorted.
-    ``names`` are all names in its folder, sorted, where they are known; else the folder is read."""
+    ``names`` are all names in its folder, sorted, where they are known; else the folder is read.
+    """
     path = Path(path)
     if names is None:
         names = sorted(other.name for other in path.parent.iterdir())

@@ -101,7 +101,8 @@ def _colours(flags: int) -> int:
 
 def _fragments(data: _Bytes, deeply: bool) -> bool:
     """Boxes of a fragmented MP4: one that ends outside of the file, a fragment that none leads to, or one
-    whose number does not follow on the one before."""
+    whose number does not follow on the one before.
+    """
     size, place, last = len(data), 0, 0
     while place + 8 <= size:
         length, kind = data.number(place, 4), data.number(place + 4, 4)

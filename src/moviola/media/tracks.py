@@ -111,7 +111,8 @@ def require_track_choice(choice: int | str) -> int | str:
 
 def language_of(tag: str) -> str:
     """The language of a tag of BCP 47 or ISO 639, ``de`` of ``ger``, ``deu`` or ``de-AT``: two letters where
-    it has such, else three; empty for none, or an invalid tag."""
+    it has such, else three; empty for none, or an invalid tag.
+    """
     from langcodes import Language
 
     try:

@@ -88,7 +88,8 @@ class Slope:
 
 def transitions(times: Floats, pictures: Pictures) -> list[Transition | Slope]:
     """Cuts, and straight lines between pictures (n, 18, 32, 3) uint8 RGB of one stretch of a video, in order
-    of time; they come on screen at ``times``, (n,) float64 rising seconds."""
+    of time; they come on screen at ``times``, (n,) float64 rising seconds.
+    """
     cut = cuts(times, pictures)
     return _marks(times, pictures, cut, _lines(times, pictures, cut))
 
@@ -187,7 +188,8 @@ def _coarse(pictures: Pictures) -> NDArray[np.float32]:
 
 def _may_hide_cuts(times: Floats, pictures: Pictures, missing: NDArray[np.int64]) -> bool:
     """Whether all pictures may show another cut than the given ones: what goes on evenly makes several
-    pictures' step out of as many small ones."""
+    pictures' step out of as many small ones.
+    """
     for values, (least, factor) in ((_flat(pictures), _FINE), (_coarse(pictures), _COARSE_CUT)):
         steps = _steps(values)
         smallest = steps / (missing + 1)
@@ -293,7 +295,8 @@ def _squared_distances(flat: NDArray[np.float32]) -> Floats:
 
 def _straightness(times: Floats, squared: Floats, length: int) -> tuple[Floats, Floats]:
     """Of each stretch of ``length`` steps the distance of its ends, and how far it strays from the line as a
-    share of that, both (n - length,) root mean squares."""
+    share of that, both (n - length,) root mean squares.
+    """
     first = np.arange(len(times) - length)[:, None]
     last = first + length
     between = first + np.arange(1, length)
@@ -307,7 +310,8 @@ def _straightness(times: Floats, squared: Floats, length: int) -> tuple[Floats, 
 
 def _another_scene(before: Pictures, after: Pictures) -> bool:
     """Whether two pictures show different things: not one thing in another light, or from a bit further. Much
-    of the picture has to change, rather than a part by much. Any picture differs from a blank one."""
+    of the picture has to change, rather than a part by much. Any picture differs from a blank one.
+    """
     if _blank(before) or _blank(after):
         return True
     first, last = before.astype(np.float32), after.astype(np.float32)

@@ -94,7 +94,8 @@ class AnswerBatch(Batch):
 @dataclass(frozen=True)
 class ReelContext(Rows):
     """Stored encodings of N videos or windows, float32: (N, L, 3, h), (N, L), 1 for a clip, and (N, L), 1 for
-    a clip that begins at a cut."""
+    a clip that begins at a cut.
+    """
 
     clips: Tensor
     mask: Tensor
@@ -179,7 +180,8 @@ class Reel(RoleEncoder):
 
     def loss(self, batch: AnswerBatch) -> dict[str, Tensor]:
         """The list-wise loss over all spans of the batch's videos; queries without a reachable answer are
-        left out."""
+        left out.
+        """
         context = self.encode_context(batch.visual, batch.mask, batch.subtitles, batch.cuts)
         curves = self.curves(self.encode_query(batch.query, batch.query_mask), context)
         scores = self.span_scores(curves, context.mask, context.cuts).flatten(1)

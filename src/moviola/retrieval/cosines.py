@@ -28,7 +28,8 @@ _COMPARED_AT_ONCE = 4096
 @dataclass(frozen=True)
 class Cosines:
     """Cosines of queries with the segments of some videos, and what they mean; attributes as of
-    :class:`moviola.retrieval.Retrieval`."""
+    :class:`moviola.retrieval.Retrieval`.
+    """
 
     features: VideoFeatures
     index: Index

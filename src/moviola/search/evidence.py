@@ -348,7 +348,8 @@ class EvidenceGatherer:
 
     def stages(self, thing: Simple) -> Retrieval | None:
         """The stages that search pictures for a part; None where pictures are not searched, or it says
-        nothing about them."""
+        nothing about them.
+        """
         if not self._says(thing):
             return None
         return self.texts if isinstance(thing, Text) else self.vectors

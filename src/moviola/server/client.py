@@ -127,7 +127,8 @@ class Client:
         track: int | str | None = None,
     ) -> None:
         """Save a moment as MP4; ``mode`` as of :func:`moviola.export.export_clip`, ``track`` is the number or
-        language of its sound."""
+        language of its sound.
+        """
         params = {"start": start, "end": end, "mode": mode, "track": track}
         Path(out).write_bytes(self._send("GET", _path(video_id, "clip"), params=params).content)
 
@@ -194,7 +195,8 @@ class Client:
 
     def import_kept(self, lines: Iterable[str]) -> list[Entry]:
         """Keep what lines of JSON hold; returns the stored entries, see
-        :meth:`moviola.library.kept.entries.Kept.take`."""
+        :meth:`moviola.library.kept.entries.Kept.take`.
+        """
         content = "".join(f"{line}\n" for line in lines).encode()
         return _read(KeptList, self._send("POST", "/api/kept/lines", content=content)).entries
 

@@ -24,7 +24,8 @@ def has_already(request: Request, etag: str) -> bool:
 
 class Ranges:
     """Passes over a ``Range`` that names no bytes, as RFC 9110 (14.2) has it, and refuses bytes past the end
-    with an error in JSON."""
+    with an error in JSON.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app

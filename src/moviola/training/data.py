@@ -252,7 +252,8 @@ def _columns(
 @dataclass(frozen=True)
 class Sizes:
     """Sizes that a model is built for: numbers in a row of each kind of features (``subtitle``: 0 without
-    them), length of a clip in seconds, and maximum clips of a video."""
+    them), length of a clip in seconds, and maximum clips of a video.
+    """
 
     visual: int
     subtitle: int

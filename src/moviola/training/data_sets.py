@@ -23,7 +23,8 @@ _ANY_LENGTH = 128
 @dataclass(frozen=True)
 class DataSet:
     """Differences of a data set from TVR, by recipe: tables of settings, and shortest and longest moment in
-    seconds where the recipe has such limits."""
+    seconds where the recipe has such limits.
+    """
 
     spans: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     settings: Mapping[str, Tables] = field(default_factory=dict)

@@ -22,7 +22,8 @@ PRECISIONS = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat
 
 class ClipFrames(nn.Module):
     """Features (n, d) of frames (n, h, w, 3) uint8 by a CLIP or SigLIP of transformers; ``scale`` and
-    ``shift``, (3,) float32, normalise a pixel's channels."""
+    ``shift``, (3,) float32, normalise a pixel's channels.
+    """
 
     def __init__(self, model: Any, scale: NDArray[np.float32], shift: NDArray[np.float32]) -> None:
         super().__init__()

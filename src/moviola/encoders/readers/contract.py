@@ -36,7 +36,8 @@ class TextReader(Named, Protocol):
 
     def read(self, image: NDArray[np.uint8]) -> Sequence[TextLine]:
         """Lines of text in a picture (height, width, 3) uint8 RGB, from top to bottom; unsure ones are left
-        out. Raises InvalidValue: another shape or dtype."""
+        out. Raises InvalidValue: another shape or dtype.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,4 +71,5 @@ class SpeechReader(Named, Protocol):
 
     def read(self, speech: Iterable[Voiced]) -> Iterator[Utterance]:
         """Utterances of a video, in order of time, of its :func:`moviola.encoders.readers.voiced`
-        stretches."""
+        stretches.
+        """

@@ -23,7 +23,8 @@ PACKAGES = ("faster_whisper", "pocketsphinx")
 
 def load_text_reader(name: str = OFFLINE_TEXT) -> TextReader:
     """Open a reader of text. Raises InvalidValue: no such reader, or one of speech; BrokenPlugin: that of a
-    plug-in fails."""
+    plug-in fails.
+    """
     if name == OFFLINE_TEXT:
         return _rapidocr()
     added = plugin("moviola.readers", name)

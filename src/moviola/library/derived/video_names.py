@@ -77,7 +77,8 @@ class VideoNames:
 
 def stems_of(text: str) -> set[str]:
     """Stems of the words of a text; function words, numbers and single letters do not count. In scripts
-    without spaces, pairs of letters."""
+    without spaces, pairs of letters.
+    """
     return {_stem(word) for word in _words(spaced(text))} | set(pairs_of(composed(text)))
 
 
