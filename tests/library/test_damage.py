@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from moviola.errors import LibraryError, MoviolaError
+from moviola.errors import LibraryError, MissingModel, MoviolaError
 from moviola.library import check
 from moviola.library.disk.database import named
 from moviola.library.kept.values import SavedSearch
@@ -226,3 +226,97 @@ def test_a_repair_minds_no_file_of_the_cache_that_a_reader_deletes(
 ) -> None:
     monkeypatch.setattr(check, "damaged_in_cache", lambda folder: [folder / "cache" / "gone.npy"])
     assert library.repair()
+
+
+@pytest.fixture
+def away(films: Path, tmp_path: Path) -> Path:
+    """The folder of a closed library of one film with subtitles, whose drive is away."""
+    with Library(tmp_path / "both", encoder="demo") as library:
+        library.index(films)
+    films.rename(tmp_path / "unplugged")
+    return tmp_path / "both"
+
+
+def flip_features(library: Library, video_id: str, kind: str) -> None:
+    """Flip a bit of the features of a video, ``"frame"`` or ``"cue"``."""
+    video = library.catalogue.video(video_id)
+    shards, extent = {
+        "frame": (library.store.frame_features, video.frames),
+        "cue": (library.store.cue_features, video.cues),
+    }[kind]
+    assert extent is not None
+    path = shards.shard(extent.shard)
+    content = bytearray(path.read_bytes())
+    content[extent.offset * shards.row_bytes + 1] ^= 0x10
+    path.write_bytes(content)
+
+
+def test_damaged_features_of_cues_are_computed_again_without_the_file(away: Path) -> None:
+    with Library(away) as library:
+        whole = library.store.cue_vectors(library.catalogue.video("d")).copy()
+        pictures = library.search("a red square", top_k=20)
+        flip_features(library, "d", "cue")
+    with Library(away) as library:
+        assert [p.video_id for p in library.verify() if "subtitle features are damaged" in p.message] == ["d"]
+        assert library.repair()[0].video_id == "d"
+        assert not any(problem.repairable for problem in library.verify())
+        np.testing.assert_array_equal(library.store.cue_vectors(library.catalogue.video("d")), whole)
+        assert library.search("a red square", top_k=20) == pictures
+        assert library.search("the lighthouse keeper", by="subtitles")[0].video_id == "d"
+
+
+def test_cues_are_found_by_words_and_encoded_later_where_their_encoder_is_not_there(
+    away: Path, films: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Library(away) as library:
+        flip_features(library, "d", "cue")
+
+    def missing(*_: object, **__: object) -> None:
+        raise MissingModel("all-MiniLM-L6-v2: not on this machine; reinstall moviola")
+
+    with monkeypatch.context() as context, Library(away) as library:
+        context.setattr("moviola.encoders.load_sentence_encoder", missing)
+        library.repair()
+        assert not any(problem.repairable for problem in library.verify())
+        video = library.catalogue.video("d")
+        assert video.frames is not None and video.cues is None
+        assert [cue.video for cue in library.catalogue.match_cues(["lighthouse"], 5)] == [video.row]
+    (films.parent / "unplugged").rename(films)
+    with Library(away) as library:
+        assert library.index(films).updated == ["d"]
+        assert library.verify() == [] and library.catalogue.video("d").cues is not None
+
+
+def test_a_video_that_has_lost_cues_keeps_the_rest_until_its_file_is_read_again(
+    away: Path, films: Path
+) -> None:
+    with closing(sqlite3.connect(away / "catalogue.sqlite")) as db:
+        db.execute("DELETE FROM cues WHERE number = 1")
+        db.commit()
+    with Library(away) as library:
+        assert library.repair()[0].video_id == "d"
+        assert not any(problem.repairable for problem in library.verify())
+        assert [cue.text for cue in library.catalogue.cues(library.catalogue.video("d").row)] == [
+            "The lighthouse keeper lost his umbrella."
+        ]
+    (films.parent / "unplugged").rename(films)
+    with Library(away) as library:
+        assert library.index(films).updated == ["d"]
+        assert len(library.catalogue.cues(library.catalogue.video("d").row)) == 2
+        assert library.verify() == []
+
+
+def test_damaged_shots_cost_no_features(away: Path, films: Path) -> None:
+    with Library(away) as library:
+        before = library.catalogue.video("a").frames
+    with closing(sqlite3.connect(away / "catalogue.sqlite")) as db:
+        db.execute("UPDATE shots SET start = 1.0 WHERE number = 0")
+        db.commit()
+    with Library(away) as library:
+        assert {problem.video_id for problem in library.repair()} >= {"a", "d"}
+        assert not any(problem.repairable for problem in library.verify())
+        assert library.catalogue.video("a").frames == before
+    (films.parent / "unplugged").rename(films)
+    with Library(away) as library:
+        assert "a" in library.index(films).shots_found
+        assert library.verify() == []

@@ -137,7 +137,7 @@ class Flips:
         elif name.startswith("features/"):
             if not any(problem.video_id for problem in mended):
                 yield "no video is named"
-            self.counts["the video is named and taken out"] += 1
+            self.counts["the video is named"] += 1
         else:
             self.counts["to be restored from a copy"] += 1
 

@@ -177,7 +177,8 @@ def verify(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -
 
 @app.command()
 def repair(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -> None:
-    """Repair a library: indexes and caches are rebuilt, damaged videos removed, to be indexed again.
+    """Repair a library: indexes and caches are rebuilt, features of cues computed again; videos with damaged
+    features of pictures are removed, to be indexed again.
 
     Example: `moviola repair && moviola index ~/Videos`
 

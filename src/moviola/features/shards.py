@@ -146,8 +146,8 @@ class FeatureShards:
         there = path.stat().st_size // self.row_bytes if path.exists() else 0
         if there < rows_needed:
             raise LibraryError(
-                f"{path}: {there} rows, but {rows_needed} are listed; in a library `moviola repair` "
-                "takes the damaged videos out so that they can be indexed again; else write the folder again"
+                f"{path}: {there} rows, but {rows_needed} are listed; in a library `moviola repair` mends it "
+                "and names the videos to be indexed again; else write the folder again"
             )
         mapped = np.empty((0, self.dim), _HALF)
         if there:
@@ -164,7 +164,7 @@ class FeatureShards:
             if zlib.crc32(rows) != extent.crc:  # type: ignore[arg-type]
                 raise LibraryError(
                     f"{self.shard(extent.shard)}: rows from {extent.offset} on are damaged; `moviola repair` "
-                    "takes the damaged videos out so that they can be indexed again"
+                    "mends the library and names the videos to be indexed again"
                 )
             self._sound.add(extent)
         return rows

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from moviola.library.disk.places import present_path, root_of
 from moviola.library.disk.store import LibraryStore
 from moviola.library.disk.video_table import VideoTable
 from moviola.library.ingest.indexer import Indexer
+from moviola.library.ingest.reading import mend_cues
 from moviola.library.kept.concepts import concepts_of, read_concept
 from moviola.models.graphs import require_intact_graphs
 from moviola.retrieval.segments import pack_ids
@@ -102,18 +104,10 @@ def _concept_problems(store: LibraryStore) -> Iterator[Problem]:
 def _video_problems(store: LibraryStore, video: VideoRow) -> Iterator[Problem]:
     root = root_of(video.path, store.catalogue.roots())  # by it the video gets the same id again
     index = command(store.folder, "index", root.path if root else video.path)
-    again = (command(store.folder, "repair"), index)
-    damage = []
-    features = {"frame": (store.frame_features, video.frames), "subtitle": (store.cue_features, video.cues)}
-    for name, (shards, extent) in features.items():
-        if extent is not None and not shards.intact(extent):
-            damage.append(f"{name} features are damaged; index the video again")
-    stored = len(store.catalogue.cues(video.row))
-    if video.cues is not None and video.cues.count != stored:
-        damage.append(f"{stored} cues but {video.cues.count} features; index again")
-    if not _follow_each_other(store.catalogue.shots(video.row), video.duration):
-        damage.append("its shots do not follow each other; index the video again")
-    yield from (Problem(video.video_id, message, True, again) for message in damage)
+    repair = command(store.folder, "repair")
+    for damage in _damage(store, video):
+        commands = (repair, index) if damage.needs_file else (repair,)
+        yield Problem(video.video_id, damage.message, True, commands)
     source = present_path(video, store.catalogue.copies_of(video.row))
     if source is None:
         message = f"{video.path}: not there; plug its drive in, index it at its new place, or remove it"
@@ -121,6 +115,30 @@ def _video_problems(store: LibraryStore, video: VideoRow) -> Iterator[Problem]:
     elif source.stat().st_size != video.size:
         message = f"{video.path}: the file has changed; index it again"
         yield Problem(video.video_id, message, False, (index,))
+
+
+@dataclass(frozen=True, slots=True)
+class _Damage:
+    """Damage of one part of what is stored of a video; ``needs_file``: only indexing its file again brings
+    the part back.
+    """
+
+    part: Literal["frames", "cues", "shots"]
+    message: str
+    needs_file: bool = True
+
+
+def _damage(store: LibraryStore, video: VideoRow) -> Iterator[_Damage]:
+    if video.frames is not None and not store.frame_features.intact(video.frames):
+        yield _Damage("frames", "frame features are damaged; index the video again")
+    stored = len(store.catalogue.cues(video.row))
+    if video.cues is not None and video.cues.count != stored:
+        yield _Damage("cues", f"{stored} cues but {video.cues.count} features; index again")
+    elif video.cues is not None and not store.cue_features.intact(video.cues):
+        message = "subtitle features are damaged; repair computes them again from the texts"
+        yield _Damage("cues", message, needs_file=False)
+    if not _follow_each_other(store.catalogue.shots(video.row), video.duration):
+        yield _Damage("shots", "its shots do not follow each other; index the video again")
 
 
 def _follow_each_other(shots: Sequence[ShotRow], duration: float) -> bool:
@@ -182,8 +200,12 @@ def _model_problems(store: LibraryStore) -> Iterator[Problem]:
 
 
 def repair(store: LibraryStore) -> list[Problem]:
-    """Remove damaged videos (indexing brings them back) and rebuild stale indexes; returns the problems that
-    were fixed.
+    """Mend what is damaged; returns the problems that were fixed.
+
+    Videos with damaged features of pictures are removed, and indexing brings them back. Where other parts are
+    damaged, the rest stays: features of cues are computed again from their texts, and cues that are lost,
+    shots, and features whose encoder is not on this machine are made when the file is indexed the next time.
+    Indexes and caches are rebuilt.
 
     Raises:
         InvalidValue, LibraryLocked: as of :class:`Indexer`.
@@ -191,19 +213,34 @@ def repair(store: LibraryStore) -> list[Problem]:
             and searches work without it.
     """
     problems = [problem for problem in verify(store) if problem.repairable]
-    indexer = Indexer(store)
-    if videos := {problem.video_id for problem in problems if problem.video_id}:
-        indexer.remove(videos, for_good=True)
+    indexer, catalogue = Indexer(store), store.catalogue
+    named = catalogue.videos_named({problem.video_id for problem in problems if problem.video_id})
+    damaged = {
+        video_id: {damage.part for damage in _damage(store, video)} for video_id, video in named.items()
+    }
+    if lost := [video_id for video_id, parts in damaged.items() if "frames" in parts]:
+        indexer.remove(lost, for_good=True)
     with store.writing():
-        damaged = damaged_in_cache(store.folder)
-        for path in damaged:
+        for video_id, parts in damaged.items():
+            if "frames" not in parts:
+                _mend(store, catalogue.video(video_id), parts)
+        in_cache = damaged_in_cache(store.folder)
+        for path in in_cache:
             path.unlink(missing_ok=True)  # a reader may have swept it
         if any(_still_problems(store)):
             store.stills.discard()
         publish_indexes(store, thorough=True)
-        if damaged:
+        if in_cache:
             indexer.publish()
     return problems
+
+
+def _mend(store: LibraryStore, video: VideoRow, parts: Collection[str]) -> None:
+    if "shots" in parts:  # without any, the next indexing finds them again
+        with store.catalogue.transaction():
+            store.catalogue.set_shots(video.row, ())
+    if "cues" in parts:
+        mend_cues(store, video)
 
 
 def compact(store: LibraryStore) -> int:

@@ -216,7 +216,7 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
 
     def read_again(self, row: int) -> None:
         """Mark a video whose subtitles and text in pictures are to be read again with the next indexing."""
-        self._rows("UPDATE videos SET sidecars = '?' WHERE row = ?", (row,))
+        self._rows("UPDATE videos SET sidecars = ? WHERE row = ?", (schema.UNREAD, row))
         self._rows_of("readings", "DELETE FROM readings WHERE video = ? AND kind = 'text'", (row,))
 
     def relocate(self, row: int, frames: Extent | None, cues: Extent | None) -> None:

@@ -8,8 +8,8 @@ from typing import Literal
 from moviola.features import Extent
 
 __all__ = [
-    "ADDED", "COLUMNS", "CUES_BY_VIDEO", "CUES_OF", "OF_LIBRARY", "SCHEMA", "VIDEO_TYPES", "State",
-    "VideoRow",
+    "ADDED", "COLUMNS", "CUES_BY_VIDEO", "CUES_OF", "OF_LIBRARY", "SCHEMA", "UNREAD", "VIDEO_TYPES",
+    "State", "VideoRow",
 ]  # fmt: skip
 
 ADDED = {
@@ -127,6 +127,9 @@ COLUMNS = {
 
 VIDEO_TYPES = (int, str, str, int, int, str, str, str, str, float, int, int, str)
 """Types of the columns of ``videos`` before the extents."""
+
+UNREAD = "?"
+"""``sidecars`` of a video whose cues are to be read again: no signature of subtitle files is like it."""
 
 State = Literal["ready", "partial", "refused"]
 

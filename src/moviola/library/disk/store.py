@@ -248,7 +248,7 @@ class LibraryStore:
         if video.cues is not None and len(cues) not in (0, video.cues.count):
             raise LibraryError(
                 f"{self.catalogue.path}: {video.video_id}: {len(cues)} cues but {video.cues.count} features "
-                "of them; `moviola repair` takes the video out so that it can be indexed again"
+                "of them; `moviola repair` mends the library, then index the video again"
             )
         # A video removed this moment has none any more, and is not asked for again.
         for cue, vector in zip(cues, self.cue_vectors(video) if cues else (), strict=True):

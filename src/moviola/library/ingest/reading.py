@@ -21,8 +21,18 @@ from moviola.encoders.readers import (
     load_speech_reader,
     load_text_reader,
 )
-from moviola.errors import BrokenPlugin, EncoderMismatch, InvalidValue, MediaError, UnreadableMedia, counted
+from moviola.errors import (
+    BrokenPlugin,
+    EncoderMismatch,
+    InvalidValue,
+    MediaError,
+    MissingDependency,
+    MissingModel,
+    UnreadableMedia,
+    counted,
+)
 from moviola.library.disk.catalogue import Reading, VideoRow
+from moviola.library.disk.schema import UNREAD
 from moviola.library.ingest.report import IngestProgress, IngestReport
 from moviola.library.ingest.workers import Lost, Workers, require_seen
 from moviola.plugins import naming_plugins
@@ -31,7 +41,7 @@ from moviola.types import Cue, CueKind, Span
 if TYPE_CHECKING:
     from moviola.library.disk.store import LibraryStore
 
-__all__ = ["LEGIBLE", "Listening", "Readers", "ReadingRun", "replace_subtitles"]
+__all__ = ["LEGIBLE", "Listening", "Readers", "ReadingRun", "mend_cues", "replace_subtitles"]
 
 NONE = "none"
 
@@ -300,6 +310,23 @@ def replace_subtitles(
     _put(store, video, [*subtitles, *others], fresh, kept)
 
 
+def mend_cues(store: LibraryStore, video: VideoRow) -> None:
+    """Compute damaged features of a video's cues again, from the texts in the catalogue.
+
+    Where the catalogue has lost cues, what is left is encoded, and all are read again when the file is
+    indexed the next time; where the sentence encoder is not on this machine, they are encoded then, and are
+    found by their words until then.
+    """
+    cues = store.catalogue.cues(video.row)
+    again, readings = replace(video, sidecars=UNREAD), store.catalogue.readings(video.row).values()
+    lost = video.cues is not None and len(cues) != video.cues.count
+    kept = () if lost else readings  # of which kind the lost ones were is not known
+    try:
+        _put(store, video, cues, again if lost else video, kept)
+    except (MissingModel, MissingDependency, EncoderMismatch):
+        _store(store, replace(again, cues=None), cues, kept)
+
+
 def _put(
     store: LibraryStore, video: VideoRow, cues: Sequence[Cue], fresh: VideoRow, readings: Iterable[Reading]
 ) -> None:
@@ -314,6 +341,11 @@ def _put(
             known = {cue.text: vector for cue, vector in zip(had, vectors, strict=True)}
     rows = store.encoders.sentence_rows(cues, known)
     extent = None if rows is None else store.cue_features.append(rows, store.catalogue.feature_end("cues"))
+    _store(store, replace(fresh, cues=extent), cues, readings)
+
+
+def _store(store: LibraryStore, video: VideoRow, cues: Sequence[Cue], readings: Iterable[Reading]) -> None:
+    """Replace a video, by its row number, in the catalogue; its shots stay."""
     shots, repeats = store.catalogue.shots(video.row), store.catalogue.repeats(video.row)
     with store.catalogue.transaction():
-        store.catalogue.put(replace(fresh, cues=extent), cues, shots, readings, repeats)
+        store.catalogue.put(video, cues, shots, readings, repeats)
