@@ -148,7 +148,32 @@ def test_there_is_a_way_back(folder: Path, version: Path) -> None:
         require_same_answers(library, version)
 
 
-@pytest.mark.parametrize("at", ["copy_to", "transaction", "write"])
+def test_what_changed_since_an_earlier_upgrade_has_a_way_back_too(folder: Path, version: Path) -> None:
+    """Somebody who went back and worked on with the earlier moviola had no backup of that work."""
+    was, settings = stored_format(folder), (folder / "moviola.toml").read_bytes()
+    if was == library_settings.FORMAT_VERSION:
+        pytest.skip("of today's format")
+    with Library(folder) as library:
+        library.remove(["market"])
+    first = upgrade.backup_folder(folder, was)
+    kept = files(first)
+    for path in first.iterdir():
+        shutil.copy(path, folder)
+    with closing(sqlite3.connect(folder / "catalogue.sqlite")) as db:  # as the earlier moviola
+        db.execute("UPDATE videos SET width = 7 WHERE video_id = 'market'")
+        db.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
+        db.commit()
+    with Library(folder) as library:
+        library.remove(["market"])
+    assert files(first) == kept
+    second = first.with_name(f"{first.name}-2")
+    assert sorted(path.name for path in first.parent.iterdir()) == [first.name, second.name]
+    assert (second / "moviola.toml").read_bytes() == settings
+    with closing(sqlite3.connect(second / "catalogue.sqlite")) as db:
+        assert db.execute("SELECT width FROM videos WHERE video_id = 'market'").fetchone() == (7,)
+
+
+@pytest.mark.parametrize("at", ["copy_to", "add_tables", "write"])
 def test_an_upgrade_that_fails_leaves_the_library_as_it_was(
     folder: Path, version: Path, monkeypatch: pytest.MonkeyPatch, at: str
 ) -> None:
@@ -170,6 +195,7 @@ def test_an_upgrade_that_fails_leaves_the_library_as_it_was(
         library.remove(["market"])
     assert stored_format(folder) == library_settings.FORMAT_VERSION
     assert not list(folder.rglob("*.tmp"))
+    assert [path.name for path in (folder / "backups").iterdir()] == [f"format-{was}"]
 
 
 @pytest.mark.parametrize("number", ["4", "99", "0", "-1", "'2'", "1.0"])

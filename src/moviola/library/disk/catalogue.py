@@ -110,10 +110,18 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
     def transaction(self) -> Iterator[None]:
         """A transaction: all changes inside happen, or none; ends by raising the generation."""
         with self._changing():
-            for missing in (*schema.ADDED.values(), *schema.OF_LIBRARY.values(), schema.CUES_BY_VIDEO):
-                self._rows(missing)
+            self._add_tables()
             yield
             self._rows("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
+
+    def add_tables(self) -> None:
+        """Make the tables that are missing; they are empty, so the generation stays."""
+        with self._changing():
+            self._add_tables()
+
+    def _add_tables(self) -> None:
+        for missing in (*schema.ADDED.values(), *schema.OF_LIBRARY.values(), schema.CUES_BY_VIDEO):
+            self._rows(missing)
 
     @property
     def generation(self) -> int:
