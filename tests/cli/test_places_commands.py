@@ -102,3 +102,20 @@ def test_films_of_a_day(moviola: Run, own: tuple[Path, Path]) -> None:
     assert found.rows == []
     wrong = moviola("search", "umbrella", "-l", library, "--near", "home")
     assert wrong.code == 1 and "write degrees north, degrees east" in wrong.err
+
+
+@pytest.mark.parametrize("words", [("watch",), ("serve", "--port", "0", "--watch")])
+def test_a_mistyped_folder_is_not_watched(
+    moviola: Run, own: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    films, library = own
+    monkeypatch.setattr("os.nice", lambda step: step)
+    monkeypatch.setattr("signal.signal", lambda *handler: None)
+    answer = moviola(*words, films.with_name("onw"), "-l", library)
+    assert answer.code == 1 and f"{films.with_name('onw')}: no such folder" in answer.err
+
+
+def test_a_mistyped_folder_that_is_to_be_watched_makes_no_library(moviola: Run, tmp_path: Path) -> None:
+    answer = moviola("watch", tmp_path / "films", "-l", tmp_path / "new", "--encoder", "none")
+    assert answer.code == 1 and "films: no such file or folder" in answer.err
+    assert not (tmp_path / "new").exists()

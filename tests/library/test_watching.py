@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from moviola.errors import InvalidValue, LibraryLocked
+from moviola.errors import InvalidValue, LibraryLocked, NotFound
 from moviola.library import IngestReport
-from moviola.library.ingest.watching import Hours, Watcher, WatchOptions, is_remote
+from moviola.library.ingest.watching import Hours, Watcher, WatchOptions, is_remote, require_watchable
 from moviola.search import Library
 
 pytest.importorskip("watchfiles")
@@ -170,6 +170,37 @@ def test_work_is_done_at_its_hours(library: Library, films: Path, film: Callable
     assert len(ids(library)) == 5  # the video that was begun is finished
     watcher._look()
     assert len(ids(library)) == 5
+
+
+def test_a_run_that_is_paused_is_reported_and_goes_on_soon(
+    library: Library, films: Path, film: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr("moviola.library.ingest.watching.clock.monotonic", lambda: now[0])
+    film(films / "one.mp4", 3, seed=18)
+    film(films / "two.mp4", 3, seed=19)
+    reports: list[IngestReport] = []
+    watcher = Watcher(library.index, library.folder, [films], WatchOptions(settle=1, poll=3), reports.append)
+    watcher._look()
+    now[0] = 10.0
+    allowed = iter([True, False])  # before the look, and after a video
+    watcher._may_work = lambda: next(allowed, True)  # type: ignore[method-assign]
+    assert watcher._look() == now[0] + watcher.options.poll
+    assert [len(report.added) for report in reports] == [1]
+    assert library.verify() == []  # its indexes are up to date
+    for seconds in (20.0, 30.0):  # the file that waits has to settle again
+        now[0] = seconds
+        watcher._look()
+    assert sorted(video for report in reports for video in report.added) == ["one", "two"]
+
+
+def test_a_folder_that_never_was_is_not_waited_for(library: Library, films: Path, tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match="flims: no such folder"):
+        require_watchable(library.catalogue, [films, tmp_path / "flims"])
+    with pytest.raises(InvalidValue, match=r"a\.mp4: a file; name the folder"):
+        require_watchable(library.catalogue, [films / "a.mp4"])
+    films.rename(films.with_name("unplugged"))
+    require_watchable(library.catalogue, [films, films / "deep"])  # away
 
 
 def test_what_the_library_itself_writes_is_not_heard(library: Library, films: Path) -> None:

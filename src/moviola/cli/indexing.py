@@ -123,10 +123,7 @@ def index_(
     from moviola.search import Library
 
     if not is_library(library):
-        # A mistyped source must not leave an empty library, which would keep its encoder ever after.
-        for source in sources:
-            if is_gone(source) and not source.is_symlink():
-                raise NotFound(f"{printable(source)}: no such file or folder")
+        _require_there(sources)
         # Nor may the name of a reader that is not there.
         unnamed = dict.fromkeys(("ocr", "ocr_reader", "speech"))
         Readers.require(**unnamed | reading, device=device, speech_track=speech_track)
@@ -187,12 +184,14 @@ def watch(
 
     From Python: `moviola.library.ingest.watching.Watcher`, `moviola.search.alerts.Alerts`.
     """
-    from moviola.library.ingest.watching import Hours, Watcher, WatchOptions
+    from moviola.library.ingest.watching import Hours, Watcher, WatchOptions, require_watchable
     from moviola.threads import limit_threads
 
     options = WatchOptions(
         poll=poll, force_polling=force_polling, settle=settle, hours=Hours.parse(hours) if hours else None
     )
+    if not is_library(library):
+        _require_there(folders)
     if cores is not None:
         limit_threads(cores)
     if hasattr(os, "nice"):  # not on Windows
@@ -204,6 +203,7 @@ def watch(
     stop = Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     with Library(library, encoder=encoder_for(context, library, encoder), device=usual_device()) as lib:
+        require_watchable(lib.catalogue, folders)
         reporter = Alerts(lib, reports, stop)
         reporter.check()
 
@@ -214,6 +214,13 @@ def watch(
 
         note(f"{library}: watching {', '.join(map(str, folders))}; Ctrl-C ends it")
         Watcher(partial(lib.index, **reading), library, folders, options, print_one, note, stop).run()
+
+
+def _require_there(sources: Sequence[Path]) -> None:
+    """Refuse a mistyped source, which must not leave an empty library that would keep its encoder."""
+    for source in sources:
+        if is_gone(source) and not source.is_symlink():
+            raise NotFound(f"{printable(source)}: no such file or folder")
 
 
 def _shown_on(bar: Progress) -> Callable[[IngestProgress], None]:

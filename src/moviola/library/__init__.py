@@ -18,7 +18,7 @@ from moviola.library.disk.removed import RemovedVideo
 from moviola.library.disk.settings import Settings
 from moviola.library.disk.store import LibraryStore
 from moviola.library.ingest.indexer import Indexer
-from moviola.library.ingest.report import IngestProgress, IngestReport
+from moviola.library.ingest.report import IngestProgress, IngestReport, Paused
 from moviola.library.kept.concepts import (
     Concept,
     concept_name,
@@ -31,10 +31,9 @@ from moviola.library.library_source import LibrarySource, export_features, open_
 
 __all__ = [
     "Catalogue", "Concept", "Copy", "CueRow", "Indexer", "IngestProgress", "IngestReport", "Job",
-    "LibrarySource", "LibraryStore", "NameTable", "Problem", "Reading", "RemovedVideo", "Root", "Settings",
-    "ShotRow", "Taken", "Trial", "VideoNames", "VideoRow", "View", "Viewer", "background_of", "compact",
-    "concept_name", "concepts_of", "export_features", "forget_concept", "keep_concept", "names_in",
-    "open_features", "present_path", "read_concept", "repair", "require_no_library",
-    "require_outside", "stems_of",
-    "taken_of", "there", "verify",
+    "LibrarySource", "LibraryStore", "NameTable", "Paused", "Problem", "Reading", "RemovedVideo", "Root",
+    "Settings", "ShotRow", "Taken", "Trial", "VideoNames", "VideoRow", "View", "Viewer", "background_of",
+    "compact", "concept_name", "concepts_of", "export_features", "forget_concept", "keep_concept",
+    "names_in", "open_features", "present_path", "read_concept", "repair", "require_no_library",
+    "require_outside", "stems_of", "taken_of", "there", "verify",
 ]  # fmt: skip

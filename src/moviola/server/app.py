@@ -48,7 +48,7 @@ def create_app(library_folder: str | os.PathLike[str], options: Options | None =
     ``options`` are access and limits; by default only this machine has access, without a token.
 
     Raises:
-        NotFound: no library there.
+        NotFound: no library there, or a folder to watch that does not exist and is none of the library's.
         LibraryError: it is damaged.
     """
     options = options or Options()

@@ -17,6 +17,7 @@ from moviola.errors import InvalidValue, MoviolaError, counted
 from moviola.files.caches import cache_of
 from moviola.judging import JudgingTask
 from moviola.library import VideoRow, there
+from moviola.library.ingest.watching import require_watchable
 from moviola.search import Library
 from moviola.server.converting import Conversions
 from moviola.server.dres import Dres
@@ -44,6 +45,7 @@ class Service:
         self.options = options
         # It follows the changes of writers.
         self.library = Library(folder, read_only=True, device=options.device)
+        require_watchable(self.library.catalogue, options.watch)
         self.task = None if options.judge is None else _task_on(self.library, options.judge)
         self.dres = options.dres and Dres(*options.dres)
         self.searching = Pool("search", threads=options.threads, waiting=limits.waiting)

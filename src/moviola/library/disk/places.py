@@ -61,6 +61,15 @@ class Places(Database):
             for path, volume, patterns, defaults in rows
         ]
 
+    def knows(self, folder: str) -> bool:
+        """Whether a folder, without links, is a root or holds one, a video, or a further path of one."""
+        tables = {table: f"SELECT path FROM {table}" for table in ("roots", "copies", "videos")}
+        return any(
+            is_below(path, folder)
+            for table, statement in tables.items()
+            for (path,) in self._rows_of(table, statement)
+        )
+
     def put_root(self, root: Root) -> None:
         """Store a root, replacing the one of its path."""
         row = (root.path, root.volume, json.dumps(root.patterns), root.defaults)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import asdict, replace
 from os import PathLike
 from pathlib import Path
@@ -33,7 +33,7 @@ from moviola.library.ingest.completing import look_again_where_needed, note_capt
 from moviola.library.ingest.following import follow, forget_root, move_root, note_copies, restore
 from moviola.library.ingest.plan import FoundFile, Plan, only_renamed
 from moviola.library.ingest.reading import Readers, ReadingRun, replace_subtitles
-from moviola.library.ingest.report import IngestProgress, IngestReport
+from moviola.library.ingest.report import IngestProgress, IngestReport, Paused
 from moviola.library.ingest.workers import Workers
 from moviola.plugins import naming_plugins
 from moviola.types import require_kind, require_kinds, several
@@ -123,7 +123,8 @@ class Indexer:
             every_frame: also encode frames that repeat an earlier one
                 (:mod:`moviola.library.ingest.repeats`).
             stills: keep a small still of each segment, some 1.4 kB, to show when its file is away.
-            progress: called as work goes on; with workers, when a video is done.
+            progress: called as work goes on; with workers, when a video is done. It may raise
+                :class:`moviola.library.Paused` to end the call early: the next one goes on.
 
         Raises:
             InvalidValue: no source given, invalid workers, track, language or pattern, or a value of another
@@ -173,13 +174,14 @@ class Indexer:
                 report.updated.append(video.video_id)
             every = self._store.settings.frames_per_segment if stills else None
             options = {"every_frame": every_frame, "stills_every": every}
-            self._encode(plan, report, options, pool, progress)
-            note_copies(self._store, plan, report)
-            kept = {*report.unchanged, *(video.video_id for video, _ in (*plan.moved, *plan.subtitles))}
-            look_again_where_needed(self._store, kept, report, progress)
-            named = {*kept, *report.added, *report.updated, *report.restored}
-            note_captures(self._store, named)
-            ReadingRun(self._store, report, progress, pool).read(named, readers)
+            with suppress(Paused):
+                self._encode(plan, report, options, pool, progress)
+                note_copies(self._store, plan, report)
+                kept = {*report.unchanged, *(video.video_id for video, _ in (*plan.moved, *plan.subtitles))}
+                look_again_where_needed(self._store, kept, report, progress)
+                named = {*kept, *report.added, *report.updated, *report.restored}
+                note_captures(self._store, named)
+                ReadingRun(self._store, report, progress, pool).read(named, readers)
             self.publish()
         return report
 

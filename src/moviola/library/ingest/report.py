@@ -7,7 +7,13 @@ from typing import Literal
 
 from moviola.types import CueKind
 
-__all__ = ["IngestProgress", "IngestReport"]
+__all__ = ["IngestProgress", "IngestReport", "Paused"]
+
+
+class Paused(Exception):
+    """Raised by a callback of indexing to end the call between two steps; what is finished is in, and is
+    reported.
+    """
 
 
 @dataclass(frozen=True, slots=True)

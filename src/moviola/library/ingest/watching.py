@@ -15,18 +15,25 @@ from __future__ import annotations
 import os
 import re
 import time as clock
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, time
 from pathlib import Path
 from threading import Event
 
-from moviola.errors import InvalidValue, LibraryError, LibraryLocked, MissingDependency, NotFound
-from moviola.files.presence import is_folder
-from moviola.library.disk.places import is_below
-from moviola.library.ingest.report import IngestProgress, IngestReport
+from moviola.errors import (
+    InvalidValue,
+    LibraryError,
+    LibraryLocked,
+    MissingDependency,
+    NotFound,
+    printable,
+)
+from moviola.files.presence import is_file, is_folder, is_gone
+from moviola.library.disk.places import Places, is_below
+from moviola.library.ingest.report import IngestProgress, IngestReport, Paused
 
-__all__ = ["Hours", "WatchOptions", "Watcher", "is_remote"]
+__all__ = ["Hours", "WatchOptions", "Watcher", "is_remote", "require_watchable"]
 
 _MOUNTS = Path("/proc/self/mountinfo")
 # Names as there.
@@ -87,8 +94,19 @@ class WatchOptions:
                 raise InvalidValue(f"{name} {getattr(self, name)}: give seconds above 0")
 
 
-class _Paused(Exception):
-    """The working hours are over, or the watcher is to stop."""
+def require_watchable(places: Places, folders: Iterable[Path]) -> None:
+    """Refuse what would be waited for in vain; a folder of the library that is not there now is away.
+
+    Raises:
+        NotFound: a folder does not exist, and the library has nothing of it.
+        InvalidValue: it is a file.
+    """
+    for folder in folders:
+        there = folder.expanduser()
+        if is_file(there):
+            raise InvalidValue(f"{printable(folder)}: a file; name the folder in which it lies")
+        if is_gone(there) and not places.knows(os.path.realpath(there)):
+            raise NotFound(f"{printable(folder)}: no such folder, and none of the library")
 
 
 @dataclass
@@ -98,7 +116,8 @@ class Watcher:
     Attributes:
         index: :meth:`moviola.library.Indexer.index`.
         library: its folder; changes in it are ignored.
-        folders: to watch; one that is away is checked every :attr:`WatchOptions.poll` seconds.
+        folders: to watch; one that is away is checked every :attr:`WatchOptions.poll` seconds. See
+            :func:`require_watchable`.
         reported: called with the report of each run that changed something.
         warned: called with each temporary obstacle.
         stop: ends :meth:`run` when set; the video at work is finished.
@@ -113,6 +132,7 @@ class Watcher:
     stop: Event = field(default_factory=Event)
     _sizes: dict[Path, tuple[tuple[int, int], float]] = field(default_factory=dict, init=False)
     _warned: str = field(default="", init=False)
+    _paused: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
         self.folders = [folder.expanduser().absolute() for folder in self.folders]
@@ -187,13 +207,12 @@ class Watcher:
         soon = now + self.options.poll
         if not self._may_work():
             return soon
+        self._paused = False
         try:
             report = self._indexed(prune=False)
             waiting = bool(report.waiting)
-            if (report.missing or report.left_out) and not waiting:
+            if (report.missing or report.left_out) and not waiting and not self._paused:
                 report = self._indexed(prune=True)
-        except _Paused:
-            return soon
         except (LibraryError, NotFound) as error:
             # Otherwise a drive was unplugged, perhaps the library's own.
             if not isinstance(error, LibraryLocked) and self._there() == list(self.folders):
@@ -204,7 +223,7 @@ class Watcher:
         self._warn(away or report.not_pruned)
         if waiting:
             return now + self.options.settle
-        return soon if away else now + self.options.rescan
+        return soon if away or self._paused else now + self.options.rescan
 
     def _indexed(self, *, prune: bool) -> IngestReport:
         there = self._there()
@@ -227,9 +246,12 @@ class Watcher:
         return self.options.hours is None or self.options.hours.hold(datetime.now().time())
 
     def _on_progress(self, progress: IngestProgress) -> None:
-        """Stop between two videos; finished ones are in."""
+        """Stop between two videos where the working hours are over or the watcher is to end; finished ones
+        are in.
+        """
         if progress.seconds == 0 and progress.done and (self.stop.is_set() or not self._may_work()):
-            raise _Paused
+            self._paused = True
+            raise Paused
 
     def _confirm(self, videos: Sequence[str], total: int) -> bool:
         """Allow few deletions; many need a person's consent."""
