@@ -16,7 +16,7 @@ from moviola.library.derived import view as views
 from moviola.library.derived.indexes import current_index
 from moviola.library.disk.models_in_use import ROLES
 from moviola.library.disk.video_table import VideoTable
-from moviola.retrieval.compiled_models import CompiledReel
+from moviola.retrieval.model_parts import ReelParts
 from moviola.retrieval.trained_refiners import REFINERS
 from moviola.search import Library
 from moviola.types import Moment
@@ -343,13 +343,13 @@ def test_contexts_are_made_once_and_may_be_deleted(
     library: Library, trained: Trained, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[int] = []
-    encode = CompiledReel.encode_clips
+    encode = ReelParts.encode_clips
 
-    def counted(self: CompiledReel, visual: Any, subtitles: Any) -> Any:
+    def counted(self: ReelParts, visual: Any, subtitles: Any) -> Any:
         made.extend([1] * (len(visual) > 10))  # a film; fewer clips are what the graph is made with
         return encode(self, visual, subtitles)
 
-    monkeypatch.setattr(CompiledReel, "encode_clips", counted)
+    monkeypatch.setattr(ReelParts, "encode_clips", counted)
     library.use(refiner=trained("reel"))
     assert len(made) == 3
     expected = answers(library)

@@ -21,8 +21,9 @@ from moviola.models.graphs import convert_part
 from moviola.models.parts import parts_of
 from moviola.models.pretrained import build, from_pretrained
 from moviola.retrieval import Proposals, load_stage1
-from moviola.retrieval.compiled_models import CompiledReel, CompiledWindows, Graphs
-from moviola.retrieval.refiners.by_torch import TorchReel
+from moviola.retrieval.compiled_models import CompiledRunner, Graphs
+from moviola.retrieval.model_parts import ReelParts, WindowParts
+from moviola.retrieval.refiners.by_torch import TorchRunner
 from moviola.retrieval.refiners.windowed import WindowRefiner
 from moviola.retrieval.trained_refiners import load_compiled_refiner, load_refiner
 from moviola.retrieval.trained_stage1s import load_compiled_stage1
@@ -123,8 +124,8 @@ BOUND = 1e-4
 @pytest.mark.parametrize("reads_cuts", [True, False])
 def test_reel(trained: Trained, tmp_path: Path, reads_cuts: bool) -> None:
     folder = trained("reel", cuts=reads_cuts)
-    by_torch: Any = TorchReel(from_pretrained(folder))  # type: ignore[arg-type]
-    compiled = CompiledReel(folder, "r", Graphs(tmp_path / "graphs"))
+    by_torch = ReelParts(TorchRunner(from_pretrained(folder)))
+    compiled = ReelParts(CompiledRunner(folder, "r", Graphs(tmp_path / "graphs")))
     for name in ("max_tokens", "subtitle_size", "cuts"):
         assert compiled.settings[name] == by_torch.settings[name]
     assert compiled.settings["cuts"] == reads_cuts
@@ -165,7 +166,8 @@ def test_refiners_of_windows(
     folder = trained(architecture, **settings)
     compiled = load_compiled_refiner(folder, "r", Graphs(library.folder / "cache" / "test"))
     by_torch = load_refiner(folder, "r")
-    assert isinstance(compiled, WindowRefiner) and isinstance(compiled.model, CompiledWindows)
+    assert isinstance(compiled, WindowRefiner) and isinstance(compiled.model, WindowParts)
+    assert compiled.model.runner.is_compiled
     assert (compiled.max_clips, compiled.labels, compiled.max_tokens, compiled.needs_tokens) == (
         by_torch.max_clips, by_torch.labels, by_torch.max_tokens, by_torch.needs_tokens,
     )  # fmt: skip

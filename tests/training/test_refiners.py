@@ -22,7 +22,8 @@ from moviola.models.spr import SegmentRetriever, SegmentRetrieverConfig, SprClip
 from moviola.retrieval import MeanPooling, Proposals, Retrieval, refiner_of, segment_index
 from moviola.retrieval.calibration import Chance
 from moviola.retrieval.encoded_windows import EncodedWindows, context_windows
-from moviola.retrieval.refiners.by_torch import TorchWindows
+from moviola.retrieval.model_parts import WindowParts
+from moviola.retrieval.refiners.by_torch import TorchRunner
 from moviola.retrieval.refiners.windowed import WindowRefiner
 from moviola.training.data import Pairs, Split
 from moviola.training.recipe import AnswerSettings, Trained, train
@@ -430,7 +431,7 @@ def test_hard_pool_begins_with_its_epoch(splits: tuple[Split, Split]) -> None:
     batch = next(made.batches(0, np.random.default_rng(0)))
     late = replace(
         made,
-        refiner=WindowRefiner(TorchWindows(model), "toy"),
+        refiner=WindowRefiner(WindowParts(TorchRunner(model)), "toy"),
         examples=examples(splits[0], hard_negatives_from_epoch=2, hard_pool=7),
     )
     for epoch in range(4):

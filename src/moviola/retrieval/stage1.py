@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +18,10 @@ from moviola.retrieval.video_scores import VideoScores
 
 if TYPE_CHECKING:
     from moviola.models.spr import SegmentRetriever
+    from moviola.retrieval.model_parts import RoleParts
 
 __all__ = [
-    "ClipAndQueryParts", "EmbeddedSegments", "MeanPooling", "PooledStage1", "Stage1", "TrainedStage1",
+    "EmbeddedSegments", "MeanPooling", "PooledStage1", "Stage1", "TrainedStage1",
     "TrainedVectors", "segment_index", "trained_recipe", "video_scores",
 ]  # fmt: skip
 
@@ -125,20 +126,6 @@ class TrainedStage1(TrainedVectors):
             return normalised(self.model.encode_queries(given).cpu().numpy())
 
 
-class ClipAndQueryParts(Protocol):
-    """Parts of a model that has vectors of clips and of queries; R roles, h numbers each."""
-
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        """Those of :class:`moviola.models.role_encoder.RoleEncoderConfig`."""
-
-    def encode_clips(self, visual: Vectors, subtitles: Vectors | None) -> Vectors:
-        """(L, R, h), of length 1, of a video's clips (L, d)."""
-
-    def encode_query(self, tokens: Vectors) -> Vectors:
-        """(R, h), of length 1, of a query's tokens (n, d)."""
-
-
 @dataclass(frozen=True)
 class PooledStage1(TrainedVectors):
     """Reel's stage 1 (:mod:`moviola.models.reel_stage1`): a segment is the mean of its clips' vectors.
@@ -146,7 +133,7 @@ class PooledStage1(TrainedVectors):
     A segment knows what is around it, so that :meth:`segments` wants whole videos.
     """
 
-    model: ClipAndQueryParts
+    model: RoleParts
     revision: str
     needs_tokens = True
 

@@ -12,7 +12,8 @@ from moviola.errors import DataError, InvalidValue
 from moviola.models.description import Description, read_description
 from moviola.plugins import plugin
 from moviola.retrieval.calibration import Calibration
-from moviola.retrieval.compiled_models import CompiledModel, CompiledReel, CompiledWindows, Graphs
+from moviola.retrieval.compiled_models import CompiledRunner, Graphs
+from moviola.retrieval.model_parts import ReelParts, Runner, WindowParts
 from moviola.retrieval.refiners.contract import CONTEXT, Refiner
 from moviola.retrieval.refiners.reel import ReelRefiner
 from moviola.retrieval.refiners.windowed import WindowRefiner
@@ -22,13 +23,12 @@ __all__ = [
     "proposal_weight_of", "refiner_of",
 ]  # fmt: skip
 
-REFINERS: dict[str, tuple[Callable[..., Refiner], type[CompiledModel], str]] = {
-    "reel": (ReelRefiner, CompiledReel, "TorchReel"),
-    "spr-clip": (WindowRefiner, CompiledWindows, "TorchWindows"),
-    "reloclnet": (WindowRefiner, CompiledWindows, "TorchWindows"),
+REFINERS: dict[str, tuple[Callable[..., Refiner], Callable[[Runner], Any]]] = {
+    "reel": (ReelRefiner, ReelParts),
+    "spr-clip": (WindowRefiner, WindowParts),
+    "reloclnet": (WindowRefiner, WindowParts),
 }
-"""Refiner, and what runs its model: from compiled graphs, without torch; or by torch, a class of
-:mod:`moviola.retrieval.refiners.by_torch`, which is imported with it."""
+"""Refiner, and the parts of its model."""
 
 
 def is_refiner(architecture: str) -> bool:
@@ -51,10 +51,10 @@ def refiner_of(architecture: str, model: Any, revision: str, **options: Any) -> 
     """
     if architecture not in REFINERS:
         raise InvalidValue(f"architecture {architecture!r} is no refiner; there are {', '.join(REFINERS)}")
-    from moviola.retrieval.refiners import by_torch
+    from moviola.retrieval.refiners.by_torch import TorchRunner
 
-    refiner, _, parts = REFINERS[architecture]
-    return refiner(getattr(by_torch, parts)(model), revision, **options)
+    refiner, parts = REFINERS[architecture]
+    return refiner(parts(TorchRunner(model)), revision, **options)
 
 
 def load_refiner(folder: Path, revision: str, device: str = "cpu", **options: Any) -> Refiner:
@@ -87,8 +87,8 @@ def load_compiled_refiner(folder: Path, revision: str, graphs: Graphs) -> Refine
     about, said = _described(folder)
     if about.architecture not in REFINERS:
         return None
-    refiner, parts, _ = REFINERS[about.architecture]
-    return refiner(parts(folder, revision, graphs), revision, **said)
+    refiner, parts = REFINERS[about.architecture]
+    return refiner(parts(CompiledRunner(folder, revision, graphs)), revision, **said)
 
 
 def _described(folder: Path) -> tuple[Description, dict[str, Any]]:

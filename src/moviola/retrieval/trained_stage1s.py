@@ -2,48 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from moviola.devices import require_torch
 from moviola.errors import InvalidValue
 from moviola.models.description import read_description
-from moviola.retrieval.compiled_models import CompiledRoles, CompiledStage1, Graphs
+from moviola.retrieval.compiled_models import CompiledRunner, CompiledStage1, Graphs
+from moviola.retrieval.model_parts import RoleParts
 from moviola.retrieval.stage1 import PooledStage1, TrainedStage1, TrainedVectors
 
 __all__ = ["STAGE1S", "load_compiled_stage1", "load_stage1", "stage1_of"]
 
 
-def _reel_stage1(model: Any, revision: str) -> PooledStage1:
-    from moviola.retrieval.refiners.by_torch import TorchRoles
-
-    return PooledStage1(TorchRoles(model), revision)
-
-
-def _compiled_reel_stage1(folder: Path, revision: str, graphs: Graphs) -> PooledStage1:
-    return PooledStage1(CompiledRoles(folder, revision, graphs), revision)
-
-
-ByTorch = Callable[[Any, str], TrainedVectors]
-Compiled = Callable[[Path, str, Graphs], TrainedVectors]
-
-STAGE1S: dict[str, tuple[ByTorch, Compiled]] = {
-    "spr-stage1": (TrainedStage1, CompiledStage1),
-    "reel-stage1": (_reel_stage1, _compiled_reel_stage1),
-}
-"""What runs a trained stage 1: by torch, of a model and its revision; and from compiled graphs."""
+STAGE1S = ("spr-stage1", "reel-stage1")
+"""Architectures of trained stages 1."""
 
 
 def stage1_of(architecture: str, model: Any, revision: str) -> TrainedVectors:
     """The stage 1 that runs a model by torch.
 
     Args:
-        architecture: a key of :data:`STAGE1S`.
+        architecture: one of :data:`STAGE1S`.
         model: of that architecture, in evaluation mode.
     """
-    by_torch, _ = STAGE1S[architecture]
-    return by_torch(model, revision)
+    if architecture == "spr-stage1":
+        return TrainedStage1(model, revision)
+    from moviola.retrieval.refiners.by_torch import TorchRunner
+
+    return PooledStage1(RoleParts(TorchRunner(model)), revision)
 
 
 def load_stage1(folder: Path, revision: str, device: str = "cpu") -> TrainedVectors:
@@ -63,8 +50,10 @@ def load_stage1(folder: Path, revision: str, device: str = "cpu") -> TrainedVect
 
 def load_compiled_stage1(folder: Path, revision: str, graphs: Graphs) -> TrainedVectors:
     """The same from compiled graphs, made where they are missing; errors as of :func:`load_stage1`."""
-    _, compiled = STAGE1S[_architecture(folder)]
-    return compiled(folder, revision, graphs)
+    runner = CompiledRunner(folder, revision, graphs)
+    if _architecture(folder) == "spr-stage1":
+        return CompiledStage1(runner, revision)
+    return PooledStage1(RoleParts(runner), revision)
 
 
 def _architecture(folder: Path) -> str:

@@ -36,7 +36,8 @@ from moviola.retrieval import (
     load_refiner,
     load_stage1,
 )
-from moviola.retrieval.compiled_models import CompiledModel, Graphs
+from moviola.retrieval.compiled_models import CompiledStage1, Graphs
+from moviola.retrieval.model_parts import RoleParts, WindowParts
 from moviola.retrieval.trained_refiners import (
     REFINERS,
     described_options,
@@ -279,5 +280,5 @@ class ModelsInUse:
         """Make the graphs of the models in use, so that no search needs torch; delete others."""
         self._graphs.keep_only({self.settings.stage1_revision, self.settings.refiner_revision})
         for model in (self.stage1, *(getattr(each, "model", None) for each in (self.stage1, self.refiner))):
-            if isinstance(model, CompiledModel):
+            if isinstance(model, CompiledStage1 | RoleParts | WindowParts) and self._compiles:
                 model.make()

@@ -1,14 +1,9 @@
-"""Reel as a refiner: every video is encoded once, without the query; see :mod:`moviola.models.reel`.
-
-It runs a :class:`ReelParts`: the model itself (:mod:`moviola.retrieval.refiners.by_torch`), or its compiled
-graphs, which need no torch (:mod:`moviola.retrieval.compiled_models`).
-"""
+"""Reel as a refiner: every video is encoded once, without the query; see :mod:`moviola.models.reel`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,34 +11,10 @@ from numpy.typing import NDArray
 from moviola.features import QueryFeatures, VideoFeatures, clips_by_video
 from moviola.index.half_rows import widened
 from moviola.models.clip_windows import ClipWindows
+from moviola.retrieval.model_parts import ReelParts
 from moviola.retrieval.refiners.trained import Cuts, Decoded, TrainedRefiner
 
-__all__ = ["ReelParts", "ReelRefiner"]
-
-Floats = NDArray[np.float32]
-
-
-class ReelParts(Protocol):
-    """The parts of a Reel; h is its hidden size."""
-
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        """Those of :class:`moviola.models.reel.ReelConfig`; of earlier versions without ``cuts``."""
-
-    def encode_clips(self, visual: Floats, subtitles: Floats | None) -> Floats:
-        """(L, 3, h) of a video's clips (L, d) and of speech during them (L, d')."""
-
-    def encode_query(self, tokens: Floats) -> Floats:
-        """(3, h) of a query's tokens (n, d)."""
-
-    def best_spans(self, similarity: Floats, mask: Floats, cuts: Floats | None) -> Decoded:
-        """Logits, first and last clip (N,) of the best span of each window.
-
-        Args:
-            similarity: (N, 3, L), dot products of clips with a query.
-            mask: (N, L), 1 for a clip.
-            cuts: (N, L), 1 for a clip that begins at a cut; None where the model reads none.
-        """
+__all__ = ["ReelRefiner"]
 
 
 @dataclass(frozen=True)

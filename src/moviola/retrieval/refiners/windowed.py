@@ -1,15 +1,10 @@
-"""SPR's own refiners: every window is encoded separately, and compared with the query (SPR, section 3.3).
-
-They run a :class:`WindowParts`: the model itself (:mod:`moviola.retrieval.refiners.by_torch`), or its
-compiled graphs, which need no torch (:mod:`moviola.retrieval.compiled_models`).
-"""
+"""SPR's own refiners: every window is encoded separately, and compared with the query (SPR, section 3.3)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,24 +13,12 @@ from moviola.features import QueryFeatures, VideoFeatures
 from moviola.models.clip_windows import ClipWindows
 from moviola.retrieval.calibration import logarithm
 from moviola.retrieval.encoded_windows import EncodedWindows
+from moviola.retrieval.model_parts import WindowParts
 from moviola.retrieval.refiners.trained import Cuts, Decoded, TrainedRefiner
 
-__all__ = ["WindowParts", "WindowRefiner"]
+__all__ = ["WindowRefiner"]
 
 Floats = NDArray[np.float32]
-
-
-class WindowParts(Protocol):
-    """The parts of SPR_CLIP or of SPR_ReLo."""
-
-    @property
-    def settings(self) -> Mapping[str, Any]: ...
-
-    def encode(self, visual: Floats, mask: Floats, subtitles: Floats | None) -> Floats:
-        """Encodings of N windows, (N, L, ...)."""
-
-    def best_spans(self, query: Floats, kept: Floats, mask: Floats) -> Decoded:
-        """Scores above 0, first and last clip (N,) of the best span of each window for a query (n, d)."""
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from moviola.retrieval import Proposals
 from moviola.retrieval.batches import padded, window_batch
 from moviola.retrieval.encoded_windows import context_windows
 from moviola.retrieval.refiners import CONTEXT
-from moviola.retrieval.refiners.by_torch import TorchWindows
+from moviola.retrieval.refiners.by_torch import TorchRunner
 from moviola.retrieval.refiners.windowed import WindowRefiner
 from moviola.training.data import Lists, Pairs, batches_by_length
 
@@ -242,7 +242,7 @@ class WindowTask:
     @property
     def model(self) -> nn.Module:
         """The network of the refiner."""
-        return cast("nn.Module", cast("TorchWindows", self.refiner.model).network)
+        return cast("nn.Module", cast("TorchRunner", self.refiner.model.runner).network)
 
     def _drawn(self, draw: Generator) -> Drawn:
         return STRATEGIES[self.examples.sampling.strategy](self.examples, draw)
