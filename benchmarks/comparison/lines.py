@@ -20,7 +20,7 @@ from moviola.features import VideoFeatures, normalise_rows
 from moviola.measures import Run
 from moviola.models.spr import SegmentRetriever
 from moviola.retrieval import Proposals
-from moviola.retrieval.video_scores import VideoScores
+from moviola.retrieval.stage1 import VideoScores
 from moviola.training.data import Split
 from moviola.training.first_stage import Candidates, FirstStage
 

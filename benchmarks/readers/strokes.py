@@ -25,7 +25,7 @@ from rich.table import Table
 from text import FONTS, TEXTS, VIDEOS
 
 from moviola.encoders.readers import load_text_reader
-from moviola.encoders.readers.strokes import has_strokes
+from moviola.encoders.readers.rapid import has_strokes
 from moviola.errors import MediaError
 from moviola.library.ingest.screen_text import looks
 from moviola.media import find_videos, probe, sample_stills

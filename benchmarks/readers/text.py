@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 from moviola.encoders.readers import TextReader, load_text_reader
-from moviola.encoders.readers.strokes import has_strokes
+from moviola.encoders.readers.rapid import has_strokes
 from moviola.errors import MediaError
 from moviola.library.ingest.screen_text import looks, read_text
 from moviola.media import find_videos, probe, sample_stills

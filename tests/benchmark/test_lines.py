@@ -20,7 +20,7 @@ from comparison.world import World
 from moviola.errors import InvalidValue
 from moviola.features import FeatureRows, QueryFeatures, VideoFeatures, normalise_rows
 from moviola.retrieval import Proposals
-from moviola.retrieval.video_scores import VideoScores
+from moviola.retrieval.stage1 import VideoScores
 from moviola.training.data import Pairs, Split
 from moviola.training.first_stage import FirstStage
 

@@ -25,8 +25,7 @@ from moviola.encoders.readers import (
     load_text_reader,
     voiced,
 )
-from moviola.encoders.readers.rapid import RapidOcrReader
-from moviola.encoders.readers.strokes import has_strokes
+from moviola.encoders.readers.rapid import RapidOcrReader, has_strokes
 from moviola.encoders.readers.whisper import WhisperReader, _utterance
 from moviola.errors import DataError, InvalidValue, MissingDependency, MissingModel
 from speech_sample import RATE, sentences, speech, word_errors

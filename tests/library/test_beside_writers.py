@@ -12,7 +12,7 @@ import pytest
 from moviola.library import Catalogue, LibraryStore
 from moviola.library.derived.indexes import published_index
 from moviola.search import Library
-from moviola.search.present import still_there
+from moviola.search.found import still_there
 
 Opened = Callable[..., Library]
 

@@ -28,13 +28,13 @@ def test_a_library_that_has_grown_gets_another_type(
     library: Library, opened: Callable[..., Library], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = library.search("anything", top_k=50)
-    monkeypatch.setattr("moviola.index.choice._MANY", 5)
-    monkeypatch.setattr("moviola.index.choice._FEW", 3)
+    monkeypatch.setattr("moviola.index._MANY", 5)
+    monkeypatch.setattr("moviola.index._FEW", 3)
     again = opened()
     assert [moment.span for moment in again.search("anything", top_k=50)] == [m.span for m in expected]
     again.remove(["a"])
     assert backend(again) == "reranked"
-    monkeypatch.setattr("moviola.index.choice._FEW", 1000)
+    monkeypatch.setattr("moviola.index._FEW", 1000)
     again.remove(["b"])
     assert backend(again) == "flat"
 

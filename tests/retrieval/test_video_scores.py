@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from moviola.features import FeatureRows, QueryFeatures, VideoFeatures
 from moviola.retrieval.corpus import best_videos
-from moviola.retrieval.stage1 import EmbeddedSegments, video_scores
-from moviola.retrieval.video_scores import score_blocks
+from moviola.retrieval.stage1 import EmbeddedSegments, score_blocks, video_scores
 from moviola.training.data import Pairs
 from moviola.training.tasks.candidates import hardest_videos
 

@@ -55,7 +55,7 @@ def show_(video: VideoArgument, library: LibraryOption = DEFAULT_LIBRARY, json: 
 
     From Python: `moviola.library.Catalogue.video`, of `moviola.Library.catalogue`.
     """
-    from moviola.search.present import whereabouts
+    from moviola.search.found import whereabouts
 
     with reading(library) as lib:
         row = lib.catalogue.video(video)

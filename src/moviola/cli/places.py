@@ -122,10 +122,9 @@ def duplicates(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = Fals
 
     Example: `moviola duplicates --library films`
 
-    From Python: `moviola.library.exact_copies.exact_copies`, `moviola.library.near_copies.find_near_copies`.
+    From Python: `moviola.library.near_copies.exact_copies`, `moviola.library.near_copies.find_near_copies`.
     """
-    from moviola.library.exact_copies import exact_copies
-    from moviola.library.near_copies import find_near_copies, without_fingerprint
+    from moviola.library.near_copies import exact_copies, find_near_copies, without_fingerprint
 
     with (writing if os.access(library, os.W_OK) else reading)(library) as lib:
         exact, near = exact_copies(lib.store), find_near_copies(lib.store)

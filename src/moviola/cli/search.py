@@ -156,7 +156,7 @@ def print_answer(
     library: Library, found: SearchResult, *, weak: bool, why: bool = False, json: bool
 ) -> tuple[list[Moment], dict[str, str]]:
     """Print the strong moments of an answer, or all; gives these and the paths of their videos by id."""
-    from moviola.search.present import still_there
+    from moviola.search.found import still_there
 
     found, videos, away = still_there(found, library.catalogue)
     paths = {video_id: video.path for video_id, video in videos.items()}

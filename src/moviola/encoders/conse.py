@@ -190,8 +190,7 @@ class ConseEncoder(OnDevice):
             )
             return Compiled(cache_folder(), source)
         require_torch(f"{self.id} on {self.device} in {self.precision}")
-        from moviola.encoders.by_torch.efficientnet import EfficientNetLite
-        from moviola.encoders.by_torch.modules import PRECISIONS, ClassifiedFrames, run
+        from moviola.encoders.by_torch.modules import PRECISIONS, ClassifiedFrames, EfficientNetLite, run
 
         network = EfficientNetLite(_network_weights()).eval().requires_grad_(False)
         module = ClassifiedFrames(network, TEMPERATURE).to(self.device, PRECISIONS[self.precision])

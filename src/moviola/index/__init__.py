@@ -6,7 +6,6 @@ Vectors are float32 and L2-normalised, so the inner product that every backend r
 from __future__ import annotations
 
 from moviola.files.file_rows import FileRows, Rows, rows_in_file
-from moviola.index.choice import AUTO, suited
 from moviola.index.contract import Index, IndexStats
 from moviola.index.files import home_of, load_index, save_index
 from moviola.index.flat import FlatIndex
@@ -28,6 +27,20 @@ __all__ = [
 BACKENDS: dict[str, type[Index]]
 BACKENDS = {"flat": FlatIndex, "ivf": IVFIndex, "ivfpq": IVFPQIndex, "reranked": RerankedIndex}
 """The backends by name. A new backend is done when ``tests/index/test_conformance.py`` passes for it."""
+
+
+AUTO = "auto"
+"""The setting that leaves the choice to :func:`suited`."""
+
+# Up to some ten thousand vectors exact search is as fast as any other. From 50,000 on (55 hours of film)
+# codes are ten times as fast and take a tenth of the memory, with 99 % of the same answers
+# (benchmarks/index.md). A library changes back later than it came, so that it is not rebuilt often.
+_MANY, _FEW = 50_000, 25_000
+
+
+def suited(count: int, present: str = "") -> str:
+    """The suitable type for ``count`` vectors, where one of type ``present`` exists already (or none)."""
+    return "reranked" if count >= (_FEW if present == "reranked" else _MANY) else "flat"
 
 
 def backends_of(setting: str) -> dict[str, type[Index]]:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from moviola.files.file_rows import Rows
 from moviola.index.contract import ROWS_AT_ONCE, Ids, parts_of
-from moviola.index.products import all_products
+from moviola.index.half_rows import all_products
 
 __all__ = ["Candidates", "CodedLists", "Nearest", "learnt_lists"]
 

@@ -18,7 +18,7 @@ from moviola.library.disk.removed import RemovedVideo
 from moviola.library.disk.settings import Settings
 from moviola.library.disk.store import LibraryStore
 from moviola.library.ingest.indexer import Indexer
-from moviola.library.ingest.report import IngestProgress, IngestReport, Paused
+from moviola.library.ingest.plan import IngestProgress, IngestReport, Paused
 from moviola.library.kept.concepts import (
     Concept,
     concept_name,

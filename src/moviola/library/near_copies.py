@@ -1,4 +1,5 @@
-"""Which videos of a library show the same: the whole film, encoded otherwise, or a part.
+"""Which videos of a library are the same, byte by byte, or show the same: the whole film, encoded
+otherwise, or a part.
 
 Candidates come from the library's own index of segments: videos whose segments are nearest to one's own.
 Fingerprints (:mod:`moviola.library.disk.fingerprints`) decide whether they show the same, and when.
@@ -29,8 +30,8 @@ from moviola.retrieval.segments import unpack_ids
 from moviola.types import Span
 
 __all__ = [
-    "COPIES_FILE", "KnownCopies", "NearCopies", "find_near_copies", "known_copies", "known_pairs",
-    "without_fingerprint",
+    "COPIES_FILE", "ExactCopies", "KnownCopies", "NearCopies", "exact_copies", "find_near_copies",
+    "known_copies", "known_pairs", "without_fingerprint",
 ]  # fmt: skip
 
 COPIES_FILE = Path("cache") / "copies.table"
@@ -42,6 +43,43 @@ _WHOLE = 0.8
 # Copies of one video, which are compared with each other.
 _FAMILY = 40
 _COLUMNS = {"compared": "<i8", "rows": "<i8", "spans": "<f8", "certainty": "<f8"}
+
+
+@dataclass(frozen=True, slots=True)
+class ExactCopies:
+    """The same bytes at several paths, as last seen, each of ``size`` bytes. The library has several videos
+    of them only if it was built before copies were known.
+    """
+
+    video_ids: tuple[str, ...]
+    paths: tuple[str, ...]
+    size: int
+
+    @property
+    def wasted(self) -> int:
+        """Bytes that all copies but one take."""
+        return self.size * (len(self.paths) - 1)
+
+
+def exact_copies(store: LibraryStore) -> list[ExactCopies]:
+    """All duplicates of a library, largest first; by sizes and hashes at the time of indexing."""
+    further = defaultdict(list)
+    for copy in store.catalogue.copies():
+        further[copy.video].append(copy.path)
+    same = defaultdict(list)
+    for video in store.catalogue.videos():
+        if video.state != "refused":
+            same[video.hash].append(video)
+    groups = [
+        ExactCopies(
+            tuple(video.video_id for video in videos),
+            tuple(path for video in videos for path in (video.path, *further[video.row])),
+            videos[0].size,
+        )
+        for videos in same.values()
+    ]
+    several = (copies for copies in groups if len(copies.paths) > 1)
+    return sorted(several, key=lambda copies: (-copies.wasted, copies.video_ids))
 
 
 @dataclass(frozen=True, slots=True)

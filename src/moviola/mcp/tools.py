@@ -32,7 +32,7 @@ from moviola.search import (
     SearchResult,
     compose,
 )
-from moviola.search.present import still_there
+from moviola.search.found import still_there
 from moviola.types import Moment, Span
 
 __all__ = ["ClipTool", "LibraryTools"]

@@ -63,7 +63,8 @@ class Graphs:
 @dataclass(frozen=True)
 class CompiledRunner:
     """A model's folder, with the graphs of its parts, a :class:`moviola.retrieval.model_parts.Runner`; its
-    revision changes with weights and settings."""
+    revision changes with weights and settings.
+    """
 
     folder: Path
     revision: str

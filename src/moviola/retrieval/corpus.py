@@ -23,7 +23,7 @@ from moviola.models.xml import with_endpoints
 from moviola.retrieval.batches import padded, token_batch, widened
 from moviola.retrieval.pipeline import Moments
 from moviola.retrieval.proposals import offsets_of
-from moviola.retrieval.video_scores import VideoScores, score_blocks
+from moviola.retrieval.stage1 import VideoScores, score_blocks
 
 __all__ = [
     "PooledVideos", "Ranking", "best_videos", "encoded_corpus", "rank_corpus", "rank_videos",

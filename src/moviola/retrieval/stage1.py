@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from moviola.features import Integers, QueryFeatures, VideoFeatures
 from moviola.index import FlatIndex, Index
 from moviola.retrieval.segments import mean_pooled, normalised, pack_ids, segment_counts, whole_segments
-from moviola.retrieval.video_scores import VideoScores
 
 if TYPE_CHECKING:
     from moviola.models.spr import SegmentRetriever
@@ -22,10 +21,16 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EmbeddedSegments", "MeanPooling", "PooledStage1", "Stage1", "TrainedStage1",
-    "TrainedVectors", "segment_index", "trained_recipe", "video_scores",
+    "TrainedVectors", "VideoScores", "score_blocks", "segment_index", "trained_recipe", "video_scores",
 ]  # fmt: skip
 
 Vectors = NDArray[np.float32]
+
+VideoScores = Callable[[slice], NDArray[np.float32]]
+"""A retriever's scores of all V videos for a slice of queries: (n, V) float32, computed on request.
+
+So no table of all queries and all videos is held: on TVR-Ranking it would be 5 GB.
+"""
 
 # Segments that pass through a trained stage 1 together.
 _BATCH = 1024
@@ -220,3 +225,16 @@ def video_scores(
         return np.exp(videos.best(queries.select(np.arange(some.start, some.stop))))
 
     return scores
+
+
+def score_blocks(
+    scores: VideoScores, queries: int, videos: int, *, most: int = 256, cells: int = 1 << 22
+) -> Iterator[tuple[slice, NDArray[np.float32]]]:
+    """The queries block by block, at most ``most``, each with its scores (n, V) float32.
+
+    A block has at most ``cells`` scores, which bounds the memory; one query is always scored whole.
+    """
+    step = max(1, min(most, cells // max(1, videos)))
+    for first in range(0, queries, step):
+        some = slice(first, min(first + step, queries))
+        yield some, scores(some)

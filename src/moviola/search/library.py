@@ -39,9 +39,8 @@ from moviola.search.completions import Completions, complete, video_names
 from moviola.search.examples import ExampleReader
 from moviola.search.facets import FacetCounts, count_facets, with_tags
 from moviola.search.found import SearchResult
-from moviola.search.options import SearchOptions
+from moviola.search.options import SearchOptions, asked_by
 from moviola.search.queries import Marked, SearchQuery, as_query
-from moviola.search.saved import asked_by
 from moviola.search.searcher import Searcher
 from moviola.search.times import is_integer
 from moviola.timing import stage
@@ -349,7 +348,7 @@ class Library(Indexer):
 
         Raises:
             NotFound: no search of this name is saved.
-            InvalidValue: it can never run, see :func:`moviola.search.saved.asked_by`.
+            InvalidValue: it can never run, see :func:`moviola.search.options.asked_by`.
         """
         return self.search(*asked_by(self._saved(name)), **changes)
 

@@ -1,17 +1,21 @@
-"""Search options, the same for Python, the command line, HTTP and agents."""
+"""Search options, the same for Python, the command line, HTTP and agents; and what a saved search asks."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from moviola.errors import InvalidValue
 from moviola.search.filters import Filter
+from moviola.search.queries import SearchQuery, compose
 from moviola.search.times import is_integer, is_number
 from moviola.types import CUE_KINDS, CueKind, require_kind, require_kinds, several
 
-__all__ = ["KINDS", "By", "SearchOptions"]
+if TYPE_CHECKING:
+    from moviola.library.kept.values import SavedSearch
+
+__all__ = ["KINDS", "By", "SearchOptions", "asked_by"]
 
 By = Literal["all", "visual", "subtitles", "speech", "said", "text", "named"]
 """Kinds of evidence."""
@@ -74,3 +78,16 @@ class SearchOptions:
             for one in videos:
                 require_kind("videos", one, str, "ids of videos")
             object.__setattr__(self, "videos", frozenset(videos))
+
+
+def asked_by(saved: SavedSearch) -> tuple[SearchQuery, SearchOptions]:
+    """The query of a saved search, and its options.
+
+    Raises:
+        InvalidValue: it can never run: a part of the query or of the filter cannot be read.
+    """
+    query = compose(saved.text, then=saved.then, gap=saved.gap, excluded=saved.without)
+    known = Filter.__dataclass_fields__
+    if unknown := saved.filter.keys() - known.keys():
+        raise InvalidValue(f"filter {min(unknown)!r} does not exist; choose {', '.join(known)}")
+    return query, SearchOptions(filter=Filter.parse(**saved.filter), by=saved.by)

@@ -25,7 +25,7 @@ from moviola.features import FeatureSource, Integers, QueryFeatures, VideoFeatur
 from moviola.files.rows import number, span, text
 from moviola.measures import Qrels
 from moviola.retrieval.proposals import Proposals
-from moviola.retrieval.video_scores import VideoScores
+from moviola.retrieval.stage1 import VideoScores
 
 __all__ = [
     "Lists", "Pairs", "Sizes", "Split", "batches_by_length", "epoch_batches", "epoch_parts", "largest",

@@ -18,8 +18,7 @@ from moviola.measures.joined import places_of
 from moviola.models.description import read_description, revision_of
 from moviola.models.spr import SegmentRetriever
 from moviola.retrieval import SEGMENTS, Proposals, Retrieval, TrainedStage1, load_stage1, segment_index
-from moviola.retrieval.stage1 import TrainedVectors, video_scores
-from moviola.retrieval.video_scores import VideoScores
+from moviola.retrieval.stage1 import TrainedVectors, VideoScores, video_scores
 from moviola.training.compatibility import require_same_encoder, sampling_of
 from moviola.training.data import Pairs, Split, largest
 from moviola.training.recipe import Recipe

@@ -4,6 +4,10 @@
 ``rapidocr-onnxruntime``, kept the spaces between words, and was surer of what is right: what is misread has
 at most .8 (``benchmarks/readers/README.md``). It asks for OpenCV without windows, which needs no system
 libraries.
+
+Before a network reads a picture, a fast test says whether it can contain words (:func:`has_strokes`). Letters
+are strokes, brighter or darker than their surroundings, several in a row. So are leaves and tiles: the test
+only stops pictures that surely have none.
 """
 
 from __future__ import annotations
@@ -17,12 +21,11 @@ from numpy.typing import NDArray
 
 from moviola.compiled.runtime import prepare, settings
 from moviola.encoders.readers.contract import TextLine
-from moviola.encoders.readers.strokes import has_strokes
 from moviola.errors import InvalidValue
 from moviola.threads import reading_threads
 from moviola.types import Box
 
-__all__ = ["RapidOcrReader"]
+__all__ = ["RapidOcrReader", "has_strokes"]
 
 # Lines are detected at this longest side, and read at the given size. Text of 20 pixels in 720p is detected
 # at 640 as surely as at 960, in less than half the time.
@@ -30,6 +33,12 @@ _FINDS_AT, _READS_AT = 640, 960
 # Less sure lines are mostly texture; single characters are no useful text.
 _SURE = 0.8
 _SIGNS = 2
+# A stroke is narrower than this many pixels and differs by this much, of 255, from both its sides.
+_NARROW, _CONTRAST = 13, 28
+# In a window of this size, at least this many strokes begin in each row, on average, where there are letters.
+_WIDE, _TALL, _STROKES = 40, 8, 4.2
+# Larger letters are searched in the picture at half its size, down to this side.
+_SMALLEST = 64
 
 
 class RapidOcrReader:
@@ -93,3 +102,30 @@ class _Settings:
 def _box(corners: NDArray[np.floating[Any]]) -> Box:
     low, high = np.clip(corners.min(0), 0, 1), np.clip(corners.max(0), 0, 1)
     return Box(*(round(float(side), 4) for side in (*low, *high)))
+
+
+def has_strokes(image: NDArray[np.uint8]) -> bool:
+    """Whether strokes in a picture (height, width, 3) uint8 RGB are as close as in a line of letters."""
+    import cv2
+
+    if min(image.shape[:2]) < _TALL:
+        return False
+    grey = np.asarray(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), np.uint8)
+    while True:
+        if any(_close(grey, way) >= _STROKES for way in (cv2.MORPH_TOPHAT, cv2.MORPH_BLACKHAT)):
+            return True
+        height, width = (side // 2 for side in grey.shape)
+        if min(height, width) < _SMALLEST:
+            return False
+        grey = np.asarray(cv2.resize(grey, (width, height), interpolation=cv2.INTER_AREA), np.uint8)
+
+
+def _close(grey: NDArray[np.uint8], way: int) -> float:
+    """Maximum number of strokes per row in a window over greys (height, width): a morphological hat."""
+    import cv2
+
+    stroke = cv2.morphologyEx(grey, way, np.ones((1, _NARROW), np.uint8)) > _CONTRAST
+    begins = (stroke[:, 1:] & ~stroke[:, :-1]).astype(np.uint8)
+    window = (_WIDE, _TALL)
+    count = cv2.boxFilter(begins, cv2.CV_32F, window, normalize=False, borderType=cv2.BORDER_CONSTANT)
+    return float(count.max()) / _TALL

@@ -11,7 +11,7 @@ from pathlib import Path
 from moviola.errors import MediaError
 from moviola.library.disk.fingerprints import FingerprintMaker
 from moviola.library.disk.store import LibraryStore
-from moviola.library.ingest.report import IngestProgress, IngestReport
+from moviola.library.ingest.plan import IngestProgress, IngestReport
 
 __all__ = ["look_again_where_needed", "note_captures"]
 

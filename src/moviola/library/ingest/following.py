@@ -13,8 +13,7 @@ from moviola.files.presence import is_file, is_folder
 from moviola.library.disk.places import Copy, Root, held_by, is_below, moved_path, root_of, volume_of
 from moviola.library.disk.removed import RemovedVideo
 from moviola.library.disk.store import LibraryStore
-from moviola.library.ingest.plan import Plan, only_renamed
-from moviola.library.ingest.report import IngestReport
+from moviola.library.ingest.plan import IngestReport, Plan, only_renamed
 from moviola.types import several
 
 __all__ = ["follow", "forget_root", "move_root", "note_copies", "restore"]

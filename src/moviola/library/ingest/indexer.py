@@ -31,9 +31,8 @@ from moviola.library.disk.settings import Settings
 from moviola.library.disk.store import LibraryStore
 from moviola.library.ingest.completing import look_again_where_needed, note_captures
 from moviola.library.ingest.following import follow, forget_root, move_root, note_copies, restore
-from moviola.library.ingest.plan import FoundFile, Plan, only_renamed
+from moviola.library.ingest.plan import FoundFile, IngestProgress, IngestReport, Paused, Plan, only_renamed
 from moviola.library.ingest.reading import Readers, ReadingRun, replace_subtitles
-from moviola.library.ingest.report import IngestProgress, IngestReport, Paused
 from moviola.library.ingest.workers import Workers
 from moviola.plugins import naming_plugins
 from moviola.types import require_kind, require_kinds, several

@@ -33,7 +33,7 @@ from moviola.errors import (
 )
 from moviola.library.disk.catalogue import Reading, VideoRow
 from moviola.library.disk.schema import UNREAD
-from moviola.library.ingest.report import IngestProgress, IngestReport
+from moviola.library.ingest.plan import IngestProgress, IngestReport
 from moviola.library.ingest.workers import Lost, Workers, require_seen
 from moviola.plugins import naming_plugins
 from moviola.types import Cue, CueKind, Span

@@ -31,7 +31,7 @@ from moviola.errors import (
 )
 from moviola.files.presence import is_file, is_folder, is_gone
 from moviola.library.disk.places import Places, is_below
-from moviola.library.ingest.report import IngestProgress, IngestReport, Paused
+from moviola.library.ingest.plan import IngestProgress, IngestReport, Paused
 
 __all__ = ["Hours", "WatchOptions", "Watcher", "is_remote", "require_watchable"]
 

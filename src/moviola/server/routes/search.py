@@ -13,7 +13,7 @@ from moviola.errors import InvalidValue
 from moviola.files.moments import moment_row
 from moviola.library import Concept
 from moviola.search import Library, Marked, SearchOptions, SearchResult
-from moviola.search.present import still_there
+from moviola.search.found import still_there
 from moviola.server import schemas
 from moviola.server.asking import as_filter, as_search_query, require_within
 from moviola.server.service import ServiceOf, decoded

@@ -13,7 +13,7 @@ from pydantic import Field
 from moviola.errors import NotFound
 from moviola.files.presence import is_file
 from moviola.library.disk.root_states import roots_in
-from moviola.library.exact_copies import exact_copies
+from moviola.library.near_copies import exact_copies
 from moviola.server.inside import resolved
 from moviola.server.problems import Forbidden
 from moviola.server.schemas import Job, ResponseModel

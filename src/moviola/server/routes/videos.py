@@ -13,8 +13,8 @@ from moviola.export import folder_command, play
 from moviola.files.names import folded
 from moviola.library import VideoRow
 from moviola.media import MediaInfo, plays_in_browsers, probe
+from moviola.search.found import whereabouts
 from moviola.search.library import Order
-from moviola.search.present import whereabouts
 from moviola.server import schemas
 from moviola.server.options import is_loopback
 from moviola.server.problems import Forbidden

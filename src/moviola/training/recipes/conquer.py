@@ -13,7 +13,7 @@ from moviola.models.batches import Ranked
 from moviola.models.conquer import Context
 from moviola.retrieval import Moments
 from moviola.retrieval.corpus import ANSWERS, best_videos, rank_corpus
-from moviola.retrieval.video_scores import VideoScores
+from moviola.retrieval.stage1 import VideoScores
 from moviola.training.data import Split
 from moviola.training.loop import LoopConfig, Task
 from moviola.training.recipe import AnswerSettings

@@ -13,7 +13,7 @@ from moviola.features import Integers
 from moviola.models.batches import CandidateBatch
 from moviola.models.checks import require_positive
 from moviola.retrieval.batches import token_batch
-from moviola.retrieval.video_scores import VideoScores, score_blocks
+from moviola.retrieval.stage1 import VideoScores, score_blocks
 from moviola.training.data import Pairs
 from moviola.training.tasks.epochs import EpochsOfPairs
 
