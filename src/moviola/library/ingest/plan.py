@@ -12,7 +12,7 @@ from moviola.library.disk.removed import RemovedVideo
 from moviola.library.disk.schema import State, VideoRow
 from moviola.types import CueKind
 
-__all__ = ["FoundFile", "IngestProgress", "IngestReport", "Plan", "only_renamed"]
+__all__ = ["FoundFile", "IngestProgress", "IngestReport", "Paused", "Plan", "only_renamed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +81,12 @@ def only_renamed(video: VideoRow, found: FoundFile) -> bool:
         return [part.removeprefix(printable(path.stem)) for part in signature.split("|")]
 
     return endings(Path(video.path), video.sidecars) == endings(found.path, found.sidecars)
+
+
+class Paused(Exception):
+    """Raised by a callback of indexing to end the call between two steps; what is finished is in, and is
+    reported.
+    """
 
 
 @dataclass(frozen=True, slots=True)
