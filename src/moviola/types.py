@@ -22,7 +22,7 @@ T = TypeVar("T")
 __all__ = [
     "CUE_KINDS", "Box", "Capture", "CaptureSource", "CopiedMoment", "Cue", "CueKind", "FrameSize", "Moment",
     "Query", "Reason", "ReasonKind", "Span", "Video", "Word", "clock", "plain_seconds", "require_kind",
-    "require_kinds", "require_known", "require_positive", "several",
+    "require_kinds", "require_known", "require_positive", "several", "shown_score",
 ]  # fmt: skip
 
 CueKind = Literal["subtitle", "speech", "text"]
@@ -121,7 +121,7 @@ class Reason:
     def __str__(self) -> str:
         """``said 0.64 (door, red)``."""
         words = f" ({', '.join(self.words)})" if self.words else ""
-        return f"{self.kind} {self.score:.2f}{words}"
+        return f"{self.kind} {shown_score(self.score, 2)}{words}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,6 +277,16 @@ def clock(seconds: float) -> str:
     tenths = round(seconds * 10)
     minutes, rest = divmod(tenths, 600)
     return f"{minutes // 60}:{minutes % 60:02d}:{rest // 10:02d}.{rest % 10}"
+
+
+def shown_score(score: float, digits: int = 3) -> str:
+    """A score for people, rounded down: a weak moment never seems to reach the line of strong ones.
+
+    >>> shown_score(0.2499), shown_score(0.25), shown_score(0.569)
+    ('0.249', '0.250', '0.569')
+    """
+    nearest = round(float(score), digits)  # and not its digits cut off: 0.569 * 1000 is below 569
+    return f"{nearest - 10**-digits if nearest > score else nearest:.{digits}f}"
 
 
 def plain_seconds(seconds: float) -> str:

@@ -16,7 +16,7 @@ from PIL import Image
 
 from moviola.media import frame_at, probe
 from moviola.search import Filter, Library, LikeMoment, LikePicture, SearchOptions, SearchResult, Text
-from moviola.types import Moment
+from moviola.types import Moment, Reason
 
 Run = Callable[..., Any]
 
@@ -127,6 +127,18 @@ def test_steps_have_spans_of_their_own(moviola: Run, library: Path, monkeypatch:
     assert [(step["start"], step["end"]) for step in moment["steps"]] == [(1.0, 4.0), (6.0, 9.5)]
     shown = moviola("search", "a", "--then", "b", "-l", library).out.splitlines()
     assert [line.split("\t")[2] for line in shown] == ["0:00:01.0 – 0:00:04.0, 0:00:06.0 – 0:00:09.5"]
+
+
+def test_a_weak_score_is_shown_below_the_line(
+    moviola: Run, library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    why = (Reason("seen", 0.2499),)
+    weak = Moment("street", 1.0, 4.0, 0.2499, 1, strong=False, why=why)
+    monkeypatch.setattr(Library, "search", lambda *_, **__: SearchResult([weak]))
+    (line,) = moviola("search", "a", "-l", library, "--weak", "--why").out.splitlines()
+    assert "\t0.249 weak\t" in line and line.endswith("\tseen 0.24")
+    (moment,) = moviola("search", "a", "-l", library, "--json").rows
+    assert moment["score"] == 0.2499
 
 
 # ---- no match ----------------------------------------------------------------------------------------------

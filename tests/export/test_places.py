@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from PIL import Image
 
 from moviola.errors import InvalidValue
 from moviola.export import Selection, clips, export_clips, export_sheet, write_moments
+from moviola.export.sheet import moment_cells
 from moviola.media import write_video
 from moviola.types import Moment
 
@@ -85,6 +87,12 @@ def test_films_at_impossible_places(tmp_path: Path, sources: dict[str, str]) -> 
     for out in impossible(tmp_path)[1:]:
         with pytest.raises(InvalidValue, match=f"{out}: cannot be written"):
             write_video(out, [np.zeros((32, 32, 3), np.uint8)], rate=10)
+
+
+def test_sheets_round_scores_down(sources: dict[str, str]) -> None:
+    (moment,) = moments((0, 1))
+    (cell,), _ = moment_cells([replace(moment, score=0.2499)], sources)
+    assert cell.caption[1].endswith("   0.249")
 
 
 def test_sheets_show_titles(tmp_path: Path, sources: dict[str, str]) -> None:

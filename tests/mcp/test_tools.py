@@ -186,6 +186,12 @@ def test_steps_of_a_sequence(call: Call, monkeypatch: pytest.MonkeyPatch) -> Non
     assert found["moments"][0]["steps"] == [{"start": 2.0, "end": 4.0}, {"start": 6.0, "end": 9.0}]
 
 
+def test_a_weak_score_is_below_the_line(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    answering(monkeypatch, SearchResult([Moment("street", 2.0, 9.0, 0.2499, 1, strong=False)]))
+    (moment,) = structure(call("search_moments", text="a"))["moments"]
+    assert (moment["score"], moment["strong"]) == (0.249, False)
+
+
 def test_no_confident_match_is_said(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     moments = [Moment("street", float(place), place + 4.0, 0.1, place + 1) for place in range(8)]
     answering(monkeypatch, SearchResult(moments, confident=False))

@@ -42,6 +42,14 @@ def test_a_point_in_a_name_is_part_of_it(tmp_path: Path) -> None:
     assert run(script, tmp_path) == ["holiday.2023", "holiday.2024", "Meeting 12.05", "a.mkv"]
 
 
+def test_a_weak_score_is_never_shown_as_a_strong_one(tmp_path: Path) -> None:
+    script = """
+      const { percent } = await page("format.js");
+      console.log(JSON.stringify([0.2499, 0.249999999, 0.25, 0.29, 0.57, 0.999, 1, 0].map(percent)));
+    """
+    assert run(script, tmp_path) == [24, 24, 25, 29, 57, 99, 100, 0]
+
+
 def test_searches_of_the_same_words_are_kept_beside_each_other(tmp_path: Path) -> None:
     """They differ in a filter, or in a gap; one that is the same is kept once."""
     script = """

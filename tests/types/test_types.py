@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moviola.errors import InvalidValue, MoviolaError
-from moviola.types import FrameSize, Moment, Reason, Span, Video
+from moviola.types import FrameSize, Moment, Reason, Span, Video, shown_score
 
 
 @st.composite
@@ -70,7 +70,22 @@ def test_a_moment_knows_its_span() -> None:
 
 def test_a_reason_as_text() -> None:
     assert str(Reason("said", 0.64, ("door", "red"))) == "said 0.64 (door, red)"
-    assert str(Reason("seen", 0.875)) == "seen 0.88"
+    assert str(Reason("seen", 0.875)) == "seen 0.87"
+
+
+@pytest.mark.parametrize(
+    ("score", "shown"),
+    [
+        (0.2499999, "0.249"),
+        (0.25, "0.250"),
+        (0.569, "0.569"),
+        (0.9999, "0.999"),
+        (1.0, "1.000"),
+        (0.0, "0.000"),
+    ],
+)
+def test_a_shown_score_is_rounded_down(score: float, shown: str) -> None:
+    assert shown_score(score) == shown
 
 
 def test_every_error_has_the_one_root() -> None:

@@ -28,7 +28,7 @@ from moviola.errors import InvalidValue, counted
 from moviola.files.moments import moment_row
 from moviola.files.writing import require_unread
 from moviola.timing import milliseconds, recorded
-from moviola.types import clock
+from moviola.types import clock, shown_score
 
 if TYPE_CHECKING:
     from moviola.search import Library, SearchOptions, SearchQuery, SearchResult
@@ -171,7 +171,7 @@ def print_answer(
         "rank": lambda m: str(m.rank),
         "video": lambda m: m.video_id,
         "start – end": _times,
-        "score": lambda m: f"{m.score:.3f}{'' if m.strong else ' weak'}",
+        "score": lambda m: f"{shown_score(m.score)}{'' if m.strong else ' weak'}",
         "file": lambda m: files[m.video_id] + (" (away)" if m.video_id in away else ""),
         "words": _words,
         "and": lambda m: f"+{len(m.folded)}" if m.folded else "",

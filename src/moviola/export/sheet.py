@@ -11,7 +11,7 @@ import numpy as np
 from moviola.errors import MediaError, NotFound
 from moviola.export.clips import source_of
 from moviola.media import SheetCell, contact_sheet, frame_at, read_small_still
-from moviola.types import Moment, clock
+from moviola.types import Moment, clock, shown_score
 
 __all__ = ["KeptStill", "export_sheet", "moment_cells"]
 
@@ -75,7 +75,7 @@ def moment_cells(
             image = _GREY if still is None else read_small_still(still, _WIDTH)
         caption = (
             f"{moment.rank}. {moment.video_id}",
-            f"{clock(moment.start)} – {clock(moment.end)}   {moment.score:.3f}",
+            f"{clock(moment.start)} – {clock(moment.end)}   {shown_score(moment.score)}",
             *notes[place : place + 1],
         )
         cells.append(SheetCell(image, caption))

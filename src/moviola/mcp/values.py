@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, Field
 
+from moviola.types import shown_score
+
 __all__ = [
     "Clip", "FoundMoment", "FoundMoments", "ListedVideo", "ListedVideos", "Said", "Seconds", "Stills",
     "StretchOfTime", "VideoId", "Words",
@@ -18,6 +20,7 @@ Words = Annotated[str, Field(max_length=1000)]
 
 # Three decimals are enough for times and scores, and shorter to read.
 Rounded = Annotated[float, AfterValidator(lambda value: round(value, 3))]
+Score = Annotated[float, AfterValidator(lambda value: float(shown_score(value)))]
 
 
 class StretchOfTime(BaseModel):
@@ -33,7 +36,7 @@ class FoundMoment(StretchOfTime):
     rank: int = Field(description="Rank from 1, the best; the number on the contact sheet.")
     video_id: str
     path: str = Field(description="The video's file.")
-    score: Rounded = Field(description="From 0 to 1; comparable within one answer.")
+    score: Score = Field(description="From 0 to 1; comparable within one answer.")
     source: str = Field(description="Evidence: visual, subtitle, speech, text (in the picture), named, both.")
     snippet: str = Field("", description="Matching words of the video, if any.")
     snippet_kind: str = Field("", description="Kind of the snippet: subtitle, speech or text in the picture.")

@@ -3,7 +3,7 @@
 import * as api from "./api.js";
 import { collect, isCollected } from "./collecting.js";
 import { fill, h, iconButton } from "./dom.js";
-import { clock, marked, spanClock, spanWords, title } from "./format.js";
+import { clock, marked, percent, spanClock, spanWords, title } from "./format.js";
 import { plural, t } from "./language.js";
 import { markOf, setMark } from "./marks.js";
 import { openPlayer } from "./opening.js";
@@ -56,7 +56,7 @@ export function momentCard(moment, index, words, videos, does) {
     h("div", { class: "score", "aria-hidden": "true" }, scoreBar(moment.score)),
     h("div", { class: "caption" }, titleSpan(moment.video_id, videos),
       h("span", { class: "time" }, steps.length ? steps.map((step) => clock(step.start)).join(" → ") : spanClock(moment)),
-      h("span", { class: "percent", "aria-hidden": "true" }, percent(moment))),
+      h("span", { class: "percent", "aria-hidden": "true" }, percent(moment.score))),
     reasons(moment),
     moment.snippet ? h("p", { class: "snippet", dir: "auto" }, marked(moment.snippet, words)) : null);
   const card = { moment, still, opener, element };
@@ -71,7 +71,7 @@ export function drawState({ moment, opener, element }, does) {
   element.classList.toggle("seen", seen);
   element.classList.toggle("right", mark === "right");
   element.classList.toggle("wrong", mark === "wrong");
-  const said = [title(moment.video_id), spanWords(moment), t("score {percent} %", { percent: percent(moment) }), seen && t("seen before"), mark && (mark === "right" ? t("marked right") : t("marked wrong"))];
+  const said = [title(moment.video_id), spanWords(moment), t("score {percent} %", { percent: percent(moment.score) }), seen && t("seen before"), mark && (mark === "right" ? t("marked right") : t("marked wrong"))];
   opener.setAttribute("aria-label", said.filter(Boolean).join(", "));
   const tools = element.querySelector(".tools");
   if (tools) fill(tools, ...toolButtons(moment, mark, does));
@@ -116,9 +116,6 @@ function foldedStill(moment, place) {
   return h("li", {}, h("button", { type: "button", class: "opener", onclick, "aria-label": spanWords(span) },
     h("img", { alt: "", src: api.url.still(span, middle(span), 160) }), h("span", { class: "time" }, spanClock(span))));
 }
-
-/** @param {{score: number}} moment */
-const percent = ({ score }) => Math.round(100 * score);
 
 /** @param {{start: number, end: number}} span */
 const middle = (span) => (span.start + span.end) / 2;

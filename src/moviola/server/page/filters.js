@@ -2,7 +2,7 @@
 
 import * as api from "./api.js";
 import { fill, h, icon, iconButton, setState } from "./dom.js";
-import { title } from "./format.js";
+import { percent, title } from "./format.js";
 import { language, t } from "./language.js";
 import { NOTHING, currentSearch, libraryInfo } from "./store.js";
 
@@ -56,7 +56,7 @@ export function activeFilters(search) {
   for (const video of search.videos)
     found.push({ text: t("only {video}", { video: title(video) }), without: { videos: search.videos.filter((other) => other !== video) } });
   if (search.by !== "all") found.push({ text: t("by {evidence}", { evidence: EVIDENCE[search.by] ?? search.by }), without: { by: "all" } });
-  if (search.minScore) found.push({ text: t("score from {score}", { score: Math.round(100 * search.minScore) }), without: { minScore: 0 } });
+  if (search.minScore) found.push({ text: t("score from {score}", { score: percent(search.minScore) }), without: { minScore: 0 } });
   if (!search.refine) found.push({ text: t("coarse"), without: { refine: true } });
   return found;
 }
@@ -181,7 +181,7 @@ function evidenceField() {
 function scoreField() {
   const input = h("input", { type: "range", min: "0", max: "0.95", step: "0.05", oninput: () => change({ minScore: Number(input.value) }) });
   const name = h("span");
-  fields.push((search) => { input.value = String(search.minScore); fill(name, t("Score at least {score}", { score: Math.round(100 * search.minScore) })); });
+  fields.push((search) => { input.value = String(search.minScore); fill(name, t("Score at least {score}", { score: percent(search.minScore) })); });
   return h("label", { class: "field" }, name, input);
 }
 

@@ -47,6 +47,13 @@ export function long(seconds) {
   return seconds >= 120 ? t("{n} minutes", { n: Math.round(seconds / 60) }) : plural(Math.round(seconds), "{n} second", "{n} seconds");
 }
 
+/** A score in whole percent, rounded down: a weak moment never seems to reach the line of strong ones.
+ * @param {number} score */
+export function percent(score) {
+  const nearest = Math.round(100 * score);
+  return nearest / 100 > score ? nearest - 1 : nearest;
+}
+
 /** @param {number} bytes */
 export function size(bytes) {
   const units = ["B", "kB", "MB", "GB", "TB"];

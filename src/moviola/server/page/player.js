@@ -4,7 +4,7 @@ import { loadAhead } from "./ahead.js";
 import * as api from "./api.js";
 import { changeItem, collect, collection, isCollected } from "./collecting.js";
 import { byId, fill, h, icon, iconButton, refill } from "./dom.js";
-import { clock, reasonOf, title } from "./format.js";
+import { clock, percent, reasonOf, title } from "./format.js";
 import { on } from "./keyboard.js";
 import { t } from "./language.js";
 import { notify } from "./notices.js";
@@ -228,7 +228,7 @@ function drawHead(now) {
   heading.textContent = title(moment.video_id);
   heading.title = moment.video_id;
   const many = now.moments.length > 1 ? t("{n} of {all}", { n: now.index + 1, all: now.moments.length }) : "";
-  place.textContent = [many, moment.score === undefined || moment.score === null ? "" : t("score {percent} %", { percent: Math.round(moment.score * 100) })].filter(Boolean).join(" · ");
+  place.textContent = [many, moment.score === undefined || moment.score === null ? "" : t("score {percent} %", { percent: percent(moment.score) })].filter(Boolean).join(" · ");
 }
 
 function drawTime() {
