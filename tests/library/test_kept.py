@@ -57,6 +57,21 @@ def test_entries_come_back_as_they_were(kept: Kept, kind: Any) -> None:
         kept.delete(kind, NAMES[kind])
 
 
+def test_tags_that_differ_in_case_alone_are_one(kept: Kept) -> None:
+    kept.mark(Mark(video_id="a"), add=["Größe", "GRÖSSE", "sea"])
+    kept.mark(Mark(video_id="b"), add=["größe"])
+    kept.mark(Mark(video_id="c"), add=["größe"])
+    assert kept.tagged() == {"größe": frozenset("abc"), "sea": frozenset("a")}
+    entry = kept.mark(Mark(video_id="a"), add=["SEA"], remove=["grösse"])
+    assert entry is not None and entry.value.tags == ["sea"]
+
+
+def test_an_unknown_entry_is_named_beside_known_ones(kept: Kept) -> None:
+    kept.put("search", "Beach days", VALUES["search"])
+    with pytest.raises(NotFound, match=r"search 'beach day': no such entry; did you mean Beach days\?"):
+        kept.entry("search", "beach day")
+
+
 def test_a_search_without_a_limit_between_its_steps_is_kept(kept: Kept) -> None:
     """As the longest gap: JSON has no infinity, and the page reads it so."""
     kept.put("search", "walls", SavedSearch(text="a wall", then=["a door"], gap=math.inf))

@@ -26,7 +26,7 @@ from moviola.mcp.pictures import LONGEST_SIDE, picture
 from moviola.mcp.values import FoundMoments
 from moviola.media import probe
 from moviola.search import Library, SearchOptions, SearchResult
-from moviola.types import Moment
+from moviola.types import Moment, shown_score
 
 Call = Callable[..., CallToolResult]
 
@@ -115,11 +115,13 @@ def test_search_answers_as_the_library_does(call: Call, library: Library) -> Non
     found, expected = structure(result), library.search("a red wall", top_k=3)
     assert found["query"] == "a red wall" and found["confident"] is expected.confident
     names = ("rank", "video_id", "source", "snippet", "snippet_kind")
-    numbers = ("start", "end", "score")
-    assert [[row[name] for name in (*names, *numbers)] for row in found["moments"]] == [
-        [*(getattr(moment, name) for name in names), *(round(getattr(moment, name), 3) for name in numbers)]
+    assert [[row[name] for name in (*names, "start", "end", "score")] for row in found["moments"]] == [
+        [
+            *(getattr(moment, name) for name in names),
+            round(moment.start, 3), round(moment.end, 3), float(shown_score(moment.score)),
+        ]
         for moment in expected
-    ]
+    ]  # fmt: skip
     assert all(Path(row["path"]).is_file() for row in found["moments"])
     assert len(pictures(result)) == expected.confident
     assert FoundMoments.model_validate_json(text(result)).model_dump() == found

@@ -81,12 +81,26 @@ def test_several_are_any_of_them(library: Library) -> None:
     library.kept.mark(Mark(video_id="work/deep/d"), add=["one"])
     library.kept.mark(Mark(video_id="holiday/city/c"), add=["two"])
     assert chosen(library, tag="one\ntwo\nthree") == {"work/deep/d", "holiday/city/c"}
-    assert chosen(library, tag="three") == set()
+    assert chosen(library, tag="ONE") == {"work/deep/d"}
     folders = "/srv/films/work\n/srv/films/holiday/c*"
     assert chosen(library, folder=folders) == {"work/deep/d", "holiday/city/c"}
     with pytest.raises(NotFound, match="no video of this library"):
         chosen(library, folder="/srv/nowhere\n*.avi")
     assert chosen(library, camera="=apple iphone 15 pro\nnokia") == {"holiday/beach/b"}
+
+
+def test_unknown_ones_are_named_beside_those_that_are_known(library: Library) -> None:
+    with pytest.raises(NotFound, match=r"tag 'Beech': no video of this library bears it; it has none"):
+        chosen(library, tag="Beech")
+    library.kept.mark(Mark(video_id="work/deep/d"), add=["Beach", *(f"n{n:02}" for n in range(12))])
+    with pytest.raises(NotFound, match=r"tag 'beech': .*; did you mean Beach\?$"):
+        chosen(library, tag="beech")
+    with pytest.raises(NotFound, match=r"; it has Beach, n00, .*, n08, 3 more$"):
+        chosen(library, tag="x")
+    with pytest.raises(NotFound, match=r"camera 'nokia': .* taken with it; it has Apple iPhone 15, "):
+        chosen(library, camera="nokia")
+    with pytest.raises(NotFound, match=r"camera 'aple iphone 15': .*; did you mean Apple iPhone 15, "):
+        chosen(library, camera="aple iphone 15")
 
 
 def test_they_follow_the_library(library: Library) -> None:

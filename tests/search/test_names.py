@@ -15,9 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moviola.cli.options import By as CommandLineBy
-from moviola.errors import LibraryError
+from moviola.errors import LibraryError, NotFound
 from moviola.judging import library_runs
 from moviola.library import NameTable, VideoNames, VideoRow, names_in, stems_of
+from moviola.library.derived import video_names
+from moviola.library.derived.video_names import publish_names
 from moviola.library.disk.video_table import VideoTable
 from moviola.library.kept.values import SavedSearch
 from moviola.search import KINDS, By, Filter, Library, LikeMoment, SearchOptions, Text
@@ -54,6 +56,8 @@ def named_library(named_original: Path, tmp_path: Path) -> Iterator[Library]:
         ("the of and", set()),
         ("Café_Übung", {"café", "übung"}),
         (normalize("NFD", "Café_Übung"), {"café", "übung"}),
+        ("ÜBERGRÖSSE", {"übergröss"}),
+        ("Übergröße", {"übergröss"}),
         ("一只狗_Fahrrad自行车", {"一只", "只狗", "fahrrad", "自行", "行车"}),
         ("", set()),
     ],
@@ -171,6 +175,37 @@ def test_names_in_scripts_without_spaces_are_found_by_parts(films: Path, tmp_pat
         for query, name in {"狗": 0, "狗跳": 0, "猫": 1, "phone": 1, "電話": 2}.items():
             found = library.search(query, by="named", weak=True)
             assert [one.video_id for one in found] == [("一只狗跳水", "一只猫iPhone", "電話")[name]], query
+
+
+def test_a_name_is_found_in_capitals(films: Path, tmp_path: Path) -> None:
+    """ß is SS there."""
+    videos = tmp_path / "films"
+    videos.mkdir()
+    for film, name in zip(sorted(films.glob("*.mp4")), ("Übergröße", "Straße", "Haus"), strict=True):
+        shutil.copy(film, videos / f"{name}.mp4")
+    with Library(tmp_path / "library", encoder="none", sentence_encoder="none") as library:
+        library.index(videos)
+        for query, name in {"ÜBERGRÖSSE": "Übergröße", "übergröße": "Übergröße", "strasse": "Straße"}.items():
+            assert [one.video_id for one in library.search(query, by="named")] == [name], query
+        with pytest.raises(NotFound, match="did you mean Übergröße"):
+            library.catalogue.video("ÜBERGRÖSSE")
+
+
+def test_names_of_earlier_versions_keep_their_vectors(
+    named_library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their stems are another's; they are made anew."""
+    store = named_library.store
+    state = store.catalogue.generation, store.searchable()
+    monkeypatch.setattr(video_names, "_KIND", "4")
+    (store.folder / "cache" / "names.table").unlink()
+    publish_names(store)
+    monkeypatch.undo()
+    assert set(names_in(store, *state).vector_of()) == {"beach", "lighthouse", "market"}
+    assert names_in(store, state[0], VideoTable.of([])).counts.tolist() == [0, 0], "not mapped"
+    monkeypatch.setattr(type(store.encoders.sentences), "encode_text", None)
+    publish_names(store)
+    assert names_in(store, state[0], VideoTable.of([])).counts.tolist() == [3, 3]
 
 
 def test_the_name_of_a_video_that_is_not_looked_into_says_nothing(named_library: Library) -> None:

@@ -19,6 +19,7 @@ LINES = (
     "我买了iPhone手机",
     "ポケモンはPokémon",
     "我喜欢running",
+    "Größe und Gasse",
 )
 
 
@@ -52,6 +53,8 @@ def library(films: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[L
         ("pokemon", 6, ()),
         ("running", 7, ("running",)),
         ("run", 7, ("run",)),
+        ("GRÖSSE", 8, ("grösse",)),
+        ("gaße", 8, ("gaße",)),
     ],
 )
 def test_a_part_of_a_line_is_found(library: Library, query: str, line: int, words: tuple[str, ...]) -> None:

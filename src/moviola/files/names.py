@@ -7,8 +7,9 @@ see no difference, and a keyboard gives them one of the two.
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterable
 
-__all__ = ["composed", "folded", "spellings"]
+__all__ = ["composed", "folded", "nearest", "spellings"]
 
 
 def composed(name: str) -> str:
@@ -19,6 +20,16 @@ def composed(name: str) -> str:
 def folded(name: str) -> str:
     """:func:`composed`, without a difference between capital and small letters."""
     return composed(name).casefold()
+
+
+def nearest(name: str, known: Iterable[str]) -> list[str]:
+    """At most three known names that are like a name, the likest first; differences as of :func:`folded` do
+    not count.
+    """
+    from difflib import get_close_matches  # for errors only
+
+    by_form = {folded(one): one for one in known}
+    return [by_form[form] for form in get_close_matches(folded(name[:200]), by_form, n=3)]
 
 
 def spellings(name: str) -> tuple[str, ...]:

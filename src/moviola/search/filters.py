@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Self
 
 from moviola.errors import InvalidValue, NotFound
-from moviola.files.names import composed
+from moviola.files.names import composed, folded, nearest
 from moviola.library import Catalogue, VideoRow, taken_of
 from moviola.search.times import is_number, parse_range, parse_seconds
 from moviola.types import Capture, Span, require_kind
@@ -23,6 +23,8 @@ from moviola.types import Capture, Span, require_kind
 __all__ = ["Bounds", "Filter", "Near", "Position", "absolute_folders"]
 
 _PART = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?")
+# Known cameras or tags that an error lists where none is like the unknown one.
+_LISTED = 10
 _EARTH = 6_371_008.8
 """Metres, mean radius."""
 _NEAR = re.compile(r"([+-]?\d+(?:\.\d*)?)\s*,\s*([+-]?\d+(?:\.\d*)?)(?:\s*,\s*(\d+(?:\.\d*)?)\s*(km|m)?)?")
@@ -123,7 +125,7 @@ class Filter:
         near: only videos taken within a distance of a point.
         camera: only videos of cameras whose make and model contain this, case ignored; with ``*``, ``?`` or
             ``[`` a pattern for all of it; after ``=`` all of it as it stands.
-        tag: only videos that bear this tag, as a whole or on a moment.
+        tag: only videos that bear this tag, as a whole or on a moment, case ignored.
         where: only moments whose middle is between these positions in the video, the second one excluded; in
             a sequence each step.
 
@@ -237,16 +239,18 @@ class Filter:
             tagged: ids of videos by tag; None: nothing is tagged.
 
         Raises:
-            NotFound: no file lies in the folder.
+            NotFound: no file lies in the folder, no video was taken with the camera, or none bears the tag.
         """
         if self == Filter(moment_length=self.moment_length, where=self.where):
             return None
         placed = self._in_folder(videos, catalogue)
         if (self.taken, self.near, self.camera) != ((None, None), None, None):
             captures = catalogue.captures() if catalogue else {}
+            if self.camera is not None:
+                self._require_camera({capture.camera for capture in captures.values()} - {""})
             placed = {row for row in placed if self._is_of(videos[row], captures.get(row, Capture()))}
         if self.tag is not None:
-            bearing = {video for tag in _lines(self.tag) for video in (tagged or {}).get(tag, ())}
+            bearing = self._bearing(tagged or {})
             placed = {row for row in placed if videos[row].video_id in bearing}
         since, until = (None if bound is None else bound.timestamp() for bound in self.modified)
         return {
@@ -267,10 +271,26 @@ class Filter:
                         return False
         if self.near is not None and not self.near.holds(capture):
             return False
-        if self.camera is None:
-            return True
-        camera = capture.camera.casefold()
-        return any(_is_camera(camera, wanted) for wanted in _lines(self.camera.casefold()))
+        return self._is_by(capture.camera)
+
+    def _is_by(self, camera: str) -> bool:
+        return self.camera is None or any(
+            _is_camera(folded(camera), wanted) for wanted in _lines(folded(self.camera))
+        )
+
+    def _require_camera(self, known: Collection[str]) -> None:
+        if not any(map(self._is_by, known)):
+            assert self.camera is not None
+            raise _unknown("camera", self.camera, "was taken with it", known)
+
+    def _bearing(self, tagged: Mapping[str, Collection[str]]) -> set[str]:
+        """Ids of the videos with one of the tags."""
+        assert self.tag is not None
+        wanted = {folded(tag) for tag in _lines(self.tag)}
+        bearing = [videos for tag, videos in tagged.items() if folded(tag) in wanted]
+        if not bearing:
+            raise _unknown("tag", self.tag, "bears it", tagged)
+        return {video for videos in bearing for video in videos}
 
     def _in_folder(self, videos: Mapping[int, VideoRow], catalogue: Catalogue | None) -> set[int]:
         if self.folder is None:
@@ -331,6 +351,17 @@ def _resolved(folder: str) -> Path:
         raise NotFound(
             f"{folder!r:.200}: its links cannot be followed ({error!s:.200}); name a folder of videos"
         ) from error
+
+
+def _unknown(name: str, given: str, does: str, known: Collection[str]) -> NotFound:
+    """The error for cameras or tags none of which is in the library."""
+    spelt = list({folded(one): one for one in sorted(known)}.values())
+    near = [one for line in _lines(given) for one in nearest(line, spelt)]
+    listed = spelt[:_LISTED]
+    if len(spelt) > _LISTED:
+        listed.append(f"{len(spelt) - _LISTED:,} more")
+    hint = f"did you mean {', '.join(near)}?" if near else f"it has {', '.join(listed) or 'none'}"
+    return NotFound(f"{name} {given!r:.200}: no video of this library {does}; {hint}")
 
 
 def _lines(text: str) -> list[str]:

@@ -82,6 +82,8 @@ def stems_of(text: str) -> set[str]:
     return {_stem(word) for word in _words(spaced(text))} | set(pairs_of(composed(text)))
 
 
+# Of the file, and of those of earlier versions whose vectors are the same, but not the stems of words with ß.
+_KIND, _WITH_SHARP_S = "5", "4"
 _COLUMNS = {
     "stems": "<u8", "weights": "<f8", "ends": "<i8", "holding": "<i8", "counts": "<i8", "rows": "<i8",
     "meanings": "<i8", "texts": "u1", "vectors": "<f4",
@@ -197,13 +199,18 @@ def publish_names(store: LibraryStore, *, encode: bool = True) -> None:
 
 
 def _read(store: LibraryStore) -> tuple[NameTable, int] | None:
-    """The published vectors of the library's sentence encoder, and their generation."""
+    """The published names with vectors of the library's sentence encoder, and their generation, -1 where
+    their stems are of an earlier kind.
+    """
     try:
         columns = map_sealed_arrays(_path(store), ["generation", "recipe", *_COLUMNS])
     except DataError:
         return None
     generation, recipe = int(columns.pop("generation")[0]), columns.pop("recipe").tobytes().decode()
-    return (NameTable(**columns), generation) if recipe == _recipe(store) else None
+    kind, _, revision = recipe.partition(" ")
+    if revision != store.settings.sentence_revision or kind not in (_KIND, _WITH_SHARP_S):
+        return None
+    return NameTable(**columns), generation if kind == _KIND else -1
 
 
 @cache
@@ -218,8 +225,8 @@ def _words(text: str) -> list[str]:
 
 @cache
 def _stem(word: str) -> str:
-    # A stemmer of its own: one may not serve two threads.
-    return str(Stemmer("english").stemWord(word))
+    # A stemmer of its own: one may not serve two threads. "Übergröße" is "ÜBERGRÖSSE" in capitals.
+    return str(Stemmer("english").stemWord(word.casefold()))
 
 
 def _path(store: LibraryStore) -> Path:
@@ -227,4 +234,4 @@ def _path(store: LibraryStore) -> Path:
 
 
 def _recipe(store: LibraryStore) -> str:
-    return f"4 {store.settings.sentence_revision}"
+    return f"{_KIND} {store.settings.sentence_revision}"

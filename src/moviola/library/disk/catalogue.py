@@ -21,7 +21,7 @@ from Stemmer import Stemmer
 
 from moviola.errors import LibraryError, NotFound
 from moviola.features import Extent
-from moviola.files.names import composed
+from moviola.files.names import composed, nearest
 from moviola.library.disk import schema
 from moviola.library.disk.captures import Captures
 from moviola.library.disk.database import REMEDY, Database, run_script
@@ -142,13 +142,11 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
         require_kind("video", video_id, str, "the id of a video")
         for row in self._rows(_SELECT + " WHERE video_id = ?", (video_id,)):
             return self._video(row)
-        from difflib import get_close_matches
-
         videos, wanted = self.videos(), composed(video_id)
         same = [video for video in videos if composed(video.video_id) == wanted]
         if len(same) == 1:
             return same[0]
-        near = get_close_matches(video_id[:200], [video.video_id for video in videos], n=3)
+        near = nearest(video_id, [video.video_id for video in videos])
         hint = f"; did you mean {', '.join(near)}?" if near else "; `moviola list` shows what is there"
         raise NotFound(f"{video_id:.200}: no such video in this library{hint}")
 
@@ -385,11 +383,14 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
         return int(self._rows("SELECT count(*) FROM cues WHERE cues MATCH ?", (_expression(words),))[0][0])
 
     def terms_with(self, words: Sequence[str]) -> dict[str, list[str]]:
-        """The terms of the full-text index that contain a word, by word in lower case: the word itself, and
-        runs of letters in which it stands between letters of a script without spaces, since the index takes
-        the whole run for one term.
+        """The terms of the full-text index that contain a word, by word in lower case: the word itself, with
+        ss for ß and the other way round, as capitals and Swiss texts spell it, and runs of letters in which
+        it stands between letters of a script without spaces, since the index takes the whole run for a term.
         """
-        terms = {word: [word] for word in words}
+        terms = {
+            word: list(dict.fromkeys([word, word.replace("ß", "ss"), word.replace("ss", "ß")]))
+            for word in words
+        }
         if not words:
             return terms
         self._rows("CREATE VIRTUAL TABLE IF NOT EXISTS temp.cue_terms USING fts5vocab (main, cues, row)")

@@ -24,6 +24,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from moviola.errors import DataError, InvalidValue, LibraryError, NotFound, OutOfDate
+from moviola.files.names import folded, nearest
 from moviola.library.disk.database import LateDatabase
 from moviola.library.kept.values import (
     Entry,
@@ -103,19 +104,27 @@ class Kept(LateDatabase):
         """One entry; :class:`NotFound` where there is none of that name."""
         found = self._entries(" WHERE kind = ? AND name = ?", checked_kind(kind), name)
         if not found:
-            raise NotFound(f"{kind} {name!r}: no such entry; `moviola kept list` shows all")
+            near = nearest(name, [entry.name for entry in self.entries(kind)])
+            hint = f"did you mean {', '.join(near)}?" if near else "`moviola kept list` shows all"
+            raise NotFound(f"{kind} {name!r}: no such entry; {hint}")
         return found[0]
 
     def tagged(self) -> dict[str, frozenset[str]]:
-        """Ids of the videos that bear a tag, as a whole or on a moment, by tag."""
+        """Ids of the videos that bear a tag, as a whole or on a moment, by tag. Tags that differ only in case
+        or in the form of their accents are one, in the spelling of most videos.
+        """
         statement = (
             "SELECT tag.value, json_extract(entries.value, '$.video_id') "
             "FROM entries, json_each(entries.value, '$.tags') AS tag WHERE kind = 'mark'"
         )
-        videos: dict[str, set[str]] = {}
+        spelt: dict[str, dict[str, set[str]]] = {}
         for tag, video_id in self._rows_of("entries", statement):
-            videos.setdefault(tag, set()).add(video_id)
-        return {tag: frozenset(videos[tag]) for tag in sorted(videos)}
+            spelt.setdefault(folded(tag), {}).setdefault(tag, set()).add(video_id)
+        joined = {
+            max(sorted(videos), key=lambda tag: len(videos[tag])): frozenset().union(*videos.values())
+            for videos in spelt.values()
+        }
+        return dict(sorted(joined.items()))
 
     def _entry(self, kind: Any, name: Any, version: Any, changed: Any, value: Any) -> Entry:
         try:
@@ -174,13 +183,14 @@ class Kept(LateDatabase):
         rating: int | None = None,
     ) -> Entry | None:
         """Change tags and rating (1 to 5, 0 for none, None: unchanged) of the video or moment that a mark
-        names; its own do not count. An empty mark is deleted; else the stored one is returned.
+        names; its own do not count. A tag that it bears in another spelling, see :meth:`tagged`, is not
+        added again. An empty mark is deleted; else the stored one is returned.
 
         Raises:
             InvalidValue: a tag that is empty or too long, a rating out of range, one text as ``add``, or a
                 moment past the end of its video.
         """
-        added, gone = several("add", add), several("remove", remove)
+        added, gone = several("add", add), set(map(folded, several("remove", remove)))
         self._require_within_videos(entry_of("mark", mark.name, mark))
         with self._writing():
             self._rename_rounded(mark)
@@ -191,7 +201,10 @@ class Kept(LateDatabase):
                 else mark.model_copy(update={"tags": [], "rating": 0})
             )
             assert isinstance(before, Mark)
-            tags = [tag for tag in dict.fromkeys([*before.tags, *added]) if tag not in gone]
+            spelt: dict[str, str] = {}
+            for tag in (*before.tags, *added):
+                spelt.setdefault(folded(tag), tag)
+            tags = [tag for form, tag in spelt.items() if form not in gone]
             value = {
                 **before.model_dump(), "tags": tags, "rating": before.rating if rating is None else rating,
             }  # fmt: skip
