@@ -129,6 +129,18 @@ def test_steps_have_spans_of_their_own(moviola: Run, library: Path, monkeypatch:
     assert [line.split("\t")[2] for line in shown] == ["0:00:01.0 – 0:00:04.0, 0:00:06.0 – 0:00:09.5"]
 
 
+def test_a_place_without_a_distance_is_said(
+    moviola: Run, library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        Library, "search", lambda *_, **__: SearchResult([Moment("street", 1.0, 4.0, 0.9, 1)])
+    )
+    answer = moviola("search", "a", "--near", "1,2", "-l", library)
+    assert (answer.code, answer.err) == (0, "near 1,2: at most 1 km away; another distance: 1,2,5km\n")
+    assert moviola("search", "a", "--near", "1,2,1km", "-l", library).err == ""
+    assert "LAT,LON[,DISTANCE]" in moviola("search", "-h").out
+
+
 def test_a_weak_score_is_shown_below_the_line(
     moviola: Run, library: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -188,6 +188,12 @@ def test_steps_of_a_sequence(call: Call, monkeypatch: pytest.MonkeyPatch) -> Non
     assert found["moments"][0]["steps"] == [{"start": 2.0, "end": 4.0}, {"start": 6.0, "end": 9.0}]
 
 
+def test_a_place_without_a_distance_is_said(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    answering(monkeypatch, SearchResult([Moment("street", 2.0, 9.0, 0.9, 1)]))
+    assert structure(call("search_moments", text="a", near="1,2,3km"))["note"] == ""
+    assert "near 1,2: at most 1 km away" in structure(call("search_moments", text="a", near="1,2"))["note"]
+
+
 def test_a_weak_score_is_below_the_line(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     answering(monkeypatch, SearchResult([Moment("street", 2.0, 9.0, 0.2499, 1, strong=False)]))
     (moment,) = structure(call("search_moments", text="a"))["moments"]

@@ -205,7 +205,9 @@ def filter_options(
     modified: Annotated[str | None, _filter("Last change: 2024-05..2024-06-15.", "FROM..TO")] = None,
     video_length: Annotated[str | None, _filter("Length of the video: 60.. or ..10:00.", "LOW..HIGH")] = None,
     taken: Annotated[str | None, _filter("Date of recording: 2021..2023-05.", "FROM..TO")] = None,
-    near: Annotated[str | None, _filter("Videos taken there: 52.52,13.40,5km.", "LAT,LON,DISTANCE")] = None,
+    near: Annotated[
+        str | None, _filter("Videos taken there: 52.52,13.40,300m; 1km by default.", "LAT,LON[,DISTANCE]")
+    ] = None,
     camera: Annotated[str | None, _filter("Part of the camera's make and model: 'iphone 15'.")] = None,
     tag: Annotated[str | None, _filter("Videos with this tag, as a whole or on a moment.")] = None,
     moment_length: Annotated[str | None, _filter("Length of the moment: 5..30.", "LOW..HIGH")] = None,

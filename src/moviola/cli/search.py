@@ -127,8 +127,11 @@ def answer_and_keep(
 
     ``given`` are options of the search and of its filter by name.
     """
+    from moviola.search.filters import assumed_distance
     from moviola.search.last_answer import KeptAnswer, keep_answer
 
+    if assumed := assumed_distance(given.get("near")):
+        note(assumed)
     with recorded() as seconds, reading(library) as lib:
         found = lib.search(query, options_of(given))
         moments, paths = print_answer(lib, found, **shown)

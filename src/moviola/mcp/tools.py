@@ -32,6 +32,7 @@ from moviola.search import (
     SearchResult,
     compose,
 )
+from moviola.search.filters import assumed_distance
 from moviola.search.found import still_there
 from moviola.types import Moment, Span
 
@@ -107,7 +108,8 @@ class LibraryTools:
             str | None, Field(description="Only videos taken then: 2021..2023-05, or 2023-05-31")
         ] = None,
         near: Annotated[
-            str | None, Field(description="Only videos taken there: 52.52,13.40,5km (north, east, how far)")
+            str | None,
+            Field(description="Only videos taken there: 52.52,13.40,5km (north, east, how far; else 1km)"),
         ] = None,
         camera: Annotated[
             str | None, Field(description="Only of cameras with this in make and model: iphone 15")
@@ -166,13 +168,14 @@ class LibraryTools:
         )  # fmt: skip
         found, present, _ = still_there(self._library.search(query, options), self._library.catalogue)
         sources = {video_id: video.path for video_id, video in present.items()}
+        match = "" if found.confident else _NO_MATCH if found else _NOTHING
         answer = values.FoundMoments(
             query=str(query),
             confident=found.confident,
             moments=[
                 _found(one, sources[one.video_id]) for one in (found if found.confident else found[:_NEAREST])
             ],
-            note="" if found.confident else _NO_MATCH if found else _NOTHING,
+            note=" ".join(filter(None, [match, assumed_distance(near)])),
         )
         shown = found and found.confident
         return _answer(answer, _sheet(found, sources, answer, self._library.kept_still) if shown else [])

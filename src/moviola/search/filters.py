@@ -20,13 +20,14 @@ from moviola.library import Catalogue, VideoRow, taken_of
 from moviola.search.times import is_number, parse_range, parse_seconds
 from moviola.types import Capture, Span, require_kind
 
-__all__ = ["Bounds", "Filter", "Near", "Position", "absolute_folders"]
+__all__ = ["Bounds", "Filter", "Near", "Position", "absolute_folders", "assumed_distance"]
 
 _PART = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?")
 # Known cameras or tags that an error lists where none is like the unknown one.
 _LISTED = 10
 _EARTH = 6_371_008.8
 """Metres, mean radius."""
+_NEARBY = 1_000.0
 _NEAR = re.compile(r"([+-]?\d+(?:\.\d*)?)\s*,\s*([+-]?\d+(?:\.\d*)?)(?:\s*,\s*(\d+(?:\.\d*)?)\s*(km|m)?)?")
 
 Bounds = tuple[float | None, float | None]
@@ -76,7 +77,7 @@ class Near:
 
     latitude: float
     longitude: float
-    metres: float = 1000.0
+    metres: float = _NEARBY
 
     def __post_init__(self) -> None:
         for name in ("latitude", "longitude", "metres"):
@@ -89,13 +90,14 @@ class Near:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """``52.52,13.40``, with a distance ``52.52,13.40,5km`` or ``52.52,13.40,300m``."""
+        """``52.52,13.40,5km`` or ``52.52,13.40,300m``; a number alone are kilometres, no distance 1 km."""
         require_kind("near", text, str, "a text, 52.52,13.40,5km")
         match = _NEAR.fullmatch(text.strip())
         if not match:
             raise InvalidValue(f"near {text!r}: write degrees north, degrees east, distance: 52.52,13.40,5km")
-        metres = float(match[3] or 1) * (1.0 if match[4] == "m" else 1000.0)
-        return cls(float(match[1]), float(match[2]), metres)
+        north, east, distance, unit = match.groups()
+        metres = float(distance) * (1.0 if unit == "m" else 1000.0) if distance else _NEARBY
+        return cls(float(north), float(east), metres)
 
     def holds(self, capture: Capture) -> bool:
         """Whether a video was taken there; False where its place is unknown."""
@@ -340,6 +342,13 @@ def absolute_folders(text: str) -> str:
     """
     lines = [(line, _resolved(line)) for line in _lines(text)]
     return "\n".join(line if _is_pattern(line) and not path.is_dir() else str(path) for line, path in lines)
+
+
+def assumed_distance(near: str | None) -> str:
+    """A note on a place, as text of :meth:`Filter.parse`, that has no distance; else an empty text."""
+    if near is None or near.count(",") != 1:
+        return ""
+    return f"near {near}: at most {_NEARBY / 1000:g} km away; another distance: {near},5km"
 
 
 def _resolved(folder: str) -> Path:

@@ -217,7 +217,11 @@ class Filters(RequestModel):
     video_length: FilterText | None = Field(default=None, examples=["60..10:00"])
     moment_length: FilterText | None = Field(default=None, examples=["2..30"])
     taken: FilterText | None = Field(default=None, examples=["2021..2023-05"])
-    near: FilterText | None = Field(default=None, examples=["52.52,13.40,5km"])
+    near: FilterText | None = Field(
+        default=None,
+        description="Degrees north and east, and a distance, by default 1 km.",
+        examples=["52.52,13.40,5km"],
+    )
     camera: FilterText | None = Field(default=None, examples=["iphone 15"])
     tag: FilterText | None = Field(default=None, examples=["favourite"])
     where: FilterText | None = Field(default=None, examples=["0..50%"])
