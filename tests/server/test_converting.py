@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from moviola.errors import UnreadableMedia
+from moviola.errors import NotFound, UnreadableMedia
 from moviola.server import converting
 from moviola.server.converting import Conversions
 from moviola.server.pools import Pool
@@ -122,6 +122,14 @@ def test_a_failure_is_said_and_not_repeated_until_the_file_changes(
 
     asyncio.run(asked())
     assert len(tried) == 2
+
+
+def test_a_file_that_went_before_it_was_converted_is_said_to_be_gone(
+    conversions: Conversions, tmp_path: Path
+) -> None:
+    (tmp_path / "film.mkv").unlink()
+    with pytest.raises(NotFound, match=r"film\.mkv: its file is not there"):
+        asyncio.run(conversions.get(tmp_path / "film.mkv", "1.mp4", 100.0))
 
 
 def test_the_time_that_is_left_follows_the_pace(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -94,6 +94,23 @@ def test_the_evaluation_is_the_only_active_one_or_named(evaluation: DresServer) 
         submit()
 
 
+@pytest.mark.parametrize("lacking", ["id", "name", "status"])
+def test_a_list_of_evaluations_that_lacks_a_field_is_refused(
+    evaluation: DresServer, account: Dres, lacking: str
+) -> None:
+    del evaluation.evaluations[0][lacking]
+    with pytest.raises(DresError, match=rf"{evaluation.url}: lists an evaluation without name, id or status"):
+        account.submit("00123", 1, 1)
+
+
+def test_a_sign_in_that_gives_no_session_is_refused(
+    evaluation: DresServer, account: Dres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(evaluation, "answer", lambda *_: (200, {"username": "team"}))
+    with pytest.raises(DresError, match="gave no session; is it a DRES server"):
+        account.submit("00123", 1, 1)
+
+
 def test_accounts_and_servers_that_are_none(evaluation: DresServer) -> None:
     for url, password, message in (
         (evaluation.url, "wrong", "Invalid credentials.*check --dres-user and MOVIOLA_DRES_PASSWORD"),

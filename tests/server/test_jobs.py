@@ -174,6 +174,48 @@ def test_a_process_that_cannot_be_started_is_named(tmp_path: Path, monkeypatch: 
     assert (job.state, "Too many open files" in job.error) == ("failed", True)
 
 
+def test_an_unexpected_error_is_the_reason_of_a_job_that_fails_and_is_logged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def worker(*_: object) -> int:
+        raise KeyError("share")
+
+    monkeypatch.setattr("moviola.server.jobs.run_worker", worker)
+    jobs = Jobs(tmp_path, [tmp_path], most=1)
+
+    async def last() -> Job:
+        job = await jobs.add(["."])
+        return [event.job async for event in jobs.events(job.job, 0) if event is not None][-1]
+
+    job = asyncio.run(last())
+    assert (job.state, "KeyError: 'share'" in job.error) == ("failed", True)
+    (record,) = [record for record in caplog.records if record.exc_info]
+    assert record.name == "moviola.server" and job.job in record.getMessage()
+
+
+FAILS = """
+import sys
+from contextlib import nullcontext
+from moviola.server import worker
+
+worker.Library, worker._indexed = lambda library, device: nullcontext(), lambda *_: {}["frames"]
+sys.exit(worker.main())
+"""
+
+
+def test_an_unexpected_error_of_the_process_is_the_reason_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    begin = asyncio.create_subprocess_exec
+
+    async def fails(*_: object, **options: Any) -> asyncio.subprocess.Process:
+        return await begin(sys.executable, "-c", FAILS, **options)
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", fails)
+    lines: list[Mapping[str, Any]] = []
+    order = {"library": "films", "device": "auto", "sources": [], "allowed": []}
+    assert asyncio.run(run_worker(order, lines.append)) == 1
+    assert "KeyError: 'frames'" in lines[0]["error"]
+
+
 def test_what_else_a_process_prints_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     begin = asyncio.create_subprocess_exec
     prints = "print('loading a model'); print(); print('{\"added\": 2}')"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import Callable
 from io import BytesIO
@@ -13,6 +14,7 @@ from fastapi.testclient import TestClient
 
 from moviola.search import Library
 from moviola.server import converting
+from moviola.server.routes import streams
 
 STREAM = "/api/videos/harbour/stream"
 
@@ -28,6 +30,29 @@ def test_the_whole_file(client: TestClient, content: bytes) -> None:
     assert (answer.status_code, answer.content) == (200, content)
     assert answer.headers["Accept-Ranges"] == "bytes" and answer.headers["Content-Type"] == "video/mp4"
     assert answer.headers["Content-Length"] == str(len(content))
+
+
+@pytest.mark.parametrize(("gone", "status"), [("source", 404), ("converted", 503)])
+def test_a_file_that_goes_after_it_was_found(
+    serving: Callable[..., TestClient], folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    gone: str, status: int,
+) -> None:  # fmt: skip
+    with Library(folder) as library:
+        source = Path(library.catalogue.video("harbour").path)
+    away = tmp_path / "films"
+    shutil.copytree(source.parent, away)
+    with Library(folder) as library:
+        library.move(source.parent, away)
+    path = away / "harbour.mp4" if gone == "source" else tmp_path / "swept.mp4"
+
+    async def found(*_: object) -> tuple[Path, str]:
+        path.unlink(missing_ok=True)
+        return path, "video/mp4"
+
+    monkeypatch.setattr(streams, "_playable", found)
+    with serving(folder) as client:
+        answer = client.get(STREAM)
+    assert answer.status_code == status and "harbour" in answer.json()["error"]["message"]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import asyncio
 from collections import OrderedDict
 from pathlib import Path
 
-from moviola.errors import MoviolaError
+from moviola.errors import MoviolaError, NotFound
 from moviola.media import make_playable
 from moviola.server.pools import Pool
 from moviola.server.problems import Busy
@@ -41,8 +41,15 @@ class Conversions:
         Raises:
             Busy: it is not done yet; says how far it is. Or too many are waiting.
             MediaError: it cannot be converted. It is not tried again until its file changes.
+            NotFound: its file is gone.
         """
-        about = source.stat()
+        try:
+            about = source.stat()
+        except OSError as error:
+            raise NotFound(
+                f"{source.name}: its file is not there ({error.strerror}); plug its drive in, or index its "
+                "new place"
+            ) from error
         state = (about.st_mtime_ns, about.st_size)
         if (failed := self._failed.get(name)) and failed[0] == state:
             raise failed[1].with_traceback(None)

@@ -91,7 +91,13 @@ class Dres:
 
     def _evaluation(self) -> tuple[str, str]:
         listed = self._answer_to("GET", "/client/evaluation/list", kind=list)
-        active = [(str(one["name"]), str(one["id"])) for one in listed if one.get("status") == "ACTIVE"]
+        try:
+            active = [(str(one["name"]), str(one["id"])) for one in listed if one["status"] == "ACTIVE"]
+        except (KeyError, TypeError) as error:
+            raise DresError(
+                f"{self.url}: lists an evaluation without name, id or status; is it a DRES server of version "
+                "2? If so, ask the organisers of the evaluation"
+            ) from error
         wanted = [one for one in active if not self._wanted or self._wanted in one]
         if len(wanted) == 1:
             return wanted[0]
@@ -129,7 +135,11 @@ class Dres:
                 f"{self.url}: no sign-in as {self._user}, {_message(answer)} ({answer.status_code}); check "
                 f"--dres-user and {PASSWORD}"
             )
-        self._session = str(_content(answer, dict).get("sessionId", ""))
+        self._session = str(_content(answer, dict).get("sessionId") or "")
+        if not self._session:
+            raise DresError(
+                f"{self.url}: sign-in as {self._user} gave no session; is it a DRES server of version 2?"
+            )
 
     def _sent(self, method: str, path: str, body: object) -> httpx2.Response:
         parameters = {"session": self._session} if self._session else {}

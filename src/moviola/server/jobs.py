@@ -23,7 +23,7 @@ from typing import Any, Literal
 from moviola.errors import NotFound
 from moviola.search.alerts import AlertOptions
 from moviola.server.inside import require_inside, resolved
-from moviola.server.problems import Busy, Forbidden
+from moviola.server.problems import Busy, Forbidden, unexpected
 from moviola.server.progress import Progress
 from moviola.server.schemas import Job, Refusal
 
@@ -218,6 +218,9 @@ class Jobs:
                     run.take({"error": f"the process ended with code {code}; the server's log may say more"})
         except asyncio.CancelledError:
             state = "cancelled"
+        except Exception as error:
+            log.exception("job %s failed", run.job.job)
+            run.take({"error": unexpected(error)})
         finally:
             job = run.job
             # The last word of the process on its progress is from before the last video of the last step.

@@ -21,7 +21,7 @@ from moviola.server.schemas import Code, Problem, ProblemAnswer, WorkProgress
 
 __all__ = [
     "ANSWERS", "Busy", "Defects", "Forbidden", "TooLarge", "WrongField", "handle_problems",
-    "message_of", "problem", "require_known_parameters",
+    "message_of", "problem", "require_known_parameters", "unexpected",
 ]  # fmt: skip
 
 log = logging.getLogger("moviola.server")
@@ -139,6 +139,12 @@ def message_of(error: Exception, library: Path) -> str:
     for place in [*([Path(error.path)] if isinstance(error, MediaError) else []), library.absolute()]:
         message = message.replace(str(place), place.name)
     return message
+
+
+def unexpected(error: Exception) -> str:
+    """What is said of a job that an unexpected exception ended."""
+    reason = ": ".join(filter(None, (type(error).__name__, str(error))))
+    return f"an unexpected error ended it ({reason:.300}); the server's log says where"
 
 
 async def _known(request: Request, error: Exception) -> JSONResponse:

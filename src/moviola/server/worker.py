@@ -15,6 +15,7 @@ import os
 import sys
 import threading
 import time
+import traceback
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, TextIO
@@ -23,7 +24,7 @@ from moviola.errors import LibraryLocked, MoviolaError
 from moviola.library import IngestProgress, IngestReport
 from moviola.search import Library
 from moviola.server.inside import require_inside
-from moviola.server.problems import Forbidden
+from moviola.server.problems import Forbidden, unexpected
 
 __all__ = ["main"]
 
@@ -57,6 +58,10 @@ def main() -> int:
             report = _indexed(library, order, lines)
     except (MoviolaError, Forbidden, OSError) as error:
         _say({"error": str(error)})
+        return 1
+    except Exception as error:
+        traceback.print_exc()  # into the server's log
+        _say({"error": unexpected(error)})
         return 1
     lines.refuse(report.refused)
     added = len(report.added) + len(report.updated) + len(report.restored)

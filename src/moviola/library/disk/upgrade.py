@@ -40,7 +40,9 @@ def backup_folder(library: Path, format_version: int) -> Path:
 
 def upgraded(library: Path, catalogue: Catalogue, settings: Settings) -> Settings:
     """Upgrade a library with settings of an earlier format, under its write lock; returns the present ones.
-    Raises InvalidValue, LibraryError: the backup cannot be written; the library is as it was.
+
+    Raises:
+        InvalidValue, LibraryError: the backup cannot be written; the library is as it was.
     """
     _back_up(library, catalogue, backup_folder(library, settings.format_version))
     for path in damaged_in_cache(library):

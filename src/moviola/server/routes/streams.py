@@ -14,6 +14,7 @@ from moviola.files.presence import is_file
 from moviola.library import VideoRow
 from moviola.media import plays_in_browsers, probe, track_among
 from moviola.server.file_headers import has_already
+from moviola.server.problems import Busy
 from moviola.server.routes.exports import made_file
 from moviola.server.schemas import ProblemAnswer, Seconds
 from moviola.server.service import Service, ServiceOf, VideoOf
@@ -61,7 +62,12 @@ async def stream(request: Request, service: ServiceOf, video: VideoOf, track: Tr
     meanwhile. A conversion that has failed says why, and is not tried again until the file changes.
     """
     path, kind = await _playable(service, video, track)
-    status = path.stat()
+    try:
+        status = path.stat()
+    except OSError as error:  # it went after it was found
+        if path != Path(video.path):
+            raise Busy(f"{video.video_id}: was deleted from the cache just now; ask again") from error
+        raise _gone(video) from error
     etag = f'"{video.row}-{status.st_mtime_ns:x}-{status.st_size:x}"'
     headers = {"ETag": etag, "Cache-Control": "private, no-cache"}
     if has_already(request, etag):
@@ -75,7 +81,7 @@ async def _playable(service: Service, video: VideoRow, track: str | None) -> tup
     if track is None and (found := service.converted.files.find(converted_name(video))):
         return found, "video/mp4"
     if not is_file(source):
-        raise NotFound(f"{video.video_id}: its file is not there; plug its drive in, or index its new place")
+        raise _gone(video)
     info = await service.media.run(probe, source)
     number = None
     if track is not None:
@@ -85,6 +91,10 @@ async def _playable(service: Service, video: VideoRow, track: str | None) -> tup
         return source, _TYPES.get(info.container, "video/mp4")
     name = converted_name(video, number)
     return await service.converted.get(source, name, video.duration, number), "video/mp4"
+
+
+def _gone(video: VideoRow) -> NotFound:
+    return NotFound(f"{video.video_id}: its file is not there; plug its drive in, or index its new place")
 
 
 @router.get(
