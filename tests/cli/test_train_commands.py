@@ -258,6 +258,11 @@ def test_files_that_do_not_fit(world: World, tmp_path: Path) -> None:
         "query_id 0 is 'a robot opens a door', but was 'the robot opens a door' before",
     )
     fails_with(world.gather(out, durations=tmp_path / "nowhere.json"), "nowhere.json: no such file")
+    still = tmp_path / "still.json"
+    still.write_text(json.dumps(json.loads((world / "corpus.json").read_text()) | {"v04": 0}))
+    fails_with(
+        world.gather(out, durations=still), "1 video with a duration", "'v04' with 0 s", "leave the video out"
+    )
     (tmp_path / "ids.json").write_text('["v00", "elsewhere"]')
     fails_with(world.gather(out, "--videos", tmp_path / "ids.json"), "no duration of 1 video: elsewhere")
     fails_with(world.gather(world / "features"), "not empty")

@@ -369,7 +369,7 @@ def test_a_folder_knows_the_shots_of_videos_that_are_cut(world: Any, tmp_path: P
     "wrong",
     [
         {"segment_clips": float("inf")}, {"segment_clips": 0}, {"clip_seconds": 0}, {"clip_seconds": "nan"},
-        {"durations": {"film": 10**400}}, {"durations": {"film": -1}}, {"durations": {"film": 0}},
+        {"durations": {"film": 10**400}}, {"durations": {"film": "short"}},
     ],
 )  # fmt: skip
 def test_numbers_outside_their_range_are_damage(world: Any, tmp_path: Path, wrong: dict[str, Any]) -> None:
@@ -377,6 +377,18 @@ def test_numbers_outside_their_range_are_damage(world: Any, tmp_path: Path, wron
     about = json.loads((folder / "features.json").read_text())
     (folder / "features.json").write_text(json.dumps({**about, **wrong}))
     with pytest.raises(DataError, match=r"features\.json: damaged"):
+        FeatureFolder.open(folder)
+
+
+@pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf")])
+def test_a_video_of_no_length_is_named(world: Any, tmp_path: Path, seconds: float) -> None:
+    folder = shutil.copytree(world.features.folder, tmp_path / "features")
+    about = json.loads((folder / "features.json").read_text())
+    about["durations"]["film"] = seconds
+    (folder / "features.json").write_text(json.dumps(about))
+    with pytest.raises(
+        DataError, match=rf"film: a duration of {seconds:g} s; correct it there, or .*without"
+    ):
         FeatureFolder.open(folder)
 
 

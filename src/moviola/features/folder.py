@@ -21,7 +21,7 @@ from moviola.features.videos import FeatureRows, VideoFeatures
 from moviola.files.rows import read_json
 from moviola.files.writing import write_json
 
-__all__ = ["FeatureFolder", "describe_folder"]
+__all__ = ["FeatureFolder", "describe_folder", "has_length"]
 
 DESCRIPTION = "features.json"
 # Format of the description; without a number it is 1.
@@ -65,7 +65,13 @@ class FeatureFolder:
                     f"{path}: format {about['format']!r:.40}, but this moviola reads {_FORMAT}; update "
                     "moviola, or write the folder again"
                 )
-            durations = {name: _above_0(float(seconds)) for name, seconds in about["durations"].items()}
+            durations = {name: float(seconds) for name, seconds in about["durations"].items()}
+            for name, seconds in durations.items():
+                if not has_length(seconds):
+                    raise DataError(
+                        f"{path}: {name}: a duration of {seconds:g} s; correct it there, or write the folder "
+                        "again without the video"
+                    )
             shots = {name: _rising(starts) for name, starts in about.get("shots", {}).items()}
             parts = ["visual", "queries", *(["subtitles"] if (folder / "subtitles").is_dir() else [])]
             dims = {part: KeyedShards(folder / part).dim for part in parts}
@@ -126,9 +132,14 @@ class FeatureFolder:
         return QueryFeatures(tuple(query_ids), tuple(texts), rows, unit=self.facts.unit)
 
 
+def has_length(seconds: float) -> bool:
+    """Whether a duration can be that of a video with features: above 0, and finite."""
+    return 0 < seconds < math.inf
+
+
 def _above_0(number: Number) -> Number:
     """The number; ValueError: it is not above 0, or not finite."""
-    if not 0 < number < math.inf:
+    if not has_length(number):
         raise ValueError(f"{number} is not above 0, or not finite")
     return number
 

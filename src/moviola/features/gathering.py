@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.errors import DataError, InvalidValue, NotFound
-from moviola.features.folder import FeatureFolder, describe_folder
+from moviola.errors import DataError, InvalidValue, NotFound, counted
+from moviola.features.folder import FeatureFolder, describe_folder, has_length
 from moviola.features.published import Computed, FeatureFiles, convert, new_folder, open_features
 from moviola.features.source import SourceFacts
 from moviola.features.videos import normalise_rows
@@ -108,11 +108,13 @@ def gather_features(
         slack: maximum difference of the streams of a video, which is cut to the shortest.
 
     Raises:
-        InvalidValue: ``out`` is not empty, or the lengths do not fit ``clip_seconds``.
+        InvalidValue: ``out`` is not empty, a duration is not above 0, or the lengths do not fit
+            ``clip_seconds``.
         NotFound: missing features of videos or queries; the message names the first and their number.
         DataError: a video's streams differ in length, a video or a query has no rows, or a query's vector is
             not one row.
     """
+    _require_lengths(durations)
     with new_folder(out):
         names = tuple(durations)
         for stream in files.streams:
@@ -167,6 +169,15 @@ def _clip_counts(streams: Sequence[Published], names: Sequence[str], slack: int)
             )
         counts[name] = min(rows)
     return counts
+
+
+def _require_lengths(durations: Mapping[str, float]) -> None:
+    if wrong := [name for name, seconds in durations.items() if not has_length(seconds)]:
+        raise InvalidValue(
+            f"{counted(len(wrong), 'video')} with a duration that is not above 0 s, the first {wrong[0]!r} "
+            f"with {durations[wrong[0]]:g} s; correct it in the file of durations, or leave the video out "
+            "(--videos)"
+        )
 
 
 def _odd_lengths(counts: Mapping[str, int], seconds: Mapping[str, float], clip_seconds: float) -> list[str]:
