@@ -251,6 +251,7 @@ def test_a_run_is_written_as_its_suffix_says(
         "moments": len(run),
         "measures": {},
         "refused": {},
+        "unknown_videos": [],
     }
     assert [path.name for path in out.parent.iterdir()] == [out.name]
 

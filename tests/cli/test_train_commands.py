@@ -458,6 +458,23 @@ def test_a_run_of_another_system_does_for_a_stage_1(
     assert all(run.values())
 
 
+def test_videos_of_candidates_without_features_are_named(world: World, tmp_path: Path, ranking: Path) -> None:
+    """Those that are merely not searched are not."""
+    row = json.loads(ranking.read_text().splitlines()[0])
+    strange = tmp_path / "strange.jsonl"
+    more = [json.dumps(row | {"video_id": name}) for name in ("gone", "elsewhere")]
+    strange.write_text("\n".join([ranking.read_text(), *more]))
+    left_out = "candidates: left out: 2 videos without features (elsewhere, gone)\n"
+    trained = world.train("spr-relo", tmp_path / "model", "--candidates", strange)
+    assert trained.code == 0 and left_out in trained.err
+    out = tmp_path / "run.json"
+    answered = world.answer(tmp_path / "model", out, "--candidates", strange, "--json")
+    assert answered.code == 3 and answered.err.endswith(left_out)
+    assert json.loads(answered.out)["unknown_videos"] == ["elsewhere", "gone"] and out.exists()
+    plain = world.answer(tmp_path / "model", out, "--candidates", ranking)
+    assert plain.code == 0 and "without features" not in plain.err
+
+
 def test_wrong_candidates(world: World, tmp_path: Path, ranking: Path) -> None:
     lines = ranking.read_text().splitlines()
     (tmp_path / "some.jsonl").write_text("\n".join(line for line in lines if '"query_id": "3"' not in line))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -27,6 +28,7 @@ from moviola.cli.train import (
     Stage1Option,
     VideosOption,
     note_left_out,
+    note_unknown_videos,
     video_ids,
 )
 from moviola.errors import InvalidValue, MoviolaError, counted
@@ -95,7 +97,7 @@ def answer(
     Example: `moviola answer test.json --out run.json --top-k 100`
 
     A query that cannot be answered, for instance with the @name of a concept that is not there, is named and
-    has no moments; the exit code is then 3.
+    has no moments; the exit code is then 3, as where --candidates has videos without features.
 
     A trained model: `moviola answer world/test.json --model reel --stage1 stage1 --videos
     world/splits.json:test --out run.jsonl --judgements judged.json`
@@ -115,6 +117,7 @@ def answer(
         with reading(library) as lib:
             for file in files:
                 lib.require_outside(file)
+    unknown: Sequence[str] = ()
     if model is None:
         refuse_given(context, _MODEL_ONLY, "only together with --model")
         limits = {"videos": video_ids(videos)} if videos else {}
@@ -140,11 +143,13 @@ def answer(
             note(f"{model}: {found.other_stage1}")
         note_left_out(queries, found.left_out, counted(found.videos, "searched video"))
         run, refused, measures = found.run, {}, dict(found.figures)
+        unknown = found.unknown_videos
         write_run(run, out)
         if judgements is not None:
             write_qrels(found.qrels, judgements)
     for query_id, reason in refused.items():
         note(f"query {query_id} is not answered: {reason}")
+    note_unknown_videos(unknown)
     show(
         json,
         {
@@ -153,11 +158,12 @@ def answer(
             "moments": len(run),
             "measures": measures,
             "refused": refused,
+            "unknown_videos": list(unknown),
         },
         f"{out}: {counted(len(run.query_ids), 'query')}, {counted(len(run), 'moment')}",
         *(f"{measure}  {value:.4f}" for measure, value in measures.items()),
     )
-    if refused:
+    if refused or unknown:
         leave_partial()
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 from typer import Argument, Context, Option
 
-from moviola.cli.app import JsonOption, app, note, show
+from moviola.cli.app import JsonOption, app, note, show, some
 from moviola.cli.options import DEFAULT_LIBRARY, DeviceOption, LibraryOption, on_command_line, out_option
 from moviola.cli.progress import progress_bar
 from moviola.errors import DataError, counted
@@ -105,6 +105,7 @@ def train(
     learnable = "videos of --train-videos" if train_videos else "videos with features"
     note_left_out(train_pairs, experiment.learned.pairs.left_out, learnable)
     note_left_out(val_pairs, val.pairs.left_out, counted(len(val.features), "searched video"))
+    note_unknown_videos(experiment.unknown_videos)
     _note_flaws(train_pairs, experiment.learned.flaws)
     _note_flaws(val_pairs, val.flaws)
     if experiment.shared:
@@ -134,6 +135,12 @@ def note_left_out(path: Path, left_out: int, videos: str) -> None:
     """Print how many moments of a pair file do not count, since they are in none of these videos."""
     if left_out:
         note(f"{path}: left out: {counted(left_out, 'moment')} outside the {videos}")
+
+
+def note_unknown_videos(unknown: Sequence[str]) -> None:
+    """Print which videos of another system's run do not count, since they have no features."""
+    if unknown:
+        note(f"candidates: left out: {counted(len(unknown), 'video')} without features ({some(unknown)})")
 
 
 def _note_flaws(path: Path, flaws: Sequence[Flaw]) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.errors import EncoderMismatch, InvalidValue
-from moviola.features import Integers, SourceFacts
+from moviola.features import FeatureSource, Integers, SourceFacts
 from moviola.measures import Run, read_run
 from moviola.measures.joined import places_of
 from moviola.models.description import read_description, revision_of
@@ -24,7 +24,9 @@ from moviola.training.data import Pairs, Split, largest
 from moviola.training.recipe import Recipe
 from moviola.types import require_positive
 
-__all__ = ["Candidates", "FirstStage", "TrainedFirstStage", "open_first_stage", "require_one_text"]
+__all__ = [
+    "Candidates", "FirstStage", "TrainedFirstStage", "open_first_stage", "require_one_text", "unknown_videos",
+]  # fmt: skip
 
 _NEEDED = {"proposals": "proposals", "first_stage": "scores of videos"}
 """The parts of :attr:`Recipe.needs` in words."""
@@ -158,6 +160,13 @@ def _rows_of(run: Run, split: Split) -> tuple[Integers, Integers, Integers]:
         )
     rows = np.flatnonzero(there)
     return rows, query[rows], video[rows]
+
+
+def unknown_videos(first_stage: FirstStage | None, source: FeatureSource) -> list[str]:
+    """Ids of the videos of another system's run that have no features, sorted; none without a run."""
+    if not isinstance(first_stage, Candidates):
+        return []
+    return sorted(set(first_stage.found.video_ids).difference(source.videos().video_ids))
 
 
 def require_one_text(train: Pairs, val: Pairs, candidates: Path) -> None:
