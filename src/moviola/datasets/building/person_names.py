@@ -11,10 +11,14 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
+from moviola.files.toml import read_toml
+
 __all__ = [
-    "FEMALE", "MALE", "NO_PERSONS", "TITLES", "WORD", "Gender", "NameLexicon", "learn_names", "stem", "words",
+    "FEMALE", "MALE", "TITLES", "WORD", "WORDS", "Gender", "NameLexicon", "learn_names",
+    "stem", "words",
 ]  # fmt: skip
 
 Gender = Literal["m", "f", ""]
@@ -40,83 +44,14 @@ def words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_MEN = words("""
-    aaron adam adrian al alan albert alexander alfred ali allen andrew andy anthony arnold arthur barney
-    barry ben benjamin bernard bert bill billy bob bobby brad bradley brandon brendan brent brian bruce
-    bryan carl carlos cedric chad charles charlie chester chris christopher chuck clark colin craig
-    curtis cyril dan daniel danny dave david dean dennis denny derek dick dirk don donald doug douglas
-    duncan dwight earl ed eddie edgar edward eli elliot eric ernest ernie ethan eugene evan felix
-    fernando francis frank franklin fred frederick gabe gabriel gary gavin gene geoffrey george gerald
-    gilbert glenn gordon graham greg gregory gunther gus guy hank harold harry harvey henry herbert
-    howard hugh hugo ian isaac ivan jack jackson jacob jake james jamie jared jason javier jay jeff
-    jeffrey jeremy jerome jerry jim jimmy joe joel joey john johnny jonathan jordan jose joseph josh
-    joshua juan julian justin karl keith ken kenneth kevin kurt kyle lance larry lawrence leo leon
-    leonard leroy lewis lloyd louis lucas luke malcolm marcus mario mark marshall martin marty marvin matt
-    matthew max michael mickey mike miles mitch mitchell mohammed morris nathan neil nicholas nick noah
-    norman oliver oscar otto owen patrick paul pedro pete peter phil philip phillip raj ralph randy ray
-    raymond rick richard ricky rob robert roberto rodney roger ron ronald ross roy russell ryan sam
-    samuel scott sean sebastian seth shawn sheldon sidney simon stan stanley stephen steve steven stuart
-    ted terry theodore thomas tim timothy tobias todd tom tommy tony travis trevor tyler vernon victor
-    vikram vincent wade wallace walter warren wayne wesley will william zach zachary zack
-""")
-_WOMEN = words("""
-    abby abigail addison adele agnes alexis alice alicia alison allison amanda amber amelia amy andrea
-    angela anita ann anna anne annie april ashley audrey barbara beatrice becky bernadette beth betty
-    beverley beverly bonnie brenda bridget brittany callie camille carla carol caroline carolyn carrie
-    catherine cathy charlotte chloe christina christine cindy claire clara colleen courtney cristina
-    crystal cynthia daisy dana danielle deborah debbie denise diana diane dolores donna dora doris
-    dorothy edith eileen elaine eleanor elena elise elizabeth ella ellen emily emma erica erin estelle
-    esther ethel eva eve evelyn faith fiona florence frances gail georgia gina gloria grace greta
-    gretchen hannah hazel heather heidi helen hilary hillary holly ida irene iris irma isabel izzie izzy
-    jackie jacqueline jane janet janice janine jean jen jenna jennifer jenny jess jessica jill joan
-    joanna jodie josephine joy joyce judith judy julia julie june karen kate katherine kathleen kathy
-    katie kay kelly kim kimberly kitty kristen lanie laura lauren laurie leah leslie lily lilly linda
-    lisa liz lois lori louise lucille lucy lupe lydia lynn mabel maggie mandy margaret maria marie
-    marilyn marjorie martha mary matilda maureen maya megan melanie melissa meredith mia michelle
-    mildred mindy miranda miriam molly mona monica nadia nancy naomi natalie natasha nicole nina nora
-    norma olga olivia pam pamela patricia patty paula pauline peggy penelope penny phoebe phyllis priya
-    rachel rachael rebecca regina renee rhonda rita roberta robin rosa rose rosemary roxanne ruby ruth
-    sally samantha sandra sandy sara sarah serena shannon sharon sheila shelley sherry shirley sonia
-    sophia sophie stacey stacy stella stephanie sue susan suzanne sylvia tammy tara teresa theresa
-    tiffany tina tracy ursula valerie vanessa vera veronica vicky victoria violet virginia vivian wanda
-    wendy whitney yolanda yvonne zoe zoey cheryl jasmine
-""")
-# Names of either gender: only pronouns decide.
-_EITHER = words("""
-    adrian alex alexis ali casey charlie dana drew frankie jackie jamie jordan kelly kim lee leslie marion max
-    morgan pat robin sam shannon stacy terry tracy
-""")
-# Capitalised, but no persons: places, nationalities, brands, days, letters, and words that open a clause.
-NO_PERSONS = words("""
-    african america american asian australian british canadian central chinese christian cuban dutch
-    egyptian english europe european french german greek hindi hispanic indian irish italian italy japan
-    japanese jewish korean latin latino london mexican mexico new york paris perk russia russian
-    scottish spanish swedish thai texas vegas las hollywood brooklyn manhattan jersey california boston
-    chicago monday tuesday wednesday thursday friday saturday sunday january february march april may
-    june july august september october november december christmas halloween thanksgiving easter
-    valentine hanukkah oreo jenga wars trek star iphone ipad google facebook xbox nintendo disney coke
-    pepsi starbucks barbie lego nasa fbi cia nypd swat suv mri iv tv dvd vcr cd pc usa us uk er icu or
-    ct ct-scan x-ray xray xrays ok pda id atm t-shirt i i'm a an the he him she her they them his hers
-    it its we you and but or as at in on of to with while when then who that this these those there
-    after before both all one two three xrays polaroid vodka english-speaking god bible frisbee
-    afghanistan africa african-american barbershop capital daily days university factory pictionary
-    porsche superman hulk yoda homeland wii journal our cds valentines princess congratulates hungry
-    caring foosball monopoly twister bluetooth heimlich velcro post-it styrofoam ping-pong jell-o
-""")
-# Names that are everyday words too: without a capital they are those words.
-_EVERYDAY = words("""
-    al amber april art bill bob chase chief cole cross daisy dean dick don drew ed faith flash foreman
-    frank gage gates gene grace grant green grey guy hazel honey house hunt iris ivy jack jay jean joy
-    june lance lily long mark marshal masters max may miles page park parks past pat patient patty penny
-    peg rich ray rob robin rose ruby rusty sandy slaughter star stark sue tag thirteen violet wade
-    walker will winters young
-""")
-# Words that open a sentence before its subject ("So Castle sits"), so that a name after them says nothing.
-_BEFORE_SUBJECT = words("""
-    so now later here again once next first last finally eventually meanwhile also still even only just not
-    how why where what which if since like unlike upon inside outside behind beside above below near past
-    today tonight yesterday young old little poor
-""")
+WORDS = {
+    name: words(listed) for name, listed in read_toml(Path(__file__).with_name("word_lists.toml")).items()
+}
+"""Sets of words by name; the file says what they are."""
+
+_MEN, _WOMEN, _EITHER = WORDS["men"], WORDS["women"], WORDS["either"]
+_EVERYDAY, _BEFORE_SUBJECT, _NO_PERSONS = WORDS["everyday"], WORDS["before_subject"], WORDS["no_persons"]
+
 _FOLLOWS_SUBJECT = re.compile(
     r"(?:is|was|are|were|has|had|does|and|then|who|[a-z]{2,}(?:s|ed))$|(?:tries|can|gets)$"
 )
@@ -195,7 +130,7 @@ def learn_names(captions: Iterable[str]) -> NameLexicon:
         if len(w) > 1 and w not in TITLES and count > small[w] / 3 and after_the[w] < count / 2
     }
     # "March" is no person even if it has a capital; "Mark" is one wherever it has.
-    names = (names | first_names | {w for w in _EVERYDAY & (_MEN | _WOMEN) if inside[w]}) - NO_PERSONS
+    names = (names | first_names | {w for w in _EVERYDAY & (_MEN | _WOMEN) if inside[w]}) - _NO_PERSONS
     owners = {
         word: name
         for word in inside.keys() | opening.keys()
@@ -203,7 +138,7 @@ def learn_names(captions: Iterable[str]) -> NameLexicon:
         if name in names and inside[name] > 3 * inside[word] and not small[word]
     }
     names -= owners.keys()
-    known = names | NO_PERSONS | TITLES.keys() | owners.keys()
+    known = names | _NO_PERSONS | TITLES.keys() | owners.keys()
     unknown = {word for word in opening.keys() & acting if not small[word] and word not in known}
     openers = {word for word in unknown if len(word) > 1 and not _NO_OPENER.search(word)}
     plain = {w for w in names - _EVERYDAY if small[w] <= 0.05 * (inside[w] + opening[w]) or w in first_names}

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from moviola.datasets.building.person_names import (
     FEMALE,
     MALE,
-    NO_PERSONS,
     TITLES,
     WORD,
+    WORDS,
     Gender,
     NameLexicon,
     stem,
@@ -29,24 +29,7 @@ _NOUN: dict[Gender, str] = {"m": "man", "f": "woman", "": "person"}
 _PLURAL: dict[Gender, str] = {"m": "men", "f": "women", "": "people"}
 _ORDINALS = ("first ", "second ", "third ", "fourth ", "fifth ")
 _NUMBERS = ("", "", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-# Words after which a noun takes no article of its own.
-_DETERMINERS = words("""
-    a an the this that these those his her their its my your our another each every some any one no
-""")
-_ADJECTIVES = words("""
-    young old little naked sick dead sleeping drunk surprised angry happy sad upset worried shocked
-    confused excited nervous frightened scared unconscious shirtless smiling crying teenage other
-    younger older pregnant tired injured wounded fake real annoyed bored
-""")
-# "his friend Leonard": the noun says who it is, the name goes.
-_ROLES = words("""
-    friend sister brother mother father mom dad wife husband girlfriend boyfriend roommate daughter son
-    patient detective detectives nurse agent coworker co-worker colleague colleagues doctor doctors
-    uncle aunt grandma grandfather grandmother baby cousin boss lawyer partner officer officers friends
-    patients roommates partners suspect suspects neighbor ex-husband ex-wife fiance fiancee assistant
-    professor captain actor actress waitress bartender singer surgeon ex ex-girlfriend ex-boyfriend
-    waiter intern interns
-""")
+_DETERMINERS, _ADJECTIVES, _ROLES = WORDS["determiners"], WORDS["adjectives"], WORDS["roles"]
 # A coordinated list directly after one of these is the subject of the verb that follows it.
 _BEFORE_SUBJECT = words("and while as when because then where but before after until so that")
 _IRREGULAR = {"is": "are", "was": "were", "has": "have", "does": "do", "goes": "go", "isn't": "aren't",
@@ -163,7 +146,7 @@ def _has_name(tokens: Sequence[_Token], place: int, lexicon: NameLexicon) -> boo
     if _named(tokens, place + 2, lexicon)[0] or _surname(tokens[place + 2])[0]:
         return True
     word = tokens[place + 2].text
-    if word.lower() in NO_PERSONS - {"a"} or word in ("a", "I"):
+    if word.lower() in WORDS["no_persons"] - {"a"} or word in ("a", "I"):
         return False
     dotted = tokens[place].text.lower() in _ABBREVIATED and tokens[place + 1].text.strip() == "."
     return dotted or (len(word) == 1 and word.isupper())
