@@ -199,7 +199,7 @@ def _course(trained: TrainedModel) -> dict[str, Any]:
         {
             "name": name,
             "select": loop.select,
-            "steps": fitted.steps,
+            "steps": fitted.step,
             "epochs": fitted.history[-1]["epoch"],
             "best_step": fitted.best_step,
             "curve": [[row["step"], row["epoch"], round(row[loop.select], 5)] for row in fitted.history],

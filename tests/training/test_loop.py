@@ -155,7 +155,7 @@ def test_a_resumed_run_is_the_run_that_was_not_interrupted(
         logs = [logged(one), logged(two)]
     assert same(whole.model.state_dict(), resumed.model.state_dict())
     assert timeless(found) == timeless(expected)
-    assert (found.best, found.best_step, found.steps) == (expected.best, expected.best_step, expected.steps)
+    assert (found.best, found.best_step, found.step) == (expected.best, expected.best_step, expected.step)
     assert [row["step"] for row in logs[0]] == [row["step"] for row in logs[1]]
 
 
@@ -248,7 +248,7 @@ def test_the_best_weights_stay_and_the_earliest_of_equals() -> None:
 def test_patience(patience: int, steps: int) -> None:
     task = Line([1.0, 2.0, 2.0, 1.5, 1.9, 1.0])
     fitted = fit(task, config(epochs=6, patience=patience))
-    assert fitted.steps == steps * PER_EPOCH
+    assert fitted.step == steps * PER_EPOCH
     assert fitted.best_step == 2 * PER_EPOCH
 
 
@@ -257,7 +257,7 @@ def test_patience_waits_for_the_last_stage(begins: int, steps: int) -> None:
     """Val rises no more after the first epoch; two evaluations of the stage itself must say so."""
     task = Line([2.0, 1.0, 1.5, 1.9, 1.0, 1.0])
     fitted = fit(task, config(epochs=6, patience=2, patience_from=begins))
-    assert fitted.steps == steps * PER_EPOCH
+    assert fitted.step == steps * PER_EPOCH
     assert fitted.best_step == PER_EPOCH
 
 
@@ -271,7 +271,7 @@ def test_the_sooner_of_steps_and_epochs_ends_it_and_the_end_is_judged(
         config(epochs=epochs, steps=steps),
         progress=lambda step, whole, values: heard.append((step, whole)),
     )
-    assert fitted.steps == total == fitted.history[-1]["step"]
+    assert fitted.step == total == fitted.history[-1]["step"]
     assert {whole for _, whole in heard} == {total}
     assert sorted({step for step, _ in heard}) == list(range(1, total + 1))
 

@@ -33,7 +33,7 @@ from moviola.training.recipes import recipe
 from moviola.training.recipes.conquer import CONQUER
 from moviola.training.recipes.prem import PREM
 from moviola.training.recipes.reloclnet import RELOCLNET
-from moviola.training.recipes.spr_stage1 import SPR_STAGE1
+from moviola.training.recipes.spr import SPR_STAGE1
 from moviola.training.recipes.xml import XML_RECIPE, _relevance
 from moviola.training.settings import TrainingSettings, read_settings
 from moviola.training.tasks.candidates import hardest_videos, without_answer

@@ -27,9 +27,7 @@ from moviola.retrieval.refiners.by_torch import TorchRunner
 from moviola.retrieval.refiners.windowed import WindowRefiner
 from moviola.training.data import Pairs, Split
 from moviola.training.recipe import AnswerSettings, Trained, train
-from moviola.training.recipes.refining import WindowRecipe
-from moviola.training.recipes.spr_clip import SPR_CLIP
-from moviola.training.recipes.spr_relo import SPR_RELO, SPR_RELO_LARGE
+from moviola.training.recipes.spr import SPR_CLIP, SPR_RELO, SPR_RELO_LARGE, WindowRecipe
 from moviola.training.settings import read_settings
 from moviola.training.tasks.windows import STRATEGIES, Examples, WindowBatch, WindowSampling, WindowTask
 from moviola.training.validation import SUM, judge

@@ -24,7 +24,7 @@ from moviola.retrieval.stage1 import EmbeddedSegments, video_scores
 from moviola.training.data import Pairs, Split
 from moviola.training.first_stage import Candidates, TrainedFirstStage
 from moviola.training.recipe import AnswerSettings, train
-from moviola.training.recipes.spr_stage1 import SPR_STAGE1
+from moviola.training.recipes.spr import SPR_STAGE1
 from moviola.training.settings import read_settings
 from moviola.training.tasks.segments import (
     SegmentGrid,

@@ -225,7 +225,7 @@ def facts(
         "stage1": stage1,
         "settings": plain(trained.settings.described()),
         "val": {name: best[name] for name in measures},
-        "steps": sum(fitted.steps for fitted in trained.fitted),
+        "steps": sum(fitted.step for fitted in trained.fitted),
         "best_step": last.best_step,
         "seconds": round(sum(fitted.seconds for fitted in trained.fitted), 3),
         "device": last_loop.device,

@@ -96,25 +96,19 @@ class LoopConfig:
         require_known("precision", self.precision, PRECISIONS)
 
 
-@dataclass(frozen=True)
-class Fitted:
-    """The result of a run; the model holds the best weights.
-
-    ``history`` has one row per evaluation. ``seconds`` is the time of the steps alone, without evaluations;
-    ``cpu_seconds`` is the processor time, evaluations included.
-    """
-
-    best: float
-    best_step: int
-    steps: int
-    seconds: float
-    cpu_seconds: float
-    history: list[dict[str, float]]
-
-
 @dataclass
-class _Progress:
-    """Everything about a run that changes, besides weights and optimiser."""
+class Fitted:
+    """A run, all that changes of it besides weights and optimiser; at its end the model holds the best ones.
+
+    Attributes:
+        epoch, step: how many are done.
+        best, best_step: the best value on val, and the step that it was measured at.
+        since_best: evaluations without a better value.
+        seconds: time of the steps alone, without evaluations.
+        cpu_seconds: processor time, evaluations included.
+        history: one row per evaluation.
+        sums: terms of the loss, added up since the last evaluation.
+    """
 
     epoch: int = 0
     step: int = 0
@@ -125,7 +119,6 @@ class _Progress:
     cpu_seconds: float = 0.0
     history: list[dict[str, float]] = field(default_factory=list)
     sums: dict[str, float] = field(default_factory=dict)
-    """Terms of the loss, added up since the last evaluation."""
 
     @property
     def evaluated(self) -> int:
@@ -165,7 +158,7 @@ def fit(
     total = min(config.epochs * per_epoch, config.steps or config.epochs * per_epoch)
     optimizer, schedule = make_optimizer(model, config.optimizer, total)
     scaler = torch.amp.GradScaler(config.device, enabled=config.precision == "fp16")
-    run = _Progress()
+    run = Fitted()
     best = copy.deepcopy(model.state_dict())
     state = _State(config, folder, total, run, model, optimizer, schedule, scaler, best)
     if resume:
@@ -180,7 +173,7 @@ def fit(
         raise
     model.load_state_dict(state.best)
     model.eval()
-    return Fitted(run.best, run.best_step, run.step, run.seconds, run.cpu_seconds, run.history)
+    return run
 
 
 def _go_on(task: Task[Any], state: _State, per_epoch: int) -> None:
@@ -261,7 +254,7 @@ def _whole() -> Iterator[None]:
         signal.raise_signal(signal.SIGINT)
 
 
-def _patience_lost(config: LoopConfig, run: _Progress) -> bool:
+def _patience_lost(config: LoopConfig, run: Fitted) -> bool:
     return 0 < config.patience <= run.since_best
 
 
@@ -357,7 +350,7 @@ class _State:
     config: LoopConfig
     folder: Path | None
     total: int
-    run: _Progress
+    run: Fitted
     model: nn.Module
     optimizer: torch.optim.Optimizer
     schedule: Any

@@ -1,4 +1,4 @@
-"""Recipes, one file per model: its parts, its batches, and its paper's settings."""
+"""Recipes, one file per paper: its parts, its batches, and its paper's settings."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 __all__ = ["RECIPES", "recipe", "recipe_of"]
 
 RECIPES: dict[str, str] = {
-    "spr-stage1": "moviola.training.recipes.spr_stage1:SPR_STAGE1",
-    "spr-clip": "moviola.training.recipes.spr_clip:SPR_CLIP",
-    "spr-relo": "moviola.training.recipes.spr_relo:SPR_RELO",
-    "spr-relo-large": "moviola.training.recipes.spr_relo:SPR_RELO_LARGE",
-    "reel-stage1": "moviola.training.recipes.reel_stage1:REEL_STAGE1",
+    "spr-stage1": "moviola.training.recipes.spr:SPR_STAGE1",
+    "spr-clip": "moviola.training.recipes.spr:SPR_CLIP",
+    "spr-relo": "moviola.training.recipes.spr:SPR_RELO",
+    "spr-relo-large": "moviola.training.recipes.spr:SPR_RELO_LARGE",
+    "reel-stage1": "moviola.training.recipes.reel:REEL_STAGE1",
     "reel": "moviola.training.recipes.reel:REEL",
     "xml": "moviola.training.recipes.xml:XML_RECIPE",
     "reloclnet": "moviola.training.recipes.reloclnet:RELOCLNET",

@@ -43,19 +43,12 @@ class ConquerRecipe(CandidateRecipe):
     def phases(self, model: Any, train: Split, val: Split, settings: TrainingSettings) -> Iterable[Task[Any]]:
         """One phase, on pairs with videos that the first stage takes for answers."""
         loop, sampling = settings.loops["train"], settings.sampling
-        scores = _first_stage(train)
         yield CandidateTask(
-            model,
-            self.videos(model, train.features),
-            self.queries(model, train.queries),
-            train.pairs,
-            model.loss,
-            lambda: judge(self.run(model, val), val),
-            loop.batch_size,
-            sampling.even_types,
-            hardest=hardest_videos(scores, train.pairs, sampling.pool),
+            model, *self.inputs(model, train), train.pairs, model.loss,
+            lambda: judge(self.run(model, val), val), loop.batch_size, sampling.even_types,
+            hardest=hardest_videos(_first_stage(train), train.pairs, sampling.pool),
             negatives=sampling.negatives,
-        )
+        )  # fmt: skip
 
     def moments(self, model: Any, split: Split, how: AnswerSettings) -> Moments:
         """The best 100 moments of each query in the first stage's best videos."""
@@ -86,8 +79,7 @@ class ConquerRecipe(CandidateRecipe):
             first_stage = torch.from_numpy(scores(some)).to(query.device)
             return rank(query, mask, context, first_stage=first_stage)
 
-        videos, queries = self.videos(model, split.features), self.queries(model, split.queries)
-        return rank_corpus(model, videos, queries, ranked)
+        return rank_corpus(model, *self.inputs(model, split), ranked)
 
 
 def _first_stage(split: Split) -> VideoScores:

@@ -59,37 +59,25 @@ class PremRecipe(CandidateRecipe):
         sampling, pairs = settings.sampling, train.pairs
         # Before the retriever is trained, whose scores decide which candidates there are, but not how many.
         require_candidates(pairs, without_answer(pairs, sampling.pool), sampling.negatives)
-        videos, queries = self.videos(prem, train.features), self.queries(prem, train.queries)
+        videos, queries = self.inputs(prem, train)
 
         loop = settings.loops["retriever"]
         prem.to(loop.device)  # val is evaluated with both halves, even while one is trained
         yield PairTask(
-            prem.retriever,
-            videos,
-            queries,
-            pairs,
+            prem.retriever, videos, queries, pairs,
             lambda step, epoch, generator: prem.retriever_loss(step.pairs),
             lambda: judge_videos(self.video_run(prem, val), val),
-            loop.batch_size,
-            sampling.even_types,
-            self.apart,
-        )
+            loop.batch_size, sampling.even_types, self.apart,
+        )  # fmt: skip
 
         loop = settings.loops["localizer"]
         prem.to(loop.device)
         yield CandidateTask(
-            prem.localizer,
-            videos,
-            queries,
-            pairs,
-            prem.localizer_loss,
-            lambda: judge(self.run(prem, val), val),
-            loop.batch_size,
-            sampling.even_types,
-            self.apart,
+            prem.localizer, videos, queries, pairs, prem.localizer_loss,
+            lambda: judge(self.run(prem, val), val), loop.batch_size, sampling.even_types, self.apart,
             hardest=_hardest_of_retriever(prem, videos, queries, pairs, sampling.pool),
             negatives=sampling.negatives,
-        )
+        )  # fmt: skip
 
     def measured(self, phase: str) -> tuple[str, ...]:
         """The retriever is measured by videos, the localizer by moments."""

@@ -48,15 +48,19 @@ class RankerRecipe(Recipe):
         """Queries in the model's form: with as many tokens as it has positions."""
         return queries.cut(model.config.max_tokens)
 
+    def inputs(self, model: Any, split: Split) -> tuple[PooledVideos, QueryFeatures]:
+        """Videos and queries of a split in the model's form."""
+        return self.videos(model, split.features), self.queries(model, split.queries)
+
     def moments(self, model: nn.Module, split: Split, how: AnswerSettings) -> Moments:
         """The best 100 moments of each query."""
         self.require_unscored(how)
-        return rank_corpus(model, self.videos(model, split.features), self.queries(model, split.queries))
+        return rank_corpus(model, *self.inputs(model, split))
 
     def rank_videos(self, model: nn.Module, split: Split, how: AnswerSettings) -> Moments:
         """The best 100 videos of each query, by the model's own score of a video."""
         self.require_unscored(how)
-        return rank_videos(model, self.videos(model, split.features), self.queries(model, split.queries))
+        return rank_videos(model, *self.inputs(model, split))
 
     def require_unscored(self, how: AnswerSettings) -> None:
         """Raise :class:`InvalidValue` if scores of `moviola search` are requested."""
@@ -89,16 +93,9 @@ class PairRecipe(RankerRecipe):
     def phases(self, model: Any, train: Split, val: Split, settings: TrainingSettings) -> Iterable[Task[Any]]:
         loop, sampling = settings.loops["train"], settings.sampling
         yield PairTask(
-            model,
-            self.videos(model, train.features),
-            self.queries(model, train.queries),
-            train.pairs,
-            self.loss(model, train, sampling),
-            lambda: judge(self.run(model, val), val),
-            loop.batch_size,
-            sampling.even_types,
-            model.apart,
-        )
+            model, *self.inputs(model, train), train.pairs, self.loss(model, train, sampling),
+            lambda: judge(self.run(model, val), val), loop.batch_size, sampling.even_types, model.apart,
+        )  # fmt: skip
 
     def videos(self, model: Any, features: VideoFeatures) -> PooledVideos:
         """The same with endpoints, and with the padding of a release where the model has it."""

@@ -1,9 +1,10 @@
-"""Reel, our own refiner; see :mod:`moviola.models.reel`."""
+"""Reel, our own refiner, and its stage 1; see :mod:`moviola.models.reel`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,17 +12,19 @@ from numpy.typing import NDArray
 from torch import nn
 
 from moviola.models.reel import Reel
+from moviola.retrieval import stage1_of
 from moviola.retrieval.proposals import ByQuery
 from moviola.training.data import Sizes, Split
 from moviola.training.loop import LoopConfig, Task
 from moviola.training.optimizers import OptimizerConfig
 from moviola.training.recipe import AnswerSettings
-from moviola.training.recipes.refining import RefinerRecipe
+from moviola.training.recipes.stages import RefinerRecipe, SegmentRecipe
 from moviola.training.settings import TrainingSettings
 from moviola.training.tasks.answers import AnswerTask
+from moviola.training.tasks.segments import SegmentSampling, segment_recall
 from moviola.training.validation import judge
 
-__all__ = ["CROSSINGS", "PROPOSAL_SHARES", "REEL", "loop_by"]
+__all__ = ["CROSSINGS", "PROPOSAL_SHARES", "REEL", "REEL_STAGE1"]
 
 PROPOSAL_SHARES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5)
 """Weights of a proposal's score that are tried on val: within a query, the deviation of weighted scores in
@@ -31,7 +34,7 @@ CROSSINGS = (0.0, 0.5, 1.0, 2.0, 4.0)
 """What a span loses by each cut that it crosses, as tried on val."""
 
 
-def loop_by(select: str) -> LoopConfig:
+def _loop_by(select: str) -> LoopConfig:
     """The loop of Reel and of its stage 1, chosen on gridhouse's val; ``select`` is a measure on val."""
     optimizer = OptimizerConfig(
         name="adamw", lr=1e-3, eps=1e-8, weight_decay=1e-2, warmup=0.05, schedule="cosine"
@@ -44,7 +47,7 @@ class ReelRecipe(RefinerRecipe):
 
     architecture = "reel"
 
-    settings = TrainingSettings({"cuts": True}, {"train": loop_by("nDCG@20,IoU>=0.5")})
+    settings = TrainingSettings({"cuts": True}, {"train": _loop_by("nDCG@20,IoU>=0.5")})
 
     def sized(self, sizes: Sizes) -> dict[str, Any]:
         return sizes.settings()
@@ -91,6 +94,31 @@ class ReelRecipe(RefinerRecipe):
         )
 
 
+class ReelStage1Recipe(SegmentRecipe):
+    """Trained on whole videos, chosen by recall@100 on val."""
+
+    architecture = "reel-stage1"
+    optional_streams = frozenset()
+
+    settings = TrainingSettings({}, {"train": _loop_by("recall@100")}, SegmentSampling())
+
+    def sized(self, sizes: Sizes) -> dict[str, Any]:
+        """The sizes of the features; subtitles are not read."""
+        return {"visual_size": sizes.visual, "query_size": sizes.query}
+
+    def phases(self, model: Any, train: Split, val: Split, settings: TrainingSettings) -> Iterable[Task[Any]]:
+        sampling = settings.sampling
+        yield AnswerTask(
+            model,
+            partial(model.loss, segment_clips=sampling.segment_clips, least_share=sampling.least_share),
+            train.features,
+            train.queries.cut(model.config.max_tokens),
+            train.pairs,
+            lambda: segment_recall(stage1_of(self.architecture, model, "val"), val, sampling.segment_clips),
+            settings.loops["train"].batch_size,
+        )
+
+
 def _spread(rows: ByQuery, values: NDArray[np.floating[Any]]) -> float:
     """The mean deviation of values within a query; 0 where no query has two."""
     each = [values[rows.rows(query)] for query in range(len(rows))]
@@ -98,3 +126,4 @@ def _spread(rows: ByQuery, values: NDArray[np.floating[Any]]) -> float:
 
 
 REEL = ReelRecipe()
+REEL_STAGE1 = ReelStage1Recipe()

@@ -1,4 +1,4 @@
-"""Common base of the recipes of stages 1: answering with coarse proposals, measured by recall."""
+"""Common bases of the recipes of models that search by stages: those that retrieve segments, and refiners."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from moviola.retrieval import Moments, Retrieval, segment_index, stage1_of
+from moviola.retrieval import MeanPooling, Moments, Retrieval, refiner_of, segment_index, stage1_of
 from moviola.retrieval.corpus import best_videos
 from moviola.retrieval.stage1 import EmbeddedSegments
 from moviola.training.data import Split
 from moviola.training.recipe import AnswerSettings, Recipe
 from moviola.training.tasks.segments import NAMES
 
-__all__ = ["SegmentRecipe"]
+__all__ = ["RefinerRecipe", "SegmentRecipe"]
 
 
 class SegmentRecipe(Recipe):
@@ -37,3 +37,29 @@ class SegmentRecipe(Recipe):
             return videos.best(split.queries.select(np.arange(some.start, some.stop)))
 
         return best_videos(scores, split.features, len(split.queries))
+
+
+class RefinerRecipe(Recipe):
+    """A refiner answers with the proposals of its split, refined by :class:`moviola.retrieval.Retrieval`."""
+
+    needs = frozenset({"proposals"})
+    refines = True
+
+    def moments(self, model: nn.Module, split: Split, how: AnswerSettings) -> Moments:
+        """Proposals refined, suppressed and re-ranked."""
+        refiner = refiner_of(
+            self.architecture,
+            model,
+            "answering",
+            context=how.context,
+            calibration=how.calibration,
+            suppress_above=how.suppress_above,
+            proposal_weight=how.proposal_weight,
+        )
+        # A model that learns between two evaluations must not reuse its earlier encodings.
+        features = split.features.with_fresh_cache()
+        retrieval = Retrieval.of_proposals(features, refiner, how.segment_clips)
+        if how.scored:
+            index = segment_index(MeanPooling(), features, how.segment_clips)
+            retrieval = Retrieval(features, index, MeanPooling(), refiner, how.segment_clips)
+        return retrieval.moments(split.queries, split.proposals, scored=how.scored)
