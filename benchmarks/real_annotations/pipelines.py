@@ -31,8 +31,7 @@ from numpy.typing import NDArray
 
 from moviola.datasets.annotations import Annotations
 from moviola.datasets.building.consensus import LEVELS, Rating, agreement, consensus
-from moviola.datasets.building.embeddings import TextEncoder, embed, unit_rows
-from moviola.datasets.building.nearest import nearest
+from moviola.datasets.building.nearest import TextEncoder, embed, nearest, unit_rows
 from moviola.datasets.building.pseudo import BATCH, needs_second_batch, pseudo_training_set
 from moviola.datasets.building.splits import draw_queries
 from moviola.datasets.building.steps import Rewritten, rewrite_captions

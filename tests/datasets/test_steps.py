@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from moviola.datasets.annotations import Annotations
-from moviola.datasets.building.embeddings import embed, unit_rows
+from moviola.datasets.building.nearest import embed, unit_rows
 from moviola.datasets.building.steps import rewrite_captions
 from moviola.datasets.readers import read_query_keys, read_tvr
 from moviola.errors import InvalidValue

@@ -18,8 +18,8 @@ import numpy as np
 
 from moviola.datasets.annotations import Annotations
 from moviola.datasets.building.chat import EndpointFailure
-from moviola.datasets.building.embeddings import TextEncoder, unit_rows
 from moviola.datasets.building.names_left import NameFinder
+from moviola.datasets.building.nearest import TextEncoder, unit_rows
 from moviola.datasets.building.person_names import NameLexicon
 from moviola.datasets.building.rewriting import rewrite
 from moviola.errors import InvalidValue

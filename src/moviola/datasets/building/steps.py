@@ -12,7 +12,6 @@ import numpy as np
 from moviola.datasets.annotations import Annotations
 from moviola.datasets.building.candidate_pairs import Pair
 from moviola.datasets.building.chat import ChatEndpoint
-from moviola.datasets.building.embeddings import TextEncoder, embed, unit_rows
 from moviola.datasets.building.imprecise import (
     THRESHOLD,
     Check,
@@ -24,7 +23,7 @@ from moviola.datasets.building.imprecise import (
     write_review,
 )
 from moviola.datasets.building.names_left import load_name_finder
-from moviola.datasets.building.nearest import nearest
+from moviola.datasets.building.nearest import TextEncoder, embed, nearest, unit_rows
 from moviola.datasets.building.person_names import learn_names
 from moviola.datasets.building.phrases import Phrase, chunker_with_spacy
 from moviola.datasets.building.pseudo import pseudo_training_set

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from moviola.datasets.building.embeddings import TextEncoder
+from moviola.datasets.building.nearest import TextEncoder
 from moviola.datasets.gridhouse.films import Film, Story, WriteVideo, films_of, make_videos
 from moviola.datasets.gridhouse.narrator import Tale, tale_query, tale_relevance
 from moviola.datasets.gridhouse.similarity import SentenceSimilarity, WordSimilarity

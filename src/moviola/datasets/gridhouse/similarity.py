@@ -15,7 +15,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.datasets.building.embeddings import TextEncoder, unit_rows
+from moviola.datasets.building.nearest import TextEncoder, unit_rows
 
 __all__ = ["SentenceSimilarity", "WordSimilarity"]
 

@@ -11,13 +11,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 from moviola.datasets.annotations import Annotations
-from moviola.datasets.readers.activitynet import read_activitynet, read_tacos
-from moviola.datasets.readers.charades import read_charades
-from moviola.datasets.readers.didemo import read_didemo
-from moviola.datasets.readers.durations import read_video_corpus
+from moviola.datasets.readers.moments import (
+    read_activitynet,
+    read_charades,
+    read_didemo,
+    read_qvhighlights,
+    read_tacos,
+)
 from moviola.datasets.readers.public import QUESTIONS, annotations_reader, read_questions
-from moviola.datasets.readers.query_keys import QUERY_KEYS, read_query_keys
-from moviola.datasets.readers.qvhighlights import read_qvhighlights
+from moviola.datasets.readers.queries import QUERY_KEYS, read_query_keys
 from moviola.datasets.readers.tvr import read_tvr, write_tvr
 from moviola.datasets.readers.tvr_ranking import (
     ranked_queries,
@@ -25,7 +27,7 @@ from moviola.datasets.readers.tvr_ranking import (
     read_tvr_ranking,
     write_own_pairs,
 )
-from moviola.datasets.readers.video_lists import read_videos
+from moviola.datasets.readers.videos import read_video_corpus, read_videos
 from moviola.types import require_known
 
 __all__ = [

@@ -23,7 +23,7 @@ from typing import Any
 
 from moviola.datasets.annotations import Annotations
 from moviola.datasets.questions import Question, Questions, Seconds
-from moviola.datasets.readers.activitynet import entries_by_video
+from moviola.datasets.readers.moments import entries_by_video
 from moviola.errors import DataError
 from moviola.files.rows import number, read_json, read_json_lines, span, text
 from moviola.types import require_known

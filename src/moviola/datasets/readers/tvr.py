@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from moviola.datasets.annotations import Annotations, Collector
-from moviola.datasets.readers.durations import known_durations
+from moviola.datasets.readers.videos import known_durations
 from moviola.errors import DataError
 from moviola.files.rows import number, read_json_lines, span, text
 from moviola.files.writing import write_text

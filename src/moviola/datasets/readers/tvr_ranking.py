@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from moviola.datasets.annotations import Annotations, Collector
-from moviola.datasets.readers.durations import known_durations
+from moviola.datasets.readers.videos import known_durations
 from moviola.errors import DataError, InvalidValue
 from moviola.files.rows import json_rows, number, parse_json, read_text, span, text
 from moviola.files.writing import write_json
