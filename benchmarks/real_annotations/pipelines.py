@@ -30,10 +30,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.datasets.annotations import Annotations
+from moviola.datasets.building.candidate_pairs import BATCH, draw_queries, needs_second_batch
 from moviola.datasets.building.consensus import LEVELS, Rating, agreement, consensus
 from moviola.datasets.building.nearest import TextEncoder, embed, nearest, unit_rows
-from moviola.datasets.building.pseudo import BATCH, needs_second_batch, pseudo_training_set
-from moviola.datasets.building.splits import draw_queries
+from moviola.datasets.building.pseudo import pseudo_training_set
 from moviola.datasets.building.steps import Rewritten, rewrite_captions
 from moviola.datasets.readers import read_annotations
 from moviola.datasets.statistics import Statistics, statistics

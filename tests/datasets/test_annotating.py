@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from moviola.datasets.annotations import Annotations, Collector
 from moviola.datasets.building.annotation_files import read_pairs, write_judgements, write_pairs
-from moviola.datasets.building.candidate_pairs import Pair, next_pairs
-from moviola.datasets.building.splits import draw_queries
+from moviola.datasets.building.candidate_pairs import Pair, draw_queries, next_pairs
 from moviola.datasets.building.steps import find_candidates
 from moviola.datasets.readers import read_tvr, read_tvr_ranking, write_tvr
 from moviola.encoders import load_sentence_encoder

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from moviola.datasets.annotations import Annotations, Collector
+from moviola.datasets.building.candidate_pairs import needs_second_batch
 from moviola.datasets.building.nearest import nearest
-from moviola.datasets.building.pseudo import needs_second_batch, pseudo_training_set
+from moviola.datasets.building.pseudo import pseudo_training_set
 from moviola.errors import InvalidValue
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from moviola.training.optimizers import SCHEDULES, BertAdam
+from moviola.training.optimizers import SCHEDULES, BertAdam, OptimizerConfig
 
 
 def rates_of(optimizer: BertAdam) -> list[float]:
@@ -29,13 +29,15 @@ def test_every_step_equals_the_reference(golden: Path) -> None:
     parameters = {name: torch.nn.Parameter(torch.from_numpy(arrays[f"in/{name}"])) for name in names}
     optimizer = BertAdam(
         [{"params": [parameters[name]], "weight_decay": config["weight_decay"][name]} for name in names],
-        config["lr"],
-        total_steps=config["t_total"],
-        warmup=config["warmup"],
-        schedule=config["schedule"].removeprefix("warmup_"),
-        betas=(config["b1"], config["b2"]),
-        eps=config["e"],
-        clip_norm=config["max_grad_norm"],
+        OptimizerConfig(
+            lr=config["lr"],
+            warmup=config["warmup"],
+            schedule=config["schedule"].removeprefix("warmup_"),
+            betas=(config["b1"], config["b2"]),
+            eps=config["e"],
+            clip_norm=config["max_grad_norm"],
+        ),
+        config["t_total"],
     )
     for step in range(config["steps"]):
         for name in names:

@@ -20,11 +20,12 @@ from moviola.errors import DataError, InvalidValue, NotFound
 from moviola.features import FeatureFolder, KeyedShards, QueryFeatures, normalise_rows
 from moviola.measures import Run, read_qrels
 from moviola.retrieval.batches import padded, token_batch, video_batch
-from moviola.training.data import Pairs, Split, batches_by_length, epoch_parts
+from moviola.training.data import Pairs, Split, batches_by_length
 from moviola.training.one_video import of_each_video
 from moviola.training.recipes import recipe
 from moviola.training.settings import read_settings
 from moviola.training.tasks.candidates import CandidateSampling
+from moviola.training.tasks.pairs import PairTask
 from moviola.training.tasks.segments import SegmentSampling
 from moviola.training.validation import OVER_TYPES, judge
 
@@ -109,6 +110,12 @@ def test_moments_after_the_first_n_are_known_to_be_alike(tmp_path: Path) -> None
     assert [column.tolist() for column in alone.beyond] == [[0, 0], [0, 1], [3.0, 5.0], [4.0, 6.0]]
 
 
+def epochs_of(pairs: Pairs, *, even_types: bool) -> PairTask:
+    """Epochs of pairs, of which nothing else is looked at."""
+    rest: Any = None
+    return PairTask(rest, rest, rest, pairs, rest, rest, 4, even_types)
+
+
 def test_rare_types_are_drawn_as_often_where_that_is_asked_for(tmp_path: Path) -> None:
     kinds = ["v"] * 9 + ["vt"] * 2 + ["t"]
     queries = [
@@ -117,15 +124,15 @@ def test_rare_types_are_drawn_as_often_where_that_is_asked_for(tmp_path: Path) -
     ]
     pairs = Pairs.read(written(tmp_path / "pairs.json", queries), ["v"])
     draw = np.random.default_rng(0)
-    (each,) = epoch_parts(pairs, draw, even_types=False, by_stream=False)
+    (each,) = epochs_of(pairs, even_types=False).parts(draw)
     assert each.tolist() == list(range(12))
-    (drawn,) = epoch_parts(pairs, draw, even_types=True, by_stream=False)
+    (drawn,) = epochs_of(pairs, even_types=True).parts(draw)
     assert [sum(kinds[row] == kind for row in drawn) for kind in ("v", "vt", "t")] == [4, 4, 4]
     assert len(set(drawn.tolist())) == 4 + 2 + 1
     del queries[3]["type"]
     some = Pairs.read(written(tmp_path / "pairs.json", queries), ["v"])
     with pytest.raises(InvalidValue, match="a training query has no type"):
-        epoch_parts(some, draw, even_types=True, by_stream=False)
+        epochs_of(some, even_types=True).parts(draw)
 
 
 def test_val_may_be_judged_type_by_type(tmp_path: Path) -> None:
@@ -465,5 +472,5 @@ def test_of_a_type_that_is_drawn_in_part_all_have_their_turn(tmp_path: Path) -> 
     ]
     pairs = Pairs.read(written(tmp_path / "pairs.json", queries), ["v"])
     draw = np.random.default_rng(0)
-    epochs = [epoch_parts(pairs, draw, even_types=True, by_stream=False)[0].tolist() for _ in range(20)]
+    epochs = [epochs_of(pairs, even_types=True).parts(draw)[0].tolist() for _ in range(20)]
     assert set(epochs[0]) < set().union(*epochs) == set(range(11))

@@ -93,7 +93,7 @@ def test_slow_takes_whole_parts_of_names_only() -> None:
 
 def test_first_step_of_a_warmup_moves_only_moments() -> None:
     parameter = nn.Parameter(torch.tensor([3.0, 4.0]))
-    optimizer = BertAdam([parameter], 0.1, total_steps=10, warmup=0.5)
+    optimizer = BertAdam([{"params": [parameter]}], OptimizerConfig(lr=0.1, warmup=0.5), 10)
     parameter.grad = torch.tensor([30.0, 40.0])
     optimizer.step()
     assert parameter.tolist() == [3.0, 4.0]
@@ -104,9 +104,8 @@ def test_first_step_of_a_warmup_moves_only_moments() -> None:
 
 def test_each_tensor_is_clipped_alone_and_decay_joins_the_update() -> None:
     small, large = nn.Parameter(torch.tensor([1.0])), nn.Parameter(torch.tensor([1.0]))
-    optimizer = BertAdam(
-        [small, large], 0.1, total_steps=10, schedule="constant", warmup=0, eps=1.0, weight_decay=0.5
-    )
+    options = OptimizerConfig(lr=0.1, schedule="constant", warmup=0, eps=1.0, weight_decay=0.5)
+    optimizer = BertAdam([{"params": [small, large]}], options, 10)
     small.grad, large.grad = torch.tensor([0.5]), torch.tensor([100.0])
     optimizer.step()
     for parameter, gradient in ((small, 0.5), (large, 1.0)):
@@ -116,7 +115,8 @@ def test_each_tensor_is_clipped_alone_and_decay_joins_the_update() -> None:
 
 def test_a_parameter_without_gradient_stays() -> None:
     used, unused = nn.Parameter(torch.ones(2)), nn.Parameter(torch.ones(2))
-    optimizer = BertAdam([used, unused], 0.1, total_steps=2, schedule="constant", warmup=0)
+    options = OptimizerConfig(lr=0.1, schedule="constant", warmup=0)
+    optimizer = BertAdam([{"params": [used, unused]}], options, 2)
     used.grad = torch.ones(2)
     optimizer.step()
     assert unused.tolist() == [1.0, 1.0] and used.tolist() != [1.0, 1.0]

@@ -258,9 +258,9 @@ def split(
 
     Example: `moviola dataset split imprecise.jsonl --kind tvr --val 50 --test 200 --out ranked`
 
-    From Python: `moviola.datasets.building.splits.draw_queries`.
+    From Python: `moviola.datasets.building.candidate_pairs.draw_queries`.
     """
-    from moviola.datasets.building.splits import draw_queries
+    from moviola.datasets.building.candidate_pairs import draw_queries
     from moviola.datasets.readers import read_annotations
 
     counts = {"val": val, "test": test}

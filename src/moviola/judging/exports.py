@@ -13,9 +13,8 @@ from moviola.datasets.building.annotation_files import (
     write_pairs,
     write_ratings,
 )
-from moviola.datasets.building.candidate_pairs import Pair
+from moviola.datasets.building.candidate_pairs import Pair, draw_queries
 from moviola.datasets.building.consensus import LEVELS
-from moviola.datasets.building.splits import draw_queries
 from moviola.errors import AlreadyJudged, InvalidValue, NotFound, counted
 from moviola.files.writing import write_json
 from moviola.judging.task import JudgingTask, folded_name, shown_name

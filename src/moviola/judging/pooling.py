@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from moviola.datasets.building.candidate_pairs import Pair
-from moviola.datasets.building.pseudo import BATCH
+from moviola.datasets.building.candidate_pairs import BATCH, Pair
 from moviola.errors import InvalidValue, NotFound
 from moviola.judging.task import JudgingTask, TaskSettings
 from moviola.library import VideoNames

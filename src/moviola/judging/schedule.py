@@ -85,7 +85,7 @@ def _by_pair(answers: Iterable[Answer]) -> tuple[dict[str, list[int]], Counter[s
 def due_pairs(pairs: Iterable[Pair], found: Outcome, *, last: int, threshold: float) -> list[Pair]:
     """First batches, and second ones of queries whose first one is complete and ends with relevant moments.
 
-    ``last`` and ``threshold`` as in :func:`~moviola.datasets.building.pseudo.needs_second_batch`.
+    ``last`` and ``threshold`` as in :func:`~moviola.datasets.building.candidate_pairs.needs_second_batch`.
     """
     pairs = list(pairs)
     first = [pair for pair in pairs if pair.batch == 1]

@@ -61,7 +61,7 @@ class TaskSettings:
             person alone, without agreement.
         seed: of the order of queries and moments, 0 to 2**53.
         last, threshold: when a second batch is due; see
-            :func:`~moviola.datasets.building.pseudo.needs_second_batch`.
+            :func:`~moviola.datasets.building.candidate_pairs.needs_second_batch`.
 
     Raises:
         InvalidValue: a number outside its range.

@@ -28,7 +28,7 @@ from moviola.retrieval.proposals import Proposals
 from moviola.retrieval.stage1 import VideoScores
 
 __all__ = [
-    "Lists", "Pairs", "Sizes", "Split", "batches_by_length", "epoch_batches", "epoch_parts", "largest",
+    "Lists", "Pairs", "Sizes", "Split", "batches_by_length", "largest",
 ]  # fmt: skip
 
 Number = TypeVar("Number", np.float32, np.float64)
@@ -361,48 +361,6 @@ def largest(cells: Integers, values: NDArray[Number]) -> tuple[Integers, NDArray
     best = np.full(len(known), -np.inf, values.dtype)
     np.maximum.at(best, place, values)
     return known, best
-
-
-def epoch_parts(pairs: Pairs, draw: Generator, *, even_types: bool, by_stream: bool) -> list[Integers]:
-    """Rows of an epoch's pairs, in parts that no batch mixes; each part is as long whatever is drawn.
-
-    Args:
-        even_types: as many pairs of each type of query (v, t, vt), rare ones repeatedly, rather than each
-            pair once.
-        by_stream: queries that subtitles alone answer (type t) after all others.
-
-    Raises:
-        InvalidValue: types are to be even, and a query has none.
-    """
-    rows = np.arange(len(pairs))
-    if even_types:
-        if not pairs.types or "" in pairs.types:
-            raise InvalidValue(
-                "sampling.even_types: a training query has no type; give a pair file with the field 'type' "
-                "(v, t or vt), or leave the setting out"
-            )
-        of_pair = np.unique(pairs.types, return_inverse=True)[1][pairs.query]
-        kinds = np.unique(of_pair)
-        share = -(-len(pairs) // len(kinds))
-        drawn = [np.resize(draw.permutation(np.flatnonzero(of_pair == kind)), share) for kind in kinds]
-        rows = np.concatenate(drawn)[: len(pairs)]
-    spoken = pairs.spoken(rows) if by_stream else None
-    return [rows] if spoken is None else [rows[~spoken.numpy()], rows[spoken.numpy()]]
-
-
-def epoch_batches(
-    pairs: Pairs, parts: Sequence[Integers], lengths: Integers, size: int, draw: Generator
-) -> list[Integers]:
-    """Batches of an epoch, see :func:`batches_by_length`, each of one of its parts.
-
-    Args:
-        parts: of :func:`epoch_parts`.
-        lengths: (V,) clips of each video.
-    """
-    of_pair = lengths[pairs.video[pairs.moment]]
-    batches = [part[rows] for part in parts for rows in batches_by_length(of_pair[part], size, draw)]
-    order = draw.permutation(len(batches)) if len(parts) > 1 else range(len(batches))
-    return [batches[place] for place in order]
 
 
 def batches_by_length(lengths: Integers, size: int, draw: Generator, *, pool: int = 8) -> Iterator[Integers]:

@@ -8,7 +8,7 @@ for its factor itself, the others are driven by a ``LambdaLR``.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -52,6 +52,34 @@ SCHEDULES: dict[str, Schedule] = {"constant": constant, "linear": linear, "cosin
 training in [0, 1) that warms up."""
 
 
+Groups = list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class OptimizerConfig:
+    """Options of an optimiser; the defaults are those of the XML and ReLoCLNet baselines.
+
+    Attributes:
+        name: a name in :data:`OPTIMIZERS`.
+        lr: peak learning rate.
+        betas, eps, weight_decay: those of the optimiser; biases and normalisations never decay.
+        warmup, schedule: part of training in [0, 1) that warms up, and a name in :data:`SCHEDULES`.
+        clip_norm: largest norm of gradients: of each tensor for ``bert_adam``, of all together for the
+            others; ``math.inf`` clips nothing.
+        slow: parameters that learn at a rate of their own: name (or end of it, after a dot) to factor.
+    """
+
+    name: str = "bert_adam"
+    lr: float = 1e-4
+    betas: tuple[float, float] = (0.9, 0.999)
+    eps: float = 1e-6
+    weight_decay: float = 0.01
+    warmup: float = 0.01
+    schedule: str = "linear"
+    clip_norm: float = 1.0
+    slow: Mapping[str, float] = field(default_factory=dict)
+
+
 class BertAdam(Optimizer):
     """Adam as BERT was trained with it: no bias correction, and its own schedule.
 
@@ -59,56 +87,27 @@ class BertAdam(Optimizer):
     are the moving averages of its gradient. Each tensor's gradient is clipped on its own before, not all
     together. The rate is ``lr * schedule(steps done / total_steps, warmup)``, so that with a warm-up the
     first step has rate 0 and moves nothing but m and v. Steps are counted for a whole group, and the count
-    is saved with it. Groups of ``params`` may override any of the options.
+    is saved with it.
 
     Args:
-        params: parameters, or groups of them.
-        lr: peak learning rate, > 0.
+        params: groups of parameters, which may override any of the options.
+        config: the options.
         total_steps: steps in all; later ones have rate 0 (or ``lr``, if the schedule is constant).
-        warmup: part of training in [0, 1) that warms up.
-        schedule: a name in :data:`SCHEDULES`.
-        betas, eps: decay of m and of v, each in [0, 1), and what is added to the root of v, > 0.
-        weight_decay: decay, >= 0; added to the update, not to the gradient.
-        clip_norm: largest L2 norm of one tensor's gradient; ``math.inf`` clips nothing.
-
-    Raises:
-        InvalidValue: an option is out of its range.
     """
 
-    def __init__(
-        self,
-        params: Iterable[Tensor] | Iterable[dict[str, Any]],
-        lr: float,
-        *,
-        total_steps: int,
-        warmup: float = 0.01,
-        schedule: str = "linear",
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-6,
-        weight_decay: float = 0.01,
-        clip_norm: float = 1.0,
-    ) -> None:
-        _check(lr, betas, eps, weight_decay, clip_norm)
-        _check_schedule(schedule, warmup, total_steps)
-        options = {
-            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "clip_norm": clip_norm,
-            "total_steps": total_steps, "warmup": warmup, "schedule": schedule, "steps": 0,
-        }  # fmt: skip
-        super().__init__(params, options)
+    def __init__(self, params: Groups, config: OptimizerConfig, total_steps: int) -> None:
+        names = ("lr", "betas", "eps", "weight_decay", "clip_norm", "warmup", "schedule")
+        options = {name: getattr(config, name) for name in names}
+        super().__init__(params, {**options, "total_steps": total_steps, "steps": 0})
 
     @torch.no_grad()
-    def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
-        """One update of every parameter that has a gradient; returns what ``closure`` returned."""
-        loss = None
-        if closure is not None:
-            with torch.enable_grad():
-                loss = closure()
+    def step(self, closure: None = None) -> None:  # type: ignore[override]
+        """One update of every parameter that has a gradient."""
         for group in self.param_groups:
             parameters = [parameter for parameter in group["params"] if parameter.grad is not None]
             if parameters:
                 self._update(parameters, group)
             group["steps"] += 1
-        return loss
 
     def _update(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
         for parameter in parameters:
@@ -148,41 +147,6 @@ def _clipped(gradients: list[Tensor], norm: float) -> tuple[Tensor, ...] | list[
     return torch._foreach_mul(gradients, factors)
 
 
-@dataclass(frozen=True)
-class OptimizerConfig:
-    """Options of an optimiser; the defaults are those of the XML and ReLoCLNet baselines.
-
-    Attributes:
-        name: a name in :data:`OPTIMIZERS`.
-        lr: peak learning rate.
-        betas, eps, weight_decay: those of the optimiser; biases and normalisations never decay.
-        warmup, schedule: as of :class:`BertAdam`.
-        clip_norm: largest norm of gradients: of each tensor for ``bert_adam``, of all together for the
-            others; ``math.inf`` clips nothing.
-        slow: parameters that learn at a rate of their own: name (or end of it, after a dot) to factor.
-    """
-
-    name: str = "bert_adam"
-    lr: float = 1e-4
-    betas: tuple[float, float] = (0.9, 0.999)
-    eps: float = 1e-6
-    weight_decay: float = 0.01
-    warmup: float = 0.01
-    schedule: str = "linear"
-    clip_norm: float = 1.0
-    slow: Mapping[str, float] = field(default_factory=dict)
-
-
-Groups = list[dict[str, Any]]
-
-
-def _bert_adam(groups: Groups, config: OptimizerConfig, total_steps: int) -> Optimizer:
-    return BertAdam(
-        groups, config.lr, total_steps=total_steps, warmup=config.warmup, schedule=config.schedule,
-        betas=config.betas, eps=config.eps, clip_norm=config.clip_norm,
-    )  # fmt: skip
-
-
 def _adamw(groups: Groups, config: OptimizerConfig, total_steps: int) -> Optimizer:
     """AdamW that clips the gradients of all groups together before each of its steps."""
     optimizer = AdamW(groups, config.lr, config.betas, config.eps)
@@ -197,7 +161,7 @@ def _adamw(groups: Groups, config: OptimizerConfig, total_steps: int) -> Optimiz
 
 
 OPTIMIZERS: dict[str, Callable[[Groups, OptimizerConfig, int], Optimizer]] = {
-    "bert_adam": _bert_adam,
+    "bert_adam": BertAdam,
     "adamw": _adamw,
 }
 
@@ -258,8 +222,7 @@ def make_optimizer(
         InvalidValue: an unknown optimiser or schedule, or a number out of its range.
     """
     require_known("optimizer", config.name, OPTIMIZERS)
-    _check(config.lr, config.betas, config.eps, config.weight_decay, config.clip_norm)
-    _check_schedule(config.schedule, config.warmup, total_steps)
+    _check(config, total_steps)
     groups = parameter_groups(model, config.weight_decay, lr=config.lr, slow=config.slow)
     optimizer = OPTIMIZERS[config.name](groups, config, total_steps)
     steady = config.schedule == "constant" and config.warmup == 0
@@ -269,22 +232,19 @@ def make_optimizer(
     return optimizer, LambdaLR(optimizer, lambda step: factor(step / total_steps, config.warmup))
 
 
-def _check(lr: float, betas: tuple[float, float], eps: float, weight_decay: float, clip_norm: float) -> None:
-    if not 0 < lr < math.inf:
-        raise InvalidValue(f"lr={lr}: must be above 0")
-    if not all(0 <= beta < 1 for beta in betas):
-        raise InvalidValue(f"betas={betas}: both must be in [0, 1)")
-    if not 0 < eps < math.inf:
-        raise InvalidValue(f"eps={eps}: must be above 0, or a gradient of 0 divides by 0")
-    if not 0 <= weight_decay < math.inf:
-        raise InvalidValue(f"weight_decay={weight_decay}: must not be negative")
-    if not clip_norm > 0:
-        raise InvalidValue(f"clip_norm={clip_norm}: must be above 0; math.inf clips nothing")
-
-
-def _check_schedule(schedule: str, warmup: float, total_steps: int) -> None:
-    require_known("schedule", schedule, SCHEDULES)
-    if not 0 <= warmup < 1:
-        raise InvalidValue(f"warmup={warmup}: the part of training that warms up is in [0, 1)")
+def _check(config: OptimizerConfig, total_steps: int) -> None:
+    if not 0 < config.lr < math.inf:
+        raise InvalidValue(f"lr={config.lr}: must be above 0")
+    if not all(0 <= beta < 1 for beta in config.betas):
+        raise InvalidValue(f"betas={config.betas}: both must be in [0, 1)")
+    if not 0 < config.eps < math.inf:
+        raise InvalidValue(f"eps={config.eps}: must be above 0, or a gradient of 0 divides by 0")
+    if not 0 <= config.weight_decay < math.inf:
+        raise InvalidValue(f"weight_decay={config.weight_decay}: must not be negative")
+    if not config.clip_norm > 0:
+        raise InvalidValue(f"clip_norm={config.clip_norm}: must be above 0; math.inf clips nothing")
+    require_known("schedule", config.schedule, SCHEDULES)
+    if not 0 <= config.warmup < 1:
+        raise InvalidValue(f"warmup={config.warmup}: the part of training that warms up is in [0, 1)")
     if total_steps < 1:
         raise InvalidValue(f"total_steps={total_steps}: there must be at least 1 step")

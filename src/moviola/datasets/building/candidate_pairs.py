@@ -1,17 +1,50 @@
-"""Candidate moments of each query, in batches, and the guideline of raters (TVR-Ranking, section 3.2, B).
+"""Queries drawn, their candidate moments in batches, and the guideline of raters (TVR-Ranking, 3.2, B).
 
 Raters do not see a candidate's caption; its ``pair_id`` ties a rating to it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
-from moviola.datasets.building.pseudo import BATCH, needs_second_batch
+import numpy as np
 
-__all__ = ["GUIDELINE", "Pair", "next_pairs"]
+from moviola.errors import InvalidValue
+
+__all__ = ["BATCH", "GUIDELINE", "Pair", "draw_queries", "needs_second_batch", "next_pairs"]
+
+
+def draw_queries(captions: Iterable[str], sizes: Mapping[str, int], seed: int) -> dict[str, dict[str, str]]:
+    """Draw queries at random for splits such as val and test, without a text in two of them.
+
+    Args:
+        captions: of all moments; identical ones are one query.
+        sizes: split to number of queries, >= 0.
+
+    Returns:
+        split to query id to text; ids are numbers over all splits, from 1.
+
+    Raises:
+        InvalidValue: more queries than different captions, or less than none; a seed below 0.
+    """
+    texts = list(dict.fromkeys(captions))
+    wanted = sum(sizes.values())
+    if wanted > len(texts):
+        raise InvalidValue(f"{wanted} queries of {len(texts)} different captions: give a smaller number")
+    if min(sizes.values(), default=0) < 0:
+        raise InvalidValue(f"{dict(sizes)}: numbers of queries; give at least 0")
+    if seed < 0:
+        raise InvalidValue(f"seed {seed}: give at least 0")
+    drawn = np.random.default_rng(seed).permutation(len(texts))[:wanted].tolist()
+    numbered = ((str(number), texts[place]) for number, place in enumerate(drawn, start=1))
+    return {name: dict(islice(numbered, size)) for name, size in sizes.items()}
+
+
+BATCH = 20
+"""Candidates per batch; at most two batches per query."""
 
 GUIDELINE: Mapping[int, str] = {
     4: "Perfect: exactly what the query says happens, well in view, and the moment is no longer than it.",
@@ -51,6 +84,20 @@ class Pair:
         }  # fmt: skip
 
 
+def needs_second_batch(relevance: Sequence[int], *, last: int = 5, threshold: float = 2.0) -> bool:
+    """Whether a query's first batch ends with so much relevance that further moments are likely to matter.
+
+    The paper leaves "very relevant" to the lead annotator; here it is a mean relevance of the ``last``
+    candidates of at least ``threshold``. ``relevance`` holds the agreed levels in order of similarity.
+
+    Raises:
+        InvalidValue: fewer than ``last`` levels.
+    """
+    if len(relevance) < last:
+        raise InvalidValue(f"{len(relevance)} levels: at least {last} are needed to judge the end of a batch")
+    return float(np.mean(relevance[-last:])) >= threshold
+
+
 def next_pairs(
     pairs: Iterable[Pair], agreed: Mapping[str, int], *, last: int = 5, threshold: float = 2.0
 ) -> list[Pair]:
@@ -59,7 +106,7 @@ def next_pairs(
     Args:
         pairs: both batches of candidates.
         agreed: levels by pair id; pairs without agreement are left out of the judgement.
-        last, threshold: see :func:`~moviola.datasets.building.pseudo.needs_second_batch`.
+        last, threshold: see :func:`needs_second_batch`.
     """
     by_query: dict[str, list[Pair]] = {}
     for pair in pairs:

@@ -16,24 +16,7 @@ from moviola.datasets.building.nearest import nearest
 from moviola.errors import InvalidValue
 from moviola.types import several
 
-__all__ = ["BATCH", "needs_second_batch", "pseudo_training_set"]
-
-BATCH = 20
-"""Candidates per batch; at most two batches per query."""
-
-
-def needs_second_batch(relevance: Sequence[int], *, last: int = 5, threshold: float = 2.0) -> bool:
-    """Whether a query's first batch ends with so much relevance that further moments are likely to matter.
-
-    The paper leaves "very relevant" to the lead annotator; here it is a mean relevance of the ``last``
-    candidates of at least ``threshold``. ``relevance`` holds the agreed levels in order of similarity.
-
-    Raises:
-        InvalidValue: fewer than ``last`` levels.
-    """
-    if len(relevance) < last:
-        raise InvalidValue(f"{len(relevance)} levels: at least {last} are needed to judge the end of a batch")
-    return float(np.mean(relevance[-last:])) >= threshold
+__all__ = ["pseudo_training_set"]
 
 
 def pseudo_training_set(

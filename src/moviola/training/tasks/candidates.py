@@ -15,7 +15,7 @@ from moviola.models.checks import require_positive
 from moviola.retrieval.batches import token_batch
 from moviola.retrieval.stage1 import VideoScores, score_blocks
 from moviola.training.data import Pairs
-from moviola.training.tasks.epochs import EpochsOfPairs
+from moviola.training.tasks.pairs import EpochsOfPairs
 
 __all__ = ["CandidateSampling", "CandidateTask", "hardest_videos", "require_candidates", "without_answer"]
 
