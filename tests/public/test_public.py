@@ -113,7 +113,10 @@ def test_indexed_answered_and_measured(films: Path, tmp_path: Path, kind: str) -
     report = run_public(kind, annotations, films / "films", library=films / "library", out=out)
     assert report.measures and not report.missing and not report.refused
     assert report.videos == 3 and report.encoder == "demo"
-    assert all(np.isfinite(value) for value in report.measures.values())
+    absent = {name for name, value in report.measures.items() if value is None}
+    groups = {"mAP@3+tgt", "mR@3 (code)", "mR@3 (paper)", "mIoU@3"}  # no question has three answers
+    assert absent == (groups if kind == "qv_m2" else set())
+    assert all(np.isfinite(value) for value in report.measures.values() if value is not None)
     answers = json.loads(out.read_text())
     assert len(answers) == report.questions
     depth, named = BENCHMARKS[kind].depth, not BENCHMARKS[kind].corpus
@@ -172,6 +175,18 @@ def test_videos_that_the_benchmark_does_not_have_are_named(tmp_path: Path) -> No
     done = CliRunner().invoke(app, words)
     assert f"3 videos of {run} not among the 3 videos of QV-M2" in done.stderr
     assert "film0.mp4, film1.mp4, film2.mp4" in done.stderr
+
+
+def test_a_mean_over_no_question_is_not_printed_as_0(films: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run.json"
+    run.write_text(json.dumps({"0": [{"video_id": "film0", "start": 0, "end": 1, "score": 1}]}))
+    words = ["public", "qv_m2", "--annotations", str(written(tmp_path, "qv_m2")), "--run", str(run)]
+    printed = CliRunner().invoke(app, words).stdout
+    assert [line.split()[-1] for line in printed.splitlines() if "3+tgt" in line] == ["–"]
+    # Questions with two answers are there, and none is answered.
+    assert [line.split()[-1] for line in printed.splitlines() if "2_tgt" in line] == ["0.0000"]
+    given = json.loads(CliRunner().invoke(app, [*words, "--json"]).stdout)
+    assert (given["measures"]["mAP@3+tgt"], given["measures"]["mAP@2_tgt"]) == (None, 0)
 
 
 def test_sources_are_checked_before_an_encoder_is_chosen(tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ def public(
         )  # fmt: skip
     by = f", {report.encoder}" if report.encoder else ""
     title = f"{report.title}, {counted(report.questions, 'question')}{by}"
-    rows = ((measure, f"{value:.4f}") for measure, value in report.measures.items())
+    rows = ((measure, "–" if value is None else f"{value:.4f}") for measure, value in report.measures.items())
     show_records(json, report, ("measure", "value"), rows, title=title)
     for reason in report.refused.values():
         note(reason)

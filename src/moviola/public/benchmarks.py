@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from moviola.datasets.questions import Question, Questions
@@ -11,6 +11,8 @@ from moviola.public.benchmark_answers import Answers
 from moviola.types import require_known
 
 __all__ = ["BENCHMARKS", "PublicBenchmark", "measure_answers"]
+
+Values = Mapping[str, float | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,17 +24,17 @@ class PublicBenchmark:
     """
 
     depth: int
-    measure: Callable[[Questions, Answers], dict[str, float]]
+    measure: Callable[[Questions, Answers], Values]
     corpus: bool = False
     any_order: bool = False
 
 
 def _named(
-    measure: Callable[[Sequence[public.Answered]], dict[str, float]],
-) -> Callable[[Questions, Answers], dict[str, float]]:
+    measure: Callable[[Sequence[public.Answered]], Values],
+) -> Callable[[Questions, Answers], Values]:
     """A measure of questions about one named video; moments of others do not count."""
 
-    def values(questions: Questions, answers: Answers) -> dict[str, float]:
+    def values(questions: Questions, answers: Answers) -> Values:
         rows = answers.run.rows()
 
         def answered(one: Question) -> public.Answered:
@@ -76,8 +78,8 @@ BENCHMARKS: dict[str, PublicBenchmark] = {
 """Benchmarks by the names of :data:`moviola.datasets.readers.QUESTIONS`."""
 
 
-def measure_answers(name: str, questions: Questions, answers: Answers) -> dict[str, float]:
-    """The values of a benchmark, by the names of :mod:`moviola.measures.public`.
+def measure_answers(name: str, questions: Questions, answers: Answers) -> Mapping[str, float | None]:
+    """The values of a benchmark, by the names of :mod:`moviola.measures.public`; None: a mean over no query.
 
     A question without an entry in the run counts as not answered.
 

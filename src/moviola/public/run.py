@@ -29,7 +29,7 @@ class PublicReport:
     """The result of a benchmark.
 
     Attributes:
-        measures: values by name, see :mod:`moviola.measures.public`.
+        measures: values by name, see :mod:`moviola.measures.public`; None for a mean over no query.
         questions, videos: number of questions, and of the videos that they name.
         missing: missing videos; questions about them count as not answered.
         unanswered: ids of questions that a measured run lacks or a library cannot answer; they count as not
@@ -42,7 +42,7 @@ class PublicReport:
     """
 
     title: str
-    measures: dict[str, float]
+    measures: dict[str, float | None]
     questions: int
     videos: int
     missing: tuple[str, ...]
@@ -124,7 +124,7 @@ def run_public(
     if out is not None:
         _write(answers, out)
     return PublicReport(
-        questions.name, benchmark.measure(questions, answers), len(questions), len(questions.videos),
+        questions.name, dict(benchmark.measure(questions, answers)), len(questions), len(questions.videos),
         answers.missing, unanswered, refused, used,
         groups=dict(Counter(row.group for row in questions if row.group)), unknown=unknown,
     )  # fmt: skip

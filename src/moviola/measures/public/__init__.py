@@ -3,9 +3,10 @@
 Conventions
     Times are seconds. IoU is overlap over hull, 0 for a window that ends before it starts. What a name calls
     ``(paper)`` is what the paper says, ``(code)`` what the released evaluator does; a name without is both.
-    Values are percent, not rounded; those of ExtremeWhenBench are fractions, as it prints them. The order of
-    an answer's windows is its ranking. Greedy matching: in order of rank, each window takes the free true
-    window with the highest IoU, if that reaches the threshold; forced matching takes it whatever the IoU.
+    Values are percent, not rounded; those of ExtremeWhenBench are fractions, as it prints them. A mean over
+    no query is 0; of QV-M2, whose measures are by groups of queries, it is None. The order of an answer's
+    windows is its ranking. Greedy matching: in order of rank, each window takes the free true window with the
+    highest IoU, if that reaches the threshold; forced matching takes it whatever the IoU.
 
 Measures
     :func:`extreme_when_bench`, :func:`timelens`: one span in the video that is named. [1, 5]

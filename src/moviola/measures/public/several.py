@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from moviola.measures.no_answer import OVERLAPS, auroc, rejection_f1
-from moviola.measures.public.answered import Answered, greedy, percent
+from moviola.measures.public.answered import Answered, greedy, percent, share
 from moviola.measures.qrels_and_run import Flags, Floats
 from moviola.measures.qvhighlights import WINDOWS, average_precision
 
@@ -24,7 +24,7 @@ REFUSED = 0.4
 """The level at which G-mIoU empties an answer."""
 
 
-def qv_m2(answers: Sequence[Answered]) -> dict[str, float]:
+def qv_m2(answers: Sequence[Answered]) -> dict[str, float | None]:
     """G-mAP, mAP by number of true windows, mR@k and mIoU@k for k = 1, 2, 3.
 
     G-mAP is QVHighlights' mAP over IoU .5:.05:.95; ``mAP@3+tgt`` is the mean of the groups of 3, 4, 5, … true
@@ -33,8 +33,9 @@ def qv_m2(answers: Sequence[Answered]) -> dict[str, float]:
     matches, mean over all pairs.
 
     (code) leaves out queries without a window, and of mR@k and mIoU@k those with fewer than k. (paper) counts
-    them; its G-mAP ends at .9.
+    them; its G-mAP ends at .9. A value is None where no query has as many true windows as it is about.
     """
+    counts = {len(one.truths) for one in answers}
     own = [one for one in answers if len(one.windows)]
     whole = [_precision(one, OVERLAPS) for one in own]
     groups: dict[int, list[float]] = {}
@@ -42,15 +43,18 @@ def qv_m2(answers: Sequence[Answered]) -> dict[str, float]:
         groups.setdefault(len(one.truths), []).append(value)
     by_count = {count: percent(values) for count, values in groups.items()}
     many = [value for count, value in by_count.items() if count >= 3]
-    figures = {
+    figures: dict[str, float | None] = {
         "G-mAP (code)": percent(whole),
         "G-mAP (paper)": percent([_precision(one, PAPER_OVERLAPS) for one in answers]),
-        "mAP@1_tgt": by_count.get(1, 0.0),
-        "mAP@2_tgt": by_count.get(2, 0.0),
-        "mAP@3+tgt": float(np.mean(many)) if many else 0.0,
+        "mAP@1_tgt": by_count.get(1, 0.0) if 1 in counts else None,
+        "mAP@2_tgt": by_count.get(2, 0.0) if 2 in counts else None,
+        "mAP@3+tgt": share(many) if max(counts, default=0) >= 3 else None,
     }
     for k in (1, 2, 3):
         enough = [one.iou[:k] for one in answers if len(one.truths) >= k]
+        if not enough:
+            figures |= dict.fromkeys((f"mR@{k} (code)", f"mR@{k} (paper)", f"mIoU@{k}"))
+            continue
         full = [iou for iou in enough if len(iou) == k]
         figures[f"mR@{k} (code)"] = _pooled_recall(full, k)
         figures[f"mR@{k} (paper)"] = _pooled_recall(enough, k)
