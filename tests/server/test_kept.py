@@ -50,6 +50,19 @@ def test_entries_are_kept_with_versions(serving: Callable[..., TestClient], fold
             client.unkeep("search", "days/at the beach")
 
 
+def test_what_is_exported_can_be_imported_however_long_it_is(
+    serving: Callable[..., TestClient], folder: Path
+) -> None:
+    moments = [{"video_id": "harbour", "start": 1, "end": 2, "note": "x" * 4_000}] * 300
+    with serving(folder) as http:
+        client = Client(http=http)
+        entry = client.keep("collection", "a long one", {"moments": moments})
+        lines = client.export_kept()
+        assert sum(map(len, lines)) > 2**20  # more than other requests may have
+        client.unkeep("collection", "a long one")
+        assert client.import_kept(lines) == [entry]
+
+
 def test_entries_may_hold_other_ends_of_lines(serving: Callable[..., TestClient], folder: Path) -> None:
     with serving(folder) as http:
         client = Client(http=http)

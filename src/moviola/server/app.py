@@ -92,7 +92,11 @@ def _guard(app: FastAPI, options: Options, metrics: Metrics) -> None:
     app.add_middleware(
         BodyLimit,
         most=limits.body_bytes,
-        longer={"/api/pictures": limits.picture_bytes, "/api/uploads/": limits.upload_bytes},
+        longer={
+            "/api/pictures": limits.picture_bytes,
+            "/api/uploads/": limits.upload_bytes,
+            "/api/kept": limits.kept_bytes,
+        },
     )
     tokens: dict[Right, str] = {"change": options.token, "read": options.read_token}
     app.add_middleware(Guard, tokens=tokens, hosts=options.allow_hosts)

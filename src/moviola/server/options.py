@@ -23,7 +23,8 @@ class Limits:
     Attributes:
         query_characters: total length of the texts of a query.
         top_k: moments of an answer.
-        body_bytes: size of a request, except for pictures.
+        body_bytes: size of a request, except for what follows.
+        kept_bytes: size of what people keep (collections, saved searches, marks), one entry or all of them.
         picture_bytes, picture_pixels: size of an uploaded picture.
         upload_bytes: size of an uploaded video.
         uploads: unfinished uploads.
@@ -36,6 +37,7 @@ class Limits:
     query_characters: int = 2_000
     top_k: int = 500
     body_bytes: int = 2**20
+    kept_bytes: int = 64 * 2**20
     picture_bytes: int = 20 * 2**20
     picture_pixels: int = 50_000_000
     upload_bytes: int = 64 * 2**30

@@ -87,7 +87,10 @@ def export(service: ServiceOf) -> Response:
 
 @router.post("/lines", openapi_extra=raw_body("text/plain"))
 async def take(request: Request, service: ServiceOf) -> KeptList:
-    """Keep what JSON lines hold, all or nothing; of entries that are kept already the later one stays."""
+    """Keep what JSON lines hold, all or nothing; of entries that are kept already the later one stays.
+
+    Lines above the limit of a request are sent in parts: each line is an entry by itself.
+    """
     try:
         lines = (await request.body()).decode().split("\n")
     except UnicodeDecodeError as error:
