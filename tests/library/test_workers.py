@@ -253,9 +253,9 @@ def test_what_a_worker_makes_is_what_the_library_makes(library: Library, films: 
     made = pickle.loads(pickle.dumps(encoder_elsewhere(library).one(found)))
     (video,) = [video for video in library.catalogue.videos() if video.video_id == "d"]
     stored = library.store.frame_features.read(video.frames)
-    assert (made.pictures.frames.astype(stored.dtype) == stored).all()
+    assert (made.frames.astype(stored.dtype) == stored).all()
     assert made.cues == library.catalogue.cues(video.row)
-    assert list(made.pictures.shots) == library.catalogue.shots(video.row)
+    assert list(made.shots) == library.catalogue.shots(video.row)
 
 
 def test_a_node_that_does_not_see_a_video_says_so(library: Library, films: Path) -> None:

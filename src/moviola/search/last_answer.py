@@ -7,7 +7,7 @@ of videos, since files are moved, and may swap names. It may be deleted at any t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import astuple, dataclass, field
 from pathlib import Path
@@ -132,33 +132,27 @@ def query_from_json(row: Mapping[str, Any]) -> SearchQuery:
         InvalidValue: an invalid part.
     """
     ((kind, said),) = row.items()
-    return _READERS[kind](said)
-
-
-def _read_sum(terms: Any) -> WeightedSum:
-    return WeightedSum.of([(query_from_json(term), weight) for term, weight in terms])
-
-
-def _read_steps(steps: Any, gaps: Any) -> Steps:
-    reached = tuple(math.inf if gap is None else gap for gap in gaps)
-    return Steps(tuple(map(query_from_json, steps)), reached)  # type: ignore[arg-type]
-
-
-def _read_without(query: Any, excluded: Any) -> Without:
-    return Without.of(query_from_json(query), tuple(map(query_from_json, excluded)))
-
-
-def _read_marked(query: Any, right: Any, wrong: Any, concept: Any) -> Marked:
-    marks = [tuple(MarkedMoment(*columns) for columns in own) for own in (right, wrong)]
-    return Marked(None if query is None else query_from_json(query), marks[0], marks[1], concept)
-
-
-_READERS: dict[str, Callable[[Any], SearchQuery]] = {
-    "text": Text,
-    "moment": lambda said: LikeMoment(*said),
-    "picture": lambda said: LikePicture(Path(said)),
-    "sum": _read_sum,
-    "steps": lambda said: _read_steps(*said),
-    "without": lambda said: _read_without(*said),
-    "marked": lambda said: _read_marked(*said),
-}
+    query: SearchQuery
+    match kind:
+        case "text":
+            query = Text(said)
+        case "moment":
+            query = LikeMoment(*said)
+        case "picture":
+            query = LikePicture(Path(said))
+        case "sum":
+            query = WeightedSum.of([(query_from_json(term), weight) for term, weight in said])
+        case "steps":
+            steps, gaps = said
+            reached = tuple(math.inf if gap is None else gap for gap in gaps)
+            query = Steps(tuple(map(query_from_json, steps)), reached)  # type: ignore[arg-type]
+        case "without":
+            query = Without.of(query_from_json(said[0]), tuple(map(query_from_json, said[1])))
+        case "marked":
+            inner, right, wrong, concept = said
+            marks = [tuple(MarkedMoment(*columns) for columns in own) for own in (right, wrong)]
+            asked = None if inner is None else query_from_json(inner)
+            query = Marked(asked, marks[0], marks[1], concept)
+        case _:
+            raise KeyError(kind)
+    return query

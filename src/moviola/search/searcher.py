@@ -15,12 +15,10 @@ from moviola.errors import InvalidValue, LibraryError, MediaError, MoviolaError,
 from moviola.library import (
     Concept,
     LibraryStore,
-    NameTable,
     View,
     Viewer,
     background_of,
     concept_name,
-    names_in,
     read_concept,
 )
 from moviola.library.near_copies import COPIES_FILE, KnownCopies, known_copies
@@ -63,7 +61,6 @@ class Searcher:
         self._lock = RLock()
         self._retrievals: dict[bool, tuple[View, Refiner | None, Retrieval, Retrieval]] = {}
         self._background: Background | None = None
-        self._names: tuple[View, NameTable] | None = None
         self._known_copies = 0, KnownCopies()
 
     @one_blas_thread()
@@ -104,7 +101,6 @@ class Searcher:
         with self._lock:
             self._viewer.forget()
             self._retrievals.clear()
-            self._names = None
 
     def curve(self, query: SearchQuery, video_id: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Times and scores of the clips of a video; see :meth:`moviola.search.Library.curve`."""
@@ -189,7 +185,7 @@ class Searcher:
     def _gatherer(self, view: View, options: SearchOptions) -> EvidenceGatherer:
         visual, kinds = self._evidence(options.by, view)
         texts, vectors = self._stages(view, options.refine) if visual else (None, None)
-        names = self._names_in(view) if options.by in ("all", "named") else None
+        names = view.names if options.by in ("all", "named") else None
         return EvidenceGatherer(self._store, view, texts, vectors, self._cues, kinds, names, options.filter)
 
     def _evidence(self, by: By, view: View) -> tuple[bool, tuple[CueKind, ...]]:
@@ -199,7 +195,7 @@ class Searcher:
         kinds = tuple(kind for kind in KINDS[by] if counts[kind])
         if by == "visual" and not has_visual:
             raise LibraryError(f"{store.folder}: built without a visual encoder; search it by subtitles")
-        there = self._names_in(view).distinguishable if by == "named" else kinds
+        there = view.names.distinguishable if by == "named" else kinds
         if by in _LACKING and not there:
             raise LibraryError(f"{store.folder}: {_LACKING[by]}")
         return has_visual and by not in _LACKING, kinds
@@ -229,12 +225,6 @@ class Searcher:
                 )
             self._retrievals[refine] = view, refiner, texts, vectors
             return texts, vectors
-
-    def _names_in(self, view: View) -> NameTable:
-        with self._lock:
-            if self._names is None or self._names[0] is not view:
-                self._names = view, names_in(self._store, view.generation, view.videos)
-            return self._names[1]
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from threading import RLock
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from moviola.features import VideoFeatures
 from moviola.index import Index
 from moviola.library.derived.indexes import INDEXES, current_index
+from moviola.library.derived.video_names import NameTable, names_in
 from moviola.library.disk.models_in_use import ModelsInUse
 from moviola.library.disk.settings import Settings
 from moviola.library.disk.store import LibraryStore
@@ -24,7 +26,8 @@ class View:
     """A consistent state of a library.
 
     Attributes:
-        generation: that of the catalogue.
+        store: the library.
+        generation: that of its catalogue.
         models: in use at that time, for which the indexes were made.
         videos: the searchable ones.
         features: of the videos with frames, by rising row number, which are its ``keys``.
@@ -33,6 +36,7 @@ class View:
         held: features as they were then, which a compaction may delete meanwhile.
     """
 
+    store: LibraryStore
     generation: int
     models: ModelsInUse
     videos: VideoTable
@@ -46,6 +50,11 @@ class View:
     @property
     def settings(self) -> Settings:
         return self.models.settings
+
+    @cached_property
+    def names(self) -> NameTable:
+        """Words and meanings of the names of the videos' files."""
+        return names_in(self.store, self.generation, self.videos)
 
 
 class Viewer:
@@ -81,16 +90,19 @@ class Viewer:
             if None in held and store.catalogue.generation != generation:
                 continue
             segments, pictures, cues = (current_index(store, name, videos)[0] for name in INDEXES)
+            features, picture_features = (store.features_of(videos, pictures=both) for both in (False, True))
+            mapped = tuple(rows for maps in held for rows in maps or ())
             view = View(
+                store,
                 generation,
                 models,
                 videos,
-                store.features_of(videos),
-                store.features_of(videos, pictures=True),
+                features,
+                picture_features,
                 segments,
                 pictures,
                 cues,
-                tuple(mapped for maps in held for mapped in maps or ()),
+                mapped,
             )
             # Other models may have come into use meanwhile, for which some of the indexes are then.
             if view.settings == store.settings:

@@ -11,8 +11,7 @@ from dataclasses import astuple, dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Literal
 
-from moviola.errors import LibraryError
-from moviola.library.disk.database import REMEDY, Database
+from moviola.library.disk.database import Database
 from moviola.library.disk.schema import VideoRow
 from moviola.types import Capture
 
@@ -79,9 +78,7 @@ class Captures(Database):
                 raise TypeError(capture.latitude)
             return capture
         except (TypeError, ValueError) as error:
-            raise LibraryError(
-                f"{self.path}: damaged catalogue (capture of video {row}); {REMEDY}"
-            ) from error
+            raise self._damaged(f"capture of video {row}") from error
 
 
 def taken_of(video: VideoRow, capture: Capture) -> Taken:

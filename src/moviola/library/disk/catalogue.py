@@ -104,7 +104,7 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
         counters = {key for (key,) in self._rows("SELECT key FROM meta")}
         kinds = {kind for (kind,) in self._rows("SELECT kind FROM feature_ends")}
         if "generation" not in counters or not kinds >= {"frames", "cues"}:
-            raise LibraryError(f"{self.path}: damaged catalogue (a counter is missing); {REMEDY}")
+            raise self._damaged("a counter is missing")
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -128,7 +128,7 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
         """Number that rises with every change; a reader that sees a new one reads the catalogue again."""
         rows = self._rows("SELECT value FROM meta WHERE key = 'generation'")
         if len(rows) != 1 or type(rows[0][0]) is not int:
-            raise LibraryError(f"{self.path}: damaged catalogue (its generation is no number); {REMEDY}")
+            raise self._damaged("its generation is no number")
         return int(rows[0][0])
 
     def videos(self) -> list[VideoRow]:
@@ -288,7 +288,7 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
         shots: dict[int, list[ShotRow]] = {}
         for row, start, opening in self._rows_of("shots", of_videos, (json.dumps([*videos]),)):
             if not (type(start) is float and 0 <= start < math.inf and type(opening) is str):
-                raise LibraryError(f"{self.path}: damaged catalogue (shots of video {row}); {REMEDY}")
+                raise self._damaged(f"shots of video {row}")
             shots.setdefault(row, []).append(ShotRow(start, opening))
         return shots
 
@@ -442,7 +442,7 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
             )
             return Cue(start, stop, text, kind, confidence, box, words)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-            raise LibraryError(f"{self.path}: damaged catalogue (a cue at {start!r}); {REMEDY}") from error
+            raise self._damaged(f"a cue at {start!r}") from error
 
     def _video(self, row: Sequence[Any]) -> VideoRow:
         """A row of ``videos`` as a value; SQLite does not check the types of damaged columns."""
@@ -454,7 +454,7 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
             for extent in extents
         )
         if not (sound and 0 <= row[9] < math.inf):
-            raise LibraryError(f"{self.path}: damaged catalogue (video {row[0]!r}); {REMEDY}")
+            raise self._damaged(f"video {row[0]!r}")
         return VideoRow(*row[:13], *(None if e[0] is None else Extent(*e) for e in extents))
 
 

@@ -127,6 +127,9 @@ class Database:
         with named(self.path, self.holds, self.remedy), closing(sqlite3.connect(path)) as copy:
             self._db.backup(copy)
 
+    def _damaged(self, what: str) -> LibraryError:
+        return LibraryError(f"{self.path}: damaged {self.holds} ({what}); {self.remedy}")
+
     def _has(self, table: str) -> bool:
         """Whether the file has a table, which earlier versions may lack."""
         return bool(self._rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table,)))

@@ -251,10 +251,8 @@ class ModelsInUse:
         encoder = self._encoders.visual
         if encoder is None or not self.settings.stage1:
             return MeanPooling()
-        folder, revision = (
-            require_intact(self._library, "stage1", self.settings),
-            self.settings.stage1_revision,
-        )
+        folder = require_intact(self._library, "stage1", self.settings)
+        revision = self.settings.stage1_revision
         if self._compiles:
             return load_compiled_stage1(folder, revision, self._graphs)
         return load_stage1(folder, revision, encoder.device)
@@ -263,10 +261,8 @@ class ModelsInUse:
         encoder = self._encoders.visual
         if encoder is None or not self.settings.refiner:
             return self.untrained_refiner
-        folder, revision = (
-            require_intact(self._library, "refiner", self.settings),
-            self.settings.refiner_revision,
-        )
+        folder = require_intact(self._library, "refiner", self.settings)
+        revision = self.settings.refiner_revision
         compiled = load_compiled_refiner(folder, revision, self._graphs) if self._compiles else None
         return compiled or load_refiner(folder, revision, encoder.device)
 

@@ -141,7 +141,10 @@ class LibraryStore:
                 if self.settings.format_version < FORMAT_VERSION:
                     self.adopt(upgraded(self.folder, self.catalogue, self.settings))
                 yield
-                self._publish_videos()
+                with self.catalogue.snapshot():
+                    generation = self.catalogue.generation
+                    if read_video_table(self._table, generation) is None:
+                        write_video_table(self._table, generation, self.searchable())
             except FileNotFoundError as error:
                 # Read on the way, for instance of the package: the library's place is fine.
                 raise LibraryError(
@@ -195,12 +198,6 @@ class LibraryStore:
         if table is None:
             table = VideoTable.of(video for video in self.catalogue.videos() if video.state != "refused")
         return table
-
-    def _publish_videos(self) -> None:
-        with self.catalogue.snapshot():
-            generation = self.catalogue.generation
-            if read_video_table(self._table, generation) is None:
-                write_video_table(self._table, generation, self.searchable())
 
     @property
     def _table(self) -> Path:

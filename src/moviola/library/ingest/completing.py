@@ -11,7 +11,7 @@ from pathlib import Path
 from moviola.errors import MediaError
 from moviola.library.disk.fingerprints import FingerprintMaker
 from moviola.library.disk.store import LibraryStore
-from moviola.library.ingest.plan import IngestProgress, IngestReport
+from moviola.library.ingest.plan import IngestProgress, IngestReport, why_unreadable
 
 __all__ = ["look_again_where_needed", "note_captures"]
 
@@ -71,10 +71,7 @@ def look_again_where_needed(
             )
         except (MediaError, OSError) as error:
             if video.row not in shots:
-                reason = (
-                    error.reason if isinstance(error, MediaError) else f"cannot be read ({error.strerror})"
-                )
-                report.partial[video.video_id] = f"shots: {reason}"
+                report.partial[video.video_id] = f"shots: {why_unreadable(error)}"
             continue
         store.require_in_place()
         store.stills.put(video.hash, (), maker.made())

@@ -20,7 +20,7 @@ from moviola.errors import MediaError, counted, printable
 from moviola.library.disk.catalogue import ShotRow
 from moviola.library.disk.fingerprints import Fingerprint, FingerprintMaker
 from moviola.library.ingest.ahead import Branch, side_by_side
-from moviola.library.ingest.plan import FoundFile
+from moviola.library.ingest.plan import FoundFile, why_unreadable
 from moviola.library.ingest.repeats import encode_changes
 from moviola.media import (
     ShotFinder,
@@ -39,7 +39,7 @@ from moviola.threads import compute_threads
 from moviola.types import Cue, FrameSize
 
 if TYPE_CHECKING:
-    from moviola.media import FrameStream, Marks, MediaInfo, Transition
+    from moviola.media import Marks, MediaInfo, Transition
 
 __all__ = ["Encoded", "Refused", "encode_videos", "read_cues", "shot_rows"]
 
@@ -49,7 +49,9 @@ _BATCH = 32
 @dataclass(frozen=True, slots=True)
 class Encoded:
     """A decoded video: features (n, d) float32, of which ``repeats`` are copies of others; None, and then no
-    shots, without a visual encoder. ``stills`` are seconds and WebP bytes.
+    shots, without a visual encoder. ``stills`` are seconds and WebP bytes. In the end it has its subtitles
+    in order of time, with their sentence vectors (cues, d) float32, None without a sentence encoder or cues,
+    and what could not be read of these.
     """
 
     file: FoundFile
@@ -61,6 +63,9 @@ class Encoded:
     repeats: int = 0
     stills: Sequence[tuple[float, bytes]] = ()
     fingerprint: Fingerprint | None = None
+    cues: Sequence[Cue] = ()
+    sentences: NDArray[np.float32] | None = None
+    problems: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +165,9 @@ def _decode(
         return Branch(_refused_if_unreadable(file, found))
 
     with sample_frames(file.path, rate=rate, size=size, watcher=finder.pictures, stills=small) as stream:
-        for images in _batches(stream):
+        frames = iter(stream)
+        while batch := [frame.image for frame in islice(frames, _BATCH)]:
+            images = np.stack(batch)
             yield images
             if stretches := finder.add(shrunk(images)):
                 yield look(stretches)
@@ -176,17 +183,8 @@ def _refused_if_unreadable(file: FoundFile, steps: Iterator[_AnyStep]) -> Iterat
     """Steps; an error that the file causes becomes a refusal."""
     try:
         yield from steps
-    except MediaError as error:
-        yield Refused(file, error.reason)
-    except OSError as error:
-        yield Refused(file, f"cannot be read ({error.strerror})")
-
-
-def _batches(stream: FrameStream) -> Iterator[NDArray[np.uint8]]:
-    """All frames in blocks, (n, height, width, 3)."""
-    frames = iter(stream)
-    while batch := [frame.image for frame in islice(frames, _BATCH)]:
-        yield np.stack(batch)
+    except (MediaError, OSError) as error:
+        yield Refused(file, why_unreadable(error))
 
 
 def shot_rows(found: Sequence[Transition], duration: float) -> list[ShotRow]:

@@ -38,8 +38,7 @@ from moviola.plugins import naming_plugins
 from moviola.types import require_kind, require_kinds, several
 
 if TYPE_CHECKING:
-    from moviola.library.ingest.frame_features import Refused
-    from moviola.library.ingest.video_encoder import EncodedVideo
+    from moviola.library.ingest.frame_features import Encoded, Refused
 
 __all__ = ["Indexer"]
 
@@ -302,7 +301,8 @@ class Indexer:
         workers: Workers | None,
         progress: Progress,
     ) -> None:
-        from moviola.library.ingest.video_encoder import EncodedVideo, VideoEncoder
+        from moviola.library.ingest.frame_features import Encoded
+        from moviola.library.ingest.video_encoder import VideoEncoder
 
         files = [*plan.new, *plan.changed]
         if not files:
@@ -316,7 +316,7 @@ class Indexer:
 
         with self._store.catalogue.job("index", len(files)) as advance:
             for found, outcome in zip(files, encoder.many(files, on_frames, workers), strict=True):
-                if isinstance(outcome, EncodedVideo):
+                if isinstance(outcome, Encoded):
                     self._commit(outcome, report)
                     known = found.video_id in changed
                     (report.updated if known else report.added).append(found.video_id)
@@ -326,11 +326,11 @@ class Indexer:
                 advance()
                 progress(IngestProgress(done, len(files), found.video_id, 0.0))
 
-    def _commit(self, video: EncodedVideo, report: IngestReport) -> None:
-        store, encoded, file = self._store, video.pictures, video.pictures.file
+    def _commit(self, encoded: Encoded, report: IngestReport) -> None:
+        store, file = self._store, encoded.file
         store.require_in_place()
-        if video.problems:
-            report.subtitle_problems[file.video_id] = "; ".join(video.problems)
+        if encoded.problems:
+            report.subtitle_problems[file.video_id] = "; ".join(encoded.problems)
         error = ""
         if encoded.broken_at is not None:
             error = f"damaged at {encoded.broken_at:.1f} s; what decodes before and after is in"
@@ -340,15 +340,15 @@ class Indexer:
             frames = store.frame_features.append(encoded.frames, store.catalogue.feature_end("frames"))
             report.frames += frames.count
             report.repeats += encoded.repeats
-        if video.sentences is not None:
-            cues = store.cue_features.append(video.sentences, store.catalogue.feature_end("cues"))
+        if encoded.sentences is not None:
+            cues = store.cue_features.append(encoded.sentences, store.catalogue.feature_end("cues"))
         row = file.row(
             "partial" if error else "ready", error=error, duration=encoded.duration, width=encoded.info.width,
             height=encoded.info.height, codec=encoded.info.video_codec, frames=frames, cues=cues,
         )  # fmt: skip
         store.stills.put(file.hash, encoded.stills, encoded.fingerprint)
         with store.catalogue.transaction():
-            store.catalogue.put(row, video.cues, encoded.shots, repeats=encoded.repeats)
+            store.catalogue.put(row, encoded.cues, encoded.shots, repeats=encoded.repeats)
 
     def _commit_refusal(self, refused: Refused, report: IngestReport) -> None:
         file = refused.file

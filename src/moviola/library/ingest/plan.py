@@ -6,13 +6,13 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from moviola.errors import printable
+from moviola.errors import MediaError, printable
 from moviola.library.disk.places import Copy, Root
 from moviola.library.disk.removed import RemovedVideo
 from moviola.library.disk.schema import State, VideoRow
 from moviola.types import CueKind
 
-__all__ = ["FoundFile", "IngestProgress", "IngestReport", "Paused", "Plan", "only_renamed"]
+__all__ = ["FoundFile", "IngestProgress", "IngestReport", "Paused", "Plan", "only_renamed", "why_unreadable"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +72,11 @@ class Plan:
     refused: dict[str, str] = field(default_factory=dict)
     ignored: list[Path] = field(default_factory=list)
     excluded: list[str] = field(default_factory=list)
+
+
+def why_unreadable(error: MediaError | OSError) -> str:
+    """Why a file cannot be used."""
+    return error.reason if isinstance(error, MediaError) else f"cannot be read ({error.strerror})"
 
 
 def only_renamed(video: VideoRow, found: FoundFile) -> bool:

@@ -17,7 +17,7 @@ from moviola.library.disk.catalogue import VideoRow
 from moviola.library.disk.places import Copy, Root, held_by, is_below, is_there, root_of, volume_of, why_away
 from moviola.library.disk.removed import RemovedVideo
 from moviola.library.ingest.ignore_patterns import LeavingOut
-from moviola.library.ingest.plan import FoundFile, Plan
+from moviola.library.ingest.plan import FoundFile, Plan, why_unreadable
 from moviola.media import SUBTITLE_SUFFIXES, VIDEO_SUFFIXES, regular_file, sidecars
 
 __all__ = ["make_plan"]
@@ -360,12 +360,9 @@ class _Planner:
         (self.plan.away if kept else otherwise).append(video)
 
     def _refuse(self, path: Path, name: Path, known: VideoRow | None, error: MediaError | OSError) -> None:
-        if isinstance(error, MediaError):
-            reason = error.reason
-        else:
-            reason = f"cannot be read ({error.strerror}); check its permissions and its disk"
+        hint = "" if isinstance(error, MediaError) else "; check its permissions and its disk"
         video_id = known.video_id if known else printable(self._new_id(path, name))
-        self.plan.refused[video_id] = f"{printable(path.name)}: {reason}; skipped"
+        self.plan.refused[video_id] = f"{printable(path.name)}: {why_unreadable(error)}{hint}; skipped"
 
     def _new_id(self, path: Path, name: Path) -> str:
         """The path below the source, without suffix; a longer form only if that is taken."""

@@ -4,34 +4,17 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
-
-import numpy as np
-from numpy.typing import NDArray
 
 from moviola.errors import UnreadableMedia, WorkersError
 from moviola.library.disk.encoders_in_use import LibraryEncoders
 from moviola.library.ingest.frame_features import Encoded, Refused, encode_videos, read_cues
 from moviola.library.ingest.plan import FoundFile
 from moviola.library.ingest.workers import Lost, Workers, require_seen
-from moviola.types import Cue
 
-__all__ = ["EncodedVideo", "VideoEncoder"]
-
-
-@dataclass(frozen=True, slots=True)
-class EncodedVideo:
-    """Everything that a library stores of a video: the file, its frames' features and shots; its subtitles in
-    order of time, with their sentence vectors (cues, d) float32, None without a sentence encoder or cues; and
-    what could not be read of these.
-    """
-
-    pictures: Encoded
-    cues: Sequence[Cue]
-    sentences: NDArray[np.float32] | None
-    problems: Sequence[str]
+__all__ = ["VideoEncoder"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +34,7 @@ class VideoEncoder:
         files: Sequence[FoundFile],
         on_frames: Callable[[FoundFile, float], None],
         workers: Workers | None = None,
-    ) -> Iterator[EncodedVideo | Refused]:
+    ) -> Iterator[Encoded | Refused]:
         """Encode files by this process or workers; results come in the order of the files. ``on_frames`` is
         called with a file and the number of its seconds that are encoded.
 
@@ -64,13 +47,13 @@ class VideoEncoder:
         workers.require(partial(self.require_able, wanted=version("moviola")), files)
         outcomes = workers.map(self.one, files, gpu=self.encoders.device != "cpu")
         for file, outcome in zip(files, outcomes, strict=True):
-            if isinstance(outcome, EncodedVideo):
-                on_frames(file, outcome.pictures.duration)
+            if isinstance(outcome, Encoded):
+                on_frames(file, outcome.duration)
             yield Refused(file, outcome.reason) if isinstance(outcome, Lost) else outcome
 
     def _here(
         self, files: Sequence[FoundFile], on_frames: Callable[[FoundFile, float], None]
-    ) -> Iterator[EncodedVideo | Refused]:
+    ) -> Iterator[Encoded | Refused]:
         size = self.encoders.visual.frame_size if self.encoders.visual else None
         for outcome in encode_videos(
             files, size, self.encoders.rows, self.rate, on_frames, every_frame=self.every_frame,
@@ -80,9 +63,10 @@ class VideoEncoder:
                 yield outcome
             else:
                 cues, problems = read_cues(outcome.file)
-                yield EncodedVideo(outcome, cues, self.encoders.sentence_rows(cues), problems)
+                sentences = self.encoders.sentence_rows(cues)
+                yield replace(outcome, cues=cues, sentences=sentences, problems=problems)
 
-    def one(self, file: FoundFile) -> EncodedVideo | Refused:
+    def one(self, file: FoundFile) -> Encoded | Refused:
         """Encode one file, which another machine may have listed; refused where it is not that file here."""
         try:
             require_seen([(file.path, file.size)])

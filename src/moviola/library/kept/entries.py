@@ -23,7 +23,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from moviola.errors import DataError, InvalidValue, LibraryError, NotFound, OutOfDate
+from moviola.errors import DataError, InvalidValue, NotFound, OutOfDate
 from moviola.files.names import folded, nearest
 from moviola.library.disk.database import LateDatabase
 from moviola.library.kept.values import (
@@ -130,7 +130,7 @@ class Kept(LateDatabase):
         try:
             return Entry(kind=kind, name=name, version=version, changed=changed, value=json.loads(value))
         except (ValueError, TypeError) as error:
-            raise LibraryError(f"{self.path}: damaged {self.holds} ({name!r}); {self.remedy}") from error
+            raise self._damaged(repr(name)) from error
 
     def put(
         self, kind: Kind, name: str, value: Mapping[str, Any] | BaseModel, version: int | None = None
