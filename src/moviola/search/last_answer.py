@@ -147,7 +147,8 @@ def query_from_json(row: Mapping[str, Any]) -> SearchQuery:
             reached = tuple(math.inf if gap is None else gap for gap in gaps)
             query = Steps(tuple(map(query_from_json, steps)), reached)  # type: ignore[arg-type]
         case "without":
-            query = Without.of(query_from_json(said[0]), tuple(map(query_from_json, said[1])))
+            inner, excluded = said
+            query = Without.of(query_from_json(inner), tuple(map(query_from_json, excluded)))
         case "marked":
             inner, right, wrong, concept = said
             marks = [tuple(MarkedMoment(*columns) for columns in own) for own in (right, wrong)]
