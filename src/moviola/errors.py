@@ -10,7 +10,8 @@ from __future__ import annotations
 __all__ = [
     "AlreadyJudged", "BrokenPlugin", "DataError", "EncoderMismatch", "IndexServerError", "InvalidValue",
     "LibraryError", "LibraryLocked", "MediaError", "MissingDependency", "MissingModel", "MoviolaError",
-    "NoVideoStream", "NotFound", "OutOfDate", "SegmentIndexError", "UnreadableMedia", "WorkersError",
+    "NoVideoStream", "NotFound", "NotSearched", "OutOfDate", "SegmentIndexError",
+    "UnreadableMedia", "WorkersError",
 ]  # fmt: skip
 
 
@@ -95,6 +96,10 @@ class LibraryLocked(LibraryError):
 
 class EncoderMismatch(LibraryError):
     """The library was built with another encoder, revision or segment length."""
+
+
+class NotSearched(LibraryError):
+    """A query needs pictures, which the chosen evidence leaves out or the library does not have."""
 
 
 class AlreadyJudged(MoviolaError):

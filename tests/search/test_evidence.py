@@ -12,7 +12,7 @@ import pytest
 
 from moviola.devices import require_device_name
 from moviola.encoders import SentenceEncoder
-from moviola.errors import InvalidValue, MoviolaError, NotFound
+from moviola.errors import InvalidValue, MoviolaError, NotFound, NotSearched
 from moviola.retrieval import CurveRefiner, Refiner, ShotRefiner
 from moviola.retrieval.phrases import phrases_of
 from moviola.search import (
@@ -20,6 +20,8 @@ from moviola.search import (
     Filter,
     Library,
     LikeMoment,
+    Marked,
+    MarkedMoment,
     SearchOptions,
     SearchQuery,
     Text,
@@ -326,6 +328,17 @@ def test_a_query_that_cannot_be_answered_is_the_only_one_left_out(library: Libra
     }  # fmt: skip
     assert finished == [1, 2, 3, 4, 5]
     assert calls.batches == [2, 2], "all texts are still encoded in one batch"
+
+
+def test_a_query_that_needs_pictures_is_the_only_one_left_out_where_none_are_searched(
+    library: Library,
+) -> None:
+    refused = dict[int, MoviolaError]()
+    umbrella = Text("umbrella")
+    queries = [LikeMoment("film0", 1), umbrella, Marked(RED, (MarkedMoment("film0", 1, 2),))]
+    answers = library.search_many(queries, by="subtitles", refuse=refused.__setitem__)
+    assert [bool(answer) for answer in answers] == [False, True, False]
+    assert {place: type(error) for place, error in refused.items()} == {0: NotSearched, 2: NotSearched}
 
 
 def test_moments_beyond_the_most_of_a_video_do_not_count_among_those_that_pass_a_filter(

@@ -43,7 +43,9 @@ def new(
 ) -> None:
     """Pool the moments of several systems into a task for raters: `moviola serve --judge TASK`.
 
-    At most 40 moments per query, in batches of 20; the second batch follows if the first ends relevant.
+    At most 40 moments per query, in batches of 20; the second batch follows if the first ends relevant. A
+    query that cannot be answered, for instance with the @name of a concept that is not there, is named and
+    left out; the exit code is then 3.
 
     Example: `moviola judge new queries.txt --library lib --out task.sqlite --run other.trec`
 
@@ -66,13 +68,22 @@ def new(
     judged = {pair.query_id for pair in found.pairs}
     show(
         json,
-        {"out": str(out), "queries": len(judged), "moments": len(found.pairs), "systems": systems},
+        {
+            "out": str(out),
+            "queries": len(judged),
+            "moments": len(found.pairs),
+            "systems": systems,
+            "refused": found.refused,
+        },
         f"{out}: {counted(len(found.pairs), 'moment')} of {counted(len(judged), 'query')}",
         *(f"  {name}: {moments}, {alone} of them alone" for name, (moments, alone) in shares.items()),
     )
     for query in chosen:
         if query.query_id not in judged:
-            note(f"{query.query_id}: no system found a moment; it is left out")
+            reason = found.refused.get(query.query_id, "no system found a moment")
+            note(f"query {query.query_id} is left out: {reason}")
+    if found.refused:
+        leave_partial()
 
 
 @judge.command()

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from moviola.datasets.building.candidate_pairs import BATCH, Pair
-from moviola.errors import InvalidValue, NotFound
+from moviola.errors import InvalidValue, MoviolaError, NotFound
 from moviola.judging.task import JudgingTask, TaskSettings
 from moviola.library import VideoNames
 from moviola.measures import Run, overlap, read_run, suppress
@@ -46,11 +46,13 @@ class Pool:
         pairs: by query, then by best rank in any system.
         found_by: by pair id, the systems with this moment among their first; a moment is that of the pool
             that overlaps it, the best of several.
+        refused: why queries cannot be answered in any way to search, by id; they are left out.
     """
 
     pairs: tuple[Pair, ...]
     systems: tuple[str, ...]
     found_by: Mapping[str, tuple[str, ...]]
+    refused: Mapping[str, str] = field(default_factory=dict)
 
     def contributions(self) -> dict[str, tuple[int, int]]:
         """For each system the number of its moments in the pool, and the number that no other found."""
@@ -66,6 +68,7 @@ def library_runs(
     depth: int = BATCH,
     systems: Sequence[str] | None = None,
     progress: Callable[[str, int], None] | None = None,
+    refuse: Callable[[str, str, MoviolaError], None] | None = None,
 ) -> dict[str, Run]:
     """A library's answers in each of its ways to search: a run for each system.
 
@@ -73,6 +76,8 @@ def library_runs(
         depth: moments per query and system, >= 1.
         systems: names in :data:`SYSTEMS`; by default those with evidence in the library.
         progress: called with a system and the number of its finished queries.
+        refuse: called with a system, and the id and the error of a query that it cannot answer, see
+            :meth:`moviola.Library.search_many`. By default the first such error is raised.
 
     Raises:
         InvalidValue: no such system.
@@ -85,7 +90,8 @@ def library_runs(
     runs = {}
     for name in chosen:
         report = (lambda done, name=name: progress(name, done)) if progress else None
-        answers = library.search_many(queries, top_k=depth, progress=report, **SYSTEMS[name])
+        leave = (lambda at, error, name=name: refuse(name, queries[at].query_id, error)) if refuse else None
+        answers = library.search_many(queries, top_k=depth, progress=report, refuse=leave, **SYSTEMS[name])
         columns = [
             (query.query_id, m.video_id, m.start, m.end, m.score)
             for query, moments in zip(queries, answers, strict=True)
@@ -212,7 +218,8 @@ def make_task(
     settings: TaskSettings | None = None,
     progress: Callable[[str, int], None] | None = None,
 ) -> Pool:
-    """A new judging task: pooled answers of a library and of other systems to one's own queries.
+    """A new judging task: pooled answers of a library and of other systems to one's own queries. Those that
+    the library cannot answer, for instance with an unknown ``@name``, are left out.
 
     Args:
         path: the task's file, which must not exist.
@@ -226,6 +233,7 @@ def make_task(
     Raises:
         InvalidValue: the file is there already, two systems have one name (a run's is that of its file), a
             run is of other queries, or no moments to judge; or as in :func:`pool`.
+        MoviolaError: no query can be answered; the error of the first.
         NotFound, DataError: a run file is missing or damaged, or is about other videos.
     """
     path, files = Path(path), [Path(file) for file in run_files]
@@ -237,9 +245,24 @@ def make_task(
     if twice := [name for name, count in names.items() if count > 1]:
         raise InvalidValue(f"{twice[0]}: two systems of that name; rename the run file")
     given = {file.stem: _read_run(file, queries) for file in files}  # before a search that may take long
-    runs = library_runs(library, queries, depth=depth, systems=systems, progress=progress) | given
+    errors: dict[str, dict[str, MoviolaError]] = {}
+
+    def refuse(system: str, query_id: str, error: MoviolaError) -> None:
+        errors.setdefault(query_id, {})[system] = error
+
+    runs = library_runs(library, queries, depth=depth, systems=systems, progress=progress, refuse=refuse)
+    # What has examples or marks is not answered by words alone, but by pictures.
+    refused = {
+        query_id: next(iter(own.values())) for query_id, own in errors.items() if len(own) == len(runs)
+    }
+    answered = [query for query in queries if query.query_id not in refused]
+    if refused and not answered:
+        raise next(iter(refused.values()))
     durations = {video.video_id: video.duration for video in library.videos()}
-    pooled = pool(queries, runs, durations, depth=depth, merge_above=merge_above)
+    pooled = replace(
+        pool(answered, runs | given, durations, depth=depth, merge_above=merge_above),
+        refused={query_id: str(error) for query_id, error in refused.items()},
+    )
     JudgingTask.create(path, pooled.pairs, settings or TaskSettings()).close()
     return pooled
 

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from moviola.encoders import FrameTextEncoder
 from moviola.encoders.contract import TextJudge
 from moviola.encoders.texts import FEW_TEXTS
-from moviola.errors import InvalidValue, LibraryError
+from moviola.errors import InvalidValue, LibraryError, NotSearched
 from moviola.features import QueryFeatures
 from moviola.library import LibraryStore, NameTable, View, read_concept
 from moviola.retrieval import SEGMENTS, Background, Calibration, Hits, Marks, Moments, Retrieval, Scope
@@ -100,26 +100,25 @@ class EvidenceGatherer:
     # -- texts, encoded once -------------------------------------------------------------------------------
 
     def prepare(self, queries: Iterable[SearchQuery]) -> None:
-        """Encode all texts of some queries in one batch.
-
-        Raises:
-            LibraryError: a part needs pictures, which are not searched.
-        """
-        things = [thing for query in queries for thing in parts_of(query)]
-        if self.texts is None and (alike := next((t for t in things if _kind(t) == "like"), None)):
-            raise self._without_pictures(f"{str(alike)!r} needs")
+        """Encode all texts of some queries in one batch."""
+        things = (thing for query in queries for thing in parts_of(query))
         terms = dict.fromkeys(term for thing in things for term, _ in terms_of(thing))
         with stage("text"):
             if texts := [term for term in terms if isinstance(term, Text)]:
                 self._encode(texts)
 
-    def _without_pictures(self, needing: str) -> LibraryError:
+    def require_searched(self, query: SearchQuery) -> None:
+        """Raise :class:`NotSearched` where a part of a query needs pictures, which are not searched."""
+        if self.texts is None and (alike := next((t for t in parts_of(query) if _kind(t) == "like"), None)):
+            raise self._without_pictures(f"{str(alike)!r} needs")
+
+    def _without_pictures(self, needing: str) -> NotSearched:
         """Why pictures are not searched: by the choice of evidence, or by the library."""
         if self.store.settings.encoder:
             reason = "which the chosen evidence leaves out; search by all or by visual"
         else:
             reason = "in a library that was built with a visual encoder"
-        return LibraryError(f"{self.store.folder}: {needing} a search by pictures, {reason}")
+        return NotSearched(f"{self.store.folder}: {needing} a search by pictures, {reason}")
 
     def _encode(self, texts: Sequence[Text]) -> None:
         encoded = words = [text.text for text in texts]
@@ -253,7 +252,7 @@ class EvidenceGatherer:
 
         Raises:
             NotFound: a video of a mark, or the concept, is unknown.
-            LibraryError: pictures are not searched.
+            NotSearched: pictures are not searched.
         """
         if self.vectors is None:
             raise self._without_pictures(f"{str(query)!r} has marks, which need")

@@ -329,8 +329,9 @@ class Library(Indexer):
             queries: to search for.
             options, changes: as of :meth:`search`.
             progress: called with the number of finished queries.
-            refuse: called with the place and the error (InvalidValue, NotFound or MediaError) of a query that
-                cannot be answered; its answer is empty. By default the first such error is raised.
+            refuse: called with the place and the error (InvalidValue, NotFound, NotSearched or MediaError) of
+                a query that cannot be answered; its answer is empty. By default the first such error is
+                raised.
 
         Returns:
             an answer for each query.

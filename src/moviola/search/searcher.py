@@ -11,7 +11,7 @@ from threading import RLock
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.errors import InvalidValue, LibraryError, MediaError, MoviolaError, NotFound
+from moviola.errors import InvalidValue, LibraryError, MediaError, MoviolaError, NotFound, NotSearched
 from moviola.library import (
     Concept,
     LibraryStore,
@@ -83,12 +83,17 @@ class Searcher:
                 view = self._viewer.view()
                 rows = self._rows(view, options)
                 gatherer = self._gatherer(view, options)
-            gatherer.prepare(checked.values())
-            gatherer.search([query for query in checked.values() if isinstance(query, Text)], rows)
+            asked: dict[int, SearchQuery] = {}
+            for place, query in checked.items():
+                with _refused_by(refuse, place):
+                    gatherer.require_searched(query)
+                    asked[place] = query
+            gatherer.prepare(asked.values())
+            gatherer.search([query for query in asked.values() if isinstance(query, Text)], rows)
             for place in range(len(given)):
-                if place in checked:
+                if place in asked:
                     with _refused_by(refuse, place):
-                        answers[place] = self._answer(gatherer, checked[place], rows, options)
+                        answers[place] = self._answer(gatherer, asked[place], rows, options)
                     gatherer.forget()  # the moments of thousands of queries would fill the memory
                 if progress:
                     progress(place + 1)
@@ -109,6 +114,7 @@ class Searcher:
         if video.row not in view.videos:
             raise LibraryError(f"{video_id}: cannot be searched ({video.error or 'just changed'})")
         gatherer, checked = self._gatherer(view, SearchOptions()), self._checked(query)
+        gatherer.require_searched(checked)
         gatherer.prepare([checked])
         return score_curve(gatherer, checked, video)
 
@@ -232,7 +238,7 @@ def _refused_by(refuse: Callable[[int, MoviolaError], None] | None, place: int) 
     """Passes the error of the query at a place to ``refuse``; without it, the error is raised."""
     try:
         yield
-    except (InvalidValue, NotFound, MediaError) as error:
+    except (InvalidValue, NotFound, NotSearched, MediaError) as error:
         if refuse is None:
             raise
         refuse(place, error)
