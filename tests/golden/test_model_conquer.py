@@ -205,8 +205,9 @@ def test_ranked_videos_from_stored_logits(case: Case) -> None:
     np.testing.assert_allclose(best.values.numpy(), case.output("ranked_candidate_score"), rtol=1e-4)
 
 
-def test_moments_from_a_forward_pass(case: Case) -> None:
+def test_moments_from_a_forward_pass(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ranking a corpus end to end: all videos of all queries, those of other queries being no candidates."""
+    monkeypatch.setattr("moviola.models.conquer.model.PAIRS_AT_ONCE", 3)
     visual, mask, subtitles = (case.input(name)[:, 1:] for name in ("visual_feat", "mask", "sub_feat"))
     queries, candidates = mask.shape[:2]
     rows = torch.arange(queries * candidates).view(queries, candidates)
@@ -219,7 +220,6 @@ def test_moments_from_a_forward_pass(case: Case) -> None:
             case.input("query_mask"),
             context,
             first_stage=first_stage,
-            pairs_at_once=3,
         )
     assert (ranked.video // candidates == torch.arange(queries)[:, None]).all()
     check_moments(case, ranked, "corpus", 1e-3)

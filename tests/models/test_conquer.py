@@ -299,17 +299,18 @@ def test_decoding_is_what_loops_find(similarity: str, shortest: int, longest: in
 
 @EVERY_SIMILARITY
 @pytest.mark.parametrize("candidates", [2, 100])
-def test_ranking_does_not_depend_on_how_pairs_are_divided(similarity: str, candidates: int) -> None:
+def test_ranking_does_not_depend_on_how_pairs_are_divided(
+    similarity: str, candidates: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     model, batch = tiny(similarity=similarity, candidates=candidates), batch_of()
     first_stage = torch.rand(3, 5, generator=torch.Generator().manual_seed(1))
     with torch.inference_mode():
         context = model.encode_context(batch.visual, batch.mask, batch.subtitles)
-        one, *others = (
-            model.rank(
-                batch.query, batch.query_mask, context, first_stage=first_stage, pairs_at_once=pairs_at_once
-            )
-            for pairs_at_once in (1000, 7, 1)
-        )
+        found = []
+        for pairs_at_once in (1000, 7, 1):
+            monkeypatch.setattr("moviola.models.conquer.model.PAIRS_AT_ONCE", pairs_at_once)
+            found.append(model.rank(batch.query, batch.query_mask, context, first_stage=first_stage))
+    one, *others = found
     best = first_stage.topk(min(candidates, 5)).indices
     for query in range(3):
         assert set(one.video[query].tolist()) <= set(best[query].tolist())
@@ -323,14 +324,15 @@ def test_ranking_does_not_depend_on_how_pairs_are_divided(similarity: str, candi
 @pytest.mark.parametrize("similarity", ["exclusive", "disjoint"])
 @pytest.mark.parametrize("candidates", [2, 100])
 @torch.inference_mode()
-def test_videos_are_ranked_by_their_head_or_their_best_span(similarity: str, candidates: int) -> None:
+def test_videos_are_ranked_by_their_head_or_their_best_span(
+    similarity: str, candidates: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("moviola.models.conquer.model.PAIRS_AT_ONCE", 3)
     model, batch = tiny(similarity=similarity, candidates=candidates), batch_of()
     context = model.encode_context(batch.visual, batch.mask, batch.subtitles)
     first_stage = torch.rand(3, 5, generator=torch.Generator().manual_seed(1))
     first_stage[1, 2:] = -math.inf
-    rows, values = model.rank_videos(
-        batch.query, batch.query_mask, context, first_stage=first_stage, keep=4, pairs_at_once=3
-    )
+    rows, values = model.rank_videos(batch.query, batch.query_mask, context, first_stage=first_stage, keep=4)
     every = model.match(
         model.encode_query(batch.query, batch.query_mask), context.select(torch.arange(5).expand(3, 5))
     )

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from tests.models.test_reel import ANSWERS, batch_of
 
 from moviola.errors import InvalidValue
-from moviola.models.reel import AnswerBatch
-from moviola.models.reel_stage1 import ReelStage1, ReelStage1Config
+from moviola.models.reel import AnswerBatch, ReelStage1, ReelStage1Config
 from moviola.retrieval import stage1_of
 
 TINY = ReelStage1Config(

@@ -99,15 +99,15 @@ def test_moments_after_the_first_n_are_known_to_be_alike(tmp_path: Path) -> None
         ],
     )
     pairs = Pairs.read(path, ["v", "w"], top=1)
-    assert [column.tolist() for column in pairs.beyond] == [[0, 0], [1, 0], [3.0, 5.0], [4.0, 6.0]]
+    assert pairs.beyond.tolist() == [(0, 1, 3.0, 4.0), (0, 0, 5.0, 6.0)]
     assert pairs.types == ("t", "v")
-    assert [len(column) for column in Pairs.read(path, ["v", "w"]).beyond] == [0] * 4
+    assert not len(Pairs.read(path, ["v", "w"]).beyond)
     for wrong in (0, -1, "1", 1.5):
         with pytest.raises(InvalidValue, match=r"top .*: give an integer, 1 or more"):
             Pairs.read(path, ["v", "w"], top=wrong)  # type: ignore[arg-type]
     alone = Pairs.read(path, ["w", "v", "x"], top=1).of_own_videos()
     assert alone.videos == ("w", "v")
-    assert [column.tolist() for column in alone.beyond] == [[0, 0], [0, 1], [3.0, 5.0], [4.0, 6.0]]
+    assert alone.beyond.tolist() == [(0, 0, 3.0, 4.0), (0, 1, 5.0, 6.0)]
 
 
 def epochs_of(pairs: Pairs, *, even_types: bool) -> PairTask:
@@ -162,18 +162,15 @@ def test_val_without_any_answer_has_the_value_0(world: Any) -> None:
 def test_a_split_of_one_video_has_the_types_and_further_moments_of_its_own_queries(world: Any) -> None:
     split = world.val
     names = split.pairs.query_ids
-    further = (
-        np.arange(len(names)),
-        split.pairs.video[: len(names)],
-        np.zeros(len(names)),
-        np.ones(len(names)),
-    )
+    further = np.zeros(len(names), split.pairs.beyond.dtype)
+    further["query"], further["video"] = np.arange(len(names)), split.pairs.video[: len(names)]
+    further["end"] = 1
     typed = replace(split, pairs=replace(split.pairs, types=tuple(f"of {n}" for n in names), beyond=further))
     for part in of_each_video(typed):
         assert part.pairs.types == tuple(f"of {name}" for name in part.pairs.query_ids)
-        query, video, *_ = part.pairs.beyond
+        query, video = part.pairs.beyond["query"], part.pairs.beyond["video"]
         own = [names.index(name) for name in part.pairs.query_ids]
-        known = {n for n in own if split.pairs.videos[further[1][n]] == part.pairs.videos[0]}
+        known = {n for n in own if split.pairs.videos[further["video"][n]] == part.pairs.videos[0]}
         assert {own[q] for q in query.tolist()} == known and not video.any()
 
 

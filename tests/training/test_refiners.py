@@ -266,7 +266,7 @@ def test_what_the_pseudo_set_names_beyond_the_first_is_no_negative(splits: tuple
     proposal = int(before.free.rows[0])
     query, video = (int(column[proposal]) for column in (before.proposals.query, before.proposals.video))
     start, end = (float(column[proposal]) for column in (before.proposals.start, before.proposals.end))
-    named = (np.array([query]), np.array([video]), np.array([start]), np.array([end]))
+    named = np.array([(query, video, start, end)], split.pairs.beyond.dtype)
     after = examples(replace(split, pairs=replace(split.pairs, beyond=named)))
     gone = set(before.free.rows.tolist()) - set(after.free.rows.tolist())
     assert proposal in gone

@@ -9,10 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from moviola.models.reel import Reel
-from moviola.models.reel_stage1 import ReelStage1
+from moviola.models.reel import Reel, ReelStage1, RoleEncoder
 from moviola.models.reloclnet import Context, ReLoCLNet
-from moviola.models.role_encoder import RoleEncoder
 from moviola.models.spr import SegmentRetriever, SprClip, SprClipContext
 
 __all__ = ["Part", "parts_of"]

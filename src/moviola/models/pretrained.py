@@ -59,7 +59,7 @@ ARCHITECTURES: dict[str, Architecture] = {
     "prem": Architecture("moviola.models.prem.model", "PremConfig", "Prem"),
     "prem-apart": Architecture("moviola.models.prem.apart", "PremConfig", "PremApart"),
     "reel": Architecture("moviola.models.reel", "ReelConfig", "Reel"),
-    "reel-stage1": Architecture("moviola.models.reel_stage1", "ReelStage1Config", "ReelStage1"),
+    "reel-stage1": Architecture("moviola.models.reel", "ReelStage1Config", "ReelStage1"),
 }
 """Every model that can be saved and loaded, by the name that its ``config.json`` bears."""
 

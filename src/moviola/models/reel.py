@@ -1,4 +1,4 @@
-"""Reel: a refiner of our own that reads every video once, without knowing the query.
+"""Reel: a refiner of our own that reads every video once, without knowing the query; and its stage 1.
 
 SPR's refiners (sections 3.3.1 and 3.3.2) encode the window of every proposal again for every query, and learn
 to find a moment and to rank moments from losses of different kinds. Here
@@ -18,12 +18,19 @@ to find a moment and to rank moments from losses of different kinds. Here
 As a refiner, it adds the score of the proposal to that of the span, by a weight that val chooses once it is
 trained; and where val's videos are cut, val chooses what a span loses by a cut that it crosses
 (:mod:`moviola.training.recipes.reel`).
+
+Stage 1 brings segments and queries into one space. SPR's (section 3.1) sees the clips of one segment alone
+and one vector of the query. Here a clip knows what comes before and after it, and the query is read token by
+token. A segment is the mean of its clips' unit vectors. One list-wise loss, softmax over all segments of the
+batch's videos against how much of each lies in an answer, times similarity, is close to the recall that a
+stage 1 is there for.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 import torch.nn.functional as F
@@ -31,11 +38,115 @@ from torch import Tensor, nn
 
 from moviola.errors import InvalidValue
 from moviola.models.batches import Batch, Rows
+from moviola.models.checks import require_odd
+from moviola.models.layers import (
+    AttentionBlock,
+    InputProjection,
+    LearnedPositions,
+    ModularQuery,
+    initialise,
+    self_attention_bias,
+)
 from moviola.models.losses import list_wise
-from moviola.models.role_encoder import RoleEncoder, RoleEncoderConfig
 from moviola.models.spans import SUM, sliding, span_band
 
-__all__ = ["AnswerBatch", "Reel", "ReelConfig", "ReelContext"]
+__all__ = [
+    "AnswerBatch", "Reel", "ReelConfig", "ReelContext", "ReelStage1", "ReelStage1Config", "RoleEncoder",
+    "RoleEncoderConfig",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class RoleEncoderConfig:
+    """Sizes.
+
+    Attributes:
+        visual_size, query_size: size of a clip's and of a token's feature.
+        subtitle_size: size of a clip's subtitle feature; 0 without that stream.
+        hidden_size, dropout: of everything inside.
+        dilations: one convolution over time for each, in clips.
+        kernel: width of the convolutions over time, in clips, odd.
+        heads, max_tokens: attention heads over the query's tokens, and most of these.
+    """
+
+    visual_size: int = 768
+    query_size: int = 768
+    subtitle_size: int = 0
+    hidden_size: int = 256
+    dilations: tuple[int, ...] = (1, 2, 4)
+    kernel: int = 5
+    heads: int = 4
+    max_tokens: int = 32
+    dropout: float = 0.1
+
+    def __post_init__(self) -> None:
+        require_odd(self.kernel)
+
+
+class _TimeBlock(nn.Module):
+    """Pre-norm residual block: a depthwise convolution over time, then a feed-forward layer."""
+
+    def __init__(self, size: int, kernel: int, dilation: int, dropout: float) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(size)
+        padding = kernel // 2 * dilation
+        self.over_time = nn.Conv1d(size, size, kernel, padding=padding, dilation=dilation, groups=size)
+        self.widen = nn.Linear(size, 2 * size)
+        self.narrow = nn.Linear(2 * size, size)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        """(N, L, h) and (N, L, 1) to (N, L, h); padding counts as silence, as if the video ended there."""
+        mixed = self.over_time((self.norm(x) * mask).transpose(1, 2)).transpose(1, 2)
+        return x + cast("Tensor", self.dropout(self.narrow(F.gelu(self.widen(mixed)))))
+
+
+class RoleEncoder(nn.Module):
+    """Encodes clips and queries; h is ``hidden_size``, R the number of roles."""
+
+    def __init__(self, config: RoleEncoderConfig, roles: int) -> None:
+        super().__init__()
+        self.config = config
+        size, drop = config.hidden_size, config.dropout
+        self.visual_projection = InputProjection(config.visual_size, size, drop, relu=False)
+        self.subtitle_projection = (
+            InputProjection(config.subtitle_size, size, drop, relu=False) if config.subtitle_size else None
+        )
+        self.blocks = nn.ModuleList(_TimeBlock(size, config.kernel, d, drop) for d in config.dilations)
+        self.clip_norm = nn.LayerNorm(size)
+        self.clip_roles = nn.Linear(size, roles * size)
+        self.query_projection = InputProjection(config.query_size, size, drop, relu=False)
+        self.query_positions = LearnedPositions(config.max_tokens, size, drop)
+        self.query_block = AttentionBlock(size, config.heads, drop)
+        self.query_pool = ModularQuery(size, roles)
+        self.query_roles = nn.ModuleList(nn.Linear(size, size) for _ in range(roles))
+        initialise(self)
+
+    def encode_clips(self, visual: Tensor, mask: Tensor, subtitles: Tensor | None = None) -> Tensor:
+        """Vectors (N, L, R, h) of length 1 of the clips of videos or windows.
+
+        Args:
+            visual: (N, L, visual_size) float32.
+            mask: (N, L) float32, 1 for a clip.
+            subtitles: (N, L, subtitle_size) float32, or None.
+        """
+        valid = mask[..., None]
+        x = self.visual_projection(visual)
+        if self.subtitle_projection is not None and subtitles is not None:
+            x = x + self.subtitle_projection(subtitles)
+        for block in self.blocks:
+            x = block(x, valid)
+        clips = self.clip_roles(self.clip_norm(x)).unflatten(-1, (len(self.query_roles), -1))
+        return F.normalize(clips, dim=-1)
+
+    def encode_query(self, query: Tensor, query_mask: Tensor) -> Tensor:
+        """Vectors (Q, R, h) of length 1 of queries (Q, Lq, query_size) with their mask (Q, Lq)."""
+        tokens = self.query_positions(self.query_projection(query))
+        tokens = self.query_block(tokens, self_attention_bias(query_mask))
+        pooled = self.query_pool(tokens, query_mask)
+        roles = [role(pooled[:, place]) for place, role in enumerate(self.query_roles)]
+        return F.normalize(torch.stack(roles, dim=1), dim=-1)
+
 
 _ROLES = 3  # inside, start, end
 _SMOOTHING = 16  # channels of the convolution over dot products
@@ -217,3 +328,59 @@ class Reel(RoleEncoder):
         best, cell = scores.flatten(1).max(dim=1)
         first = cell // self.config.longest_span
         return best, first, first + cell % self.config.longest_span
+
+
+@dataclass(frozen=True)
+class ReelStage1Config(RoleEncoderConfig):
+    """Settings besides the sizes.
+
+    Attributes:
+        similarity_power: a segment's gain is its share times similarity to this power.
+    """
+
+    similarity_power: float = 2.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.subtitle_size:
+            raise InvalidValue(f"subtitle_size {self.subtitle_size}: segments are pictures alone; give 0")
+
+
+class ReelStage1(RoleEncoder):
+    """Encodes clips and queries with one vector each, whose cosine says how well they match."""
+
+    config: ReelStage1Config
+
+    def __init__(self, config: ReelStage1Config) -> None:
+        super().__init__(config, roles=1)
+        self.log_scale = nn.Parameter(torch.tensor(math.log(10.0)))
+
+    def loss(self, batch: AnswerBatch, segment_clips: int, least_share: float) -> dict[str, Tensor]:
+        """The list-wise loss over all segments of the batch's videos.
+
+        Args:
+            segment_clips: T, clips of a segment.
+            least_share: a segment answers a query if at least this share of it lies in an answer.
+        """
+        clips = self.encode_clips(batch.visual, batch.mask)[:, :, 0] * batch.mask[..., None]
+        segments = F.normalize(_blocks(clips, segment_clips), dim=-1)
+        there = _blocks(batch.mask[..., None], segment_clips)[..., 0] > 0
+        cosine = torch.einsum("qh,vsh->qvs", self.encode_query(batch.query, batch.query_mask)[:, 0], segments)
+        scores = (self.log_scale.exp() * cosine).masked_fill(~there, -1e9)
+        gains = self.gains(batch, segment_clips, least_share) * there  # an answer may end after its video
+        return {"list": list_wise(scores.flatten(1), gains.flatten(1))}
+
+    def gains(self, batch: AnswerBatch, segment_clips: int, least_share: float) -> Tensor:
+        """(Q, V, S) float32 in [0, 1], how much each segment is worth to each query; see :meth:`loss`."""
+        first = torch.arange(0, batch.mask.shape[1], segment_clips, device=batch.mask.device)
+        start, end = batch.span[:, :1], batch.span[:, 1:]
+        shared = torch.minimum(first + segment_clips, end) - torch.maximum(first, start)
+        share = shared.clamp(min=0) / segment_clips
+        similarity = batch.similarity[:, None] ** self.config.similarity_power
+        return batch.largest(torch.where(share >= least_share, share, 0) * similarity)
+
+
+def _blocks(rows: Tensor, size: int) -> Tensor:
+    """(N, L, d) to (N, ceil(L / size), d), sums of ``size`` neighbours."""
+    whole = F.pad(rows, (0, 0, 0, -rows.shape[1] % size))
+    return whole.view(len(rows), -1, size, rows.shape[2]).sum(dim=2)

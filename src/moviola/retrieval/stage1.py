@@ -133,7 +133,7 @@ class TrainedStage1(TrainedVectors):
 
 @dataclass(frozen=True)
 class PooledStage1(TrainedVectors):
-    """Reel's stage 1 (:mod:`moviola.models.reel_stage1`): a segment is the mean of its clips' vectors.
+    """Reel's stage 1 (:mod:`moviola.models.reel`): a segment is the mean of its clips' vectors.
 
     A segment knows what is around it, so that :meth:`segments` wants whole videos.
     """

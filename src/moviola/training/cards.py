@@ -52,7 +52,7 @@ ABOUT: dict[str, About] = {
     "reel-stage1": About(
         "Segment retrieval, as the first stage of SPR, in which clips know what is around them and queries "
         "are read token by token.",
-        ("moviola's own; the design is explained in `moviola.models.reel_stage1`",),
+        ("moviola's own; the design is explained in `moviola.models.reel`",),
     ),
     "spr-clip": About(f"{_REFINES} Reads frames of an image-text encoder.", _SPR[:1]),
     "spr-relo": About(_REFINES, _SPR),

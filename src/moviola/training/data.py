@@ -33,6 +33,8 @@ __all__ = [
 
 Number = TypeVar("Number", np.float32, np.float64)
 
+_BEYOND = np.dtype([("query", np.int64), ("video", np.int64), ("start", np.float64), ("end", np.float64)])
+
 
 @dataclass(frozen=True)
 class Lists:
@@ -76,8 +78,7 @@ class Pairs:
         types: of the Q queries, the evidence that answers them (v: pictures, t: subtitles, vt: both); ""
             where the file has none.
         beyond: moments that the file lists after the first N of a query, which are no positives, and no hard
-            negatives of SPR's refiners: (K,) rows of queries and of videos (int64), starts and ends
-            (float64).
+            negatives of SPR's refiners: (K,) records of ``query`` and ``video``, rows, ``start`` and ``end``.
     """
 
     query_ids: tuple[str, ...]
@@ -93,9 +94,7 @@ class Pairs:
     relevance: NDArray[np.float64]
     left_out: int = 0
     types: tuple[str, ...] = ()
-    beyond: tuple[Integers, Integers, NDArray[np.float64], NDArray[np.float64]] = field(
-        default_factory=lambda: _columns([])
-    )
+    beyond: NDArray[Any] = field(default_factory=lambda: np.empty(0, _BEYOND))
 
     def __len__(self) -> int:
         return len(self.query)
@@ -160,7 +159,7 @@ class Pairs:
             similarity=np.clip(np.array(similarities, dtype=np.float32), 0, 1),
             relevance=np.array(relevances, dtype=np.float64),
             left_out=left_out,
-            beyond=_columns(beyond),
+            beyond=np.array(beyond, _BEYOND),
         )
 
     def of_answers(self) -> Pairs:
@@ -172,20 +171,19 @@ class Pairs:
         keep = np.flatnonzero(self.relevance > 0)
         if not len(keep):
             raise InvalidValue("all pairs have relevance 0, so no moment answers a query; give other pairs")
-        columns = ("query", "moment", "similarity", "relevance")
-        return replace(self, **{name: getattr(self, name)[keep] for name in columns})
+        return self.select(keep)
+
+    def select(self, rows: Integers, **changes: Any) -> Pairs:
+        """Some of the pairs (n,), columns of which may be changed."""
+        taken = {name: getattr(self, name)[rows] for name in ("query", "moment", "similarity", "relevance")}
+        return replace(self, **(taken | changes))
 
     def of_own_videos(self) -> Pairs:
         """The same with the videos that hold a moment here alone, in their old order."""
         own, video = np.unique(self.video, return_inverse=True)
-        query, where, start, end = self.beyond
-        kept = np.isin(where, own)
-        return replace(
-            self,
-            videos=tuple(self.videos[row] for row in own),
-            video=video,
-            beyond=(query[kept], np.searchsorted(own, where[kept]).astype(np.int64), start[kept], end[kept]),
-        )
+        beyond = self.beyond[np.isin(self.beyond["video"], own)]
+        beyond["video"] = np.searchsorted(own, beyond["video"])
+        return replace(self, videos=tuple(self.videos[row] for row in own), video=video, beyond=beyond)
 
     @cached_property
     def of_query(self) -> Lists:
@@ -238,15 +236,6 @@ class Pairs:
             queries=list(self.query_ids),
             zero_length=True,
         )
-
-
-def _columns(
-    rows: list[tuple[int, int, float, float]],
-) -> tuple[Integers, Integers, NDArray[np.float64], NDArray[np.float64]]:
-    """Two columns of int64 and two of float64."""
-    query, video, start, end = zip(*rows, strict=True) if rows else ((), (), (), ())
-    integers = (np.array(column, dtype=np.int64) for column in (query, video))
-    return (*integers, np.array(start, dtype=np.float64), np.array(end, dtype=np.float64))  # type: ignore[return-value]
 
 
 @dataclass(frozen=True)

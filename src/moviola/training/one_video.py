@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -33,17 +32,10 @@ def _best_pairs(split: Split) -> NDArray[np.bool_]:
     return cast("NDArray[np.bool_]", (pairs.relevance > 0) & (pairs.relevance == highest[pairs.query]))
 
 
-def _with_pairs(split: Split, keep: Integers, **changes: Any) -> Split:
-    """A split with some of its pairs (rows), columns of which may be changed."""
-    pairs = split.pairs
-    taken = {name: getattr(pairs, name)[keep] for name in ("query", "moment", "similarity", "relevance")}
-    return replace(split, pairs=replace(pairs, **(taken | changes)))
-
-
 def best_answers(split: Split) -> Qrels:
     """The moments of the highest grade above 0 of each query, as the truth of moment retrieval."""
     keep = np.flatnonzero(_best_pairs(split))
-    return _with_pairs(split, keep, relevance=np.ones(len(keep))).pairs.qrels
+    return split.pairs.select(keep, relevance=np.ones(len(keep))).qrels
 
 
 def of_each_video(split: Split) -> Iterator[Split]:
@@ -94,19 +86,10 @@ def _cut(split: Split, video: int, held: Integers) -> Split:
         tuple(of_queries[row] for row in queries if of_queries)
         for of_queries in (pairs.query_ids, pairs.texts, pairs.types)
     )
-    asked, where, start, end = pairs.beyond
-    further = np.isin(asked, queries) & (where == video)
-    return _with_pairs(
-        Split(features, split.queries.select(queries), pairs),
-        held,
-        query_ids=ids,
-        texts=texts,
-        types=types,
-        videos=tuple(features.video_ids),
-        video=np.zeros_like(pairs.video),
-        query=query,
-        beyond=(
-            np.searchsorted(queries, asked[further]), np.zeros_like(asked[further]), start[further],
-            end[further],
-        ),
+    beyond = pairs.beyond[np.isin(pairs.beyond["query"], queries) & (pairs.beyond["video"] == video)]
+    beyond["query"], beyond["video"] = np.searchsorted(queries, beyond["query"]), 0
+    own = pairs.select(
+        held, query_ids=ids, texts=texts, types=types, videos=tuple(features.video_ids),
+        video=np.zeros_like(pairs.video), query=query, beyond=beyond,
     )  # fmt: skip
+    return Split(features, split.queries.select(queries), own)

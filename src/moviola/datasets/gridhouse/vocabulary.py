@@ -83,28 +83,21 @@ class Slots:
 
 def relevance(query: Slots, moment: Slots) -> int:
     """How well a moment answers a query, 0 (not at all) to 4 (perfectly), by the rule above."""
+    worth = [
+        (1, query.robot, moment.robot),
+        (1, query.room, moment.room),
+        (3, query.thing.colour, moment.thing.colour),
+        (4, query.thing.type, moment.thing.type),
+    ]
     penalty = 0
-    if query.robot is not None and query.robot != moment.robot:
-        penalty += 1
-    if query.room is not None and query.room != moment.room:
-        penalty += 1
     if query.action != moment.action:
-        penalty += 3 if frozenset((query.action, moment.action)) in _RELATED else 4
-    if query.thing.colour is not None and query.thing.colour != moment.thing.colour:
-        penalty += 3
-    if query.thing.type is not None and query.thing.type != moment.thing.type:
-        penalty += 4
-    if query.second is not None:
-        penalty += _second_penalty(query.second, moment.second)
-    return max(0, 4 - penalty)
-
-
-def _second_penalty(query: Thing, moment: Thing | None) -> int:
-    if moment is None:
-        return 2
-    wrong_colour = query.colour is not None and query.colour != moment.colour
-    wrong_type = query.type is not None and query.type != moment.type
-    return int(wrong_colour) + int(wrong_type)
+        penalty = 3 if frozenset((query.action, moment.action)) in _RELATED else 4
+    if query.second is not None and moment.second is None:
+        penalty += 2
+    elif query.second is not None and moment.second is not None:
+        worth.append((1, query.second.colour, moment.second.colour))
+        worth.append((1, query.second.type, moment.second.type))
+    return max(0, 4 - penalty - sum(cost for cost, named, there in worth if named not in (None, there)))
 
 
 def caption(slots: Slots, generator: Generator) -> str:

@@ -30,8 +30,7 @@ References
 """
 
 from moviola.measures.public.answered import Answered, CorpusAnswered
-from moviola.measures.public.corpus import fig
-from moviola.measures.public.named import extreme_when_bench, moment_seeker, timelens
+from moviola.measures.public.named import extreme_when_bench, fig, moment_seeker, timelens
 from moviola.measures.public.several import qv_m2, soccer_gmr
 
 __all__ = [

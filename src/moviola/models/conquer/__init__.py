@@ -24,8 +24,7 @@ these maxima may be given and more padding changes nothing. Candidates come from
 the one whose rankings the release carries.
 """
 
-from moviola.models.conquer.config import ConquerConfig
+from moviola.models.conquer.config import SIMILARITIES, ConquerConfig
 from moviola.models.conquer.model import Conquer, Context, Scores
-from moviola.models.conquer.similarities import SIMILARITIES
 
 __all__ = ["SIMILARITIES", "Conquer", "ConquerConfig", "Context", "Scores"]

@@ -15,16 +15,18 @@ from moviola.errors import InvalidValue
 from moviola.models.batches import CandidateBatch, Ranked, Rows
 from moviola.models.checks import require_subtitles
 from moviola.models.clip_windows import LABELS
-from moviola.models.conquer.config import ConquerConfig
+from moviola.models.conquer.config import SIMILARITIES, ConquerConfig
 from moviola.models.conquer.encoders import FusionWeights, QueryEncoder, VideoEncoder
 from moviola.models.conquer.heads import ContextualProjection, MomentHead, QueryAwareFeatures, VideoHead
-from moviola.models.conquer.similarities import SIMILARITIES
 from moviola.models.layers import initialise
 from moviola.models.losses import span_cross_entropy
 from moviola.models.spans import SUM, corpus_spans, ranked_spans, span_band, top_scores
 from moviola.temporal import suppress
 
 __all__ = ["Conquer", "Context", "Queries", "Scores"]
+
+PAIRS_AT_ONCE = 64
+"""Pairs of a query and a video that are matched at once, which bounds the memory."""
 
 
 @dataclass(frozen=True)
@@ -153,15 +155,7 @@ class Conquer(nn.Module):
         return terms
 
     @torch.no_grad()
-    def rank(
-        self,
-        query: Tensor,
-        query_mask: Tensor,
-        context: Context,
-        *,
-        first_stage: Tensor,
-        pairs_at_once: int = 64,
-    ) -> Ranked:
+    def rank(self, query: Tensor, query_mask: Tensor, context: Context, *, first_stage: Tensor) -> Ranked:
         """Finds each query's best moments in the videos that another retriever thinks best for it.
 
         Args:
@@ -169,7 +163,6 @@ class Conquer(nn.Module):
             context: V encoded videos; they may lie on another device than the model.
             first_stage: (Q, V) float32 scores of that retriever. The best ``config.candidates`` videos of
                 each query are looked into; -inf marks a video that must not be.
-            pairs_at_once: pairs of a query and a video that are matched at once, which bounds the memory.
 
         Returns:
             ``config.top_moments`` moments per query; their ``video`` is a row of ``context``.
@@ -179,9 +172,7 @@ class Conquer(nn.Module):
                 multiplies by it, or ``first_stage`` is not (Q, V).
         """
         parts = []
-        for candidates, first_scores, scores in self._matched(
-            query, query_mask, context, first_stage, pairs_at_once
-        ):
+        for candidates, first_scores, scores in self._matched(query, query_mask, context, first_stage):
             spans = self.decode(scores, first_scores)
             video = candidates.gather(1, spans.video.clamp(min=0)).masked_fill(spans.video < 0, -1)
             parts.append(replace(spans, video=video))
@@ -196,7 +187,6 @@ class Conquer(nn.Module):
         *,
         first_stage: Tensor,
         keep: int,
-        pairs_at_once: int = 64,
     ) -> tuple[Tensor, Tensor]:
         """The best videos of each query out of its candidates, as :meth:`video_terms` ranks them.
 
@@ -204,16 +194,14 @@ class Conquer(nn.Module):
         -1 where a query has no more candidates, and their scores (Q, K) float32.
         """
         parts = []
-        for candidates, first_scores, scores in self._matched(
-            query, query_mask, context, first_stage, pairs_at_once
-        ):
+        for candidates, first_scores, scores in self._matched(query, query_mask, context, first_stage):
             best, place = top_scores(self.video_terms(scores, first_scores), keep)
             video = candidates.gather(1, place).masked_fill(best == -math.inf, -1)
             parts.append((video, self.similarity.finish(best)))
         return torch.cat([video for video, _ in parts]), torch.cat([score for _, score in parts])
 
     def _matched(
-        self, query: Tensor, query_mask: Tensor, context: Context, first_stage: Tensor, pairs_at_once: int
+        self, query: Tensor, query_mask: Tensor, context: Context, first_stage: Tensor
     ) -> Iterator[tuple[Tensor, Tensor, Scores]]:
         """For some queries at a time: rows of their candidates (q, V), their first-stage scores, and ours."""
         if first_stage.shape != (len(query), len(context.mask)):
@@ -222,11 +210,11 @@ class Conquer(nn.Module):
                 f"{len(context.mask)} videos were given; one score for each pair of them is needed"
             )
         first_scores, candidates = top_scores(first_stage, self.config.candidates)
-        at_once = max(1, pairs_at_once // max(1, candidates.shape[1]))
+        at_once = max(1, PAIRS_AT_ONCE // max(1, candidates.shape[1]))
         for first in range(0, len(query), at_once):
             rows = slice(first, first + at_once)
             queries = self.encode_query(query[rows], query_mask[rows])
-            scores = self._match_in_parts(queries, context, candidates[rows], pairs_at_once)
+            scores = self._match_in_parts(queries, context, candidates[rows])
             yield candidates[rows], first_scores[rows], scores
 
     def decode(self, scores: Scores, first_stage: Tensor) -> Ranked:
@@ -269,11 +257,11 @@ class Conquer(nn.Module):
         )
         return added + band.flatten(-2).amax(dim=-1)
 
-    def _match_in_parts(self, queries: Queries, context: Context, rows: Tensor, pairs_at_once: int) -> Scores:
+    def _match_in_parts(self, queries: Queries, context: Context, rows: Tensor) -> Scores:
         """:meth:`match` of Q queries with the (Q, V) rows of the context, some pairs at a time."""
         device = queries.tokens.device
         owner = torch.arange(len(rows), device=device).repeat_interleave(rows.shape[1])
-        pairs = zip(*(torch.split(part, pairs_at_once) for part in (owner, rows.flatten())), strict=True)
+        pairs = zip(*(torch.split(part, PAIRS_AT_ONCE) for part in (owner, rows.flatten())), strict=True)
         parts = [self.match(queries.select(q), context.select(v[:, None]).to(device)) for q, v in pairs]
         start, end, video = zip(*((part.start, part.end, part.video) for part in parts), strict=True)
         return Scores(

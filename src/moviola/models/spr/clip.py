@@ -21,8 +21,7 @@ from moviola.models.losses import (
     video_contrast,
 )
 from moviola.models.refining import WindowModel, Windows
-from moviola.models.spr.retriever import SegmentRetriever
-from moviola.models.spr.towers import Towers, TowerSizes
+from moviola.models.spr.retriever import SegmentRetriever, Towers, TowerSizes
 
 __all__ = ["SprClip", "SprClipConfig", "SprClipContext"]
 

@@ -12,8 +12,7 @@ from numpy.random import Generator
 from torch import Tensor
 
 from moviola.features import Integers, QueryFeatures, VideoFeatures
-from moviola.models.reel import AnswerBatch
-from moviola.models.role_encoder import RoleEncoder
+from moviola.models.reel import AnswerBatch, RoleEncoder
 from moviola.retrieval.batches import cut_batch, token_batch, video_batch
 from moviola.training.data import Pairs
 

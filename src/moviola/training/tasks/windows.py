@@ -90,8 +90,7 @@ class Examples:
         free: list[Integers] = []
         context = self.sampling.context
         slack = context if self.sampling.held_by_window else 0.0
-        order = np.argsort(self.pairs.beyond[0], kind="stable")
-        beyond = tuple(column[order] for column in self.pairs.beyond)
+        beyond = self.pairs.beyond[np.argsort(self.pairs.beyond["query"], kind="stable")]
         for query in range(len(self.pairs.query_ids)):
             at, proposals = self.proposals.rows(query), self.proposals.of(query)
             own = np.arange(at.start, at.stop)
@@ -99,11 +98,9 @@ class Examples:
             video, start, end = (x[:, None] for x in self.moments(rows))
             there = proposals.video == video
             holds = there & (proposals.start - slack <= start) & (proposals.end + slack >= end)
-            more = slice(*np.searchsorted(beyond[0], [query, query + 1]))
-            videos, starts, ends = (
-                np.concatenate([own, known[more][:, None]])
-                for own, known in zip((video, start, end), beyond[1:], strict=True)
-            )
+            more = beyond[slice(*np.searchsorted(beyond["query"], [query, query + 1])), None]
+            answers = {"video": video, "start": start, "end": end}
+            videos, starts, ends = (np.concatenate([known, more[name]]) for name, known in answers.items())
             before, after = proposals.start - context < ends, proposals.end + context > starts
             touches = (proposals.video == videos) & before & after
             for row, held in zip(rows.tolist(), holds, strict=True):
