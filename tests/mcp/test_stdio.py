@@ -34,6 +34,15 @@ main()
 NOISE = ["python, not flushed", "descriptor", "C, not flushed", "child"]
 
 
+def test_the_entry_of_a_server_over_http(folder: Path) -> None:
+    said = subprocess.run(
+        [sys.executable, "-m", "moviola", "mcp", "-l", str(folder), "--http", "8808", "--json"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    entry = json.loads(said.stdout)["mcpServers"]["moviola"]
+    assert entry == {"type": "http", "url": "http://127.0.0.1:8808/mcp"}
+
+
 def test_the_command(folder: Path, tmp_path: Path) -> None:
     """Started as the entry for a client's configuration says, from another working folder."""
     said = subprocess.run(

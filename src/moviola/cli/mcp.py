@@ -34,7 +34,8 @@ def mcp(
 
     Example: `moviola mcp --library films --clips clips`
 
-    The entry for its configuration: `moviola mcp --library films --json`
+    The entry for its configuration: `moviola mcp --library films --json`; with --http that of a server at the
+    port, which you start yourself by the same command without --json.
 
     From Python: `moviola.mcp.library_server` and `serve_stdio`.
     """
@@ -44,6 +45,9 @@ def mcp(
         raise MissingDependency(f"{error.name} is not installed; run: pip install 'moviola[mcp]'") from error
 
     with reading(library) as lib:
+        if json and http is not None:  # where a client finds the server
+            emit_json({"mcpServers": {"moviola": {"type": "http", "url": f"http://127.0.0.1:{http}/mcp"}}})
+            return
         if json:  # how a client starts this server
             options = ["--clips", str(clips.resolve())] if clips else []
             args = ["-m", "moviola", "mcp", "--library", str(library.resolve()), *options]
