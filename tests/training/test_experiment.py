@@ -193,7 +193,7 @@ def test_all_refined_moments_may_be_wanted(world: Any, trained: Callable[[str], 
     assert proposals is not None
     assert len(every) == len(proposals.video)
     assert set(columns(thinned)) <= set(columns(every))
-    with pytest.raises(InvalidValue, match=r"suppress 1\.5"):
+    with pytest.raises(InvalidValue, match=r"suppress_above=1\.5: an overlap"):
         asked(world, made, stage1=stage1, suppress_above=1.5)
 
 

@@ -207,7 +207,9 @@ def answer(
         NotFound, DataError: a file is missing or damaged, or a video or query has no features.
     """
     if not 0 <= suppress_above <= 1:
-        raise InvalidValue(f"suppress {suppress_above}: an overlap (IoU) lies between 0 and 1; 1 keeps all")
+        raise InvalidValue(
+            f"suppress_above={suppress_above}: an overlap (IoU) lies between 0 and 1; 1 keeps all"
+        )
     require_known("task", task, TASKS)
     if task == "vr" and as_search:
         raise InvalidValue("task 'vr': `moviola search` shows moments, not videos; leave as_search out")
