@@ -35,7 +35,8 @@ from numpy.typing import NDArray
 
 from moviola.measures import read_qrels, read_run
 from moviola.search import Library
-from moviola.training.fit_calibration import first_answers, reliability
+from moviola.training.fit_calibration import first_answers
+from reliability import reliability
 
 Floats = NDArray[np.float64]
 

@@ -32,7 +32,8 @@ from moviola.library.disk.models_in_use import DEMO_MODELS
 from moviola.models.pretrained import save_pretrained
 from moviola.training.answering import Answer, answer
 from moviola.training.experiment import TrainedModel, train_model
-from moviola.training.fit_calibration import ANSWERS, first_answers, reliability
+from moviola.training.fit_calibration import ANSWERS, first_answers
+from reliability import reliability
 
 SEED = 31
 TOP = 20  # N: moments a training query

@@ -18,7 +18,7 @@ from moviola.measures import Qrels, Run
 from moviola.models.description import read_description
 from moviola.retrieval import Calibration
 from moviola.retrieval.calibration import logarithm
-from moviola.training.fit_calibration import closed_language, first_answers, fit, reliability
+from moviola.training.fit_calibration import closed_language, first_answers, fit
 
 app = all_commands()
 
@@ -121,15 +121,6 @@ def test_right_overlaps_a_moment_of_positive_relevance_by_half() -> None:
 def test_the_evidence_of_products_is_their_logarithm_and_finite() -> None:
     np.testing.assert_array_equal(logarithm(np.array([0.5, 2.0])), np.log([0.5, 2.0]))
     assert np.isfinite(logarithm(np.zeros(1))).all()
-
-
-def test_reliability_by_hand() -> None:
-    score = np.array([0.1, 0.3, 0.5, 0.6, 1.0])
-    right = np.array([False, True, True, False, True])
-    (low, high) = reliability(score, right, bins=2)
-    assert low == (0.0, 0.5, 2, pytest.approx(0.2), 0.5)
-    assert high == (0.5, 1.0, 3, pytest.approx(0.7), pytest.approx(2 / 3))
-    assert len(reliability(score[:2], right[:2], bins=2)) == 1
 
 
 # ---- the command -------------------------------------------------------------------------------------------

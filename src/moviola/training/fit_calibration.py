@@ -25,9 +25,7 @@ from moviola.temporal import overlap
 from moviola.training.data import Split
 from moviola.training.recipe import AnswerSettings, Recipe
 
-__all__ = [
-    "ANSWERS", "RIGHT", "calibration_of", "closed_language", "first_answers", "fit", "reliability",
-]  # fmt: skip
+__all__ = ["ANSWERS", "RIGHT", "calibration_of", "closed_language", "first_answers", "fit"]
 
 Floats = NDArray[np.float64]
 
@@ -131,19 +129,3 @@ def calibration_of(
         "slope": fitted[0], "intercept": fitted[1], "answers": len(score), "right": int(right.sum()),
         **({"words": words} if words else {}),
     }  # fmt: skip
-
-
-def reliability(
-    score: Floats, right: NDArray[np.bool_], bins: int = 5
-) -> list[tuple[float, float, int, float, float]]:
-    """Reliability of scores (n,) in [0, 1]: by bins of equal width, their mean beside the right share.
-
-    Returns lower and upper bound, number of answers, their mean score, the share of right ones; empty bins
-    are left out.
-    """
-    which = np.minimum((score * bins).astype(np.int64), bins - 1)
-    return [
-        (n / bins, (n + 1) / bins, int(own.sum()), float(score[own].mean()), float(right[own].mean()))
-        for n in range(bins)
-        if (own := which == n).any()
-    ]
