@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from comparison.bench import Bench
 from comparison.bounds import upper_bounds
+from comparison.lines import proposals_and_lines
 from comparison.plan import OWN_STAGE1, WORLDS, Job
 from comparison.recall import in_corpus, in_video
 from comparison.world import World
@@ -44,6 +45,9 @@ COUNTS = (10, 20, 50, 100, 200)
 """Segments retrieved a query (SPR, Table 6)."""
 
 RECALL_DEPTHS = (50, 100, 200)
+LINES = (5, 10, 15, 20)
+"""Subtitle lines that stand for as many of a query's segments."""
+
 THINNED = (0.7, 0.5)
 
 
@@ -127,37 +131,41 @@ class MiddleClip(MeanPooling):
 
 @dataclass(frozen=True)
 class _Coarse:
-    """The test videos' segments as a stage 1 embeds them, and what it proposes."""
+    """The segments of a split's videos as a stage 1 embeds them, and what it proposes."""
 
     retrieval: Retrieval
-    test: Split
+    split: Split
     grid: SegmentGrid
 
     @classmethod
-    def of(cls, stage1: Stage1, test: Split, bench: Bench, job: Job) -> _Coarse:
+    def of(cls, stage1: Stage1, split: Split, bench: Bench, job: Job) -> _Coarse:
         length = bench.world(job.world).features.facts.segment_clips
-        index = segment_index(stage1, test.features, length)
-        retrieval = Retrieval(test.features, index, stage1, None, length, segments=bench.preset.segments)
-        return cls(retrieval, test, SegmentGrid(test.features, length))
+        index = segment_index(stage1, split.features, length)
+        retrieval = Retrieval(split.features, index, stage1, None, length, segments=bench.preset.segments)
+        return cls(retrieval, split, SegmentGrid(split.features, length))
 
     def proposals(self, count: int | None = None) -> Proposals:
         """Proposals after this number of segments, by default the preset's."""
         retrieval = replace(self.retrieval, segments=count or self.retrieval.segments)
-        return retrieval.proposals(self.test.queries)
+        return retrieval.proposals(self.split.queries)
+
+    def with_lines(self, count: int, lines: int) -> Proposals:
+        """Proposals after this number of segments, and this number of subtitle lines."""
+        return proposals_and_lines(self.proposals(count), self.split, lines)
 
     def run(self, proposals: Proposals) -> Run:
         """Proposals as answers."""
-        return run_of(self.retrieval.moments(self.test.queries, proposals, scored=False), self.test)
+        return run_of(self.retrieval.moments(self.split.queries, proposals, scored=False), self.split)
 
     def recalls(self) -> dict[str, float]:
         """Recall of segments, weighted by overlap."""
-        deep = replace(self.retrieval, segments=max(RECALL_DEPTHS)).hits(self.test.queries)
-        best, shares = self.grid.rows_of(deep), self.grid.shares(self.test.pairs)
+        deep = replace(self.retrieval, segments=max(RECALL_DEPTHS)).hits(self.split.queries)
+        best, shares = self.grid.rows_of(deep), self.grid.shares(self.split.pairs)
         return {f"recall@{depth}": recall(best, shares, depth) for depth in RECALL_DEPTHS}
 
     def found(self) -> dict[str, float]:
         """NDCG of the proposals, and recall of segments."""
-        return judge(self.run(self.proposals()), self.test) | self.recalls()
+        return judge(self.run(self.proposals()), self.split) | self.recalls()
 
 
 def _trained(bench: Bench, job: Job, test: Split) -> _Coarse:
@@ -170,8 +178,22 @@ def _of_stage1(bench: Bench, job: Job, test: Split) -> dict[str, Any]:
     coarse = _trained(bench, job, test)
     run = coarse.run(coarse.proposals())
     padded = replace(run, start=np.maximum(run.start - PADDING, 0))
-    found = {"padded": judge(padded, test), "segments": coarse.recalls()}
-    return found | ({"counts": _counts(coarse)} if job.recipe == OWN_STAGE1 else {})
+    found: dict[str, Any] = {"padded": judge(padded, test), "segments": coarse.recalls()}
+    if job.recipe == OWN_STAGE1:
+        found["counts"] = _counts(coarse)
+    if bench.preset.lines:
+        found["with_lines"] = with_lines(bench, job)
+    return found
+
+
+def with_lines(bench: Bench, job: Job) -> dict[str, Any]:
+    """The bound of a stage 1 with subtitle lines instead of the last segments, as many as val chooses."""
+    val, test = (_trained(bench, job, bench.world(job.world).split(name)) for name in ("val", "test"))
+    segments = bench.preset.segments
+    on_val = {n: _bound(val, val.with_lines(segments - n, n)) for n in LINES if n < segments}
+    lines = max(on_val, key=lambda n: on_val[n])
+    bound = _bound(test, test.with_lines(segments - lines, lines))
+    return {"lines": lines, "val": {str(n): value for n, value in on_val.items()}, "bound": bound}
 
 
 def _counts(coarse: _Coarse) -> list[dict[str, float]]:
@@ -206,10 +228,14 @@ def _bounds(test: Split, proposals: Proposals) -> Iterator[dict[str, Any]]:
 def _count(coarse: _Coarse, count: int) -> dict[str, float]:
     """NDCG of the proposals of a number of segments, and its bound."""
     proposals = coarse.proposals(count)
-    bound = upper_bounds(coarse.test, proposals, context=8.0, overlaps=(0.5,), grid=1.0)[MAIN]
     mean = float(np.diff(proposals.offsets).mean())
-    value = judge(coarse.run(proposals), coarse.test)[MAIN]
-    return {"segments": count, "proposals": mean, MAIN: value, "bound": bound}
+    value = judge(coarse.run(proposals), coarse.split)[MAIN]
+    return {"segments": count, "proposals": mean, MAIN: value, "bound": _bound(coarse, proposals)}
+
+
+def _bound(coarse: _Coarse, proposals: Proposals) -> float:
+    """The practical bound of proposals."""
+    return upper_bounds(coarse.split, proposals, context=8.0, overlaps=(0.5,), grid=1.0)[MAIN]
 
 
 def _random(test: Split) -> Run:

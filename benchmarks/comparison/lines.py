@@ -24,7 +24,7 @@ from moviola.retrieval.stage1 import VideoScores
 from moviola.training.data import Split
 from moviola.training.first_stage import Candidates, FirstStage
 
-__all__ = ["Line", "WithLines", "lines_of", "nearest_lines", "with_lines"]
+__all__ = ["Line", "WithLines", "lines_of", "nearest_lines", "proposals_and_lines", "with_lines"]
 
 
 @dataclass(frozen=True)
@@ -61,11 +61,7 @@ class WithLines(FirstStage):
 
     def proposals(self, split: Split) -> Proposals:
         """The proposals of each query and, behind them, its lines, best first each."""
-        parts = self.before.proposals(split), Candidates(nearest_lines(split, self.lines)).proposals(split)
-        names = ("query", "video", "start", "end", "score")
-        columns = [np.concatenate([getattr(part, name) for part in parts]) for name in names]
-        order = np.argsort(columns[0], kind="stable")
-        return Proposals.of_columns(*(column[order] for column in columns), queries=len(split.queries))
+        return proposals_and_lines(self.before.proposals(split), split, self.lines)
 
     def first_stage(self, split: Split) -> VideoScores:
         """The better one of what is before and exp of the cosine of a video's best line; above 0."""
@@ -84,6 +80,15 @@ class WithLines(FirstStage):
 def with_lines(before: FirstStage | None, lines: int) -> FirstStage | None:
     """The same with some lines of each query as candidates too; 0 changes nothing."""
     return WithLines(before, lines) if before is not None and lines else before
+
+
+def proposals_and_lines(proposals: Proposals, split: Split, count: int) -> Proposals:
+    """The proposals of each query and, behind them, the lines nearest to it, best first each."""
+    parts = proposals, Candidates(nearest_lines(split, count)).proposals(split)
+    names = ("query", "video", "start", "end", "score")
+    columns = [np.concatenate([getattr(part, name) for part in parts]) for name in names]
+    order = np.argsort(columns[0], kind="stable")
+    return Proposals.of_columns(*(column[order] for column in columns), queries=len(split.queries))
 
 
 def nearest_lines(split: Split, count: int) -> Run:

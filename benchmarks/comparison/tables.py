@@ -365,6 +365,7 @@ def _own_stage1(found: Findings) -> Table:
                     f"{label}, seed {seed}",
                     *cells(own["segments"], recalls),
                     *(bound or ["–"]),
+                    f"{own['with_lines']['bound']:.4f}" if "with_lines" in own else "–",
                     *cells(found.test(first), OVER),
                     *cells(found.test(second), OVER),
                 )
@@ -373,11 +374,13 @@ def _own_stage1(found: Findings) -> Table:
         "stage 1",
         *recalls,
         "PUB",
+        "PUB, lines among them",
         *(f"coarse {name}" for name in OVER),
         *(f"Reel {name}" for name in OVER),
     )
     text = (
-        f"Recall of segments is weighted by overlap; PUB is {MAIN} with {found.preset.segments} segments. "
+        f"Recall of segments is weighted by overlap; PUB is {MAIN} with {found.preset.segments} segments, or "
+        "with subtitle lines instead of the last of them, as many as val chose. "
         "Planned after the other rows had been reported; all settings were chosen on val."
     )
     return Table("Reel's own stage 1", head, rows, text)

@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from comparison import lines
 from comparison.bench import Bench
 from comparison.plan import WORLDS, Budget, Preset
 from comparison.world import World
+from moviola.training.data import Split
 from moviola.training.recipes import RECIPES
 from toy_world import MANY_EVENTS, toy_world
 
@@ -80,3 +84,14 @@ def bench(toy: Preset, tmp_path_factory: pytest.TempPathFactory) -> Bench:
     for films in {cut.films for cut in WORLDS.values()}:
         write_world(bench.world(films).folder)
     return bench
+
+
+@pytest.fixture
+def lines_by_chance(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each subtitle line is near to a query by chance, since a toy's queries and subtitles share no space."""
+
+    def cosines(split: Split) -> NDArray[np.float32]:
+        shape = len(split.queries), len(lines.lines_of(split))
+        return np.random.default_rng(0).random(shape, dtype=np.float32)
+
+    monkeypatch.setattr(lines, "_cosines", cosines)

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from comparison import lines
 from comparison.bench import Bench
 from comparison.lines import WithLines, lines_of, nearest_lines
 from comparison.plan import LINES_APART, PRESETS, WITH_LINES, Preset, jobs
@@ -125,14 +124,8 @@ def own_bench(bench: Bench, tmp_path: Path) -> Bench:
     return replace(bench, out=tmp_path / "comparison")
 
 
-def test_a_row_with_lines_is_trained_and_answers_with_them(
-    own_bench: Bench, toy: Preset, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def by_chance(split: Split) -> NDArray[np.float32]:
-        shape = len(split.queries), len(lines_of(split))
-        return np.random.default_rng(0).random(shape, dtype=np.float32)
-
-    monkeypatch.setattr(lines, "_cosines", by_chance)  # toys' queries and subtitles share no space
+@pytest.mark.usefixtures("lines_by_chance")
+def test_a_row_with_lines_is_trained_and_answers_with_them(own_bench: Bench, toy: Preset) -> None:
     own = Bench(own_bench.out, replace(toy, lines=3))
     run_pieces(own, only=["spr-stage1*", "develop-reel*", "reel-lines"], note=lambda _: None)
     job = next(job for job in own.jobs() if job.name == "reel-lines")

@@ -380,9 +380,10 @@ def test_a_weight_of_proposals_is_reported_beside_none(trained: Bench, tmp_path:
     assert apart["test"] != values[50.0]["test"]
 
 
+@pytest.mark.usefixtures("lines_by_chance")
 def test_reels_own_stage_1_is_reported_beside_sprs(trained: Bench, tmp_path: Path) -> None:
     bench = without(trained, tmp_path)
-    bench = replace(bench, preset=replace(bench.preset, own_stage1=True))
+    bench = replace(bench, preset=replace(bench.preset, own_stage1=True, lines=2))
     assert [row[0] for row in TABLES["own-stage-1"](Findings(bench)).rows] == ["SPR's, seed 0"]
     run_pieces(bench, only=["reel-stage1"], note=lambda _: None)
     rows = TABLES["own-stage-1"](Findings(bench)).rows
@@ -390,6 +391,9 @@ def test_reels_own_stage_1_is_reported_beside_sprs(trained: Bench, tmp_path: Pat
     first, second = (bench.result(name) for name in ("reel-stage1-n20", "reel-own"))
     assert rows[1][1] == f"{first['segments']['recall@50']:.4f}"
     assert rows[1][-2:] == tuple(f"{second['test'][name]:.4f}" for name in OVER[-2:])
+    bound = first["with_lines"]
+    assert bound["val"][str(bound["lines"])] == max(bound["val"].values())
+    assert [row[5] for row in rows] == ["–", f"{bound['bound']:.4f}"]
 
 
 def test_the_best_are_chosen_on_val(trained: Bench, tmp_path: Path) -> None:
