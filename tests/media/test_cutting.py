@@ -111,6 +111,33 @@ def test_sound_that_cannot_be_copied_is_said(films: Any, tmp_path: Path) -> None
         cut(path, Span(1, 2), tmp_path / "piece.mp4", mode="copy")
 
 
+@pytest.mark.parametrize("filled", [0, 255])
+@pytest.mark.parametrize("suffix", ["mp4", "mkv"])
+def test_a_clip_of_a_damaged_stretch_decodes_to_its_end(
+    films: Any, tmp_path: Path, suffix: str, filled: int
+) -> None:
+    """Damaged packets were copied, at which browsers stop."""
+    path, _ = films.make(
+        f"stretch_{suffix}", options={"bf": "0", "preset": "veryfast"}, gop=10, suffix=suffix
+    )
+    data = bytearray(path.read_bytes())
+    with av.open(str(path)) as container:
+        packets = [(bytes(p), p.pos or 0) for p in container.demux(container.streams.video[0]) if p.size]
+    for packet, near in packets[50:75]:  # the third second
+        place = data.find(packet, near)
+        data[place : place + len(packet)] = bytes([filled] * len(packet))
+    broken, out = tmp_path / f"broken.{suffix}", tmp_path / "clip.mp4"
+    broken.write_bytes(data)
+    for start, end, seen in ((1.0, 4.0, {*range(25, 50), *range(80, 100)}), (2.2, 2.8, {49})):
+        export_clip(Moment("v", start, end, 0.0, 1), broken, out)
+        with av.open(str(out)) as container:
+            numbers = {films.number_of(f.to_ndarray(format="rgb24")) for f in container.decode(video=0)}
+        assert seen <= numbers and not numbers & set(range(50, 75))
+    with pytest.raises(MediaError, match=r"its picture at 2\.\d s is damaged; choose the mode that encodes"):
+        export_clip(Moment("v", 1.0, 4.0, 0.0, 1), broken, out, mode="key-frames")
+    export_clip(Moment("v", 0.2, 1.5, 0.0, 1), broken, out, mode="key-frames")  # what is sound is copied
+
+
 @pytest.mark.parametrize("mode", ["copy", "encode"])
 def test_a_span_after_the_end_is_refused(films: Any, tmp_path: Path, mode: Literal["copy", "encode"]) -> None:
     path, _ = films.make("cut_mp4", **SOURCES["mp4"])

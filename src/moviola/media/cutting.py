@@ -27,6 +27,7 @@ from moviola.media.display_order import CannotPrune, from_key_frame, from_last_k
 from moviola.media.editlist import set_shown_duration
 from moviola.media.fields import without_fields
 from moviola.media.frames import LONGEST_VIDEO
+from moviola.media.h264 import is_readable
 from moviola.media.picture import BT709, UNSPECIFIED_COLOURS, DisplayScaler, for_other_screens, pixel_aspect
 from moviola.media.sound import encoded_sound, sound_up_to
 from moviola.media.source import Source
@@ -77,7 +78,8 @@ def cut(
     Raises:
         UnreadableMedia: no such file, no media file, or nothing decodes in that span.
         NoVideoStream: sound or text only.
-        MediaError: pictures or sound to copy that browsers do not play from an MP4; or no such track.
+        MediaError: pictures or sound to copy that browsers do not play from an MP4, or that are damaged; or
+            no such track. What cannot be decoded is passed over where pictures are encoded.
         InvalidValue: the span begins after the end of the video, or ``out`` cannot be written.
     """
     writers: dict[str, Callable[[_Excerpt, Path], None]] = {
@@ -197,6 +199,9 @@ def _shifted(
             # Pictures shown before the key frame refer to earlier ones.
             if packet.pts < floor:
                 continue
+            if not is_readable(bytes(packet), excerpt.video.codec_context.extradata):  # players stop there
+                where = f"its picture at {excerpt.source.seconds(packet.pts):.1f} s is damaged"
+                raise MediaError(excerpt.path, f"cannot be copied, {where}; {_ENCODE}")
             packet.duration = packet.duration or excerpt.source.step
         elif (packet.pts + 2 * (packet.duration or 0)) * packet.time_base <= zero:
             continue  # keep one packet before the first audible sound: decoders start with it
