@@ -90,10 +90,10 @@ def test_eight_bits_are_near(tmp_path: Path) -> None:
 def test_a_graph_has_the_threads_that_were_asked_for_and_holds_no_core(count: int, tmp_path: Path) -> None:
     save_graph(graph(), tmp_path, "fp32", 1)
     opened = open_graph(tmp_path, "fp32", count)
-    settings = {name: opened.setting(name) for name in ("INFERENCE_NUM_THREADS", "NUM_STREAMS")}
+    settings = {name: opened._plan.get_property(name) for name in ("INFERENCE_NUM_THREADS", "NUM_STREAMS")}
     assert settings == {"INFERENCE_NUM_THREADS": count, "NUM_STREAMS": 1}
-    assert opened.setting("ENABLE_CPU_PINNING") is False
-    assert opened.setting("INFERENCE_PRECISION_HINT").to_string() == "f32"
+    assert opened._plan.get_property("ENABLE_CPU_PINNING") is False
+    assert opened._plan.get_property("INFERENCE_PRECISION_HINT").to_string() == "f32"
 
 
 @pytest.mark.parametrize("make", [source, quantised])

@@ -210,10 +210,6 @@ class Graph:
         stored = _openvino().Tensor(self._mapped, shared_memory=True)
         self._plan = _core().import_model(stored, "CPU", how)
 
-    def setting(self, name: str) -> Any:
-        """A property of the runtime, such as ``"INFERENCE_NUM_THREADS"``."""
-        return self._plan.get_property(name)
-
     def __call__(self, inputs: Sequence[Array]) -> tuple[Array, ...]:
         """The outputs for one array per input, of the graph's own types."""
         with self._lock:

@@ -69,10 +69,6 @@ def _json(moments: Columns, file: IO[str]) -> None:
     file.write("\n}\n" if moments.query_ids else "{}\n")
 
 
-def _json_lines(moments: Columns, file: IO[str]) -> None:
-    write_lines(_flat(moments), file)
-
-
 def write_lines(rows: Iterable[Mapping[str, Any]], file: IO[str]) -> None:
     """Write rows as JSON lines."""
     file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
@@ -109,10 +105,6 @@ def _tvr(moments: Columns, file: IO[str]) -> None:
     json.dump(submission_of(moments, "VCMR"), file)
 
 
-def _qvhighlights(moments: Columns, file: IO[str]) -> None:
-    write_lines(qvhighlights_rows(moments), file)
-
-
 def qvhighlights_rows(moments: Columns) -> Iterator[dict[str, Any]]:
     """The rows of QVHighlights' form, one for each query.
 
@@ -147,6 +139,8 @@ def _tvr_ranking(moments: Columns, file: IO[str]) -> None:
 
 
 WRITERS: dict[str, Writer] = {
-    "json": _json, "jsonl": _json_lines, "csv": _csv, "trec": _trec, "tvr": _tvr,
-    "qvhighlights": _qvhighlights, "tvr_ranking": _tvr_ranking,
+    "json": _json, "jsonl": lambda moments, file: write_lines(_flat(moments), file), "csv": _csv,
+    "trec": _trec, "tvr": _tvr,
+    "qvhighlights": lambda moments, file: write_lines(qvhighlights_rows(moments), file),
+    "tvr_ranking": _tvr_ranking,
 }  # fmt: skip

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import copy
 import json
-import os
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, fields
 from importlib import import_module
 from importlib.metadata import version
@@ -23,6 +23,7 @@ from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
 from moviola.errors import DataError, InvalidValue
+from moviola.files.writing import draft_of
 from moviola.models.checks import require_known, require_sizes, validated
 from moviola.models.description import CARD, CONFIG, FORMAT, WEIGHTS, existing, read_description, read_weights
 from moviola.models.graphs import write_graphs
@@ -94,7 +95,8 @@ def save_pretrained(
         extra: further facts to keep in ``config.json``; JSON values.
 
     Raises:
-        InvalidValue: the model's class is not registered, the card is empty, or ``extra`` is no JSON.
+        InvalidValue: the model's class is not registered, the card is empty, ``extra`` is no JSON, or the
+            folder cannot be written.
     """
     folder = Path(folder)
     name = _name_of(model)
@@ -115,17 +117,15 @@ def save_pretrained(
         raise InvalidValue(f"{folder}: config or extra cannot be written as JSON ({error})") from error
     weights = {key: tensor.detach().cpu().clone() for key, tensor in model.state_dict().items()}
     folder.mkdir(parents=True, exist_ok=True)
-    pending = {
-        CARD: card.rstrip().encode() + b"\n",
-        CONFIG: settings,
-        WEIGHTS: save(weights, metadata={"format": "pt"}),
-    }
-    for file, data in pending.items():
-        _write_beside(folder / file, data)
-    if not (folder / CONFIG).is_file() or (folder / CONFIG).read_bytes() != settings:
-        (folder / WEIGHTS).unlink(missing_ok=True)
-    for file in pending:
-        _beside(folder / file).replace(folder / file)
+    with ExitStack() as written:  # which replaces the last one first
+        for file, data in (
+            (WEIGHTS, save(weights, metadata={"format": "pt"})),
+            (CONFIG, settings),
+            (CARD, card.rstrip().encode() + b"\n"),
+        ):
+            written.enter_context(draft_of(folder / file)).write_bytes(data)
+        if not (folder / CONFIG).is_file() or (folder / CONFIG).read_bytes() != settings:
+            (folder / WEIGHTS).unlink(missing_ok=True)
     write_graphs(copy.deepcopy(model).cpu().eval(), folder)
 
 
@@ -193,14 +193,3 @@ def _name_of(model: nn.Module) -> str:
         f"{type(model).__name__} is no registered model; add it to {__name__}.ARCHITECTURES or save one of "
         f"{', '.join(ARCHITECTURES)}"
     )
-
-
-def _beside(path: Path) -> Path:
-    return path.with_name(f".{path.name}.partial")
-
-
-def _write_beside(path: Path, data: bytes) -> None:
-    with _beside(path).open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())

@@ -213,7 +213,8 @@ def _learn(task: Task[Any], state: _State, batch: Any) -> dict[str, float]:
     generator = torch.Generator().manual_seed(config.seed * 104_729 + run.step)
     started = time.perf_counter()
     task.model.train()
-    with _precision(config):
+    dtype = PRECISIONS[config.precision]
+    with nullcontext() if dtype is None else torch.autocast(config.device, dtype):
         terms = task.losses(batch, run.epoch, generator)
         loss = torch.stack([term.float() for term in terms.values()]).sum()
     optimizer.zero_grad(set_to_none=True)
@@ -256,11 +257,6 @@ def _whole() -> Iterator[None]:
 
 def _patience_lost(config: LoopConfig, run: Fitted) -> bool:
     return 0 < config.patience <= run.since_best
-
-
-def _precision(config: LoopConfig) -> Any:
-    dtype = PRECISIONS[config.precision]
-    return nullcontext() if dtype is None else torch.autocast(config.device, dtype)
 
 
 def _evaluate(task: Task[Any], state: _State) -> None:

@@ -121,18 +121,14 @@ class BertAdam(Optimizer):
         torch._foreach_lerp_(first, gradients, 1 - beta1)
         torch._foreach_mul_(second, beta2)
         torch._foreach_addcmul_(second, gradients, gradients, 1 - beta2)
-        rate = _rate(group)
+        progress = group["steps"] / group["total_steps"]
+        rate = float(group["lr"] * SCHEDULES[group["schedule"]](progress, group["warmup"]))
         if rate == 0:
             return
         scale = torch._foreach_sqrt(second)
         torch._foreach_add_(scale, group["eps"])
         torch._foreach_mul_(parameters, 1 - rate * group["weight_decay"])
         torch._foreach_addcdiv_(parameters, first, scale, -rate)
-
-
-def _rate(group: Mapping[str, Any]) -> float:
-    progress = group["steps"] / group["total_steps"]
-    return float(group["lr"] * SCHEDULES[group["schedule"]](progress, group["warmup"]))
 
 
 def _clipped(gradients: list[Tensor], norm: float) -> tuple[Tensor, ...] | list[Tensor]:

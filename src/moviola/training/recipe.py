@@ -182,7 +182,7 @@ def train(
     model = build(recipe.architecture, _config(recipe, sizes, settings.model))
     if stage1 is not None:
         recipe.start_from(model, stage1)
-    places = _places(folder, list(settings.loops))
+    places = [folder and (folder / name if len(settings.loops) > 1 else folder) for name in settings.loops]
     if not resume:
         for stale in filter(None, places):
             (stale / "state.pt").unlink(missing_ok=True)
@@ -206,9 +206,3 @@ def _config(recipe: Recipe, sizes: Sizes, given: Mapping[str, Any]) -> dict[str,
                 "give features that were made so"
             )
     return {**sized, **given}
-
-
-def _places(folder: Path | None, phases: list[str]) -> list[Path | None]:
-    if folder is None or len(phases) == 1:
-        return [folder] * len(phases)
-    return [folder / name for name in phases]

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from moviola.datasets.annotations import Annotations, Collector
 from moviola.datasets.readers.videos import known_durations
@@ -31,16 +29,12 @@ def read_tvr(path: Path, durations: Path | None = None) -> Annotations:
         video = text(row, "vid_name", where)
         collector.add_video(video, number(row.get("duration"), "duration", where))
         start, end = span(row["ts"], "ts", where)
+        # A caption may be empty: other data sets, and searches, have moments without one.
         collector.add(
-            video, start, end, _caption(row, where),
+            video, start, end, "" if row.get("desc") == "" else text(row, "desc", where),
             moment_id=text(row, "desc_id", where), type=str(row.get("type", "")),
         )  # fmt: skip
     return collector.made()
-
-
-def _caption(row: Mapping[str, Any], where: str) -> str:
-    """The caption, which may be empty: other data sets, and searches, have moments without one."""
-    return "" if row.get("desc") == "" else text(row, "desc", where)
 
 
 def write_tvr(moments: Annotations, path: Path) -> None:
