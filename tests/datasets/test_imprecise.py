@@ -20,13 +20,15 @@ from moviola.datasets.building.chat import ChatEndpoint, EndpointFailure
 from moviola.datasets.building.imprecise import (
     Check,
     by_rules,
+    finder_by_lexicon,
+    finder_by_spacy,
+    load_name_finder,
     make_imprecise,
     read_journal,
     read_review,
     with_captions,
     write_review,
 )
-from moviola.datasets.building.names_left import finder_by_lexicon, finder_by_spacy, load_name_finder
 from moviola.datasets.building.person_names import learn_names
 from moviola.datasets.building.steps import rewrite_captions
 from moviola.errors import DataError, InvalidValue

@@ -40,11 +40,10 @@ References
 from moviola.measures.evaluation import Results, evaluate
 from moviola.measures.input_formats import QRELS_FORMATS, RUN_FORMATS, read_qrels, read_run
 from moviola.measures.measure_names import Measure
-from moviola.measures.nms import temporal_nms
 from moviola.measures.no_answer import auroc, auroc_interval, refused_share, rejection_f1
 from moviola.measures.output_formats import WRITERS, write_qrels, write_run
 from moviola.measures.presets import PRESETS, Preset
-from moviola.measures.qrels_and_run import Qrels, Run, query_name
+from moviola.measures.qrels_and_run import Qrels, Run, query_name, temporal_nms
 from moviola.measures.qvhighlights import qvhighlights, read_qvhighlights
 from moviola.measures.significance import Comparison, bootstrap_interval, compare, permutation_test, t_test
 from moviola.measures.trec import Matched, match_documents

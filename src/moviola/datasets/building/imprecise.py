@@ -4,33 +4,74 @@ A rewrite passes if it is similar enough to the original and no person name is l
 requested again at a higher temperature, then go to a review file for a person to edit. What passes is written
 to a journal at once, so that an interrupted run continues where it was. Each run checks it again: its checks
 may be others.
+
+Names left are looked for as the paper does with Flair: ``spacy`` is independent of the rewriter; ``lexicon``
+needs no package, but is the rules' own list: it finds only names that they left although they knew them.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from moviola.datasets.annotations import Annotations
 from moviola.datasets.building.chat import EndpointFailure
-from moviola.datasets.building.names_left import NameFinder
 from moviola.datasets.building.nearest import TextEncoder, unit_rows
 from moviola.datasets.building.person_names import NameLexicon
-from moviola.datasets.building.rewriting import rewrite
+from moviola.datasets.building.rewriting import find_names, rewrite
+from moviola.datasets.english import load_english
 from moviola.errors import InvalidValue
 from moviola.files.rows import read_csv, read_json_lines, text
 from moviola.files.writing import write_csv
-from moviola.types import require_positive
+from moviola.types import require_known, require_positive
 
 __all__ = [
-    "TEMPERATURES", "THRESHOLD", "Check", "Outcome", "Rewrite", "by_rules", "make_imprecise",
-    "read_journal", "read_review", "with_captions", "write_review",
+    "NAME_FINDERS", "TEMPERATURES", "THRESHOLD", "Check", "NameFinder", "Outcome", "Rewrite", "by_rules",
+    "finder_by_lexicon", "finder_by_spacy", "load_name_finder", "make_imprecise", "read_journal",
+    "read_review", "with_captions", "write_review",
 ]  # fmt: skip
+
+NameFinder = Callable[[Sequence[str]], list[tuple[str, ...]]]
+"""Texts to the names of persons in each."""
+
+
+def finder_by_spacy(lexicon: NameLexicon) -> NameFinder:
+    """Entities of spaCy that are persons and hold a proper noun with a capital; the lexicon is not used."""
+    pipeline = load_english(exclude=["parser", "lemmatizer"])
+
+    def names(entities: Iterable[Any]) -> Iterator[str]:
+        for entity in entities:
+            # Without a capital the small pipeline takes any "mug" for a person.
+            if entity.label_ == "PERSON" and any(t.pos_ == "PROPN" and t.is_title for t in entity):
+                yield entity.text
+
+    return lambda texts: [tuple(names(text.ents)) for text in pipeline.pipe(texts)]
+
+
+def finder_by_lexicon(lexicon: NameLexicon) -> NameFinder:
+    """Names learned from the original captions."""
+    return lambda texts: [tuple(find_names(text, lexicon)) for text in texts]
+
+
+NAME_FINDERS = {"spacy": finder_by_spacy, "lexicon": finder_by_lexicon}
+
+
+def load_name_finder(name: str, lexicon: NameLexicon) -> NameFinder:
+    """A finder by name.
+
+    Raises:
+        InvalidValue: an unknown name.
+        MissingDependency: its package is not installed.
+    """
+    require_known("names", name, NAME_FINDERS)
+    return NAME_FINDERS[name](lexicon)
+
 
 THRESHOLD = 0.4
 """Minimum sentence similarity of a caption and its rewrite."""

@@ -17,12 +17,12 @@ from moviola.datasets.building.imprecise import (
     Check,
     Outcome,
     by_rules,
+    load_name_finder,
     make_imprecise,
     read_review,
     with_captions,
     write_review,
 )
-from moviola.datasets.building.names_left import load_name_finder
 from moviola.datasets.building.nearest import TextEncoder, embed, nearest, unit_rows
 from moviola.datasets.building.person_names import learn_names
 from moviola.datasets.building.phrases import Phrase, chunker_with_spacy
@@ -80,7 +80,7 @@ def rewrite_captions(
         review: CSV with failures; entries filled in by people count.
         types: only moments of these types; all by default.
         endpoint: the chat model; without one the rules rewrite.
-        names: finder of remaining names, see :mod:`moviola.datasets.building.names_left`.
+        names: finder of remaining names, see :mod:`moviola.datasets.building.imprecise`.
         threshold: minimum similarity of a caption and its rewrite.
 
     Raises:
