@@ -167,6 +167,18 @@ def unsure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Library, "search", doubtful)
 
 
+def test_filters_that_leave_no_video_are_said(moviola: Run, library: Path, tmp_path: Path) -> None:
+    with Library(library, read_only=True) as opened:
+        assert opened.search("umbrella", videos=["street"]).videos == 1
+        assert opened.search("umbrella").videos == len(opened.videos())
+    for filter in (("--taken", "2090.."), ("--near", "1,2,3km"), ("--video-length", "9:00..")):
+        answer = moviola("search", "umbrella", "-l", library, *filter)
+        assert answer.err == "no match: the filters leave no video to search\n"
+    Library(tmp_path / "empty", encoder="none", sentence_encoder="none").close()
+    answer = moviola("search", "umbrella", "-l", tmp_path / "empty")
+    assert answer.err == "no match: the library has no video to search\n"
+
+
 @pytest.mark.usefixtures("unsure")
 def test_no_match_is_said(moviola: Run, library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")

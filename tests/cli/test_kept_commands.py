@@ -49,6 +49,14 @@ def test_searches_are_saved_and_asked_again(moviola: Run, library: Path, tmp_pat
     assert len(moviola("kept", "list", *on, "--json").rows) == 4
 
 
+def test_a_tag_to_remove_that_is_not_there_is_named(moviola: Run, library: Path) -> None:
+    on = ("-l", library)
+    moviola("kept", "tag", "street", "Sea", *on)
+    gone = moviola("kept", "tag", "street", "see", "dog", "--remove", *on)
+    assert (gone.code, gone.err) == (3, "street: had no tag see, dog\n") and "; Sea" in gone.out
+    assert moviola("kept", "tag", "street", "sea", "--remove", *on).code == 0
+
+
 def test_folders_are_kept_as_they_are_meant(
     moviola: Run, library: Path, films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

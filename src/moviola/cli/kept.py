@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Argument, Option
 
-from moviola.cli.app import JsonOption, command_group, show, show_records
+from moviola.cli.app import JsonOption, command_group, leave_partial, note, show, show_records
 from moviola.cli.options import (
     DEFAULT_LIBRARY,
     By,
@@ -24,6 +25,7 @@ from moviola.cli.options import (
 )
 from moviola.cli.search import answer_and_keep
 from moviola.errors import InvalidValue, NotFound, counted
+from moviola.files.names import folded
 from moviola.files.rows import read_text
 from moviola.files.writing import write_text
 
@@ -126,7 +128,7 @@ def tag(
     library: LibraryOption = DEFAULT_LIBRARY,
     json: JsonOption = False,
 ) -> None:
-    """Tag a video or a moment.
+    """Tag a video or a moment. A tag to remove that it does not bear is named; the exit code is then 3.
 
     Example: `moviola kept tag holiday/beach@1:05-1:20 dog favourite`
 
@@ -151,15 +153,28 @@ def rate(
     _mark(library, place, json, rating=rating)
 
 
-def _mark(library: Path, place: str, json: bool, **changes: object) -> None:
+def _mark(library: Path, place: str, json: bool, **changes: Any) -> None:
     with reading(library) as lib:
         mark = _place(lib, place)
-        entry = lib.kept.mark(mark, **changes)  # type: ignore[arg-type]
+        missing = _not_borne(lib, mark, changes.get("remove", ()))
+        entry = lib.kept.mark(mark, **changes)
+    if missing:
+        note(f"{mark.name}: had no tag {', '.join(missing)}")
     if entry is not None:
         _show(entry, json)
     else:
         said = f"mark {mark.name}: has no tag and no rating left, and was deleted"
         show(json, {"deleted": mark.name}, said)
+    if missing:
+        leave_partial()
+
+
+def _not_borne(lib: Library, mark: Mark, tags: Iterable[str]) -> list[str]:
+    """Those of some tags that a video or moment does not bear."""
+    borne: list[str] = []
+    with suppress(NotFound):
+        borne = lib.kept.entry("mark", mark.name).value.tags  # type: ignore[union-attr]  # of this kind
+    return [tag for tag in tags if folded(tag) not in set(map(folded, borne))]
 
 
 def _place(lib: Library, text: str) -> Mark:

@@ -127,6 +127,7 @@ def answer_and_keep(
 
     ``given`` are options of the search and of its filter by name.
     """
+    from moviola.search import Filter
     from moviola.search.filters import assumed_distance
     from moviola.search.last_answer import KeptAnswer, keep_answer
 
@@ -134,7 +135,8 @@ def answer_and_keep(
         note(assumed)
     with recorded() as seconds, reading(library) as lib:
         found = lib.search(query, options_of(given))
-        moments, paths = print_answer(lib, found, **shown)
+        filtered = "videos" in given or not Filter.__dataclass_fields__.keys().isdisjoint(given)
+        moments, paths = print_answer(lib, found, filtered=filtered, **shown)
     if timings:
         parts = milliseconds(seconds)
         text = ", ".join(f"{name} {value:.1f} ms" for name, value in parts.items())
@@ -156,7 +158,7 @@ def options_of(given: dict[str, Any]) -> SearchOptions:
 
 
 def print_answer(
-    library: Library, found: SearchResult, *, weak: bool, why: bool = False, json: bool
+    library: Library, found: SearchResult, *, filtered: bool, weak: bool, why: bool = False, json: bool
 ) -> tuple[list[Moment], dict[str, str]]:
     """Print the strong moments of an answer, or all; gives these and the paths of their videos by id."""
     from moviola.search.found import still_there
@@ -186,7 +188,9 @@ def print_answer(
     if moments:
         show_table(list(columns), [[cell(moment) for cell in columns.values()] for moment in moments])
     others = len(found) - len(moments)
-    if not found:
+    if found.videos == 0:
+        note(f"no match: {'the filters leave' if filtered else 'the library has'} no video to search")
+    elif not found:
         note("no match")
     elif not moments:
         note(f"no strong match; --weak shows the {counted(others, 'nearest moment')}")

@@ -18,7 +18,7 @@ from moviola.errors import InvalidValue, NotFound
 from moviola.files.names import composed, folded, nearest
 from moviola.library import Catalogue, VideoRow, taken_of
 from moviola.search.times import is_number, parse_range, parse_seconds
-from moviola.types import Capture, Span, require_kind
+from moviola.types import Capture, Span, plain_seconds, require_kind
 
 __all__ = ["Bounds", "Filter", "Near", "Position", "absolute_folders", "assumed_distance"]
 
@@ -43,6 +43,10 @@ class Position:
 
     def __post_init__(self) -> None:
         require_kind("position", self.value, Real, "a number")
+
+    def __str__(self) -> str:
+        """As :meth:`parse` reads it."""
+        return f"{100 * self.value:g}%" if self.share else plain_seconds(float(self.value))
 
     def seconds(self, duration: float) -> float:
         """Seconds from the start of a video of some length, in [0, duration]."""
@@ -170,8 +174,10 @@ class Filter:
             if bound is not None and not math.isfinite(bound.value):
                 raise InvalidValue(f"where {bound.value}: give finite positions")
         low, high = self.where
-        if low and high and (low.share, low.from_end) == (high.share, high.from_end):
-            _require_order("where", low.value, high.value)  # others depend on the length of a video
+        # Others depend on the length of a video.
+        alike = low and high and (low.share, low.from_end) == (high.share, high.from_end)
+        if low and high and alike and low.value > high.value:
+            raise InvalidValue(f"where {low}..{high}: the first must not be above the second")
 
     def _require_kinds(self) -> None:
         for name in ("modified", "taken", "where", "video_length", "moment_length"):
@@ -180,7 +186,9 @@ class Filter:
                 raise InvalidValue(f"{name} {pair!r:.200}: give two bounds; None is no limit")
         for name, kind in _KINDS.items():
             value = getattr(self, name)
-            for one in value if isinstance(value, Sequence) and kind is not str else (value,):
+            # A text is a sequence, of letters.
+            pair = isinstance(value, Sequence) and kind is not str and not isinstance(value, str)
+            for one in value if pair else (value,):
                 if one is not None:
                     require_kind(name, one, kind, f"a {kind.__name__}; `Filter.parse` reads texts")
 
@@ -369,7 +377,9 @@ def _unknown(name: str, given: str, does: str, known: Collection[str]) -> NotFou
     listed = spelt[:_LISTED]
     if len(spelt) > _LISTED:
         listed.append(f"{len(spelt) - _LISTED:,} more")
-    hint = f"did you mean {', '.join(near)}?" if near else f"it has {', '.join(listed) or 'none'}"
+    hint = f"known ones are {', '.join(listed)}" if known else f"no {name} is known yet"
+    if near:
+        hint = f"did you mean {', '.join(near)}?"
     return NotFound(f"{name} {given!r:.200}: no video of this library {does}; {hint}")
 
 

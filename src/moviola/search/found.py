@@ -65,6 +65,7 @@ class SearchResult(list[Moment]):
     Attributes:
         timings: seconds of the stages of :data:`moviola.timing.STAGES` that ran, and ``"total"``; of all
             queries of a batch together.
+        videos: number of videos that were searched, those that pass the filter; None where unknown.
     """
 
     def __init__(self, moments: Iterable[Moment] = (), *, confident: bool | None = None) -> None:
@@ -72,6 +73,7 @@ class SearchResult(list[Moment]):
         self.confident: bool = any(m.strong for m in self) if confident is None else confident
         """Whether there is a strong moment. False: nothing matches, these are only the nearest."""
         self.timings: dict[str, float] = {}
+        self.videos: int | None = None
 
     @property
     def strong(self) -> list[Moment]:
@@ -103,7 +105,7 @@ def still_there(
     kept = [moment for moment in found if moment.video_id in videos]
     ranked = (replace(moment, rank=rank) for rank, moment in enumerate(kept, 1))
     answer = SearchResult(ranked, confident=found.confident)
-    answer.timings = found.timings
+    answer.timings, answer.videos = found.timings, found.videos
     return answer, videos, away
 
 

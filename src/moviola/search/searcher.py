@@ -99,6 +99,7 @@ class Searcher:
                     progress(place + 1)
         for answer in answers:
             answer.timings = timings
+            answer.videos = len(view.videos if rows is None else rows)
         return answers
 
     def forget(self) -> None:
