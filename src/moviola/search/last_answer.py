@@ -152,8 +152,8 @@ def query_from_json(row: Mapping[str, Any]) -> SearchQuery:
         case "marked":
             inner, right, wrong, concept = said
             marks = [tuple(MarkedMoment(*columns) for columns in own) for own in (right, wrong)]
-            asked = None if inner is None else query_from_json(inner)
-            query = Marked(asked, marks[0], marks[1], concept)
+            wanted = None if inner is None else query_from_json(inner)
+            query = Marked(wanted, marks[0], marks[1], concept)
         case _:
             raise KeyError(kind)
     return query
