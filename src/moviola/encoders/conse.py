@@ -190,10 +190,10 @@ class ConseEncoder(OnDevice):
             )
             return Compiled(cache_folder(), source)
         require_torch(f"{self.id} on {self.device} in {self.precision}")
-        from moviola.encoders.by_torch.modules import PRECISIONS, ClassifiedFrames, EfficientNetLite, run
+        from moviola.encoders.by_torch.modules import PRECISIONS, ClassifiedFrames, run
 
-        network = EfficientNetLite(_network_weights()).eval().requires_grad_(False)
-        module = ClassifiedFrames(network, TEMPERATURE).to(self.device, PRECISIONS[self.precision])
+        network = ClassifiedFrames(_network_weights(), TEMPERATURE).eval().requires_grad_(False)
+        module = network.to(self.device, PRECISIONS[self.precision])
         return lambda images: run(module, self.device, images)
 
 

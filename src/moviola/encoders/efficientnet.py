@@ -23,25 +23,17 @@ _DEPTH = 1.1
 """Factor of the number of blocks of EfficientNet-B0."""
 
 
-class _Stage(NamedTuple):
-    """Blocks of one resolution: their number, the first one's properties, and the output channels."""
-
-    repeats: int
-    stride: int
-    expansion: int
-    channels: int
-
-
+# Blocks of one resolution: their number, the first one's stride, the expansion, and the output channels;
+# EfficientNet-B0 (Tan and Le 2019, Table 1).
 _STAGES = (
-    _Stage(1, 1, 1, 16),
-    _Stage(2, 2, 6, 24),
-    _Stage(2, 2, 6, 40),
-    _Stage(3, 2, 6, 80),
-    _Stage(3, 1, 6, 112),
-    _Stage(4, 2, 6, 192),
-    _Stage(1, 1, 6, 320),
+    (1, 1, 1, 16),
+    (2, 2, 6, 24),
+    (2, 2, 6, 40),
+    (3, 2, 6, 80),
+    (3, 1, 6, 112),
+    (4, 2, 6, 192),
+    (1, 1, 6, 320),
 )
-"""EfficientNet-B0 (Tan and Le 2019, Table 1)."""
 
 
 class Block(NamedTuple):
@@ -55,13 +47,13 @@ class Block(NamedTuple):
 
 
 def _blocks() -> list[Block]:
-    blocks, channels = [], 0
-    for place, stage in enumerate(_STAGES):
+    blocks, given = [], 0
+    for place, (repeats, first_stride, expansion, channels) in enumerate(_STAGES):
         ends = place in (0, len(_STAGES) - 1)
-        for repeat in range(stage.repeats if ends else math.ceil(stage.repeats * _DEPTH)):
-            stride = stage.stride if repeat == 0 else 1
-            blocks.append(Block(stage.expansion > 1, stride, stride == 1 and channels == stage.channels))
-            channels = stage.channels
+        for repeat in range(repeats if ends else math.ceil(repeats * _DEPTH)):
+            stride = first_stride if repeat == 0 else 1
+            blocks.append(Block(expansion > 1, stride, stride == 1 and given == channels))
+            given = channels
     return blocks
 
 

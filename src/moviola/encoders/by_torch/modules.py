@@ -18,7 +18,7 @@ from moviola.encoders.efficientnet import BLOCKS
 from moviola.encoders.weights import Weights
 from moviola.errors import DataError, MissingDependency
 
-__all__ = ["PRECISIONS", "ClassifiedFrames", "ClipFrames", "EfficientNetLite", "load_pretrained", "run"]
+__all__ = ["PRECISIONS", "ClassifiedFrames", "ClipFrames", "load_pretrained", "run"]
 
 PRECISIONS = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 """Types of numbers by the names of :class:`moviola.encoders.device_choice.DeviceChoice`."""
@@ -46,34 +46,19 @@ class ClipFrames(nn.Module):
 
 
 class ClassifiedFrames(nn.Module):
-    """The layer before the classes (n, 1280) for frames (n, h, w, 3) uint8, and class probabilities."""
+    """EfficientNet-Lite (:mod:`moviola.encoders.efficientnet`), for inference, in any precision."""
 
-    def __init__(self, network: Any, temperature: float) -> None:
-        super().__init__()
-        self.network, self.temperature = network, temperature
-
-    def forward(self, images: Tensor) -> tuple[Tensor, Tensor]:
-        """Frames to both, the probabilities (n, 1000)."""
-        pixels = (images.permute(0, 3, 1, 2).float() - 127) / 128
-        pooled, logits = self.network(pixels)
-        return pooled, torch.softmax(logits.float() / self.temperature, 1)
-
-
-class EfficientNetLite(nn.Module):
-    """EfficientNet-Lite (:mod:`moviola.encoders.efficientnet`), for inference."""
-
-    def __init__(self, weights: Weights) -> None:
+    def __init__(self, weights: Weights, temperature: float) -> None:
         super().__init__()
         # torch takes no dots in names.
         given = {name.replace(".", "/"): torch.tensor(weights.array(name)) for name in weights.names}
-        self.weights = nn.ParameterDict(given)
+        self.weights, self.temperature = nn.ParameterDict(given), temperature
 
-    def forward(self, pixels: Tensor) -> tuple[Tensor, Tensor]:
-        """The layer before the classes, pooled over the picture, (b, 1280), 0 to 6, and logits (b, 1000).
-
-        Args:
-            pixels: (b, 3, h, w), ``(value - 127) / 128`` of RGB values 0–255, in any precision.
+    def forward(self, images: Tensor) -> tuple[Tensor, Tensor]:
+        """The layer before the classes (n, 1280), pooled, 0 to 6, for frames (n, h, w, 3) uint8, and class
+        probabilities (n, 1000).
         """
+        pixels = (images.permute(0, 3, 1, 2).float() - 127) / 128
         x = F.relu6(self._filtered("stem", pixels.to(self.weights["classes/weight"].dtype), 2))
         for number, block in enumerate(BLOCKS):
             at = f"blocks/{number}"
@@ -82,7 +67,8 @@ class EfficientNetLite(nn.Module):
             projected = self._filtered(f"{at}/project", inner)
             x = x + projected if block.residual else projected
         pooled = F.relu6(self._filtered("head", x)).mean((2, 3))
-        return pooled, F.linear(pooled, self.weights["classes/weight"], self.weights["classes/bias"])
+        logits = F.linear(pooled, self.weights["classes/weight"], self.weights["classes/bias"])
+        return pooled, torch.softmax(logits.float() / self.temperature, 1)
 
     def _filtered(self, name: str, x: Tensor, stride: int = 1) -> Tensor:
         """A convolution to ceil(side / stride) pixels a side, TensorFlow's "same"."""
