@@ -10,7 +10,7 @@ ways agree to rounding (2e-5), and an encoder never switches for few texts.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -99,11 +99,6 @@ class CheckpointEncoder(OnDevice):
         """The tower in torch, from tensors to one, on the device and in the precision that were chosen."""
         raise NotImplementedError
 
-    def _by_numpy(self, ids: NDArray[np.int64], present: NDArray[np.bool_]) -> Floats:
-        assert self._weights is not None
-        with one_blas_thread():
-            return self._network_states(self._weights, ids, present)
-
     @property
     def _has_numpy(self) -> bool:
         return self._weights is not None
@@ -135,8 +130,10 @@ class CheckpointEncoder(OnDevice):
 
     @cached_property
     def _few(self) -> Tower:
-        resident = self._choice.is_resident and self._is_compiled
-        return self._compiled(few_threads()) if resident else self._by_numpy
+        if self._choice.is_resident and self._is_compiled:
+            return self._compiled(few_threads())
+        assert self._weights is not None
+        return one_blas_thread()(partial(self._network_states, self._weights))
 
     @cached_property
     def _many(self) -> Tower:
