@@ -20,7 +20,7 @@ from moviola.measures import Results, Run, evaluate, temporal_nms
 from moviola.models.description import revision_of
 from moviola.retrieval import MeanPooling, Proposals, Retrieval, Stage1, load_stage1, segment_index
 from moviola.retrieval.segments import normalised, whole_segments
-from moviola.retrieval.trained_stage1s import STAGE1S
+from moviola.retrieval.trained_models import STAGE1S
 from moviola.training.answering import AnsweringModel
 from moviola.training.data import Split
 from moviola.training.one_video import SEGMENTS_IN_VIDEO

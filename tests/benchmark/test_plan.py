@@ -38,7 +38,7 @@ from comparison.plan import (
     strategy_job,
 )
 from moviola.models.pretrained import build
-from moviola.retrieval.trained_stage1s import STAGE1S
+from moviola.retrieval.trained_models import STAGE1S
 from moviola.training.data import Sizes
 from moviola.training.recipes import RECIPES, recipe
 from moviola.training.settings import TrainingSettings, read_settings

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from moviola.features import QueryFeatures, VideoFeatures
 from moviola.retrieval import CurveRefiner, Proposals, ShotRefiner
 from moviola.retrieval.proposals import cut_at_shots
-from moviola.retrieval.refiners.reel import ReelRefiner
-from moviola.retrieval.refiners.trained import Cuts, Decoded
+from moviola.retrieval.refiners.trained import Cuts, Decoded, ReelRefiner
 
 QUERY = QueryFeatures.of(["q"], ["query"], [np.array([1.0, 0.0], np.float32)])
 

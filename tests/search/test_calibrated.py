@@ -14,7 +14,7 @@ import pytest
 from moviola.errors import DataError
 from moviola.retrieval.refiners import CurveRefiner, Refined
 from moviola.retrieval.refiners.trained import TrainedRefiner
-from moviola.retrieval.trained_refiners import REFINERS
+from moviola.retrieval.trained_models import REFINERS
 from moviola.search import Library, LikeMoment, SearchOptions
 from moviola.types import Moment
 

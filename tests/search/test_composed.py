@@ -27,9 +27,9 @@ from moviola.search import (
     Text,
     answers,
 )
+from moviola.search.answers import chains
 from moviola.search.found import Found
 from moviola.search.fusion import with_odds_times
-from moviola.search.sequences import chains
 from moviola.types import Moment, Span
 
 Trained = Callable[..., Path]

@@ -17,7 +17,7 @@ from moviola.library.derived.indexes import current_index
 from moviola.library.disk.models_in_use import ROLES
 from moviola.library.disk.video_table import VideoTable
 from moviola.retrieval.model_parts import ReelParts
-from moviola.retrieval.trained_refiners import REFINERS
+from moviola.retrieval.trained_models import REFINERS
 from moviola.search import Library
 from moviola.types import Moment
 

@@ -24,9 +24,8 @@ from moviola.retrieval import Proposals, load_stage1
 from moviola.retrieval.compiled_models import CompiledRunner, Graphs
 from moviola.retrieval.model_parts import ReelParts, WindowParts
 from moviola.retrieval.refiners.by_torch import TorchRunner
-from moviola.retrieval.refiners.windowed import WindowRefiner
-from moviola.retrieval.trained_refiners import load_compiled_refiner, load_refiner
-from moviola.retrieval.trained_stage1s import load_compiled_stage1
+from moviola.retrieval.refiners.trained import WindowRefiner
+from moviola.retrieval.trained_models import load_compiled_refiner, load_compiled_stage1, load_refiner
 from moviola.search import Library
 
 Trained = Callable[..., Path]

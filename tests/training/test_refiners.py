@@ -24,7 +24,7 @@ from moviola.retrieval.calibration import Chance
 from moviola.retrieval.encoded_windows import EncodedWindows, context_windows
 from moviola.retrieval.model_parts import WindowParts
 from moviola.retrieval.refiners.by_torch import TorchRunner
-from moviola.retrieval.refiners.windowed import WindowRefiner
+from moviola.retrieval.refiners.trained import WindowRefiner
 from moviola.training.data import Pairs, Split
 from moviola.training.recipe import AnswerSettings, Trained, train
 from moviola.training.recipes.spr import SPR_CLIP, SPR_RELO, SPR_RELO_LARGE, WindowRecipe

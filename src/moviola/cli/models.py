@@ -66,8 +66,7 @@ def convert(
     From Python: `moviola.models.releases.convert_checkpoint`.
     """
     from moviola.models.releases import convert_checkpoint
-    from moviola.retrieval.trained_refiners import is_refiner
-    from moviola.retrieval.trained_stage1s import STAGE1S
+    from moviola.retrieval.trained_models import STAGE1S, is_refiner
 
     convert_checkpoint(checkpoint, release, out, **_settings(settings or []))
     facts = _facts(out)

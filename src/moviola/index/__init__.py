@@ -10,8 +10,7 @@ from moviola.index.contract import Index, IndexStats
 from moviola.index.files import home_of, load_index, save_index
 from moviola.index.flat import FlatIndex
 from moviola.index.ivf import IVFIndex, IVFPQIndex
-from moviola.index.milvus import MilvusIndex
-from moviola.index.milvus_address import MilvusAddress
+from moviola.index.milvus import MilvusAddress, MilvusIndex
 from moviola.index.reranked import RerankedIndex
 from moviola.index.trained import TrainedIndex
 from moviola.index.tuning import DEPTH, Exact, Trial, tune

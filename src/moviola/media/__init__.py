@@ -3,10 +3,9 @@
 from moviola.media.capture import read_capture
 from moviola.media.contact_sheet import SheetCell, contact_sheet, sheet_picture, title_card
 from moviola.media.container import VIDEO_SUFFIXES, find_videos, regular_file, walk_files
-from moviola.media.cutting import cut
+from moviola.media.cutting import cut, make_playable, plays_in_browsers
 from moviola.media.frames import FrameStream, SampledFrame, sample_frames, sample_stills
 from moviola.media.joining import Card, Piece, join
-from moviola.media.playable import make_playable, plays_in_browsers
 from moviola.media.probe import MediaInfo, SubtitleStream, lead_of, probe
 from moviola.media.shots import (
     Marks,

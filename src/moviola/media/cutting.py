@@ -1,4 +1,4 @@
-"""Cutting a moment out of a video into an MP4 that browsers play."""
+"""Cutting a moment, or all, out of a video into an MP4 that browsers play, and whether they play a file."""
 
 from __future__ import annotations
 
@@ -29,13 +29,14 @@ from moviola.media.fields import without_fields
 from moviola.media.frames import LONGEST_VIDEO
 from moviola.media.h264 import is_readable
 from moviola.media.picture import BT709, UNSPECIFIED_COLOURS, DisplayScaler, for_other_screens, pixel_aspect
+from moviola.media.probe import MediaInfo, probe
 from moviola.media.sound import encoded_sound, sound_up_to
 from moviola.media.source import Source
 from moviola.media.tone import Tone
 from moviola.media.tracks import chosen_track
 from moviola.types import Span
 
-__all__ = ["cut"]
+__all__ = ["cut", "make_playable", "plays_in_browsers"]
 
 # Codecs that browsers play from an MP4.
 _PICTURES = {"h264": ("yuv420p", "yuvj420p")}
@@ -417,3 +418,42 @@ def _encoded_audio(
         most, excerpt.path, rate=_SOUND_RATE, start=start, channels=channels, track=excerpt.track
     )
     return encoded_sound(track, heard)
+
+
+# What all browsers play: container, codecs of pictures, pixel formats, codecs of sound.
+_PLAYED = (
+    (("mp4", "mov", "m4v"), ("h264",), ("yuv420p", "yuvj420p"), ("aac", "mp3")),
+    (("webm",), ("vp8", "vp9", "av1"), ("yuv420p",), ("opus", "vorbis")),
+)
+
+
+def plays_in_browsers(info: MediaInfo) -> bool:
+    """Whether browsers play a file unchanged: H.264 with AAC or MP3 in MP4; VP8, VP9 or AV1 in WebM. HDR and
+    interlaced pictures do not count, which browsers show wrongly, nor do files that begin with sound alone,
+    from which browsers count.
+    """
+    return not (info.special or info.lead) and any(
+        info.container in containers
+        and info.video_codec in pictures
+        and info.pixel_format in pixels
+        and info.audio_codec in (None, *sound)
+        for containers, pictures, pixels, sound in _PLAYED
+    )
+
+
+def make_playable(
+    path: Path, out: Path, track: int | None = None, progress: Callable[[float], None] = lambda _: None
+) -> None:
+    """Write a whole video as an MP4 that browsers play: copied where its codecs allow that, else encoded.
+
+    ``track`` is the number of the sound track, from 1 on; None: the default one. ``progress`` and errors are
+    as of :func:`moviola.media.cut`.
+    """
+    whole = Span(0, LONGEST_VIDEO)
+    if probe(path).video_codec == "h264":
+        try:
+            cut(path, whole, out, mode="remux", track=track, progress=progress)
+            return
+        except MediaError:
+            pass
+    cut(path, whole, out, mode="encode", track=track, progress=progress)

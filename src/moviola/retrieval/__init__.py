@@ -5,7 +5,7 @@ benchmark all call it.
 
 - how a segment is embedded: ``stage1``; what a segment is: ``segments``
 - where hits become proposals: ``proposals``
-- where a proposal becomes a moment: ``refiners``, found by ``trained_refiners``
+- where a proposal becomes a moment: ``refiners``, found by ``trained_models``
 - what a score means: ``calibration``
 - how well something fits at all, whatever else a library holds: ``background``
 - what marks on an answer teach: ``feedback``
@@ -19,8 +19,7 @@ from moviola.retrieval.pipeline import SEGMENTS, Moments, Retrieval, Scope
 from moviola.retrieval.proposals import Hits, Proposals, propose
 from moviola.retrieval.refiners import CurveRefiner, Refiner, ShotRefiner
 from moviola.retrieval.stage1 import MeanPooling, Stage1, TrainedStage1, segment_index
-from moviola.retrieval.trained_refiners import load_refiner, refiner_of
-from moviola.retrieval.trained_stage1s import load_stage1, stage1_of
+from moviola.retrieval.trained_models import load_refiner, load_stage1, refiner_of, stage1_of
 
 __all__ = [
     "SEGMENTS", "STRONG", "Background", "Calibration", "Chance", "CurveRefiner", "Hits",

@@ -14,11 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.retrieval.encoded_windows import padded_rows
-from moviola.retrieval.refiners.trained import Decoded
 
-__all__ = ["ReelParts", "RoleParts", "Runner", "WindowParts"]
+__all__ = ["Decoded", "ReelParts", "RoleParts", "Runner", "WindowParts"]
 
 Floats = NDArray[np.float32]
+
+Decoded = tuple[Floats, NDArray[np.int64], NDArray[np.int64]]
+"""Score, clip of start and clip of end, (N,) each, of N windows."""
 
 # Windows and their clips are padded to multiples of these for graphs: the runtime plans again for every new
 # shape.

@@ -1,7 +1,10 @@
 """Candidate moments from evidence: a composed query is a fold of small functions over its parts' evidence.
 
-- A *sequence* is a chain of one moment per step, see :mod:`moviola.search.sequences`. Each step is searched
-  for everywhere, and again in the videos of the other steps' candidates.
+- A *sequence* is a chain of one moment per step, in order, in one video. Each step is searched for
+  everywhere, and again in the videos of the other steps' candidates. A step follows another if neither
+  reaches over the middle of the other and the pause is at most the gap. A chain is as strong as its weakest
+  step: its score is the lowest of theirs, and of equal chains the one with the larger sum of matching scores
+  comes first.
 - An *exclusion* divides the odds of a moment, p / (1 - p), by exp(z - m) where z > m: z is the best
   similarity of the moment's segments to it, in standard deviations above chance, and m the median of that
   over all candidates, at least 0 and at most 1, since a query's subject often goes with what is excluded.
@@ -14,7 +17,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial, reduce
 
@@ -25,14 +29,17 @@ from moviola.library import read_concept
 from moviola.retrieval import SEGMENTS, Marks, Retrieval
 from moviola.search.evidence import EvidenceGatherer, Rows
 from moviola.search.found import Found
-from moviola.search.fusion import fused, with_odds_times
+from moviola.search.fusion import columns_of, fused, with_odds_times
 from moviola.search.name_evidence import KNOWN_BY_NAME, with_names
 from moviola.search.queries import Marked, MarkedMoment, Plain, SearchQuery, Simple, Steps, Without, parts_of
-from moviola.search.sequences import chains
+from moviola.temporal import suppress
 from moviola.timing import stage
 from moviola.types import Reason, Span
 
-__all__ = ["candidates"]
+__all__ = ["candidates", "chains"]
+
+# Overlap (IoU) above which two chains of moments in one video are one.
+_SAME_CHAIN = 0.5
 
 
 def candidates(
@@ -81,6 +88,51 @@ def _steps(gatherer: EvidenceGatherer, query: Steps, rows: Rows, segments: int) 
         for step, found in zip(query.steps, candidates_of, strict=True)
     ]
     return chains(lowered, query.gaps)
+
+
+def chains(steps: Sequence[Sequence[Found]], gaps: Sequence[float]) -> list[Found]:
+    """The best chain for each candidate of the last step; of chains that overlap much the best.
+
+    ``gaps`` are, for each step but the first, most seconds from the end of the one before to its start.
+    """
+    chained = [replace(first, steps=(first,)) for first in steps[0]]
+    for gap, later in zip(gaps, steps[1:], strict=True):
+        by_row: dict[int, list[Found]] = defaultdict(list)
+        for chain in chained:
+            by_row[chain.row].append(chain)
+        longer = (_best_chain(by_row[one.row], one, gap) for one in later)
+        chained = [chain for chain in longer if chain is not None]
+    ordered = sorted(chained, key=lambda chain: (-chain.score, -chain.match))
+    start, end, order, rows = columns_of(ordered)
+    return [ordered[place] for place in suppress(start, end, order, _SAME_CHAIN, video=rows).tolist()]
+
+
+def _best_chain(chains: Iterable[Found], later: Found, gap: float) -> Found | None:
+    """A step after the best chain that it can follow; None if after none. Of equal chains the one with the
+    larger sum of matching scores is better, then the one that begins first.
+    """
+    fitting = [chain for chain in chains if _follows(chain.steps[-1].span, later.span, gap)]
+    if not fitting:
+        return None
+    best = max(fitting, key=lambda chain: (chain.score, chain.match, -chain.span.start))
+    kinds = {one.snippet_kind for one in (best, later) if one.snippet}
+    return Found(
+        best.row,
+        Span(best.span.start, max(best.span.end, later.span.end)),
+        min(best.score, later.score),
+        best.source if best.source == later.source else "both",
+        " … ".join(filter(None, (best.snippet, later.snippet))),
+        best.match + later.match,
+        (*best.steps, later),
+        kinds.pop() if len(kinds) == 1 else "",
+        why=min(later, best, key=lambda one: one.score).why,  # of the weakest step
+    )
+
+
+def _follows(earlier: Span, later: Span, gap: float) -> bool:
+    """Whether one moment comes after another, with a pause of at most ``gap`` seconds."""
+    apart = earlier.end <= (later.start + later.end) / 2 and (earlier.start + earlier.end) / 2 <= later.start
+    return apart and later.start - earlier.end <= gap
 
 
 # -- marks ---------------------------------------------------------------------------------------------------

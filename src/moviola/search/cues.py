@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from moviola.library import LibraryStore, VideoRow, View, stems_of
 from moviola.retrieval import Calibration
+from moviola.retrieval.phrases import pairs_of, spaced
 from moviola.retrieval.segments import segment_ids, unpack_ids
-from moviola.retrieval.unspaced import pairs_of, spaced
 from moviola.search.found import Found
 from moviola.search.fusion import fused
 from moviola.types import CUE_KINDS, Cue, CueKind, Reason, Span

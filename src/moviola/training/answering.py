@@ -20,7 +20,7 @@ from moviola.models.description import read_description
 from moviola.models.pretrained import from_pretrained
 from moviola.retrieval import SEGMENTS, Calibration, Moments
 from moviola.retrieval.refiners import CONTEXT, SAME_MOMENT
-from moviola.retrieval.trained_refiners import other_stage1, proposal_weight_of
+from moviola.retrieval.trained_models import other_stage1, proposal_weight_of
 from moviola.training.compatibility import require_same_encoder, require_same_sizes, sampling_of
 from moviola.training.data import Split
 from moviola.training.first_stage import FirstStage, open_first_stage, unknown_videos

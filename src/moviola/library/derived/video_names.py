@@ -27,9 +27,8 @@ from moviola.files.array_file import map_sealed_arrays, write_sealed_arrays
 from moviola.files.names import composed
 from moviola.library.disk.catalogue import VideoRow
 from moviola.library.disk.store import LibraryStore
-from moviola.retrieval.phrases import FUNCTION_WORDS
+from moviola.retrieval.phrases import FUNCTION_WORDS, letters_of, pairs_of, spaced
 from moviola.retrieval.segments import normalised
-from moviola.retrieval.unspaced import letters_of, pairs_of, spaced
 
 __all__ = ["NameTable", "VideoNames", "names_in", "publish_names", "stems_of"]
 

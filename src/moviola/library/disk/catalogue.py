@@ -28,7 +28,7 @@ from moviola.library.disk.database import REMEDY, Database, run_script
 from moviola.library.disk.places import Places
 from moviola.library.disk.removed import RemovedVideos
 from moviola.library.disk.schema import VideoRow
-from moviola.retrieval.unspaced import FIRST_UNSPACED, spaced
+from moviola.retrieval.phrases import FIRST_UNSPACED, spaced
 from moviola.types import CUE_KINDS, Box, Cue, CueKind, Word, require_kind, several
 
 __all__ = ["CATALOGUE_FILE", "Catalogue", "CueRow", "Job", "Reading", "ShotRow", "VideoRow"]

@@ -38,14 +38,15 @@ from moviola.retrieval import (
 )
 from moviola.retrieval.compiled_models import CompiledStage1, Graphs
 from moviola.retrieval.model_parts import RoleParts, WindowParts
-from moviola.retrieval.trained_refiners import (
+from moviola.retrieval.trained_models import (
     REFINERS,
+    STAGE1S,
     described_options,
     is_refiner,
     load_compiled_refiner,
+    load_compiled_stage1,
     other_stage1,
 )
-from moviola.retrieval.trained_stage1s import STAGE1S, load_compiled_stage1
 
 __all__ = [
     "DEMO_MODELS", "NONE", "ROLES", "ModelsInUse", "check_fits", "copy_into", "discard_others",
@@ -181,7 +182,7 @@ def discard_others(library: Path, settings: Settings) -> None:
 
 
 def other_stage1_in_use(library: Path, settings: Settings) -> str:
-    """:func:`~moviola.retrieval.trained_refiners.other_stage1` of the models in use; "" without a refiner."""
+    """:func:`~moviola.retrieval.trained_models.other_stage1` of the models in use; "" without a refiner."""
     if not settings.refiner:
         return ""
     about = read_description(library / "models" / "refiner" / settings.refiner)

@@ -29,8 +29,15 @@ from moviola.library.disk.models_in_use import (
 from moviola.library.disk.own_files import library_around
 from moviola.library.disk.settings import Settings
 from moviola.library.disk.store import LibraryStore
-from moviola.library.ingest.completing import look_again_where_needed, note_captures
-from moviola.library.ingest.following import follow, forget_root, move_root, note_copies, restore
+from moviola.library.ingest.following import (
+    follow,
+    forget_root,
+    look_again_where_needed,
+    move_root,
+    note_captures,
+    note_copies,
+    restore,
+)
 from moviola.library.ingest.plan import FoundFile, IngestProgress, IngestReport, Paused, Plan, only_renamed
 from moviola.library.ingest.reading import Readers, ReadingRun, replace_subtitles
 from moviola.library.ingest.workers import Workers

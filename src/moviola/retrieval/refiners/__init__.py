@@ -1,7 +1,7 @@
 """Stage 3 of SPR: proposals become moments with finer times and a better order (paper, section 3.3).
 
 :class:`ShotRefiner` and :class:`CurveRefiner` need no training. Trained ones are found by their model's
-architecture in :mod:`moviola.retrieval.trained_refiners`. A new one is a class that keeps the contract
+architecture in :mod:`moviola.retrieval.trained_models`. A new one is a class that keeps the contract
 :class:`Refiner`, and a line in the table there.
 """
 

@@ -1,4 +1,8 @@
-"""Common base of trained refiners: proposals as windows of clips, and times from clips."""
+"""Trained refiners: proposals as windows of clips, and times from clips.
+
+Reel encodes every video once, without the query (:mod:`moviola.models.reel`); SPR's own refiners encode every
+window separately, and compare it with the query (SPR, section 3.3).
+"""
 
 from __future__ import annotations
 
@@ -10,19 +14,18 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.features import MAX_TOKENS, Integers, QueryFeatures, VideoFeatures
+from moviola.features import MAX_TOKENS, Integers, QueryFeatures, VideoFeatures, clips_by_video
+from moviola.index.half_rows import widened
 from moviola.models.clip_windows import LABELS, ClipWindows
-from moviola.retrieval.calibration import Calibration
-from moviola.retrieval.encoded_windows import context_windows
+from moviola.retrieval.calibration import Calibration, logarithm
+from moviola.retrieval.encoded_windows import EncodedWindows, context_windows
+from moviola.retrieval.model_parts import Decoded, ReelParts, WindowParts
 from moviola.retrieval.proposals import Proposals
 from moviola.retrieval.refiners.contract import CONTEXT, SAME_MOMENT, Refined
 
-__all__ = ["Cuts", "Decoded", "TrainedRefiner"]
+__all__ = ["Cuts", "ReelRefiner", "TrainedRefiner", "WindowRefiner"]
 
 Model = TypeVar("Model")
-
-Decoded = tuple[NDArray[np.float32], NDArray[np.int64], NDArray[np.int64]]
-"""Score, clip of start and clip of end, (N,) each, of N windows."""
 
 
 @dataclass(frozen=True)
@@ -140,3 +143,100 @@ class Cuts:
         cut = self.at(np.rint(seconds / long).astype(np.int64))
         start, moved = np.where(np.abs(cut - seconds) <= long / 2, cut, seconds)
         return start, np.where(end < self.features.durations[self.video], moved, end)
+
+
+@dataclass(frozen=True)
+class ReelRefiner(TrainedRefiner[ReelParts]):
+    """Refines with Reel; encodings of videos are kept in the features' cache, in half precision."""
+
+    max_clips = 1 << 30
+    """No limit: Reel takes windows of any length."""
+    labels = "spr"
+    """The end is the last clip inside the moment."""
+
+    @property
+    def max_tokens(self) -> int:
+        return int(self.model.settings["max_tokens"])
+
+    def evidence(self, score: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+        """The scores (n,) themselves, which are logits."""
+        return np.asarray(score, dtype=np.float64)
+
+    def prepare(self, features: VideoFeatures, video: int) -> None:
+        """Encode a video whole, unless its encoding is in the cache."""
+        self._encoding(features, video)
+
+    def _encoding(self, features: VideoFeatures, video: int) -> NDArray[np.float16]:
+        """(n, 3, h), one row per clip."""
+
+        def encoded() -> NDArray[np.float16]:
+            subtitles = features.read_subtitles(video) if self.model.settings["subtitle_size"] else None
+            return self.model.encode_clips(features.read(video), subtitles).astype(np.float16)
+
+        count = int(features.counts[video])
+        return features.cache.get(self.revision, int(features.keys[video]), count, encoded)
+
+    def decode(self, queries: QueryFeatures, query: int, cuts: Cuts, windows: ClipWindows) -> Decoded:
+        """Logits (N,), first and last clip (N,) of the best span of each window."""
+        longest = int((windows.stop - windows.first).max())
+        clip = windows.first[:, None] + np.arange(longest)
+        there = clip < windows.stop[:, None]
+        # The query's dot products with clips, each computed once for all windows.
+        parts, place = clips_by_video(np.broadcast_to(cuts.video[:, None], clip.shape)[there], clip[there])
+        encodings = [self._encoding(cuts.features, one)[clips] for one, clips in parts]
+        encoded = self.model.encode_query(queries.tokens(query))
+        dots = np.einsum("rh,nrh->nr", encoded, widened(np.concatenate(encodings)))
+        similarity = np.zeros((*clip.shape, dots.shape[1]), np.float32)
+        similarity[there] = dots[place]
+        at_cut = None
+        if self.model.settings.get("cuts"):
+            at_cut = (~np.isnan(cuts.at(clip.T).T) & there).astype(np.float32)
+        return self.model.best_spans(
+            np.ascontiguousarray(similarity.transpose(0, 2, 1)), there.astype(np.float32), at_cut
+        )
+
+
+@dataclass(frozen=True)
+class WindowRefiner(TrainedRefiner[WindowParts]):
+    """SPR_CLIP (pictures alone, and a query is its one vector) or SPR_ReLo; windows are encoded once."""
+
+    @property
+    def needs_tokens(self) -> bool:
+        return "query_size" in self.model.settings
+
+    @property
+    def max_tokens(self) -> int:
+        return int(self.model.settings.get("max_tokens", super().max_tokens))
+
+    @property
+    def labels(self) -> str:
+        """Meaning of the model's end clips."""
+        return str(self.model.settings["labels"])
+
+    @property
+    def max_clips(self) -> int:
+        return int(self.model.settings["max_clips"])
+
+    def evidence(self, score: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+        """The logarithms of scores (n,), which are products of probabilities and an exponential."""
+        return logarithm(score)
+
+    def streams(self, features: VideoFeatures) -> VideoFeatures:
+        """Pictures, and subtitles where the model has a stream of them."""
+        return features if self.model.settings.get("subtitle_size") else features.without_subtitles()
+
+    def query_rows(self, queries: QueryFeatures, query: int) -> NDArray[np.float32]:
+        """(n, d), what the model reads of a query by place: its tokens, or its one vector."""
+        if self.needs_tokens:
+            return queries.cut(self.max_tokens).tokens(query)
+        return queries.vectors[query : query + 1]
+
+    @cached_property
+    def _encoded(self) -> EncodedWindows:
+        leaks = self.model.settings.get("reference_padding")
+        return EncodedWindows(self.model.encode, fixed=self.max_clips if leaks else 0)
+
+    def decode(self, queries: QueryFeatures, query: int, cuts: Cuts, windows: ClipWindows) -> Decoded:
+        """Scores (N,) above 0, first and last clip (N,) of the best span of each window."""
+        kept, mask = self._encoded(self.streams(cuts.features), cuts.video, windows)
+        return self.model.best_spans(self.query_rows(queries, query), kept, mask)

@@ -28,7 +28,7 @@ from moviola.retrieval.batches import padded, window_batch
 from moviola.retrieval.encoded_windows import context_windows
 from moviola.retrieval.refiners import CONTEXT
 from moviola.retrieval.refiners.by_torch import TorchRunner
-from moviola.retrieval.refiners.windowed import WindowRefiner
+from moviola.retrieval.refiners.trained import WindowRefiner
 from moviola.training.data import Lists, Pairs, batches_by_length
 
 __all__ = ["STRATEGIES", "Drawn", "Examples", "WindowBatch", "WindowSampling", "WindowTask"]
