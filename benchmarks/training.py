@@ -47,7 +47,7 @@ from moviola.training.optimizers import OptimizerConfig, make_optimizer
 from moviola.training.recipe import Recipe
 from moviola.training.recipes import recipe
 from moviola.training.settings import TrainingSettings, read_settings
-from moviola.training.tasks.pairs import PairStep, PairTask
+from moviola.training.tasks.pairs import PairTask
 from moviola.training.tasks.windows import WindowBatch, WindowTask
 
 CLIPS, TOKENS = 128, 30
@@ -94,19 +94,19 @@ def each(videos: PooledVideos, rows: Integers) -> tuple[Tensor, Tensor, Tensor |
 class PlainPairs(PairTask):
     """Every pair with a video of its own."""
 
-    def batches(self, epoch: int, draw: Generator, pool: int = 1) -> Iterator[PairStep]:
+    def batches(self, epoch: int, draw: Generator, pool: int = 1) -> Iterator[PairBatch]:
         lengths = self.videos.counts[self.pairs.video[self.pairs.moment]]
         for rows in batches_by_length(lengths, self.batch_size, draw, pool=pool):
             yield self.batch(rows, draw)
 
-    def batch(self, rows: Integers, draw: Generator) -> PairStep:
+    def batch(self, rows: Integers, draw: Generator) -> PairBatch:
         moments = self.pairs.moment[rows]
         tokens, token_mask = token_batch(self.queries, self.pairs.query[rows])
         visual, mask, heard = each(self.videos, self.pairs.video[moments])
         labels = self.videos.labels(
             self.pairs.video[moments], self.pairs.start[moments], self.pairs.end[moments]
         )
-        batch = PairBatch(
+        return PairBatch(
             query=long(tokens, TOKENS),
             query_mask=long(token_mask, TOKENS),
             visual=visual,
@@ -116,8 +116,8 @@ class PlainPairs(PairTask):
             labels=torch.from_numpy(labels),
             similarity=torch.from_numpy(self.pairs.similarity[rows]),
             positives=self.pairs.positives(rows),
+            rows=torch.from_numpy(rows),
         )
-        return PairStep(batch, self.pairs.query[rows], moments)
 
 
 class PlainWindows(WindowTask):

@@ -22,6 +22,7 @@ from moviola.datasets.building.relevant_pairs import (
 from moviola.errors import InvalidValue
 from moviola.features import Integers, normalise_rows
 from moviola.measures import Run
+from moviola.models.batches import PairBatch
 from moviola.models.clip_windows import pool_clips
 from moviola.models.pretrained import build
 from moviola.retrieval import TrainedStage1
@@ -203,6 +204,13 @@ def pair_task(split: Split, batch_size: int = 8, longest: int = 100) -> PairTask
     return PairTask(nn.Linear(1, 1), videos, split.queries, split.pairs, lambda *_: {}, dict, batch_size)
 
 
+def held_by(batch: PairBatch, split: Split) -> tuple[Integers, Integers]:
+    """Rows of the queries and of the moments of a batch."""
+    assert batch.rows is not None
+    rows = batch.rows.numpy()
+    return split.pairs.query[rows], split.pairs.moment[rows]
+
+
 def assert_whole_set(pairs: Pairs, queries: Integers, mask: Tensor, videos: Integers) -> None:
     """A query is related to the videos of all its moments, whichever of them are in the batch."""
     answers = {*zip(pairs.query.tolist(), pairs.video[pairs.moment].tolist(), strict=True)}
@@ -215,17 +223,17 @@ def test_an_epoch_holds_each_pair_once_and_a_batch_each_video_once(world: Any) -
     seen: list[tuple[str, int]] = []
     batches = list(task.batches(0, np.random.default_rng(0)))
     assert len(batches) == task.batches_per_epoch()
-    for step in batches:
-        pairs = step.pairs
-        assert len(pairs.visual) == len(np.unique(split.pairs.video[step.moments]))
-        for row, moment in enumerate(step.moments):
+    for pairs in batches:
+        queries, moments = held_by(pairs, split)
+        assert len(pairs.visual) == len(np.unique(split.pairs.video[moments]))
+        for row, moment in enumerate(moments):
             video = split.pairs.video[moment]
             own = pairs.visual[pairs.video[row]][pairs.mask[pairs.video[row]] > 0]
             assert torch.equal(own, torch.from_numpy(split.features.read(int(video))))
             start, end = pairs.labels[row].tolist()
             assert (start, end + 1) == (split.pairs.start[moment], split.pairs.end[moment])
-        assert_whole_set(split.pairs, step.queries, pairs.positives, split.pairs.video[step.moments])
-        seen += [(str(pairs.query[row].sum().item()), int(m)) for row, m in enumerate(step.moments)]
+        assert_whole_set(split.pairs, queries, pairs.positives, split.pairs.video[moments])
+        seen += [(str(pairs.query[row].sum().item()), int(m)) for row, m in enumerate(moments)]
     assert len(seen) == len(set(seen)) == len(split.pairs)
 
 
@@ -235,14 +243,14 @@ def test_batches_by_stream_have_queries_of_one_stream(world: Any) -> None:
     task = replace(pair_task(split), by_stream=True)
     batches = list(task.batches(0, np.random.default_rng(0)))
     assert len(batches) == task.batches_per_epoch()
-    spoken = [{types[query] == "t" for query in step.queries} for step in batches]
+    spoken = [{types[query] == "t" for query in held_by(batch, split)[0]} for batch in batches]
     assert {len(kinds) for kinds in spoken} == {1}
     assert set().union(*spoken) == {True, False}
-    assert sum(len(step.pairs) for step in batches) == len(split.pairs)
+    assert sum(map(len, batches)) == len(split.pairs)
     assert spoken != sorted(spoken, key=max)  # parts are not learned one after the other
-    for step in batches:
-        assert step.pairs.spoken is not None
-        assert step.pairs.spoken.tolist() == [types[query] == "t" for query in step.queries]
+    for batch in batches:
+        assert batch.spoken is not None
+        assert batch.spoken.tolist() == [types[query] == "t" for query in held_by(batch, split)[0]]
 
 
 def test_a_long_video_is_pooled_and_its_moments_come_back_in_seconds(world: Any) -> None:
@@ -370,15 +378,15 @@ def test_relevant_pairs_are_learned_from(world: Any, alike: str) -> None:
 
 def test_a_known_answer_is_not_merely_relevant(world: Any) -> None:
     split = world.train
-    step = pair_task(split, batch_size=len(split.pairs)).batch(
+    batch = pair_task(split, batch_size=len(split.pairs)).batch(
         np.arange(len(split.pairs)), np.random.default_rng(0)
     )
     count = len(split.pairs.captions)
     all_alike = relevant_pairs(np.ones((count, 1)), np.ones((count, 1)), np.arange(count + 1), 0.5)
-    found = _relevance(all_alike, split.pairs, step)["relevance"]
-    assert found is not None
+    found = _relevance(all_alike, split.pairs, batch)["relevance"]
     answers = {*zip(split.pairs.query.tolist(), split.pairs.moment.tolist(), strict=True)}
-    known = torch.tensor([[(q, m) in answers for m in step.moments.tolist()] for q in step.queries.tolist()])
+    queries, moments = held_by(batch, split)
+    known = torch.tensor([[(q, m) in answers for m in moments.tolist()] for q in queries.tolist()])
     assert found.any()
     assert not found[known].any()
 
@@ -571,7 +579,7 @@ def test_a_batch_knows_how_alike_its_pairs_are(world: Any) -> None:
     rows = np.array([5, 0, 3])
     for pairs in (
         task.batch(rows, np.random.default_rng(0)),
-        pair_task(split).batch(rows, np.random.default_rng(0)).pairs,
+        pair_task(split).batch(rows, np.random.default_rng(0)),
     ):
         assert pairs.similarity.tolist() == similarity[rows].tolist()
 

@@ -87,6 +87,7 @@ class PairBatch(Batch):
             j (column) is related to the query of pair i (row) anywhere in the training set. So the diagonal
             is True, and pairs of one video have equal columns.
         spoken: (B,) bool, whether subtitles alone answer the query (type t); None where types are unknown.
+        rows: (B,) int64, rows of the pairs in the training set; None where no loss reads them.
     """
 
     video: Tensor
@@ -94,6 +95,7 @@ class PairBatch(Batch):
     similarity: Tensor
     positives: Tensor
     spoken: Tensor | None = None
+    rows: Tensor | None = None
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,8 @@ class ConquerRecipe(CandidateRecipe):
         """One phase, on pairs with videos that the first stage takes for answers."""
         loop, sampling = settings.loops["train"], settings.sampling
         yield CandidateTask(
-            model, *self.inputs(model, train), train.pairs, model.loss,
+            model, *self.inputs(model, train), train.pairs,
+            lambda batch, epoch, generator: model.loss(batch),
             lambda: judge(self.run(model, val), val), loop.batch_size, sampling.even_types,
             hardest=hardest_videos(_first_stage(train), train.pairs, sampling.pool),
             negatives=sampling.negatives,

@@ -65,7 +65,7 @@ class PremRecipe(CandidateRecipe):
         prem.to(loop.device)  # val is evaluated with both halves, even while one is trained
         yield PairTask(
             prem.retriever, videos, queries, pairs,
-            lambda step, epoch, generator: prem.retriever_loss(step.pairs),
+            lambda batch, epoch, generator: prem.retriever_loss(batch),
             lambda: judge_videos(self.video_run(prem, val), val),
             loop.batch_size, sampling.even_types, self.apart,
         )  # fmt: skip
@@ -73,7 +73,8 @@ class PremRecipe(CandidateRecipe):
         loop = settings.loops["localizer"]
         prem.to(loop.device)
         yield CandidateTask(
-            prem.localizer, videos, queries, pairs, prem.localizer_loss,
+            prem.localizer, videos, queries, pairs,
+            lambda batch, epoch, generator: prem.localizer_loss(batch),
             lambda: judge(self.run(prem, val), val), loop.batch_size, sampling.even_types, self.apart,
             hardest=_hardest_of_retriever(prem, videos, queries, pairs, sampling.pool),
             negatives=sampling.negatives,

@@ -86,8 +86,8 @@ class PairRecipe(RankerRecipe):
 
     def loss(self, model: Any, train: Split, sampling: PairSampling) -> PairLoss:
         """The weighted terms of a batch."""
-        return lambda step, epoch, generator: model.loss(
-            step.pairs, hard_pool=sampling.pool(epoch), generator=generator
+        return lambda batch, epoch, generator: model.loss(
+            batch, hard_pool=sampling.pool(epoch), generator=generator
         )
 
     def phases(self, model: Any, train: Split, val: Split, settings: TrainingSettings) -> Iterable[Task[Any]]:

@@ -13,12 +13,13 @@ from torch import Tensor
 
 from moviola.datasets.building.relevant_pairs import RelevantPairs, mark_of, read_relevant_pairs
 from moviola.errors import InvalidValue
+from moviola.models.batches import PairBatch
 from moviola.models.xml import XML
 from moviola.training.data import Pairs, Split
 from moviola.training.loop import LoopConfig
 from moviola.training.recipes.ranking import PairRecipe
 from moviola.training.settings import TrainingSettings
-from moviola.training.tasks.pairs import PairLoss, PairSampling, PairStep
+from moviola.training.tasks.pairs import PairLoss, PairSampling
 
 __all__ = ["XML_RECIPE", "XmlSampling"]
 
@@ -56,12 +57,12 @@ class XmlRecipe(PairRecipe):
         xml = cast("XML", model)
         relevant = _relevant_pairs(xml, train.pairs, sampling)
 
-        def loss(step: PairStep, epoch: int, generator: torch.Generator) -> Mapping[str, Tensor]:
+        def loss(batch: PairBatch, epoch: int, generator: torch.Generator) -> Mapping[str, Tensor]:
             return xml.loss(
-                step.pairs,
+                batch,
                 hard_pool=sampling.pool(epoch),
                 generator=generator,
-                **_relevance(relevant, train.pairs, step),
+                **_relevance(relevant, train.pairs, batch),
             )
 
         return loss
@@ -91,18 +92,17 @@ def _relevant_pairs(model: XML, pairs: Pairs, sampling: XmlSampling) -> Relevant
     return known
 
 
-def _relevance(relevant: RelevantPairs | None, pairs: Pairs, step: PairStep) -> dict[str, Tensor | None]:
+def _relevance(relevant: RelevantPairs | None, pairs: Pairs, batch: PairBatch) -> dict[str, Tensor]:
     """Relevance and confidence (B, B) among the moments of a batch; a known answer is not merely relevant."""
-    if relevant is None:
-        return {"relevance": None, "confidence": None}
-    unique, place = np.unique(step.moments, return_inverse=True)
+    if relevant is None or batch.rows is None:
+        return {}
+    rows = batch.rows.cpu().numpy()
+    queries, moments = pairs.query[rows], pairs.moment[rows]
+    unique, place = np.unique(moments, return_inverse=True)
     relevance, confidence = (table[np.ix_(place, place)] for table in relevant.among(unique))
-    relevance &= ~pairs.answers[step.queries][:, step.moments].toarray()
-    device = step.pairs.query.device
-    return {
-        "relevance": torch.from_numpy(relevance).to(device),
-        "confidence": torch.from_numpy(confidence).to(device),
-    }
+    relevance &= ~pairs.answers[queries][:, moments].toarray()
+    found = {"relevance": relevance, "confidence": confidence}
+    return {name: torch.from_numpy(table).to(batch.query.device) for name, table in found.items()}
 
 
 XML_RECIPE = XmlRecipe()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -19,10 +19,12 @@ from moviola.retrieval.batches import token_batch
 from moviola.retrieval.corpus import PooledVideos
 from moviola.training.data import Pairs, batches_by_length
 
-__all__ = ["EpochsOfPairs", "PairLoss", "PairSampling", "PairStep", "PairTask"]
+__all__ = ["EpochsOfPairs", "PairLoss", "PairSampling", "PairTask"]
 
 
 Batch = TypeVar("Batch")
+PairLoss = Callable[[Any, int, torch.Generator], Mapping[str, Tensor]]
+"""The weighted terms of a batch in an epoch."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class EpochsOfPairs(ABC, Generic[Batch]):
 
     Attributes:
         videos: in the model's form.
-        loss: weighted terms of a batch, which is on the model's device.
+        loss: weighted terms of a batch, which is on the model's device, in an epoch.
         evaluate: measures of the present model on val.
         batch_size: pairs per batch.
         even_types: an epoch has as many pairs of each type of query (v, t, vt), rare ones repeatedly, rather
@@ -44,7 +46,7 @@ class EpochsOfPairs(ABC, Generic[Batch]):
     videos: PooledVideos
     queries: QueryFeatures
     pairs: Pairs
-    loss: Callable[..., Mapping[str, Tensor]]
+    loss: PairLoss
     evaluate: Callable[[], Mapping[str, float]]
     batch_size: int
     even_types: bool = False
@@ -93,7 +95,7 @@ class EpochsOfPairs(ABC, Generic[Batch]):
 
     def losses(self, batch: Any, epoch: int, generator: torch.Generator) -> Mapping[str, Tensor]:
         """Weighted terms of the loss."""
-        return self.loss(batch.to(next(self.model.parameters()).device))
+        return self.loss(batch.to(next(self.model.parameters()).device), epoch, generator)
 
 
 @dataclass(frozen=True)
@@ -119,32 +121,16 @@ class PairSampling:
         return self.hard_pool if epoch >= self.hard_from else self.first_pool
 
 
-@dataclass(frozen=True)
-class PairStep:
-    """A batch, with the rows of its queries and moments (B,) in :class:`Pairs`."""
+class PairTask(EpochsOfPairs[PairBatch]):
+    """Training on pairs of a query and a moment; the rest of the batch are their negatives."""
 
-    pairs: PairBatch
-    queries: Integers
-    moments: Integers
-
-
-PairLoss = Callable[[PairStep, int, torch.Generator], Mapping[str, Tensor]]
-"""The weighted terms of a batch in an epoch."""
-
-
-class PairTask(EpochsOfPairs[PairStep]):
-    """Training on pairs of a query and a moment; the rest of the batch are their negatives.
-
-    ``loss`` is a :data:`PairLoss`.
-    """
-
-    def batch(self, rows: Integers, draw: Generator) -> PairStep:
+    def batch(self, rows: Integers, draw: Generator) -> PairBatch:
         pairs = self.pairs
-        queries, moments = pairs.query[rows], pairs.moment[rows]
+        moments = pairs.moment[rows]
         videos, place = np.unique(pairs.video[moments], return_inverse=True)
         labels = self.videos.labels(pairs.video[moments], pairs.start[moments], pairs.end[moments])
-        tokens, token_mask = token_batch(self.queries, queries)
-        batch = PairBatch(
+        tokens, token_mask = token_batch(self.queries, pairs.query[rows])
+        return PairBatch(
             tokens,
             token_mask,
             *self.videos.batch(videos),
@@ -153,9 +139,5 @@ class PairTask(EpochsOfPairs[PairStep]):
             similarity=torch.from_numpy(pairs.similarity[rows]),
             positives=pairs.positives(rows),
             spoken=pairs.spoken(rows),
+            rows=torch.from_numpy(rows),
         )
-        return PairStep(batch, queries, moments)
-
-    def losses(self, batch: PairStep, epoch: int, generator: torch.Generator) -> Mapping[str, Tensor]:
-        device = next(self.model.parameters()).device
-        return self.loss(replace(batch, pairs=batch.pairs.to(device)), epoch, generator)

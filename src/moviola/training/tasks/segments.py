@@ -21,7 +21,7 @@ from moviola.measures.matching import spread
 from moviola.models.checks import require_positive
 from moviola.models.spr import SegmentRetriever
 from moviola.retrieval import Hits, Retrieval, Stage1, TrainedStage1, segment_index
-from moviola.retrieval.segments import segment_counts
+from moviola.retrieval.segments import segment_counts, whole_segments
 from moviola.training.data import Pairs, Split, largest
 
 __all__ = [
@@ -85,11 +85,10 @@ class SegmentGrid:
 
     def clips(self, rows: Integers) -> NDArray[np.float32]:
         """(B, T, d) float32, the clips of some segments; a short one repeats its last clip, as in SPR."""
-        length, read = self.segment_clips, []
-        for video, position in zip(self.video[rows].tolist(), self.position[rows].tolist(), strict=True):
-            own = self.features.read(video, position * length, (position + 1) * length)
-            read.append(np.concatenate([own, np.repeat(own[-1:], length - len(own), axis=0)]))
-        return np.stack(read)
+        length = self.segment_clips
+        places = zip(self.video[rows].tolist(), self.position[rows].tolist(), strict=True)
+        own = (self.features.read(v, place * length, (place + 1) * length) for v, place in places)
+        return np.concatenate([whole_segments(clips, length) for clips in own])
 
     def rows_of(self, hits: Hits) -> Integers:
         """(Q, K) int64, the segments that hits are."""
