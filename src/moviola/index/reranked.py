@@ -320,7 +320,10 @@ class _Lookup:
         if deeper.any():
             looks += self._deeper(replace(look, keys=keys).of(deeper))
         if wider.any():
-            looks.append(self._wider(look.of(wider)))
+            # As many candidates from twice as many lists.
+            own, probes = look.of(wider), min(2 * look.probes, len(self.main.lists))
+            more = self._search(own.numbers, own.probes, probes, len(own.candidates.rows.T))
+            looks.append(_Look.fresh(own.numbers, probes, own.candidates.merged(more), own.count))
         return looks
 
     def _compared(self, look: _Look) -> Ids:
@@ -345,12 +348,6 @@ class _Lookup:
             return
         for part in _parts(len(look.numbers), 2 * count):
             yield self._look(look.numbers[part], look.probes, count)
-
-    def _wider(self, look: _Look) -> _Look:
-        """As many candidates from twice as many lists."""
-        probes = min(2 * look.probes, len(self.main.lists))
-        more = self._search(look.numbers, look.probes, probes, len(look.candidates.rows.T))
-        return _Look.fresh(look.numbers, probes, look.candidates.merged(more), look.count)
 
     def _search(self, numbers: Ids, begin: int, end: int, count: int) -> Candidates:
         return self.main.lists.search(self._nearest.of(numbers).part(begin, end), count, self._allowed)

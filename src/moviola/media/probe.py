@@ -109,9 +109,11 @@ def probe(path: str | Path) -> MediaInfo:
         rate = stream.average_rate or stream.guessed_rate
         whole = container.duration / av.time_base if container.duration and container.duration > 0 else None
         audio = chosen_track(container, path)
+        # libav names families (``mov,mp4,m4a,…``); the suffix says which format, if it is of the family.
+        family, suffix = container.format.name.split(","), path.suffix.lower().lstrip(".")
         return MediaInfo(
             path=path,
-            container=_container_name(container.format.name, path),
+            container=suffix if suffix in family else family[0],
             lead=_lead(container, stream),
             duration=promised_duration(container, stream) or whole,
             width=width,
@@ -183,10 +185,3 @@ def _start_timecode(container: av.container.InputContainer, stream: VideoStream)
 
 def _codec_name(stream: av.stream.Stream) -> str:
     return stream.codec_context.codec.canonical_name if stream.codec_context else "unknown"
-
-
-def _container_name(names: str, path: Path) -> str:
-    """libav names families (``mov,mp4,m4a,…``); the suffix says which format, if it is of the family."""
-    family = names.split(",")
-    suffix = path.suffix.lower().lstrip(".")
-    return suffix if suffix in family else family[0]

@@ -149,7 +149,11 @@ class ShotFinder:
     def _suspect(self, frames: Sequence[NDArray[np.uint8]], lag: int) -> None:
         """Record between which of the last frames a new shot may begin, ``lag`` frames apart."""
         first = self._count - len(frames)
-        for place in np.flatnonzero(_different(np.stack(frames), lag)).tolist():
+        values = np.stack(frames).astype(np.float32)
+        colours = np.sort(values.reshape(len(values), -1, 3), axis=1)
+        different = np.abs(values[lag:] - values[:-lag]).mean(axis=(1, 2, 3)) >= _DIFFERENT
+        different &= np.abs(colours[lag:] - colours[:-lag]).mean(axis=(1, 2)) >= _OTHER_COLOURS
+        for place in np.flatnonzero(different).tolist():
             start = max(0.0, (first + place) / self._rate - _MARGIN)
             if self._suspected and start <= self._suspected[-1][1]:
                 start = self._suspected.pop()[0]
@@ -168,15 +172,6 @@ class ShotFinder:
     def _named(self) -> list[Stretch]:
         named, self._unclear = self._unclear, []
         return named
-
-
-def _different(samples: NDArray[np.uint8], lag: int) -> NDArray[np.bool_]:
-    """Whether each frame, :func:`shrunk`, and the one ``lag`` after it may be of two shots, (n - lag,)."""
-    values = samples.astype(np.float32)
-    colours = np.sort(values.reshape(len(values), -1, 3), axis=1)
-    different: NDArray[np.bool_] = np.abs(values[lag:] - values[:-lag]).mean(axis=(1, 2, 3)) >= _DIFFERENT
-    different &= np.abs(colours[lag:] - colours[:-lag]).mean(axis=(1, 2)) >= _OTHER_COLOURS
-    return different
 
 
 class DecodedPictures:

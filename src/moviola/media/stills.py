@@ -124,22 +124,18 @@ def pictures_from(
         with open_video(path) as (container, stream):
             source = Source(container, stream)
             grid = Grid(first + done * step, step, count - done)
-            ways = _ways(source)
+            run_ups = source.run_ups()
+            # Seconds to seek back before a time, and whether to prune decoding, in the order to try.
+            ways = [(run_up, True) for run_up in run_ups]
+            if source.sparse:  # where time stamps are wrong, earlier ones correct them
+                ways = [(run_up, pruned) for run_up in run_ups[:-1] for pruned in (True, False)]
+            ways.append((math.inf, False))
             if attempt == len(ways):
                 raise UnreadableMedia(path, f"no picture can be decoded at {float(grid.first):g} s")
             for picture in _read(source, grid, *ways[attempt]):
                 yield source, picture
                 done += 1
         attempt += 1
-
-
-def _ways(source: Source) -> list[tuple[float, bool]]:
-    """Seconds to seek back before a time, and whether to prune decoding, in the order to try."""
-    run_ups = source.run_ups()
-    ways = [(run_up, True) for run_up in run_ups]
-    if source.sparse:  # where time stamps are wrong, earlier ones correct them
-        ways = [(run_up, pruned) for run_up in run_ups[:-1] for pruned in (True, False)]
-    return [*ways, (math.inf, False)]
 
 
 def _read(source: Source, grid: Grid, run_up: float, pruned: bool) -> Iterator[Picture]:

@@ -267,7 +267,10 @@ def _lines(
     most = min(round(LONGEST_DISSOLVE / max(usual, 1e-3)) + 1, count - 1)
     if most < shortest:
         return []
-    squared = _squared_distances(_flat(pictures))
+    flat = _flat(pictures)
+    products = (flat @ flat.T).astype(np.float64)
+    own = np.diag(products)
+    squared = np.maximum(own[:, None] + own[None, :] - 2 * products, 0) / flat.shape[1]  # mean squares (n, n)
     cuts_before = np.cumsum(np.isin(np.arange(count), cut_places))
     lengths = np.unique(np.geomspace(shortest, most, 16).round().astype(np.int64))
     candidates: list[tuple[float, int, int]] = []
@@ -283,14 +286,6 @@ def _lines(
         if not _meets_any((first, last), chosen) and _another_scene(pictures[first], pictures[last]):
             chosen.append((first, last))
     return sorted(chosen)
-
-
-def _squared_distances(flat: NDArray[np.float32]) -> Floats:
-    """(n, n) mean squares."""
-    products = (flat @ flat.T).astype(np.float64)
-    own = np.diag(products)
-    squared: Floats = np.maximum(own[:, None] + own[None, :] - 2 * products, 0) / flat.shape[1]
-    return squared
 
 
 def _straightness(times: Floats, squared: Floats, length: int) -> tuple[Floats, Floats]:

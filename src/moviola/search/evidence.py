@@ -403,7 +403,11 @@ class EvidenceGatherer:
             padded = np.pad(centred, ((0, 0), (0, self.view.settings.picture_dim)))
             among = retrieval.vectors(features) if retrieval.stage1.trained else padded
             return padded[0], among[0], Calibration(known.slope * side_by_side, known.intercept)
-        clip, match = normalised(self._clip(term)), encoder.picture_match
+        # Features of one frame (1, frame_dim); zeros for those not of likeness.
+        frame = self.store.encoders.picture(term.path) if isinstance(term, LikePicture) else self._frame(term)
+        if self.view.settings.picture_dim:
+            frame[:, : self.view.settings.encoder_dim] = 0
+        clip, match = normalised(frame), encoder.picture_match
         scale = Calibration(match.slope * side_by_side, -match.slope * match.line)
         return clip[0], retrieval.stage1.segments(clip, retrieval.segment_clips)[0], scale
 
@@ -411,13 +415,6 @@ class EvidenceGatherer:
     def _background(self) -> Background:
         assert self.texts is not None and self.texts.background is not None
         return self.texts.background
-
-    def _clip(self, term: Term) -> Floats:
-        """(1, frame_dim) float32, features of one frame; zeros for those not of likeness."""
-        clip = self.store.encoders.picture(term.path) if isinstance(term, LikePicture) else self._frame(term)
-        if self.view.settings.picture_dim:
-            clip[:, : self.view.settings.encoder_dim] = 0
-        return clip
 
     def _frame(self, term: Term) -> Floats:
         assert isinstance(term, LikeMoment)

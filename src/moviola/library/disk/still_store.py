@@ -54,14 +54,25 @@ class StillStore(LateDatabase):
             rows = [(content, time, picture) for time, picture in stills]
             self._put_all("stills (content, time, picture)", rows)
             if fingerprint is not None:
-                packed = (content, *_packed(fingerprint))
-                self._put_all(f"{_FINGERPRINTS} (content, times, frames)", [packed])
+                # Times in milliseconds, and frames as differences from the one before, compressed.
+                times = np.round(fingerprint.times * 1000).astype("<u4").tobytes()
+                first = np.zeros_like(fingerprint.frames[:1])
+                frames = zlib.compress(np.diff(fingerprint.frames, axis=0, prepend=first).tobytes())
+                self._put_all(f"{_FINGERPRINTS} (content, times, frames)", [(content, times, frames)])
 
     def fingerprint(self, content: str) -> Fingerprint | None:
         """The fingerprint of some content; None where none is kept, or it is damaged."""
         statement = f"SELECT times, frames FROM {_FINGERPRINTS} WHERE content = ?"
         found = self._rows_of(_FINGERPRINTS, statement, (content,))
-        return _unpacked(*found[0]) if found else None
+        if not found:
+            return None
+        times, frames = found[0]
+        try:
+            stamps = np.frombuffer(times, "<u4") / 1000
+            steps = np.frombuffer(zlib.decompress(frames), np.uint8).reshape(len(stamps), SIDE, SIDE)
+        except (ValueError, TypeError, zlib.error):
+            return None
+        return Fingerprint(stamps, np.cumsum(steps, axis=0, dtype=np.uint8))
 
     def with_fingerprint(self) -> set[str]:
         return {
@@ -92,19 +103,3 @@ class StillStore(LateDatabase):
         self._there = False
         for suffix in ("", "-wal", "-shm"):
             self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
-
-
-def _packed(fingerprint: Fingerprint) -> tuple[bytes, bytes]:
-    """Times in milliseconds, and frames as differences from the one before, compressed."""
-    times = np.round(fingerprint.times * 1000).astype("<u4")
-    first = np.zeros_like(fingerprint.frames[:1])
-    return times.tobytes(), zlib.compress(np.diff(fingerprint.frames, axis=0, prepend=first).tobytes())
-
-
-def _unpacked(times: bytes, frames: bytes) -> Fingerprint | None:
-    try:
-        stamps = np.frombuffer(times, "<u4") / 1000
-        steps = np.frombuffer(zlib.decompress(frames), np.uint8).reshape(len(stamps), SIDE, SIDE)
-    except (ValueError, TypeError, zlib.error):
-        return None
-    return Fingerprint(stamps, np.cumsum(steps, axis=0, dtype=np.uint8))

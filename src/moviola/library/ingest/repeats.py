@@ -48,7 +48,10 @@ def encode_changes(images: Frames, encode: Callable[[Frames], Rows]) -> tuple[Ro
     repeats = np.flatnonzero(stand_ins != np.arange(len(images)))
     if not len(repeats):
         return encode(images), 0
-    probes = _probes(repeats, stand_ins, differences)
+    # The repeats that are encoded as a check, see above.
+    by_difference = repeats[np.argsort(-differences[repeats], kind="stable")]
+    worst = by_difference[np.unique(stand_ins[by_difference], return_index=True)[1]]
+    probes = np.union1d(by_difference[:1], worst[differences[worst] >= SURE])
     copied = np.setdiff1d(repeats, probes)
     encoded = np.setdiff1d(np.arange(len(images)), copied)
     some = encode(images[encoded])
@@ -60,14 +63,6 @@ def encode_changes(images: Frames, encode: Callable[[Frames], Rows]) -> tuple[Ro
     if len(copied):
         rows[copied] = encode(images[copied])
     return rows, 0
-
-
-def _probes(repeats: Places, stand_ins: Places, differences: NDArray[np.float64]) -> Places:
-    """The repeats that are encoded as a check, see above."""
-    by_difference = repeats[np.argsort(-differences[repeats], kind="stable")]
-    _, firsts = np.unique(stand_ins[by_difference], return_index=True)
-    worst = by_difference[firsts]
-    return np.union1d(by_difference[:1], worst[differences[worst] >= SURE])
 
 
 def _field_means(images: Frames) -> Rows:

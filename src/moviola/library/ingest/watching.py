@@ -230,8 +230,9 @@ class Watcher:
         if not there:
             return IngestReport(offline={str(folder): "it is not there" for folder in self.folders})
         report = self.index(
-            *there, prune=prune, confirm=self._confirm, settled=self._settled, progress=self._on_progress
-        )
+            *there, prune=prune, settled=self._settled, progress=self._on_progress,
+            confirm=lambda videos, total: len(videos) <= max(_FEW, total / 10),  # many need consent
+        )  # fmt: skip
         for folder in self.folders:
             if folder not in there:
                 report.offline.setdefault(str(folder), "it is not there")
@@ -252,10 +253,6 @@ class Watcher:
         if progress.seconds == 0 and progress.done and (self.stop.is_set() or not self._may_work()):
             self._paused = True
             raise Paused
-
-    def _confirm(self, videos: Sequence[str], total: int) -> bool:
-        """Allow few deletions; many need a person's consent."""
-        return len(videos) <= max(_FEW, total / 10)
 
     def _settled(self, path: Path, status: os.stat_result) -> bool:
         """Whether a file has stayed the same long enough."""

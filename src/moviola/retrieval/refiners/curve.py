@@ -72,7 +72,9 @@ class CurveRefiner(UntrainedRefiner):
         own_first = np.clip(np.rint(proposals.start / seconds - begin), 0, counts - 1).astype(np.int64)
         own_stop = np.clip(features.clips_from(proposals.end) - begin, own_first + 1, counts)
         first, last = self._best_runs(curves, counts, (own_first, own_stop))
-        own = _means(curves, first, last)
+        clip = np.arange(curves.shape[1])
+        run = (clip >= first[:, None]) & (clip <= last[:, None])
+        own = np.where(run, curves, 0).sum(axis=1, dtype=np.float64) / (last - first + 1)
         start, end = features.clip_spans(
             proposals.video,
             np.maximum((begin + first) * seconds - self.before, opens),
@@ -127,13 +129,6 @@ def _quantiles(curves: NDArray[np.float32], counts: Integers, share: float) -> N
     part = at - below.astype(np.float32)
     step = high - low
     return np.asarray(np.where(part < 0.5, low + step * part, high - step * (1 - part)))
-
-
-def _means(curves: NDArray[np.float32], first: Integers, last: Integers) -> NDArray[np.float64]:
-    """Mean (N,) of clips ``first`` to ``last``, inclusive, of each curve (N, L)."""
-    clip = np.arange(curves.shape[1])
-    run = (clip >= first[:, None]) & (clip <= last[:, None])
-    return np.asarray(np.where(run, curves, 0).sum(axis=1, dtype=np.float64) / (last - first + 1))
 
 
 def clip_cosines(
