@@ -17,28 +17,16 @@ from moviola.errors import MoviolaError
 
 __all__ = ["all_commands", "main"]
 
-COMMANDS: dict[str, tuple[str, ...]] = {
-    "indexing": ("index", "watch"),
-    "search": ("search",),
-    "library": ("list", "show", "transcript", "remove", "verify", "repair", "compact", "library"),
-    "places": ("duplicates", "library"),
-    "kept": ("kept",),
-    "answers": ("answer",),
-    "mark": ("mark", "teach", "concepts"),
-    "export": ("export", "open", "cut"),
-    "mcp": ("mcp",),
-    "doctor": ("doctor",),
-    "serve": ("serve",),
-    "gridhouse": ("gridhouse",),
-    "measures": ("evaluate", "compare"),
-    "datasets": ("dataset",),
-    "judge": ("judge",),
-    "features": ("features",),
-    "models": ("models",),
-    "train": ("train",),
-    "public": ("public",),
-}
-"""Commands and groups by the modules that add them, or to them, when imported, in the order of the help."""
+COMMANDS = {
+    "index": "indexing", "watch": "indexing", "search": "search", "list": "library", "show": "library",
+    "transcript": "library", "remove": "library", "verify": "library", "repair": "library",
+    "compact": "library", "library": "library", "duplicates": "library", "kept": "kept", "answer": "answers",
+    "mark": "kept", "teach": "kept", "concepts": "kept", "export": "export", "open": "export",
+    "cut": "export", "mcp": "serve", "doctor": "library", "serve": "serve", "gridhouse": "datasets",
+    "evaluate": "measures", "compare": "measures", "dataset": "datasets", "judge": "judge",
+    "features": "features", "models": "models", "train": "train", "public": "public",
+}  # fmt: skip
+"""The module of each command and group, which adds it when imported; in the order of the help."""
 
 
 def load_commands(wanted: str = "") -> None:
@@ -47,9 +35,9 @@ def load_commands(wanted: str = "") -> None:
     To build all of them takes as long as a tenth of a first search. Heavy libraries are imported by the
     command that runs.
     """
-    for module in [module for module, names in COMMANDS.items() if wanted in names] or COMMANDS:
+    for module in [COMMANDS[wanted]] if wanted in COMMANDS else dict.fromkeys(COMMANDS.values()):
         importlib.import_module(f"moviola.cli.{module}")
-    order = [name for names in COMMANDS.values() for name in names]
+    order = list(COMMANDS)
     app.registered_commands.sort(
         key=lambda one: order.index(str(one.name or getattr(one.callback, "__name__", "")))
     )

@@ -40,9 +40,12 @@ if TYPE_CHECKING:
 
 # Queries that are encoded together.
 _AT_ONCE = 32
-_MODEL = "With --model"
 _SEARCH_ONLY = [name for options in SEARCH_OPTIONS for name in signature(options).parameters]
 _MODEL_ONLY = ("features", "stage1", "candidates", "judgements", "task", "recipe", "suppress_above")
+
+
+def _model(help: str, **more: Any) -> Any:
+    return Option(help=help, rich_help_panel="With --model", **more)
 
 
 @app.command()
@@ -55,37 +58,20 @@ def answer(
     library: LibraryOption = DEFAULT_LIBRARY,
     videos: VideosOption = None,
     device: DeviceOption = "auto",
-    model: Annotated[
-        Path | None,
-        Option(help="Folder of a trained model, in place of a search.", rich_help_panel=_MODEL),
-    ] = None,
+    model: Annotated[Path | None, _model("Folder of a trained model, in place of a search.")] = None,
     features: FeaturesOption = None,
     stage1: Stage1Option = None,
     candidates: CandidatesOption = None,
     judgements: Annotated[
-        Path | None,
-        Option(
-            help="File for the judgements of the searched videos (.json, .csv).", rich_help_panel=_MODEL
-        ),
+        Path | None, _model("File for the judgements of the searched videos (.json, .csv).")
     ] = None,
     task: Annotated[
-        str,
-        Option(
-            help="vcmr: moments of all videos; svmr: of the one video that answers; vr: whole videos.",
-            rich_help_panel=_MODEL,
-        ),
+        str, _model("vcmr: moments of all videos; svmr: of the one video that answers; vr: whole videos.")
     ] = "vcmr",
-    recipe: Annotated[
-        str | None,
-        Option(help="Recipe that answers; by default that of the model.", rich_help_panel=_MODEL),
-    ] = None,
-    suppress_above: Annotated[
-        float,
-        Option(
-            min=0, max=1, rich_help_panel=_MODEL,
-            help="Overlap (IoU) above which the worse of two refined moments is dropped; 1 keeps all.",
-        ),
-    ] = 0.5,
+    recipe: Annotated[str | None, _model("Recipe that answers; by default that of the model.")] = None,
+    suppress_above: Annotated[float, _model(
+        "Overlap (IoU) above which the worse of two refined moments is dropped; 1 keeps all.", min=0, max=1,
+    )] = 0.5,
     json: JsonOption = False,
 ) -> None:  # fmt: skip
     """Answer every query of a file, and write the ranked moments as a run for `moviola evaluate`.
@@ -150,19 +136,13 @@ def answer(
     for query_id, reason in refused.items():
         note(f"query {query_id} is not answered: {reason}")
     note_unknown_videos(unknown)
+    counts = {"queries": len(run.query_ids), "moments": len(run)}
+    about = {"measures": measures, "refused": refused, "unknown_videos": list(unknown)}
     show(
-        json,
-        {
-            "out": str(out),
-            "queries": len(run.query_ids),
-            "moments": len(run),
-            "measures": measures,
-            "refused": refused,
-            "unknown_videos": list(unknown),
-        },
-        f"{out}: {counted(len(run.query_ids), 'query')}, {counted(len(run), 'moment')}",
+        json, {"out": str(out), **counts, **about},
+        f"{out}: {counted(counts['queries'], 'query')}, {counted(counts['moments'], 'moment')}",
         *(f"{measure}  {value:.4f}" for measure, value in measures.items()),
-    )
+    )  # fmt: skip
     if refused or unknown:
         leave_partial()
 
@@ -170,19 +150,12 @@ def answer(
 def _search_all(
     library: Path, queries: Path, out: Path, options: SearchOptions, device: str
 ) -> tuple[Run, dict[str, str]]:
-    """Search for every query and write the run; a file that cannot be written is refused before that.
-
-    Returns:
-        the run, and why queries are not answered, by id.
-
-    Raises:
-        MoviolaError: no query can be answered; the error of the first.
-    """
+    """Search for every query and write the run; returns it, and why queries are not answered, by id."""
     from moviola.datasets.readers.queries import read_queries
     from moviola.measures import Run, write_run
     from moviola.measures.output_formats import format_of
 
-    texts, format = read_queries(queries), format_of(out)
+    texts, format = read_queries(queries), format_of(out)  # before a search that may take long
     shown = BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     with draft_of(out) as draft, reading(library, device) as lib, progress_bar(*shown) as bar:
         rows, errors = [], dict[str, MoviolaError]()

@@ -1,11 +1,7 @@
 """The Typer application of all commands, and what they print.
 
 File names, ids and subtitles are text of others: they are printed letter by letter, never read as markup, and
-characters that would steer the terminal are replaced. On a terminal, rows are a table; in a pipe, each row is
-one line with tabs between its columns. ``--json`` prints one object per line.
-
-Exit codes: 0 success; 1 an error, named on standard error; 2 wrong usage; 3 done, but something was refused
-or found damaged; 130 interrupted.
+characters that would steer the terminal are replaced. Exit codes, and what a pipe gets, are in the help.
 """
 
 from __future__ import annotations
@@ -35,11 +31,9 @@ app = typer.Typer(
     "Exit codes: 0 success; 1 an error; 2 wrong usage; 3 done, but something was refused or found damaged; "
     "130 interrupted. In a pipe each row is one line with tabs between columns; --json prints one object per "
     "line.",
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    pretty_exceptions_enable=False,
-    rich_markup_mode="markdown",
-)
+    no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]},
+    pretty_exceptions_enable=False, rich_markup_mode="markdown",
+)  # fmt: skip
 
 
 def command_group(name: str, help: str) -> typer.Typer:
@@ -61,18 +55,14 @@ def _show_version(wanted: bool) -> None:
 def _root(
     context: Context,
     *,
-    log: Annotated[
-        Path | None,
-        Option(
-            metavar="FILE",
-            envvar="MOVIOLA_LOG",
-            help="Append a log of JSON lines to a file: what the command does, and a server's requests.",
-        ),
-    ] = None,
+    log: Annotated[Path | None, Option(
+        metavar="FILE", envvar="MOVIOLA_LOG",
+        help="Append a log of JSON lines to a file: what the command does, and a server's requests.",
+    )] = None,
     _: Annotated[
         bool, Option("--version", help="Print the version.", callback=_show_version, is_eager=True)
     ] = False,
-) -> None:
+) -> None:  # fmt: skip
     """Options before a command; the user's config.toml gives commands their defaults."""
     values = read_config()
     context.default_map = nested_defaults(context.command, values)
@@ -108,11 +98,8 @@ class _PlainConsole(Console):
         return super().render_str(plain(text), **options)
 
 
-console = _PlainConsole()
-"""Standard output."""
-
-errors = _PlainConsole(stderr=True)
-"""Standard error."""
+console, errors = _PlainConsole(), _PlainConsole(stderr=True)
+"""Standard output and standard error."""
 
 
 def note(message: str) -> None:
@@ -172,12 +159,9 @@ def show_table(columns: Sequence[str], rows: Iterable[Sequence[Cell]], *, title:
         width = max(len(found[1]) for found in times) if len(times) == len(parts) else None
         # What may not wrap is cropped in a narrow terminal once nothing else can give way.
         table.add_column(
-            columns[at],
-            justify="right" if number else "left",
-            no_wrap=number,
-            overflow="fold",
+            columns[at], justify="right" if number else "left", no_wrap=number, overflow="fold",
             min_width=width,
-        )
+        )  # fmt: skip
     for row in cells:
         table.add_row(*("\n".join(row[at]) for at in filled))
     if cells:

@@ -1,4 +1,4 @@
-"""``moviola dataset``: commands on annotations."""
+"""``moviola dataset``: commands on annotations; ``moviola gridhouse``: generated films with exact ones."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
+from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
 from typer import Argument, Option
 
-from moviola.cli.app import JsonOption, command_group, leave_partial, note, show, show_records, some
+from moviola.cli.app import JsonOption, app, command_group, leave_partial, note, show, show_records, some
 from moviola.cli.options import SentenceEncoderOption, out_option
+from moviola.cli.progress import progress_bar
 from moviola.errors import InvalidValue, counted
 from moviola.files.writing import require_unread, write_json
 
@@ -89,10 +91,10 @@ def stats(
 
     found = read_annotations(path, kind, durations)
     figures = statistics(found, QUERIES_OF[kind](path) if kind in QUERIES_OF else None, count_verbs=verbs)
-    counts = {
-        name: getattr(figures, name) for name in ("queries", "moments", "videos", "vocabulary", "verbs")
-    }
-    values = {name: "–" if count is None else f"{count:,}" for name, count in counts.items()}
+    values = {}
+    for name in ("queries", "moments", "videos", "vocabulary", "verbs"):
+        count = getattr(figures, name)
+        values[name] = "–" if count is None else f"{count:,}"
     values["hours of moments"] = f"{figures.moment_hours:.2f}"
     values["hours of videos"] = f"{figures.video_hours:.2f}"
     spreads = figures.query_length, figures.moment_seconds, figures.video_seconds
@@ -172,10 +174,8 @@ def convert(
     found = read_annotations(path, kind, durations)
     (write_own_pairs if pairs else write_tvr)(found, out)
     flaws = found.flaw_counts
-    show(
-        json, {"out": str(out), "moments": len(found), "flaws": flaws},
-        f"{out}: {counted(len(found), 'moment')}",
-    )  # fmt: skip
+    about = {"out": str(out), "moments": len(found), "flaws": flaws}
+    show(json, about, f"{out}: {counted(len(found), 'moment')}")
     for flaw, count in flaws.items():
         fate = "left out: " if flaw in LEFT_OUT else ""
         note(f"{fate}{flaw}: {count:,} ({some([one.where for one in found.flaws if one.kind == flaw])})")
@@ -420,3 +420,55 @@ def relevant_pairs_(
     found = f"{counted(len(pairs), 'ordered pair')} of {counted(pairs.count, 'caption')}"
     counts = {"captions": pairs.count, "pairs": len(pairs), "phi": phi, "theta": theta, "out": str(out)}
     show(json, counts, f"{out}: {found} with Phi {phi} >= {theta}")
+
+
+@app.command()
+def gridhouse(
+    folder: Annotated[Path, Argument(help="Folder for the data set.")],
+    videos: Annotated[int, Option(min=1, help="Number of ordinary films, 45 to 120 s each.")] = 24,
+    seed: Annotated[int, Option(min=0, help="Random seed; the same seed gives the same annotation.")] = 0,
+    workers: Annotated[int | None, Option(min=1, help="Processes; by default one per core.")] = None,
+    subtitles: Annotated[bool, Option("--subtitles", help="Write subtitle files of a narrator.")] = False,
+    long_videos: Annotated[int, Option(min=0, help="Number of further films of ten minutes.")] = 0,
+    hour: Annotated[bool, Option("--hour", help="Add a film of an hour.")] = False,
+    filler: Annotated[int, Option(min=0, help="Number of further films in which nothing happens.")] = 0,
+    edited: Annotated[
+        bool, Option("--edited", help="Films of several takes, cut as films are, in many sizes and rates.")
+    ] = False,
+    edited_videos: Annotated[
+        int, Option(min=0, help="Number of further films that are edited, beside plain ones.")
+    ] = 0,
+    similarity: Annotated[
+        str, Option(help="Similarity for pseudo labels: slots, a sentence encoder such as minilm, or truth.")
+    ] = "slots",
+    json: JsonOption = False,
+) -> None:
+    """Generate films of robots in houses, with captions, queries and judgements in TVR-Ranking's format.
+
+    A second call with another --similarity keeps the films and chooses new pseudo training sets.
+
+    Example: `moviola gridhouse world --videos 200 --seed 1`
+
+    From Python: `moviola.datasets.gridhouse.build`.
+    """
+    from moviola.datasets.gridhouse import build
+    from moviola.media import write_video
+
+    with progress_bar(
+        BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), remedy="run the same command again"
+    ) as bar:
+        task = bar.add_task("making films", total=None)
+        report = build(
+            folder, videos=videos, seed=seed, workers=workers or os.cpu_count() or 1, write_video=write_video,
+            subtitles=subtitles, long_videos=long_videos, hour=hour, filler=filler, edited=edited,
+            edited_videos=edited_videos, similarity=similarity,
+            progress=lambda done, total: bar.update(task, completed=done, total=total),
+        )  # fmt: skip
+    queries = ", ".join(f"{count} {split}" for split, count in report.queries.items())
+    levels = ", ".join(f"{level}: {count}" for level, count in report.levels.items())
+    show(
+        json, report,
+        f"{folder}: {report.videos} films of {report.mean_duration:.0f} s on average, "
+        f"{report.moments} moments of {report.mean_moment:.1f} s ({report.mean_ratio:.2f} of a film)",
+        f"queries: {queries}; {report.relevant_per_query:.1f} relevant moments each ({levels})",
+    )  # fmt: skip

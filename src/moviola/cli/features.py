@@ -16,8 +16,7 @@ features = command_group(
     "features", "Features of files: convert and check them, or export those of a library."
 )
 
-SEGMENT_SECONDS = 4.0
-"""A segment's length in SPR."""
+SEGMENT_SECONDS = 4.0  # a segment's length in SPR
 
 SourceArgument = Annotated[
     Path, Argument(help="HDF5 file, .safetensors file, or a folder of .npy, .safetensors or shards.")

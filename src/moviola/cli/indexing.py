@@ -44,69 +44,51 @@ def index_(
     *,
     library: LibraryOption = DEFAULT_LIBRARY,
     encoder: EncoderOption = None,
-    sentence_encoder: Annotated[
-        str | None,
-        Option(
-            envvar="MOVIOLA_SENTENCE_ENCODER",
-            help="Sentence encoder of a new library, for subtitles: minilm, a hub id, a folder, or none.",
-        ),
-    ] = None,
+    sentence_encoder: Annotated[str | None, Option(
+        envvar="MOVIOLA_SENTENCE_ENCODER",
+        help="Sentence encoder of a new library, for subtitles: minilm, a hub id, a folder, or none.",
+    )] = None,
     segment_seconds: Annotated[
         float | None, Option(help="Length of the segments of a new library; 4 s by default.")
     ] = None,
     frame_rate: Annotated[
         float | None, Option(help="Frames per second of a new library; 1 by default.")
     ] = None,
-    prune: Annotated[
-        bool,
-        Option(
-            "--prune",
-            help="Remove videos from the library whose file was deleted from these folders, or is excluded "
-            "now; never those of a drive that is away.",
-        ),
-    ] = False,
+    prune: Annotated[bool, Option(
+        "--prune",
+        help="Remove videos from the library whose file was deleted from these folders, or is excluded "
+        "now; never those of a drive that is away.",
+    )] = False,
     yes: Annotated[bool, Option("--yes", "-y", help="Prune without a question.")] = False,
-    exclude: Annotated[
-        list[str] | None,
-        Option(
-            metavar="PATTERN",
-            help="Files to leave out, as in .gitignore; repeatable; kept for these folders until given "
-            "again, '' for none. A file .moviolaignore in a folder does the same.",
-            show_default=False,
-        ),
-    ] = None,
-    default_excludes: Annotated[
-        bool | None,
-        Option(
-            "--default-excludes/--no-default-excludes",
-            help="Leave out hidden files, previews, trash, and folders with .nomedia (`moviola doctor` lists "
-            "them); kept likewise.",
-            show_default=False,
-        ),
-    ] = None,
+    exclude: Annotated[list[str] | None, Option(
+        metavar="PATTERN",
+        help="Files to leave out, as in .gitignore; repeatable; kept for these folders until given "
+        "again, '' for none. A file .moviolaignore in a folder does the same.",
+        show_default=False,
+    )] = None,
+    default_excludes: Annotated[bool | None, Option(
+        "--default-excludes/--no-default-excludes",
+        help="Leave out hidden files, previews, trash, and folders with .nomedia (`moviola doctor` lists "
+        "them); kept likewise.",
+        show_default=False,
+    )] = None,
     reading: dict[str, Any],
     speech_track: Annotated[
         str | None, Option(help="Sound track to recognise: a number, a language such as de, or all.")
     ] = None,
-    workers: Annotated[
-        str | None,
-        Option(
-            help="Number of processes on this machine, or a Ray cluster, ray://HOST:PORT; by default this "
-            "process alone.",
-            show_default=False,
-        ),
-    ] = None,
+    workers: Annotated[str | None, Option(
+        help="Number of processes on this machine, or a Ray cluster, ray://HOST:PORT; by default this "
+        "process alone.",
+        show_default=False,
+    )] = None,
     every_frame: Annotated[bool, Option("--every-frame", help="Encode repeated frames, too.")] = False,
-    stills: Annotated[
-        bool,
-        Option(
-            "--stills/--no-stills", help="Keep a still of each segment (1.4 kB), for when a drive is away."
-        ),
-    ] = True,
+    stills: Annotated[bool, Option(
+        "--stills/--no-stills", help="Keep a still of each segment (1.4 kB), for when a drive is away.",
+    )] = True,
     device: DeviceOption = "auto",
     precision: Annotated[str, Option(help="Precision: fp32, fp16, bf16 or auto.")] = "auto",
     json: JsonOption = False,
-) -> None:
+) -> None:  # fmt: skip
     """Bring videos into a library; unchanged ones are skipped, interrupted work continues.
 
     Pictures come first, then text in pictures, then speech; a step that was left out can follow later.
@@ -128,14 +110,10 @@ def index_(
         unnamed = dict.fromkeys(("ocr", "ocr_reader", "speech"))
         Readers.require(**unnamed | reading, device=device, speech_track=speech_track)
     with Library(
-        library,
-        encoder=encoder_for(context, library, encoder),
+        library, encoder=encoder_for(context, library, encoder),
         sentence_encoder=for_new(context, library, "sentence_encoder", sentence_encoder),
-        segment_seconds=segment_seconds,
-        frame_rate=frame_rate,
-        device=device,
-        precision=precision,
-    ) as lib:
+        segment_seconds=segment_seconds, frame_rate=frame_rate, device=device, precision=precision,
+    ) as lib:  # fmt: skip
         with progress_bar(
             BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"), TimeRemainingColumn(),
             remedy="finished videos are in the library, and the same command continues",
@@ -261,17 +239,11 @@ def _print_report(report: IngestReport, library: Path, count: int, json: bool) -
         return
     copies = [path for paths in report.copies.values() for path in paths]
     done = {
-        "added": report.added,
-        "updated": report.updated,
-        "moved": report.moved,
-        "restored": report.restored,
-        "further copy" if len(copies) == 1 else "further copies": copies,
-        "removed": report.removed,
-        "away": report.away,
-        "unchanged": report.unchanged,
-        "searched for shots": report.shots_found,
+        "added": report.added, "updated": report.updated, "moved": report.moved, "restored": report.restored,
+        "further copy" if len(copies) == 1 else "further copies": copies, "removed": report.removed,
+        "away": report.away, "unchanged": report.unchanged, "searched for shots": report.shots_found,
         "given a fingerprint": report.fingerprinted,
-    }
+    }  # fmt: skip
     parts = [f"{len(ids)} {what}" for what, ids in done.items() if ids] or ["nothing to do"]
     console.print(f"{library}: {', '.join(parts)}; {counted(count, 'video')} can be searched")
     if report.repeats:
@@ -287,11 +259,9 @@ def _print_report(report: IngestReport, library: Path, count: int, json: bool) -
 def _refusals(report: IngestReport) -> dict[str, dict[str, str]]:
     """Reasons by video, by what was refused."""
     return {
-        "refused": report.refused,
-        "partial": report.partial,
-        "subtitles": report.subtitle_problems,
+        "refused": report.refused, "partial": report.partial, "subtitles": report.subtitle_problems,
         "not read": report.reading_problems,
-    }
+    }  # fmt: skip
 
 
 def _problems(report: IngestReport) -> Iterator[str]:

@@ -68,16 +68,11 @@ def new(
     judged = {pair.query_id for pair in found.pairs}
     show(
         json,
-        {
-            "out": str(out),
-            "queries": len(judged),
-            "moments": len(found.pairs),
-            "systems": systems,
-            "refused": found.refused,
-        },
+        {"out": str(out), "queries": len(judged), "moments": len(found.pairs), "systems": systems,
+         "refused": found.refused},
         f"{out}: {counted(len(found.pairs), 'moment')} of {counted(len(judged), 'query')}",
         *(f"  {name}: {moments}, {alone} of them alone" for name, (moments, alone) in shares.items()),
-    )
+    )  # fmt: skip
     for query in chosen:
         if query.query_id not in judged:
             reason = found.refused.get(query.query_id, "no system found a moment")
@@ -189,11 +184,9 @@ def training(
     from moviola.judging import JudgingTask, export_splits
 
     counts = export_splits(JudgingTask(task), out, val=val, test=test, level=level, seed=seed)
-    show(
-        json,
-        {name: {"queries": queries, "moments": moments} for name, (queries, moments) in counts.items()},
-        *(
-            f"{out / name}.json: {counted(moments, 'moment')} of {counted(queries, 'query')}"
-            for name, (queries, moments) in counts.items()
-        ),
+    made = {name: {"queries": queries, "moments": moments} for name, (queries, moments) in counts.items()}
+    lines = (
+        f"{out / name}.json: {counted(moments, 'moment')} of {counted(queries, 'query')}"
+        for name, (queries, moments) in counts.items()
     )
+    show(json, made, *lines)

@@ -1,7 +1,8 @@
-"""Commands on a library and its videos: list, show, transcript, remove, verify, repair, compact, library."""
+"""Commands on a library, its videos, folders and files: what is in it, what it uses, whether it is sound."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict, replace
@@ -10,13 +11,24 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Argument, BadParameter, Option
 
-from moviola.cli.app import JsonOption, app, command_group, leave_partial, note, show, show_records
+from moviola.cli.app import (
+    Cell,
+    JsonOption,
+    app,
+    command_group,
+    leave_partial,
+    note,
+    show,
+    show_records,
+    some,
+)
+from moviola.cli.config import describe_config
 from moviola.cli.options import DEFAULT_LIBRARY, LibraryOption, reading, writing
 from moviola.errors import MissingDependency, MissingModel, NotFound, counted
 from moviola.types import CUE_KINDS, clock
 
 if TYPE_CHECKING:
-    from moviola.library import Problem, Reading
+    from moviola.library import Problem
     from moviola.search import Library
 
 library_group = command_group("library", "Settings, models, index and folders of a library.")
@@ -73,7 +85,10 @@ def show_(video: VideoArgument, library: LibraryOption = DEFAULT_LIBRARY, json: 
             "repeats": lib.catalogue.repeats(row.row),
             "cues": len(cues),
             "kinds": {kind: sum(cue.kind == kind for cue in cues) for kind in CUE_KINDS},
-            "readers": {kind: _reader(reading) for kind, reading in readings.items()},
+            "readers": {
+                kind: f"{one.reader} {one.revision}" + (f", heard {one.language}" if one.language else "")
+                for kind, one in readings.items()
+            },
             "shots": [
                 {"start": shot.start, "end": end, "opening": shot.opening}
                 for shot, end in zip(shots, [*(shot.start for shot in shots[1:]), row.duration], strict=False)
@@ -82,11 +97,6 @@ def show_(video: VideoArgument, library: LibraryOption = DEFAULT_LIBRARY, json: 
     texts = about | {"duration": clock(row.duration), "shots": len(shots) or "not detected"}
     openings = [f"{n:>10}  {clock(shot.start)}  {shot.opening}" for n, shot in enumerate(shots, start=1)]
     show(json, about, *_lines(texts, 10), *openings)
-
-
-def _reader(reading: Reading) -> str:
-    heard = f", heard {reading.language}" if reading.language else ""
-    return f"{reading.reader} {reading.revision}{heard}"
 
 
 def _lines(values: dict[str, object], width: int) -> Iterator[str]:
@@ -218,14 +228,11 @@ def info(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -> 
     """
     with reading(library) as lib:
         about: dict[str, object] = {
-            **asdict(lib.settings),
-            "index": lib.settings.shown_index,
-            "videos": len(lib),
+            **asdict(lib.settings), "index": lib.settings.shown_index, "videos": len(lib),
             "frames": sum(video.frames.count for video in lib.catalogue.videos() if video.frames),
-            "repeats": lib.catalogue.repeats(),
-            "cues": lib.catalogue.cue_counts(),
+            "repeats": lib.catalogue.repeats(), "cues": lib.catalogue.cue_counts(),
             "likeness": _likeness(lib),
-        }
+        }  # fmt: skip
     show(json, about, *_lines(about, 17))
 
 
@@ -235,14 +242,14 @@ def _likeness(library: Library) -> str:
 
     if dim := library.settings.picture_dim:
         return f"by features of pictures, {dim} numbers per frame"
-    why = ""
+    plain = "by the features that texts are compared with"
     with suppress(MissingModel, MissingDependency):
         if library.encoder is not None and picture_dim(library.encoder):
-            why = (
-                ": the library was built before features of pictures were kept; index the videos into a new "
-                "one to have them"
+            return (
+                f"{plain}: the library was built before features of pictures were kept; index the videos "
+                "into a new one to have them"
             )
-    return f"by the features that texts are compared with{why}"
+    return plain
 
 
 @library_group.command()
@@ -312,3 +319,162 @@ def tune(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -> 
     show_records(json, trials, columns, rows)
     if not trials:
         note(f"{library}: the index compares every segment; there is nothing to tune")
+
+
+@library_group.command()
+def roots(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -> None:
+    """List the indexed folders, whether they can be read now, and what is left out of them.
+
+    Example: `moviola library roots`
+
+    From Python: `moviola.library.disk.root_states.roots_in`.
+    """
+    from moviola.library.disk.root_states import roots_in
+
+    with reading(library) as lib:
+        found = roots_in(lib.catalogue)
+    rows = []
+    for one in found:
+        left_out = ", ".join(["the usual"] * one.defaults + list(one.patterns)) or "nothing"
+        state = f"away: {one.away}" if one.away else "there"
+        rows.append((one.path, str(one.videos), state, left_out))
+    show_records(json, found, ("folder", "videos", "state", "left out"), rows)
+
+
+@library_group.command()
+def move(
+    old: Annotated[Path, Argument(help="The old folder.")],
+    new: Annotated[Path, Argument(help="The folder that replaces it.")],
+    library: LibraryOption = DEFAULT_LIBRARY,
+    force: Annotated[bool, Option("--force", help="Even if none of the files is there now.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """Give the videos of a folder a new folder, after it was moved; nothing is read or encoded.
+
+    Example: `moviola library move /media/old-drive /media/new-drive`
+
+    From Python: `moviola.Library.move`.
+    """
+    with writing(library) as lib:
+        moved = lib.move(old, new, check=not force)
+    show(json, {"moved": moved}, f"{library}: {counted(moved, 'file')} now in {new}")
+
+
+@library_group.command()
+def forget(
+    root: Annotated[Path, Argument(help="A folder, as `moviola library roots` prints it.")],
+    library: LibraryOption = DEFAULT_LIBRARY,
+    json: JsonOption = False,
+) -> None:
+    """Remove a folder with all its videos from the library, for a drive that is lost. Files stay.
+
+    Videos of which a copy lies elsewhere stay; `moviola library restore` brings the others back.
+
+    Example: `moviola library forget /media/lost-drive`
+
+    From Python: `moviola.Library.forget_root`.
+    """
+    with writing(library) as lib:
+        removed = lib.forget_root(root)
+    said = f"{library}: {len(removed)} removed; `moviola library restore` brings them back"
+    show(json, {"removed": removed}, said)
+
+
+@library_group.command()
+def removed(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -> None:
+    """List the removed videos that can be restored, newest first; `moviola compact` deletes them for good.
+
+    Example: `moviola library removed`
+
+    From Python: `moviola.library.Catalogue.removed`, of `moviola.Library.catalogue`.
+    """
+    with reading(library) as lib:
+        found = lib.catalogue.removed()
+    records = [{"video_id": one.video_id, "path": one.path, "since": one.since} for one in found]
+    rows = ((one.video_id, one.since, one.path) for one in found)
+    show_records(json, records, ("video", "since (UTC)", "file"), rows)
+
+
+@library_group.command()
+def restore(
+    videos: Annotated[
+        list[str] | None, Argument(help="Ids, as `moviola library removed` prints them.", show_default=False)
+    ] = None,
+    all_: Annotated[bool, Option("--all", help="All removed videos.")] = False,
+    library: LibraryOption = DEFAULT_LIBRARY,
+    json: JsonOption = False,
+) -> None:
+    """Bring back removed videos; nothing is encoded.
+
+    Example: `moviola library restore holiday/beach`
+
+    From Python: `moviola.Library.restore`.
+    """
+    if bool(videos) == all_:
+        raise BadParameter("name videos, or give --all")
+    with writing(library) as lib:
+        wanted = [one.video_id for one in lib.catalogue.removed()] if all_ else videos or []
+        restored = lib.restore(wanted)
+        count = len(lib)
+    searched = f"{counted(count, 'video')} can be searched"
+    show(json, {"restored": restored}, f"{library}: {len(restored)} restored; {searched}")
+
+
+@app.command()
+def duplicates(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -> None:
+    """List files with the same bytes, and videos that show the same: encoded otherwise, or a part.
+
+    The result is kept: answers fold copies from then on, and the next call compares new videos only.
+
+    Example: `moviola duplicates --library films`
+
+    From Python: `moviola.library.near_copies.exact_copies`, `moviola.library.near_copies.find_near_copies`.
+    """
+    from moviola.library.near_copies import exact_copies, find_near_copies, without_fingerprint
+
+    with (writing if os.access(library, os.W_OK) else reading)(library) as lib:
+        exact, near = exact_copies(lib.store), find_near_copies(lib.store)
+        lacking = without_fingerprint(lib.store)
+    records = [*({"kind": "exact", **asdict(one), "wasted": one.wasted} for one in exact), *near]
+    rows: list[tuple[Cell, ...]] = [
+        ("exact", ", ".join(one.video_ids), tuple(one.paths), f"{one.size / 2**20:.1f} MiB each")
+        for one in exact
+    ]
+    for pair in near:
+        videos = zip(pair.video_ids, pair.spans, strict=True)
+        spans = (f"{video} {span.start:.1f}-{span.end:.1f} s" for video, span in videos)
+        rows.append((pair.kind, *spans, f"{pair.certainty:.2f}"))
+    show_records(json, records, ("kind", "video", "copies", "size or certainty"), rows)
+    if lacking:
+        note(
+            f"{counted(len(lacking), 'video')} without a fingerprint, compared by bytes only: "
+            f"{some(lacking)}; `moviola index` of their folders makes them without encoding"
+        )
+    wasted, copies = sum(one.wasted for one in exact) / 2**20, counted(len(near), "near copy")
+    found = f"{wasted:.1f} MiB stored more than once, {copies}" if exact or near else "no copies"
+    note(f"{library}: {found}")
+
+
+@app.command()
+def doctor(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -> None:
+    """Check packages, encoder, device, config.toml and every byte of the library; changes nothing.
+
+    What needs a remedy is explained, with the command that mends it; exit code 3.
+
+    Example: `moviola doctor`
+
+    From Python: `moviola.library.diagnosis.diagnose`.
+    """
+    from moviola.library.diagnosis import Finding, diagnose
+
+    findings = [*diagnose(library), Finding("config", True, describe_config())]
+    rows = (
+        (
+            "ok" if finding.ok else "!!", finding.what,
+            " · run: ".join(filter(None, (finding.detail, " && ".join(finding.commands)))),
+        )
+        for finding in findings
+    )  # fmt: skip
+    show_records(json, findings, ("", "what", "result"), rows)
+    if not all(finding.ok for finding in findings):
+        leave_partial()

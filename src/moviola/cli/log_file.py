@@ -21,8 +21,7 @@ from typer import Exit
 
 from moviola.errors import InvalidValue, MoviolaError
 
-_BEGINNING = b'{"time": "'
-"""Of each line."""
+_BEGINNING = b'{"time": "'  # of each line
 
 
 class LogFile(logging.Handler):

@@ -14,7 +14,7 @@ from moviola.cli.options import refuse_given
 from moviola.errors import InvalidValue, counted
 
 if TYPE_CHECKING:
-    from moviola.measures import Qrels, Results, Run
+    from moviola.measures import Qrels, Run
 
 DEFAULT_MEASURES = ["nDCG@20,IoU>=0.3", "nDCG@20,IoU>=0.5", "nDCG@20,IoU>=0.7"]
 
@@ -78,7 +78,10 @@ def evaluate(
     judged = m.read_qrels(qrels, qrels_format, preset=preset)
     results = m.evaluate(ranked, judged, measure or DEFAULT_MEASURES, preset)
     means = {name: value if results.counts[name] else None for name, value in results.measures.items()}
-    by_query = _by_query(results) if per_query else {}
+    by_query: dict[str, dict[str, float]] = {}  # NaN where the measure does not count the query
+    if per_query:
+        for query, *values in zip(results.query_ids, *results.per_query.values(), strict=True):
+            by_query[query] = dict(zip(results.per_query, map(float, values), strict=True))
     _note_other_videos(ranked, judged, run, qrels)
     if json:
         fields = ("measures", "queries", "counts", "missing", "extra")
@@ -99,13 +102,6 @@ def evaluate(
         ]
         show_table(("query", *results.per_query), cells, title="per query")
     _note_unmatched(results.missing, results.extra)
-
-
-def _by_query(results: Results) -> dict[str, dict[str, float]]:
-    """Values by query and measure; NaN where the measure does not count the query."""
-    rows = zip(*(values.tolist() for values in results.per_query.values()), strict=True)
-    found = (dict(zip(results.per_query, row, strict=True)) for row in rows)
-    return dict(zip(results.query_ids, found, strict=True))
 
 
 def _note_other_videos(run: Run, judged: Qrels, path: Path, qrels: Path) -> None:
@@ -166,15 +162,12 @@ def compare(
     ]
     cells = (
         (
-            (row.measure, Path(other).name),
-            f"{row.first:.3f} → {row.second:.3f}",
-            f"{row.low:+.3f} to {row.high:+.3f}",
-            f"{row.wins}/{row.losses}",
-            f"{row.permutation:.3g}",
+            (row.measure, Path(other).name), f"{row.first:.3f} → {row.second:.3f}",
+            f"{row.low:+.3f} to {row.high:+.3f}", f"{row.wins}/{row.losses}", f"{row.permutation:.3g}",
             f"{row.t:.2g}",
         )
         for other, row in rows
-    )
+    )  # fmt: skip
     records = [{"baseline": baseline, "run": other} | asdict(row) for other, row in rows]
     columns = ("measure, run", "means", "difference, 95 %", "+/-", "p perm.", "p t")
     title = f"against {Path(baseline).name}, {counted(found[baseline].queries, 'query')}"

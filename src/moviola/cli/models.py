@@ -122,8 +122,6 @@ def _facts(folder: Path) -> dict[str, Any]:
     return {
         "architecture": about.architecture,
         "parameters": sum(weight.numel() for weight in model.parameters()),
-        "revision": revision_of(folder),
-        "moviola": about.version,
-        "trained": about.extra,
-        "settings": about.config,
-    }
+        "revision": revision_of(folder), "moviola": about.version,
+        "trained": about.extra, "settings": about.config,
+    }  # fmt: skip

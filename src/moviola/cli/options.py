@@ -17,8 +17,6 @@ from moviola.cli.config import usual_device
 if TYPE_CHECKING:
     from moviola.search import Library
 
-# ---- the library, and what a new one is built with ---------------------------------------------------------
-
 DEFAULT_LIBRARY = Path("moviola-library")
 
 LibraryOption = Annotated[
@@ -50,44 +48,27 @@ def out_option(help: str) -> Any:
     return Option("--out", "-o", help=help, callback=outside)
 
 
-# ---- what is read of new videos ----------------------------------------------------------------------------
-
-
 def reading_options(
-    ocr: Annotated[
-        bool | None,
-        Option(
-            "--ocr/--no-ocr",
-            envvar="MOVIOLA_OCR",
-            help="Read text in pictures; by default in all but small ones.",
-            show_default=False,
-        ),
-    ] = None,
-    ocr_reader: Annotated[
-        str | None,
-        Option(
-            envvar="MOVIOLA_OCR_READER",
-            help="Reader of text in pictures, a plug-in's name; it reads small pictures, too.",
-            show_default="rapidocr",
-        ),
-    ] = None,
-    speech: Annotated[
-        str | None,
-        Option(
-            envvar="MOVIOLA_SPEECH",
-            help="Speech recogniser for videos without subtitles: pocketsphinx (English, offline), a Whisper "
-            "model such as Systran/faster-whisper-small, or a folder; by default none.",
-        ),
-    ] = None,
+    ocr: Annotated[bool | None, Option(
+        "--ocr/--no-ocr", envvar="MOVIOLA_OCR",
+        help="Read text in pictures; by default in all but small ones.", show_default=False,
+    )] = None,
+    ocr_reader: Annotated[str | None, Option(
+        envvar="MOVIOLA_OCR_READER",
+        help="Reader of text in pictures, a plug-in's name; it reads small pictures, too.",
+        show_default="rapidocr",
+    )] = None,
+    speech: Annotated[str | None, Option(
+        envvar="MOVIOLA_SPEECH",
+        help="Speech recogniser for videos without subtitles: pocketsphinx (English, offline), a Whisper "
+        "model such as Systran/faster-whisper-small, or a folder; by default none.",
+    )] = None,
     speech_language: Annotated[
         str | None,
         Option(envvar="MOVIOLA_SPEECH_LANGUAGE", help="Spoken language, such as de; else detected."),
     ] = None,
-) -> None:
+) -> None:  # fmt: skip
     """Options of :meth:`moviola.Library.index` by their names."""
-
-
-# ---- reports of saved searches in watched folders ----------------------------------------------------------
 
 
 def alert_options(
@@ -114,9 +95,6 @@ def alert_options(
     return AlertOptions(tuple(alert or ()), words, webhook)
 
 
-# ---- an open library ---------------------------------------------------------------------------------------
-
-
 def reading(library: Path, device: str | None = None) -> Library:
     """A library that is not changed. It is imported late: help, and wrong usage, do not wait for it."""
     from moviola.search import Library
@@ -129,9 +107,6 @@ def writing(library: Path) -> Library:
     from moviola.search import Library
 
     return Library(library, device=usual_device())
-
-
-# ---- settings of a new library -----------------------------------------------------------------------------
 
 
 def on_command_line(context: Context, name: str) -> bool:
@@ -169,8 +144,6 @@ def encoder_for(context: Context, library: Path, encoder: str | None) -> str | N
     note(f"Encoder: {best.name}." + (f" A better one: {best.better}." if best.better else ""))
     return best.name
 
-
-# ---- searches ----------------------------------------------------------------------------------------------
 
 By = Literal["all", "visual", "subtitles", "speech", "said", "text", "named"]
 
@@ -247,15 +220,12 @@ def search_options(
     top_k: TopOption = 10,
     per_video: Annotated[int | None, Option(min=1, help="Number of moments per video.")] = None,
     min_score: Annotated[float, Option(min=0, max=1, help="Least score; at 0.5 half are right.")] = 0.0,
-    by: Annotated[
-        By,
-        Option(
-            help="Evidence: all; visual (pictures); subtitles; speech (recognised); said (both of these); "
-            "text (in pictures); named (whole videos, by the names of their files)."
-        ),
-    ] = "all",
+    by: Annotated[By, Option(
+        help="Evidence: all; visual (pictures); subtitles; speech (recognised); said (both of these); "
+        "text (in pictures); named (whole videos, by the names of their files).",
+    )] = "all",
     refine: Annotated[bool, Option("--refine/--no-refine", help="Refine coarse proposals.")] = True,
-) -> None:
+) -> None:  # fmt: skip
     """Fields of :class:`moviola.search.SearchOptions`, but for its filter."""
 
 

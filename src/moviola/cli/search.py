@@ -175,7 +175,7 @@ def print_answer(
     columns: dict[str, Any] = {
         "rank": lambda m: str(m.rank),
         "video": lambda m: m.video_id,
-        "start – end": _times,
+        "start – end": lambda m: tuple(f"{clock(p.start)} – {clock(p.end)}" for p in m.steps or (m,)),
         "score": lambda m: f"{shown_score(m.score)}{'' if m.strong else ' weak'}",
         "file": lambda m: files[m.video_id] + (" (away)" if m.video_id in away else ""),
         "words": _words,
@@ -203,11 +203,6 @@ def _words(moment: Moment) -> str:
     """What is said or written, with its kind unless that is a subtitle."""
     words = moment.snippet.replace("\n", " ")
     return words if moment.snippet_kind in ("", "subtitle") else f"{moment.snippet_kind}: {words}"
-
-
-def _times(moment: Moment) -> tuple[str, ...]:
-    """Start and end, of each step if there are some."""
-    return tuple(f"{clock(part.start)} – {clock(part.end)}" for part in moment.steps or (moment,))
 
 
 def _short_names(paths: Mapping[str, str]) -> dict[str, str]:

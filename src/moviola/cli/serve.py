@@ -1,8 +1,9 @@
-"""``moviola serve``: a library over HTTP, with a page."""
+"""``moviola serve`` and ``moviola mcp``: a library over HTTP, with a page, and as tools for agents."""
 
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import webbrowser
 from pathlib import Path
@@ -10,9 +11,17 @@ from typing import Annotated, Any
 
 from typer import BadParameter, Option
 
-from moviola.cli.app import JsonOption, app, show
+from moviola.cli.app import JsonOption, app, emit_json, show
 from moviola.cli.config import usual_device
-from moviola.cli.options import DEFAULT_LIBRARY, LibraryOption, alert_options, reading_options, with_options
+from moviola.cli.options import (
+    DEFAULT_LIBRARY,
+    LibraryOption,
+    alert_options,
+    reading,
+    reading_options,
+    with_options,
+)
+from moviola.errors import MissingDependency
 
 
 @app.command()
@@ -91,14 +100,51 @@ def serve(
     )  # fmt: skip
 
     def started(address: str) -> None:
-        show(
-            json,
-            {"url": address, "library": str(library)},
-            f"{library}: {address}",
-            "Ctrl-C ends the server.",
-        )
+        about = {"url": address, "library": str(library)}
+        show(json, about, f"{library}: {address}", "Ctrl-C ends the server.")
         if open_page:
             # A browser that stays in the foreground must not hold the server up.
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
     run(library, options, started=started)
+
+
+@app.command()
+def mcp(
+    library: LibraryOption = DEFAULT_LIBRARY,
+    clips: Annotated[Path | None, Option(help="Folder for clips that agents cut; by default none.")] = None,
+    http: Annotated[int | None, Option(
+        metavar="PORT", min=1, max=65535, help="Serve http://127.0.0.1:PORT/mcp instead of standard input.",
+    )] = None,
+    json: Annotated[bool, Option("--json", help="Print the entry for an agent's configuration.")] = False,
+) -> None:  # fmt: skip
+    """Serve a library to agents: search moments, look at them, list videos, cut clips.
+
+    Speaks the Model Context Protocol on standard input and output; an agent's program starts this command.
+
+    Example: `moviola mcp --library films --clips clips`
+
+    The entry for its configuration: `moviola mcp --library films --json`; with --http that of a server at the
+    port, which you start yourself by the same command without --json.
+
+    From Python: `moviola.mcp.library_server` and `serve_stdio`.
+    """
+    try:
+        from moviola.mcp import library_server, serve_http, serve_stdio
+    except ModuleNotFoundError as error:
+        raise MissingDependency(f"{error.name} is not installed; run: pip install 'moviola[mcp]'") from error
+
+    with reading(library) as lib:
+        if json and http is not None:  # where a client finds the server
+            emit_json({"mcpServers": {"moviola": {"type": "http", "url": f"http://127.0.0.1:{http}/mcp"}}})
+            return
+        if json:  # how a client starts this server
+            options = ["--clips", str(clips.resolve())] if clips else []
+            args = ["-m", "moviola", "mcp", "--library", str(library.resolve()), *options]
+            emit_json({"mcpServers": {"moviola": {"command": sys.executable, "args": args}}})
+            return
+        server = library_server(lib, clips=clips)
+        if http is not None:
+            serve_http(server, http)
+        else:
+            serve_stdio(server)

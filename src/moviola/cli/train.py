@@ -96,9 +96,8 @@ def train(
         own.append(f"loop.device={device}")
     experiment = Experiment.prepare(
         name, open_features(features or library), train=train_pairs, val=val_pairs, top=top,
-        train_videos=video_ids(train_videos), val_videos=video_ids(val_videos),
-        stage1=stage1, candidates=candidates, val_candidates=val_candidates,
-        data_set=data_set, settings=_tables(config),
+        train_videos=video_ids(train_videos), val_videos=video_ids(val_videos), stage1=stage1,
+        candidates=candidates, val_candidates=val_candidates, data_set=data_set, settings=_tables(config),
         overrides=[*own, *(set_ or ())],
     )  # fmt: skip
     val = experiment.val
