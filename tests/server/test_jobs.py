@@ -19,7 +19,7 @@ from moviola.errors import NotFound
 from moviola.search import Library
 from moviola.server import Client
 from moviola.server.client import ServerError
-from moviola.server.jobs import Jobs, _Run, run_worker
+from moviola.server.jobs import Jobs, Run, run_worker
 from moviola.server.schemas import Job
 
 Serving = Callable[..., TestClient]
@@ -353,7 +353,7 @@ def test_the_time_that_is_left_is_over_all_steps(monkeypatch: pytest.MonkeyPatch
         job="x", state="running", sources=[], done=0, total=0, share=0.0, seconds_left=None, step="",
         video="", seconds=0.0, refused=[], added=0, copies=0, started=None, finished=None, error="",
     )  # fmt: skip
-    run = _Run(job, None)
+    run = Run(job, None)
     run.progress.at(0)
     line = {"done": 1, "total": 4, "video": "a", "seconds": 1.0}
     left = []

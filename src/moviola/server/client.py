@@ -14,14 +14,7 @@ from pydantic import BaseModel, ValidationError
 from moviola.errors import InvalidValue, LibraryError, MoviolaError, NotFound
 from moviola.library.kept.values import Entry, Kind
 from moviola.server import schemas
-from moviola.server.routes.judging import (
-    GivenAnswer,
-    JudgingInfo,
-    NextBatch,
-    ProgressAnswer,
-    SignedIn,
-    TakenBack,
-)
+from moviola.server.routes import judging as judged
 from moviola.server.routes.kept import KeptList
 
 __all__ = ["Client", "ServerError"]
@@ -86,8 +79,6 @@ class Client:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # -- library and videos ---------------------------------------------------------------------------------
-
     def library(self) -> schemas.LibraryInfo:
         """Contents and abilities of the library and its server."""
         return self._get(schemas.LibraryInfo, "/api/library")
@@ -96,9 +87,8 @@ class Client:
         self, *, offset: int = 0, limit: int = 50, state: str | None = None, text: str = ""
     ) -> schemas.VideoList:
         """A page of the videos; ``text`` filters ids and paths."""
-        return self._get(
-            schemas.VideoList, "/api/videos", offset=offset, limit=limit, text=text, state=state or None
-        )
+        wanted = {"offset": offset, "limit": limit, "text": text, "state": state or None}
+        return self._get(schemas.VideoList, "/api/videos", **wanted)
 
     def video(self, video_id: str) -> schemas.VideoDetails:
         """One video."""
@@ -117,22 +107,14 @@ class Client:
         return self._send("GET", _path(video_id, "still"), params={"time": time, "width": width}).content
 
     def clip(
-        self,
-        video_id: str,
-        start: float,
-        end: float,
-        out: str | Path,
-        mode: Literal["exact", "key-frames"] = "exact",
-        *,
-        track: int | str | None = None,
-    ) -> None:
+        self, video_id: str, start: float, end: float, out: str | Path,
+        mode: Literal["exact", "key-frames"] = "exact", *, track: int | str | None = None,
+    ) -> None:  # fmt: skip
         """Save a moment as MP4; ``mode`` as of :func:`moviola.export.export_clip`, ``track`` is the number or
         language of its sound.
         """
         params = {"start": start, "end": end, "mode": mode, "track": track}
         Path(out).write_bytes(self._send("GET", _path(video_id, "clip"), params=params).content)
-
-    # -- searching -------------------------------------------------------------------------------------------
 
     def search(self, query: str | Mapping[str, Any], **options: Any) -> schemas.Answer:
         """The answer to a query.
@@ -154,17 +136,10 @@ class Client:
         )
         return _read(schemas.PictureAnswer, answer).picture
 
-    # -- exports and jobs ------------------------------------------------------------------------------------
-
     def export(
-        self,
-        moments: Sequence[schemas.FoundMoment | schemas.ExportMoment | Mapping[str, Any]],
-        format: str,
-        out: str | Path,
-        *,
-        title: str = "moments",
-        **options: Any,
-    ) -> None:
+        self, moments: Sequence[schemas.FoundMoment | schemas.ExportMoment | Mapping[str, Any]],
+        format: str, out: str | Path, *, title: str = "moments", **options: Any,
+    ) -> None:  # fmt: skip
         """Save moments as a file in one of the library's export formats."""
         rows = [moment.model_dump() if isinstance(moment, BaseModel) else moment for moment in moments]
         fields = schemas.ExportMoment.model_fields
@@ -229,37 +204,35 @@ class Client:
                     elif field == "data":
                         yield name, schemas.Job.model_validate_json(value)
 
-    # -- judging, if the server has a task -------------------------------------------------------------------
-
-    def judging(self) -> JudgingInfo:
+    def judging(self) -> judged.JudgingInfo:
         """The judging task and its guideline."""
-        return self._get(JudgingInfo, "/api/judging")
+        return self._get(judged.JudgingInfo, "/api/judging")
 
     def sign_in(self, rater: str) -> str:
         """Sign in as a rater; returns the name as it was first written."""
-        return self._post(SignedIn, "/api/judging/sign-in", {"rater": rater}).rater
+        return self._post(judged.SignedIn, "/api/judging/sign-in", {"rater": rater}).rater
 
-    def next_batch(self, rater: str) -> NextBatch:
+    def next_batch(self, rater: str) -> judged.NextBatch:
         """The batch that a rater holds, else another that needs a rater."""
-        return self._post(NextBatch, "/api/judging/next", {"rater": rater})
+        return self._post(judged.NextBatch, "/api/judging/next", {"rater": rater})
 
     def judge(self, rater: str, pair_id: str, level: int | None) -> None:
         """Rate a moment, 0 to 4, or skip it with None; saved on disk when this returns."""
-        self._post(GivenAnswer, "/api/judging/answers", {"rater": rater, "pair_id": pair_id, "level": level})
+        self._post(
+            judged.GivenAnswer, "/api/judging/answers", {"rater": rater, "pair_id": pair_id, "level": level}
+        )
 
     def take_back(self, rater: str, pair_id: str) -> None:
         """Withdraw a rater's answer."""
-        self._post(TakenBack, "/api/judging/undo", {"rater": rater, "pair_id": pair_id})
+        self._post(judged.TakenBack, "/api/judging/undo", {"rater": rater, "pair_id": pair_id})
 
-    def judging_progress(self) -> ProgressAnswer:
+    def judging_progress(self) -> judged.ProgressAnswer:
         """Progress of all raters, and their agreement."""
-        return self._get(ProgressAnswer, "/api/judging/progress")
+        return self._get(judged.ProgressAnswer, "/api/judging/progress")
 
     def export_judged(self, out: str | Path, form: str = "tvr_ranking") -> None:
         """Save agreed ratings as a file; :meth:`judging` lists the formats."""
         Path(out).write_bytes(self._send("GET", "/api/judging/export", params={"form": form}).content)
-
-    # -- requests --------------------------------------------------------------------------------------------
 
     def _get(self, model: type[Model], path: str, **params: Any) -> Model:
         return _read(model, self._send("GET", path, params=params))

@@ -14,8 +14,7 @@ from moviola.errors import InvalidValue, MoviolaError
 
 __all__ = ["Dres", "DresError", "Outcome"]
 
-PASSWORD = "MOVIOLA_DRES_PASSWORD"
-"""Environment variable of the account's password."""
+PASSWORD = "MOVIOLA_DRES_PASSWORD"  # environment variable of the account's password
 _PATIENCE = 10.0  # seconds for a request
 _LONGEST = 300  # characters of a server's message that are passed on
 
@@ -30,12 +29,7 @@ class DresError(MoviolaError):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The evaluation's verdict on a submission.
-
-    Attributes:
-        verdict: ``"pending"`` until a judge has seen it, ``"undecided"`` where it stays open.
-        description: in the words of the server.
-    """
+    """The evaluation's verdict on a submission, ``"undecided"`` where it stays open, in its own words."""
 
     verdict: Verdict
     description: str
@@ -43,16 +37,10 @@ class Outcome:
 
 
 class Dres:
-    """An account on an evaluation server. Safe for threads.
+    """An account on an evaluation server, whose address is without ``/api``. Safe for threads.
 
-    Args:
-        url: address of the server, without ``/api``.
-        user, password: of the account.
-        evaluation: name or id of the evaluation; empty for the only active one.
-        http: HTTP client to use in place of one of its own.
-
-    Raises:
-        InvalidValue: no address of HTTP, or an account without a name or password.
+    ``evaluation`` is a name or an id, empty for the only active one; ``http`` is used in place of a client of
+    its own.
 
     >>> Dres("https://dres.example.org", "team-7", "secret").submit("00123", 12.0, 12.0)  # doctest: +SKIP
     Outcome(verdict='correct', description='Submission correct!', evaluation='VBS 2026')
@@ -71,15 +59,9 @@ class Dres:
         self._lock = Lock()
 
     def submit(self, item: str, start: float, end: float) -> Outcome:
-        """Submit a part of a video as the answer to the current task.
+        """Submit a part of a video, by its name in the evaluation, as the answer to the current task.
 
-        Args:
-            item: name of the video as the evaluation knows it.
-            start, end: seconds; the same for one picture. They are sent in whole milliseconds.
-
-        Raises:
-            DresError: no connection, a refused account, no active evaluation (or several), a refused
-                submission. Says what to do.
+        ``start`` and ``end`` are seconds, the same for one picture, and sent in whole milliseconds.
         """
         answer = {"mediaItemName": item, "start": round(start * 1000), "end": round(end * 1000)}
         with self._lock:

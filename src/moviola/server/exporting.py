@@ -30,14 +30,7 @@ class Cancelled(Exception):
 
 @dataclass(eq=False)
 class Exporting:
-    """An export.
-
-    Attributes:
-        name: its id.
-        path: the file; None until it is done.
-        error: why it has failed, with its class.
-        ended: set when it is done, has failed or was cancelled.
-    """
+    """An export by its id; ``path`` is None until it is done, ``ended`` is set however it ends."""
 
     name: str
     folder: Path
@@ -63,13 +56,12 @@ class Exports:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def begin(self, write: Write, patience: float) -> Exporting:
-        """Begin an export, and wait some seconds for it.
-
-        Raises:
-            Busy: too many exports wait or lie here.
-            MoviolaError: it has failed within that time.
-        """
-        self._forget()
+        """Begin an export, and wait some seconds for it; Busy where too many wait or lie here."""
+        ended = [one for one in self._known.values() if one.ended.is_set()]
+        for one in ended[: max(0, len(self._known) - _MOST + 1)]:
+            self._drop(one)
+        if len(self._known) >= _MOST:
+            raise Busy(f"{_MOST} exports wait or run; try again when one is done")
         one = Exporting(secrets.token_hex(16), Path(mkdtemp(prefix="moviola-export-")))
         self._known[one.name] = one
         task = asyncio.create_task(self._run(one, write))
@@ -109,13 +101,6 @@ class Exports:
         if one.state == "running":
             one.state = "cancelled"  # the thread ends with its next picture
         self._drop(one)
-
-    def _forget(self) -> None:
-        ended = [one for one in self._known.values() if one.ended.is_set()]
-        for one in ended[: max(0, len(self._known) - _MOST + 1)]:
-            self._drop(one)
-        if len(self._known) >= _MOST:
-            raise Busy(f"{_MOST} exports wait or run; try again when one is done")
 
     def _drop(self, one: Exporting) -> None:
         self._known.pop(one.name, None)

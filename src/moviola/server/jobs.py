@@ -14,7 +14,6 @@ import secrets
 import sys
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,19 +21,18 @@ from typing import Any, Literal
 
 from moviola.errors import NotFound
 from moviola.search.alerts import AlertOptions
-from moviola.server.inside import require_inside, resolved
 from moviola.server.problems import Busy, Forbidden, unexpected
 from moviola.server.progress import Progress
 from moviola.server.schemas import Job, Refusal
+from moviola.server.worker import require_inside, resolved
 
-__all__ = ["ENDED", "Event", "Jobs", "Watched"]
+__all__ = ["ENDED", "Event", "Jobs", "watch"]
 
 log = logging.getLogger("moviola.server")
 
 ENDED = {"done", "failed", "cancelled"}
 """Final states of a job."""
-HEARTBEAT = 15.0
-"""Seconds between signs of life to listeners, so that no proxy closes the connection."""
+HEARTBEAT = 15.0  # seconds between signs of life to listeners, so that no proxy closes the connection
 _MOST_JOBS, _MOST_EVENTS = 100, 1000  # remembered jobs, and events of each
 _PATIENCE = 5.0  # seconds that a process has to end itself
 _PAUSE = 10.0  # seconds before a failed process that watches is restarted
@@ -43,16 +41,17 @@ _LONGEST_LINE = 64 * 2**20  # bytes of a line of the worker: a report on a whole
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An event of a job: its number from 1, rising; its name; and the state of the job at that time."""
+    """An event of a job: its number from 1, rising; its name, finally ``"done"``; the job at that time."""
 
     number: int
     name: Literal["progress", "refused", "done"]
-    """Finally ``"done"``, however the job ended."""
     job: Job
 
 
 @dataclass(eq=False)
-class _Run:
+class Run:
+    """A job as it stands, and its events so far."""
+
     job: Job
     ocr: bool | None
     events: deque[Event] = field(default_factory=lambda: deque(maxlen=_MOST_EVENTS))
@@ -88,28 +87,17 @@ class Jobs:
     """
 
     def __init__(
-        self,
-        library: Path,
-        allowed: Iterable[Path],
-        most: int,
-        *,
-        patient: bool = False,
+        self, library: Path, allowed: Iterable[Path], most: int, *, patient: bool = False,
         device: str = "auto",
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._library, self._most, self._patient, self._device = library, most, patient, device
         self._allowed = [folder.resolve() for folder in allowed]
-        self._runs: dict[str, _Run] = {}
+        self._runs: dict[str, Run] = {}
         self._turn = asyncio.Lock()
         self.closing = asyncio.Event()
 
     async def add(self, sources: Iterable[str], ocr: bool | None = None) -> Job:
-        """Queue a job that indexes files and folders; ``ocr`` as in :meth:`moviola.Library.index`.
-
-        Raises:
-            Forbidden: a path is outside the allowed folders, or no folder is allowed.
-            NotFound: no such file or folder.
-            Busy: too many jobs.
-        """
+        """Queue a job that indexes files and folders; ``ocr`` as in :meth:`moviola.Library.index`."""
         paths = await asyncio.to_thread(lambda: [str(self._checked(source)) for source in sources])
         self.require_room()
         job = Job(
@@ -117,10 +105,12 @@ class Jobs:
             share=0.0, seconds_left=None, step="", video="", seconds=0.0, refused=[], added=0,
             copies=0, started=None, finished=None, error="",
         )  # fmt: skip
-        run = self._runs[job.job] = _Run(job, ocr)
+        run = self._runs[job.job] = Run(job, ocr)
         run.note("progress")
         run.task = asyncio.create_task(self._work(run))
-        self._forget()
+        ended = [name for name, run in self._runs.items() if run.job.state in ENDED]
+        for name in ended[: max(0, len(self._runs) - _MOST_JOBS)]:
+            del self._runs[name]
         return job
 
     def require_room(self) -> None:
@@ -143,35 +133,22 @@ class Jobs:
                 return path
         raise NotFound(f"{source}: no such file or folder in the allowed folders")
 
-    def _forget(self) -> None:
-        ended = [name for name, run in self._runs.items() if run.job.state in ENDED]
-        for name in ended[: max(0, len(self._runs) - _MOST_JOBS)]:
-            del self._runs[name]
-
     def all(self) -> list[Job]:
         """All remembered jobs, newest first."""
         return [run.job for run in reversed(self._runs.values())]
 
-    def get(self, name: str) -> Job:
+    def get(self, name: str) -> Run:
         """One job; NotFound where there is none since the server started."""
-        return self._run(name).job
-
-    def _run(self, name: str) -> _Run:
-        run = self._runs.get(name)
-        if run is None:
-            raise NotFound(
-                f"job {name[:100]!r}: unknown since the server started; videos of an earlier job are in "
-                "the library, so start it again for the rest"
-            )
-        return run
-
-    def last_event(self, name: str) -> int:
-        """Number of a job's latest event."""
-        return self._run(name).events[-1].number
+        if run := self._runs.get(name):
+            return run
+        raise NotFound(
+            f"job {name[:100]!r}: unknown since the server started; videos of an earlier job are in the "
+            "library, so start it again for the rest"
+        )
 
     async def cancel(self, name: str) -> Job:
         """End a job; finished videos stay in the library. A job that has ended stays as it is."""
-        run = self._run(name)
+        run = self.get(name)
         if run.task is not None and not run.task.done():
             await asyncio.sleep(0)  # a task that never began would not end the job
             run.task.cancel()
@@ -183,7 +160,7 @@ class Jobs:
 
         None is a sign of life after some time without an event.
         """
-        run = self._run(name)
+        run = self.get(name)
         while not self.closing.is_set():
             happened = run.happened
             for event in [event for event in run.events if event.number > after]:
@@ -201,7 +178,7 @@ class Jobs:
         for name in list(self._runs):
             await self.cancel(name)
 
-    async def _work(self, run: _Run) -> None:
+    async def _work(self, run: Run) -> None:
         state: Literal["done", "failed", "cancelled"] = "failed"
         order = {
             "library": str(self._library), "sources": run.job.sources, "ocr": run.ocr,
@@ -233,48 +210,27 @@ class Jobs:
             log.info("job", extra={"fields": {**fields, "error": job.error}})
 
 
-class Watched:
-    """Keeps a library in step with folders, if any; see :mod:`moviola.library.ingest.watching`.
+async def watch(
+    library: Path, folders: Sequence[Path], reading: Mapping[str, Any], alerts: AlertOptions, device: str
+) -> None:
+    """Keep a library in step with folders, see :mod:`moviola.library.ingest.watching`, until cancelled.
 
     ``reading`` are options of :meth:`moviola.library.Indexer.index`; ``alerts`` reports new findings of saved
     searches.
     """
+    order = {
+        "library": str(library), "watch": [str(folder) for folder in folders], "reading": dict(reading),
+        "alerts": asdict(alerts), "device": device,
+    }  # fmt: skip
 
-    def __init__(
-        self,
-        library: Path,
-        folders: Sequence[Path],
-        reading: Mapping[str, Any],
-        alerts: AlertOptions,
-        device: str,
-    ) -> None:
-        self._order = {
-            "library": str(library), "watch": [str(folder) for folder in folders],
-            "reading": dict(reading), "alerts": asdict(alerts), "device": device,
-        }  # fmt: skip
-        self._task: asyncio.Task[None] | None = None
+    def report(line: Mapping[str, object]) -> None:
+        for kind, what in line.items():
+            (log.info if kind == "watched" else log.warning)("%s: %s", kind, what)
 
-    def start(self) -> None:
-        """Begin, in the running event loop."""
-        if self._order["watch"]:
-            self._task = asyncio.create_task(self._run())
-
-    async def close(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
-
-    async def _run(self) -> None:
-        while True:
-            await run_worker(self._order, _tell)
-            log.warning("watching ended; it restarts in %g s", _PAUSE)
-            await asyncio.sleep(_PAUSE)
-
-
-def _tell(line: Mapping[str, object]) -> None:
-    for kind, what in line.items():
-        (log.info if kind == "watched" else log.warning)("%s: %s", kind, what)
+    while True:
+        await run_worker(order, report)
+        log.warning("watching ended; it restarts in %g s", _PAUSE)
+        await asyncio.sleep(_PAUSE)
 
 
 async def run_worker(order: Mapping[str, Any], take: Callable[[Mapping[str, Any]], None]) -> int:

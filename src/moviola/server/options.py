@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
@@ -113,9 +114,6 @@ class Options:
 
 def is_loopback(host: str) -> bool:
     """Whether an address is reachable from this machine only."""
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
+    with suppress(ValueError):  # another name
+        return host == "localhost" or ip_address(host).is_loopback
+    return False

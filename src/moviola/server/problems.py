@@ -48,26 +48,19 @@ STATUS: dict[Code, int] = {
 ANSWERS: dict[int | str, dict[str, Any]] = {
     status: {"model": ProblemAnswer, "description": description}
     for status, description in (
-        (401, "Missing or wrong token"),
-        (403, "Request of another site, or with a foreign host name"),
-        (404, "No such video, folder, picture or job"),
-        (409, "Not possible with this library or file"),
-        (413, "Body too large"),
-        (422, "Invalid value"),
-        (500, "A defect; the server's log says more"),
+        (401, "Missing or wrong token"), (403, "Request of another site, or with a foreign host name"),
+        (404, "No such video, folder, picture or job"), (409, "Not possible with this library or file"),
+        (413, "Body too large"), (422, "Invalid value"), (500, "A defect; the server's log says more"),
         (503, "Server busy; try again after Retry-After"),
     )
-}
+}  # fmt: skip
 """Error responses of all routes, for the OpenAPI document."""
 
-CODES: tuple[tuple[type[Exception], Code], ...] = (
-    (NotFound, "not_found"),
-    (InvalidValue, "invalid_value"),
-    (MoviolaError, "unavailable"),
-    (Busy, "busy"),
-    (Forbidden, "forbidden"),
-)
-"""The first matching class counts."""
+# The first matching class counts.
+CODES: dict[type[Exception], Code] = {
+    NotFound: "not_found", InvalidValue: "invalid_value", MoviolaError: "unavailable", Busy: "busy",
+    Forbidden: "forbidden",
+}  # fmt: skip
 
 
 class TooLarge(HTTPException):
@@ -79,12 +72,9 @@ class TooLarge(HTTPException):
 
 
 class WrongField(MoviolaError):
-    """One field of a request is wrong.
+    """One field of a request, with dots (``filter.taken``), has an error, which gives code and message.
 
-    Attributes:
-        field: its name, with dots: ``filter.taken``.
-        error: what is wrong with it; gives the response its code and message.
-        longest: maximum number of characters, if the field has more.
+    ``longest`` is the maximum number of characters, if the field has more.
     """
 
     def __init__(self, field: str, error: MoviolaError, longest: int | None = None) -> None:
@@ -93,14 +83,9 @@ class WrongField(MoviolaError):
 
 
 def problem(
-    code: Code,
-    message: str,
-    headers: Mapping[str, str] | None = None,
-    *,
-    field: str = "",
-    longest: int | None = None,
-    progress: Progress | None = None,
-) -> JSONResponse:
+    code: Code, message: str, headers: Mapping[str, str] | None = None, *, field: str = "",
+    longest: int | None = None, progress: Progress | None = None,
+) -> JSONResponse:  # fmt: skip
     """An error as an answer; of halves of characters, which JSON cannot carry, the number is written."""
     message, field = (text.encode("utf-8", "backslashreplace").decode() for text in (message, field))
     about = None if progress is None else WorkProgress.model_validate(progress)
@@ -113,16 +98,12 @@ def handle_problems(app: FastAPI) -> None:
     """Install handlers that give all errors of an app one form."""
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
-    for kind, _ in CODES:
+    for kind in CODES:
         app.add_exception_handler(kind, _known)
 
 
 async def require_known_parameters(request: Request) -> None:
-    """Refuse a parameter that an address of the API does not take: passed over, it would change the answer.
-
-    Raises:
-        WrongField: there is one; ``field`` is its name.
-    """
+    """Refuse a parameter that an address does not take: passed over, it would change the answer."""
     known = {field.alias for field in request.scope["route"].dependant.query_params}
     unknown = sorted(set(request.query_params) - known)
     # Monitors add parameters of their own to addresses outside of the API.
@@ -154,7 +135,7 @@ async def _known(request: Request, error: Exception) -> JSONResponse:
     elif isinstance(error, WrongField):
         about = {"field": error.field, "longest": error.longest}
         error = error.error
-    code = next(code for kind, code in CODES if isinstance(error, kind))
+    code = next(code for kind, code in CODES.items() if isinstance(error, kind))
     return problem(code, message_of(error, request.app.state.service.library.folder), **about)
 
 

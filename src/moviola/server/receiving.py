@@ -36,8 +36,7 @@ __all__ = ["ALGORITHMS", "Receiving", "Upload"]
 
 ALGORITHMS = ("md5", "sha1", "sha256")
 """Supported checksums of a part."""
-KEPT_SECONDS = 48 * 3600.0
-"""Time after its last part in which an upload can be resumed."""
+KEPT_SECONDS = 48 * 3600.0  # after its last part, in which an upload can be resumed
 _SPARE = 1 << 30  # bytes of a disk that no upload takes
 _LONGEST_NAME = 200
 _ID = re.compile(r"[0-9a-f]{32}")
@@ -48,14 +47,9 @@ _REMEMBERED = 1000
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """A video that is being sent.
+    """A video that is being sent, by its id: ``offset`` of ``length`` bytes are here.
 
-    Attributes:
-        folder: where it goes.
-        length: bytes of the whole.
-        offset: bytes that are here.
-        path: where it lies; None until it is whole.
-        changed: seconds since the epoch at which the last part came.
+    ``path`` is None until it is whole, ``changed`` the seconds since the epoch at which the last part came.
     """
 
     upload: str
@@ -73,22 +67,17 @@ class Upload:
 
     @property
     def part(self) -> Path:
-        """File of the bytes that are here."""
         return self.folder / f".moviola-{self.upload}.part"
 
     @property
     def about(self) -> Path:
-        """File of what is known of it."""
         return self.folder / f".moviola-{self.upload}.json"
 
 
 class Receiving:
-    """Uploads into some folders. For one event loop.
+    """At most ``most`` unfinished uploads of ``most_bytes`` into folders, by default the first.
 
-    Args:
-        folders: where videos may go; the first is the default.
-        most_bytes: of a video.
-        most: number of unfinished uploads.
+    For one event loop.
     """
 
     def __init__(self, folders: Iterable[Path], most_bytes: int, most: int) -> None:
@@ -102,13 +91,8 @@ class Receiving:
     def begin(self, name: str, length: int, folder: str = "") -> Upload:
         """Make room for a video of ``length`` bytes in one of ``folders``, by default the first.
 
-        Uploads that have expired are deleted first.
-
-        Raises:
-            InvalidValue: no name of a video, no bytes, no room for them, or an unwritable folder.
-            NotFound: not one of the folders.
-            TooLarge: more bytes than are allowed.
-            Busy: too many unfinished uploads.
+        Uploads that have expired are deleted first. Refuses what is no name of a video, other folders, no
+        bytes or too many, and more unfinished uploads than are allowed.
         """
         _require_name(name)
         place = next((place for place in self.folders if folder in ("", str(place))), None)
@@ -145,12 +129,7 @@ class Receiving:
             )
 
     def find(self, upload: str) -> Upload:
-        """An upload as it stands. One of a server that was killed after the last byte gets its name now.
-
-        Raises:
-            NotFound: never begun, cancelled or expired.
-            InvalidValue: it cannot get its name, or is no video.
-        """
+        """An upload as it stands. One of a server that was killed after the last byte gets its name now."""
         if whole := self._whole.get(upload):
             return whole
         for folder in self.folders if _ID.fullmatch(upload) else ():
@@ -170,10 +149,7 @@ class Receiving:
             checksum: algorithm and digest in base64, as ``"sha256 …"``: all of the bytes count, or none.
 
         Raises:
-            NotFound: see :meth:`find`.
-            Busy: another request is sending to it.
             HTTPException: 409, another offset; 413, more bytes than were announced; 460, another checksum.
-            InvalidValue: no known checksum, the bytes cannot be written, or the whole is no video.
         """
         digest, expected = _expected(checksum)
         if name in self._taking:
@@ -222,7 +198,11 @@ class Receiving:
                 return known
             path = _put(upload.part, upload.folder, upload.name)
             upload.about.unlink(missing_ok=True)
-            _require_video(path, upload.name)
+            try:
+                probe(path)
+            except MediaError as error:  # the library would refuse it, and who sent it cannot take it out
+                path.unlink()
+                raise InvalidValue(f"{upload.name}: {error.reason}; mend it and send it again") from error
             whole = replace(upload, path=path)
             self._whole[whole.upload] = whole
             while len(self._whole) > _REMEMBERED:
@@ -307,15 +287,6 @@ def _require_name(name: str) -> None:
         raise InvalidValue(
             f"name {name!r:.200}: not a video by its suffix; videos are brought in, no other files"
         )
-
-
-def _require_video(path: Path, name: str) -> None:
-    """Delete what the library would refuse: people who sent it cannot take it out of the folder."""
-    try:
-        probe(path)
-    except MediaError as error:
-        path.unlink()
-        raise InvalidValue(f"{name}: {error.reason}; mend it and send it again") from error
 
 
 def _put(part: Path, folder: Path, name: str) -> Path:

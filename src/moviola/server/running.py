@@ -20,12 +20,9 @@ from moviola.server.options import Options
 __all__ = ["serve"]
 
 _PATIENCE = 3  # seconds that streams may continue after the server begins to end
-HEAD_SECONDS = 20.0
-"""Seconds that the head of a request may take."""
-BODY_SECONDS, BODY_BYTES = 20.0, 1 << 14
-"""Time limit of each such piece of a body, in seconds and bytes: slower clients are cut off."""
-CONNECTIONS = 1000
-"""Most connections that are open at once; further ones are closed unheard."""
+HEAD_SECONDS = 20.0  # that the head of a request may take
+BODY_SECONDS, BODY_BYTES = 20.0, 1 << 14  # for each such piece of a body: slower clients are cut off
+CONNECTIONS = 1000  # that are open at once; further ones are closed unheard
 
 
 class Impatient(AutoHTTPProtocol):  # type: ignore[misc, valid-type]

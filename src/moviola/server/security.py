@@ -1,13 +1,9 @@
 """Access control: host names, origins, tokens and rights, the size of a body; headers that restrict browsers.
 
 ASGI, so that it covers every route and file, and nothing is read before it is allowed.
-
-- *Host*: a page of another site can be made to resolve to 127.0.0.1 (DNS rebinding), but then the browser
-  still sends that site's name. Names other than ``localhost`` and those that were allowed are refused;
-  addresses in numbers cannot be rebound.
-- *Origin*: a request that another site's page makes carries its name, or ``Sec-Fetch-Site`` says so.
-- *Token*: as ``Authorization: Bearer``, or as a cookie, which ``/?token=…`` or the page to sign in sets once.
-  There is one for each right, to read and to change (:func:`needed_right`).
+Why hosts and origins are checked is in ``docs/howto/serve.md``. There is a token for each right, to read and
+to change (:func:`needed_right`): as ``Authorization: Bearer``, or as a cookie, which ``/?token=…`` or the
+page to sign in sets once.
 """
 
 from __future__ import annotations

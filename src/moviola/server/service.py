@@ -19,14 +19,13 @@ from moviola.judging import JudgingTask
 from moviola.library import VideoRow, there
 from moviola.library.ingest.watching import require_watchable
 from moviola.search import Library
-from moviola.server.converting import Conversions
 from moviola.server.dres import Dres
 from moviola.server.exporting import Exports
-from moviola.server.jobs import Jobs, Watched
+from moviola.server.jobs import Jobs, watch
 from moviola.server.options import Options
 from moviola.server.pools import Pool
 from moviola.server.receiving import Receiving
-from moviola.server.stills import FileCache
+from moviola.server.stills import Conversions, FileCache
 from moviola.server.uploads import Uploads
 
 __all__ = ["Service", "ServiceOf", "VideoOf", "decoded"]
@@ -62,14 +61,23 @@ class Service:
         self.jobs = Jobs(
             home, options.allow_ingest, limits.jobs, patient=bool(options.watch), device=options.device
         )
-        self.watched = Watched(home, options.watch, options.reading, options.alerts, options.device)
         self.unready = "the encoder is being loaded"
         """Why queries cannot be answered yet, or at all; empty when they can."""
         self.warming: asyncio.Task[None] | None = None
+        self.watching: asyncio.Task[None] | None = None
 
     @property
     def pools(self) -> tuple[Pool, ...]:
         return self.searching, self.media, self.converting, self.exporting
+
+    def start(self) -> None:
+        """Begin what goes on beside requests, in the running event loop."""
+        options = self.options
+        self.warming = asyncio.create_task(self.warm())
+        if options.watch:
+            self.watching = asyncio.create_task(
+                watch(self.library.folder, options.watch, options.reading, options.alerts, options.device)
+            )
 
     async def warm(self) -> None:
         """Answer a first query, so that encoder and index are in memory before a user's."""
@@ -94,9 +102,10 @@ class Service:
         return await (pool or self.media).run(run)
 
     async def close(self) -> None:
-        if self.warming is not None:
-            self.warming.cancel()
-        await self.watched.close()
+        for task in filter(None, (self.warming, self.watching)):
+            task.cancel()
+        if self.watching is not None:
+            await asyncio.wait([self.watching])  # its process ends with it
         await self.jobs.close()
         self.exports.close()
         ended = await asyncio.gather(*(asyncio.to_thread(pool.close, _PATIENCE) for pool in self.pools))

@@ -27,8 +27,6 @@ from moviola.server.schemas import ExportMoment, ExportRequest, ExportState
 from moviola.server.service import Service, ServiceOf
 from moviola.types import Moment, Span
 
-__all__ = ["made_file", "router"]
-
 router = APIRouter(prefix="/api", tags=["export"])
 
 _PATIENCE = 1.0  # seconds that a request waits for an export: most are done by then
@@ -107,13 +105,10 @@ async def cancel(export: Name, service: ServiceOf) -> None:
 
 def _state(one: Exporting, service: Service) -> ExportState:
     return ExportState(
-        export=one.name,
-        state=one.state,
-        file=one.path.name if one.path else "",
+        export=one.name, state=one.state, file=one.path.name if one.path else "",
         error=message_of(one.error, service.library.folder) if one.error else "",
-        share=one.progress.share,
-        seconds_left=one.progress.seconds_left,
-    )
+        share=one.progress.share, seconds_left=one.progress.seconds_left,
+    )  # fmt: skip
 
 
 def _written(
@@ -126,8 +121,13 @@ def _written(
     ids = {moment.video_id for moment in request.moments}
     videos = {video_id: service.library.catalogue.video(video_id) for video_id in ids}
     durations = {video_id: video.duration for video_id, video in videos.items()}
+    most = service.options.limits.clip_seconds
     for moment in request.moments:
-        _require_short(moment, durations[moment.video_id], service.options.limits.clip_seconds)
+        span = Span(moment.start, moment.end).within(moment.video_id, durations[moment.video_id])
+        if span.duration > most:
+            raise InvalidValue(
+                f"{moment.video_id}: {span.duration:g} s; this server exports at most {most:g} s at once"
+            )
     titled: dict[str, Any] = {"title": request.title} if "title" in format.options else {}
     chosen = [
         Selection(_moment(one, one.rank or place), one.title, one.note)
@@ -143,7 +143,13 @@ def _written(
         raise InvalidValue(str(error).replace(f"{folder}{os.sep}", "")) from error
     if format.kind == "file":
         return written.files[0]
-    return _zipped(written.files, written.refused, folder / f"{name}.zip")
+    with zipfile.ZipFile(out := folder / f"{name}.zip", "w", zipfile.ZIP_STORED) as archive:
+        for path in written.files:
+            archive.write(path, path.name)
+        if written.refused:
+            missing = (f"{name}: {why}\n" for name, why in written.refused.items())
+            archive.writestr("missing.txt", "".join(missing))
+    return out
 
 
 def _moment(one: ExportMoment, rank: int) -> Moment:
@@ -156,21 +162,3 @@ def _moment(one: ExportMoment, rank: int) -> Moment:
         tuple(Moment(one.video_id, step.start, step.end, step.score, rank) for step in one.steps),
         one.snippet_kind, strong,
     )  # fmt: skip
-
-
-def _require_short(moment: ExportMoment, duration: float, most: float) -> None:
-    span = Span(moment.start, moment.end).within(moment.video_id, duration)
-    if span.duration > most:
-        raise InvalidValue(
-            f"{moment.video_id}: {span.duration:g} s; this server exports at most {most:g} s at once"
-        )
-
-
-def _zipped(files: tuple[Path, ...], refused: dict[str, str], out: Path) -> Path:
-    """A ZIP of files; missing ones are listed in a text inside."""
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as archive:
-        for path in files:
-            archive.write(path, path.name)
-        if refused:
-            archive.writestr("missing.txt", "".join(f"{name}: {why}\n" for name, why in refused.items()))
-    return out

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Path
 from fastapi.responses import Response, StreamingResponse
@@ -37,7 +37,7 @@ async def jobs(service: ServiceOf) -> JobList:
 @router.get("/{job}")
 async def job(job: Name, service: ServiceOf) -> Job:
     """State of a job."""
-    return service.jobs.get(job)
+    return service.jobs.get(job).job
 
 
 @router.delete("/{job}")
@@ -46,21 +46,17 @@ async def cancel(job: Name, service: ServiceOf) -> Job:
     return await service.jobs.cancel(job)
 
 
-@router.get(
-    "/{job}/events",
-    response_class=Response,
-    responses={
-        200: {
-            "content": {
-                "text/event-stream": {
-                    "example": 'id: 3\nevent: progress\ndata: {"job": "9f86d081884c7d65", …}\n\n'
-                }
-            },
-            "description": "`progress`, `refused` and finally `done`, each with the job at that time",
-        },
-        204: {"description": "The job has ended, and all its events were received"},
+_EVENT = {"example": 'id: 3\nevent: progress\ndata: {"job": "9f86d081884c7d65", …}\n\n'}
+_EVENTS: dict[int | str, dict[str, Any]] = {
+    200: {
+        "content": {"text/event-stream": _EVENT},
+        "description": "`progress`, `refused` and finally `done`, each with the job at that time",
     },
-)
+    204: {"description": "The job has ended, and all its events were received"},
+}
+
+
+@router.get("/{job}/events", response_class=Response, responses=_EVENTS)
 async def events(
     job: Name,
     service: ServiceOf,
@@ -70,7 +66,8 @@ async def events(
 ) -> Response:
     """Events of a job as server-sent events: all of them, or those after the last received one."""
     after = int(last_event_id[:18]) if last_event_id.isascii() and last_event_id.isdecimal() else 0
-    if service.jobs.get(job).state in ENDED and after >= service.jobs.last_event(job):
+    run = service.jobs.get(job)
+    if run.job.state in ENDED and after >= run.events[-1].number:
         return Response(status_code=204)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingResponse(_lines(service.jobs, job, after), 200, headers, "text/event-stream")

@@ -18,11 +18,6 @@ from moviola.server.routes.exports import made_file
 from moviola.server.schemas import Name, RequestModel, ResponseModel
 from moviola.server.service import ServiceOf
 
-__all__ = [
-    "BatchToJudge", "GivenAnswer", "JudgedForm", "JudgingInfo", "LevelMeaning", "MomentToJudge", "NextBatch",
-    "ProgressAnswer", "QueryRow", "RaterRow", "SignedIn", "TakenBack",
-]  # fmt: skip
-
 router = APIRouter(prefix="/api/judging", tags=["judging"])
 
 Level = Annotated[int, Field(ge=0, lt=LEVELS, examples=[3])]
@@ -163,16 +158,13 @@ TaskOf = Annotated[JudgingTask, Depends(_task)]
 @router.get("")
 def info(task: TaskOf) -> JudgingInfo:
     """The judging task and its guideline."""
+    forms = [JudgedForm(name=name, title=form.title, suffix=form.suffix) for name, form in EXPORTS.items()]
+    levels = [LevelMeaning(level=level, meaning=GUIDELINE[level]) for level in sorted(GUIDELINE)[::-1]]
     return JudgingInfo(
-        queries=len({pair.query_id for pair in task.pairs}),
-        moments=len(task.pairs),
+        queries=len({pair.query_id for pair in task.pairs}), moments=len(task.pairs),
         raters=task.settings.raters,  # type: ignore[arg-type]  # validated by TaskSettings
-        names=task.raters(),
-        levels=[LevelMeaning(level=level, meaning=GUIDELINE[level]) for level in sorted(GUIDELINE)[::-1]],
-        export_formats=[
-            JudgedForm(name=name, title=form.title, suffix=form.suffix) for name, form in EXPORTS.items()
-        ],
-    )
+        names=task.raters(), levels=levels, export_formats=forms,
+    )  # fmt: skip
 
 
 @router.post("/sign-in")
@@ -214,18 +206,15 @@ def progress(task: TaskOf) -> ProgressAnswer:
     return ProgressAnswer(
         queries=[QueryRow.model_validate(query) for query in rated.queries],
         raters=[RaterRow.model_validate(rater) for rater in rated.raters],
-        kappa=number_or_none(figures.kappa),
-        weighted_kappa=number_or_none(figures.weighted_kappa),
-        levels=figures.histogram.tolist(),
-        low_high=figures.low_high.tolist(),
-    )
+        kappa=number_or_none(figures.kappa), weighted_kappa=number_or_none(figures.weighted_kappa),
+        levels=figures.histogram.tolist(), low_high=figures.low_high.tolist(),
+    )  # fmt: skip
 
 
 @router.get(
-    "/export",
-    response_class=Response,
+    "/export", response_class=Response,
     responses={200: {"content": {"application/json": {}, "text/csv": {}}, "description": "The file"}},
-)
+)  # fmt: skip
 async def export(
     service: ServiceOf,
     task: TaskOf,

@@ -13,8 +13,6 @@ from moviola.library.kept.values import Entry, Kind, Name
 from moviola.server.schemas import RequestModel, ResponseModel, raw_body
 from moviola.server.service import ServiceOf
 
-__all__ = ["KeptList"]
-
 router = APIRouter(prefix="/api/kept", tags=["kept"])
 
 LINES = "application/jsonl"
@@ -47,12 +45,9 @@ class KeepRequest(RequestModel):
         examples=[{"text": "a dog runs on a beach", "filter": {"taken": "2023"}}],
     )
     version: int | None = Field(
-        default=None,
-        ge=0,
-        le=2**53,
+        default=None, ge=0, le=2**53, examples=[None],
         description="Version that the change is based on; 0: a new entry; null: any.",
-        examples=[None],
-    )
+    )  # fmt: skip
 
 
 @router.get("")
@@ -76,10 +71,9 @@ def entry(service: ServiceOf, kind: Annotated[Kind, Query()], name: Named) -> En
 
 
 @router.get(
-    "/lines",
-    response_class=Response,
+    "/lines", response_class=Response,
     responses={200: {"content": {LINES: {}}, "description": "An entry a line"}},
-)
+)  # fmt: skip
 def export(service: ServiceOf) -> Response:
     """All that people keep, as JSON lines."""
     return Response("".join(f"{line}\n" for line in service.library.kept.export()), media_type=LINES)
@@ -93,10 +87,9 @@ async def take(request: Request, service: ServiceOf) -> KeptList:
     """
     try:
         lines = (await request.body()).decode().split("\n")
+        return KeptList(entries=await run_in_threadpool(service.library.kept.take, lines))
     except UnicodeDecodeError as error:
         raise InvalidValue(f"body: no UTF-8 ({error.reason}); send lines of `GET /api/kept/lines`") from error
-    try:
-        return KeptList(entries=await run_in_threadpool(service.library.kept.take, lines))
     except DataError as error:
         raise InvalidValue(str(error)) from error
 

@@ -1,28 +1,33 @@
-"""Playback: byte ranges of videos, converted where browsers cannot play them; clips."""
+"""What is seen of a video: stills and strips, playback by byte ranges, clips; headers of such requests."""
 
 from __future__ import annotations
 
+import re
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import FileResponse, Response
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from moviola.errors import InvalidValue, NotFound
 from moviola.export import clip_name, export_clip
 from moviola.files.presence import is_file
 from moviola.library import VideoRow
 from moviola.media import plays_in_browsers, probe, track_among
-from moviola.server.file_headers import has_already
-from moviola.server.problems import Busy
+from moviola.server.problems import Busy, problem
 from moviola.server.routes.exports import made_file
 from moviola.server.schemas import ProblemAnswer, Seconds
 from moviola.server.service import Service, ServiceOf, VideoOf
+from moviola.server.stills import write_still, write_strip
 from moviola.types import Moment, Span
 
-__all__ = ["converted_name", "router"]
+router = APIRouter(prefix="/api/videos/{video_id}")
 
-router = APIRouter(prefix="/api/videos/{video_id}", tags=["streams"])
+# No file has more bytes than nineteen digits can count.
+_RANGE = re.compile("([0-9]{0,19})-([0-9]{0,19})")
 
 _TYPES = {"webm": "video/webm"}
 _VIDEO: dict[str, Any] = {"content": {"video/mp4": {}, "video/webm": {}}}
@@ -45,15 +50,14 @@ def converted_name(video: VideoRow, track: int | None = None) -> str:
 
 @router.head("/stream", include_in_schema=False)
 @router.get(
-    "/stream",
-    response_class=Response,
+    "/stream", tags=["streams"], response_class=Response,
     responses={
         200: {**_VIDEO, "description": "The whole video"},
         206: {**_VIDEO, "description": "Partial content"},
         304: {"description": "As it was"},
         416: {"model": ProblemAnswer, "description": "Bytes past the end of the file"},
     },
-)
+)  # fmt: skip
 async def stream(request: Request, service: ServiceOf, video: VideoOf, track: Track = None) -> Response:
     """The video for a player: its file, or, where browsers cannot play it, an MP4 converted once.
 
@@ -70,7 +74,7 @@ async def stream(request: Request, service: ServiceOf, video: VideoOf, track: Tr
         raise _gone(video) from error
     etag = f'"{video.row}-{status.st_mtime_ns:x}-{status.st_size:x}"'
     headers = {"ETag": etag, "Cache-Control": "private, no-cache"}
-    if has_already(request, etag):
+    if _has_already(request, etag):
         return Response(status_code=304, headers=headers)
     return FileResponse(path, media_type=kind, headers=headers, stat_result=status)
 
@@ -98,8 +102,9 @@ def _gone(video: VideoRow) -> NotFound:
 
 
 @router.get(
-    "/clip", response_class=Response, responses={200: {"content": {"video/mp4": {}}, "description": "An MP4"}}
-)
+    "/clip", tags=["streams"], response_class=Response,
+    responses={200: {"content": {"video/mp4": {}}, "description": "An MP4"}},
+)  # fmt: skip
 async def clip(
     service: ServiceOf,
     video: VideoOf,
@@ -126,3 +131,131 @@ async def clip(
         return out
 
     return await made_file(service.media, make)
+
+
+# A picture requested with the right version never changes.
+_FOREVER = "private, max-age=31536000, immutable"
+_ASK_AGAIN = "private, no-cache"
+_TALLEST = 4096  # pixels; JPEG is limited to 65,535
+_JPEG: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"image/jpeg": {}}, "description": "A JPEG"},
+    304: {"description": "As it was"},
+}
+
+Version = Annotated[
+    str, Query(max_length=40, description="The video's version; with it the picture may be cached for ever.")
+]
+
+
+@router.get("/still", tags=["stills"], response_class=Response, responses=_JPEG)
+async def still(
+    request: Request,
+    service: ServiceOf,
+    video: VideoOf,
+    time: Seconds = 0.0,
+    width: Annotated[int, Query(ge=16, le=1920)] = 320,
+    v: Version = "",
+) -> Response:
+    """The frame at a time, or the last one for later times, in the given width and its own aspect ratio."""
+    width, _ = _still_size(video, width, tallest=_TALLEST)
+    time = min(time, video.duration)  # after the end: the last frame
+    make = partial(write_still, Path(video.path), round(time, 3), width)
+    return await _picture(request, service, video, f"{round(time * 1000)}-{width}", make, v)
+
+
+@router.get("/strip", tags=["stills"], response_class=Response, responses=_JPEG)
+async def strip(
+    request: Request,
+    service: ServiceOf,
+    video: VideoOf,
+    start: Seconds = 0.0,
+    end: Annotated[Seconds | None, Query(description="By default the end of the video.")] = None,
+    count: Annotated[int, Query(ge=1, le=60)] = 12,
+    width: Annotated[int, Query(ge=16, le=480)] = 160,
+    v: Version = "",
+) -> Response:
+    """Stills of a span side by side in one picture: the middles of ``count`` equal parts."""
+    end = min(video.duration, video.duration if end is None else end)
+    if end <= start:
+        raise InvalidValue(
+            f"start {start:g}, end {end:g}: the end must come after the start, inside the video"
+        )
+    times = [start + (place + 0.5) * (end - start) / count for place in range(count)]
+    size = _still_size(video, width, tallest=2 * width)
+    name = f"{round(start * 1000)}-{round(end * 1000)}-{count}x{width}"
+    make = partial(write_strip, Path(video.path), times, width, size)
+    return await _picture(request, service, video, name, make, v)
+
+
+def _still_size(video: VideoRow, width: int, *, tallest: int) -> tuple[int, int]:
+    """Width and height in pixels of a still ``width`` wide; narrower where it would be too tall."""
+    shape = video.height / video.width if video.width else 9 / 16
+    width = max(1, min(width, round(tallest / shape)))
+    return width, max(1, round(width * shape))
+
+
+async def _picture(
+    request: Request, service: Service, video: VideoRow, name: str, make: partial[None], version: str
+) -> Response:
+    """A picture of a video, by its name in the cache; of one that is away it is made of small stills."""
+    small = partial(service.library.store.stills.nearest, video.hash)
+    kept = None if is_file(video.path) or small(0.0) is None else small
+    name = f"{video.row}{'-away' if kept else ''}/{name}.jpg"
+    etag = f'"{name}"'
+    cache = _FOREVER if version == str(video.row) and not kept else _ASK_AGAIN
+    headers = {"Cache-Control": cache, "ETag": etag}
+    if _has_already(request, etag):
+        return Response(status_code=304, headers=headers)
+    path = await service.stills.get(service.media, name, partial(make, kept=kept))
+    return Response(path.read_bytes(), media_type="image/jpeg", headers=headers)
+
+
+def _has_already(request: Request, etag: str) -> bool:
+    """Whether the client has a file as it is now; ``*`` stands for any state of it."""
+    known = request.headers.get("if-none-match", "")
+    return etag in known or known.strip() == "*"
+
+
+class Ranges:
+    """Passes over a ``Range`` that names no bytes, as RFC 9110 (14.2) has it, and refuses bytes past the end
+    with an error in JSON.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        wanted = Headers(scope=scope).get("range") if scope["type"] == "http" else None
+        if wanted is None:
+            await self.app(scope, receive, send)
+            return
+        if not _names_bytes(wanted):
+            scope["headers"] = [(name, value) for name, value in scope["headers"] if name != b"range"]
+        refused = False
+
+        async def worded(message: Message) -> None:
+            nonlocal refused
+            if message["type"] == "http.response.start" and message["status"] == 416:
+                refused = True
+                size = Headers(raw=message["headers"]).get("content-range", "")
+                ends = f"the file has {size.rpartition('/')[2]} bytes"
+                refusal = f"Range {wanted!r:.100}: {ends}; ask for some of these"
+                await problem("range", refusal, {"Content-Range": size})(scope, receive, send)
+            elif not refused:
+                await send(message)
+
+        await self.app(scope, receive, worded)
+
+
+def _names_bytes(header: str) -> bool:
+    unit, _, listed = header.partition("=")
+    ranges = [one.strip() for one in listed.split(",") if one.strip()]
+    return unit.strip().lower() == "bytes" and bool(ranges) and all(map(_is_range, ranges))
+
+
+def _is_range(text: str) -> bool:
+    found = _RANGE.fullmatch(text)
+    if found is None:
+        return False
+    first, last = found.groups()
+    return int(first) <= int(last) if first and last else bool(first or last)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Query
 from fastapi import Path as PathParameter
@@ -13,13 +13,12 @@ from pydantic import Field
 from moviola.errors import NotFound
 from moviola.files.presence import is_file
 from moviola.library.disk.root_states import roots_in
-from moviola.library.near_copies import exact_copies
-from moviola.server.inside import resolved
+from moviola.library.near_copies import NearCopies, exact_copies, find_near_copies, known_pairs
 from moviola.server.problems import Forbidden
-from moviola.server.schemas import Job, ResponseModel
-from moviola.server.service import ServiceOf, VideoOf, decoded
-
-__all__ = ["Changing", "router"]
+from moviola.server.routes.videos import summary_of
+from moviola.server.schemas import Job, ResponseModel, VideoSummary
+from moviola.server.service import Service, ServiceOf, VideoOf, decoded
+from moviola.server.worker import resolved
 
 router = APIRouter(prefix="/api", tags=["upkeep"])
 
@@ -55,6 +54,30 @@ class DuplicateList(ResponseModel):
     duplicates: list[Duplicates]
 
 
+class Side(ResponseModel):
+    """One of two videos that show the same."""
+
+    video: VideoSummary
+    start: float = Field(description="Of the stretch that the other one shows, too.", examples=[0.0])
+    end: float = Field(examples=[92.4])
+
+
+class NearCopiesOf(ResponseModel):
+    """Two videos that show the same: encoded otherwise, or one a part of the other."""
+
+    kind: Literal["same", "part"] = Field(
+        description="same: nearly all of both; part: a stretch.", examples=["same"]
+    )
+    certainty: float = Field(description="Up to 1.", examples=[0.97])
+    sides: list[Side] = Field(description="Both videos, the longer one first.")
+
+
+class NearCopiesList(ResponseModel):
+    """The surest first."""
+
+    copies: list[NearCopiesOf]
+
+
 class Removed(ResponseModel):
     """A video that was taken out of the library, or is in again; its file is as it was."""
 
@@ -82,14 +105,38 @@ async def roots(service: ServiceOf) -> RootList:
 async def duplicates(service: ServiceOf) -> DuplicateList:
     """Videos whose bytes lie at several paths."""
     found = await service.media.run(exact_copies, service.library.store)
-    return DuplicateList(
-        duplicates=[
-            Duplicates(
-                video_ids=list(one.video_ids), paths=list(one.paths), bytes=one.size, wasted=one.wasted
-            )
-            for one in found
-        ]
-    )
+    rows = [
+        Duplicates(video_ids=list(one.video_ids), paths=list(one.paths), bytes=one.size, wasted=one.wasted)
+        for one in found
+    ]
+    return DuplicateList(duplicates=rows)
+
+
+@router.get("/near-copies")
+async def near_copies(service: ServiceOf) -> NearCopiesList:
+    """Videos that show the same, as far as they were compared."""
+    found = await service.media.run(known_pairs, service.library.store)
+    return await service.media.run(_described, service, found)
+
+
+@router.post("/near-copies", dependencies=[Changing])
+async def find(service: ServiceOf) -> NearCopiesList:
+    """Compare the videos that were not compared yet; answers fold what is found from then on."""
+    found = await service.change(lambda library: find_near_copies(library.store), service.converting)
+    return await service.media.run(_described, service, found)
+
+
+def _described(service: Service, found: list[NearCopies]) -> NearCopiesList:
+    named = service.library.catalogue.videos_named({name for pair in found for name in pair.video_ids})
+    copies = []
+    for pair in found:
+        if all(video_id in named for video_id in pair.video_ids):
+            sides = [
+                Side(video=summary_of(service, named[video_id]), start=span.start, end=span.end)
+                for video_id, span in zip(pair.video_ids, pair.spans, strict=True)
+            ]
+            copies.append(NearCopiesOf(kind=pair.kind, certainty=pair.certainty, sides=sides))
+    return NearCopiesList(copies=copies)
 
 
 @router.delete("/videos/{video_id}", dependencies=[Changing])

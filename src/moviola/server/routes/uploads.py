@@ -22,8 +22,6 @@ from moviola.server.routes.upkeep import Changing
 from moviola.server.schemas import ResponseModel, raw_body
 from moviola.server.service import ServiceOf
 
-__all__ = ["PATH", "VERSION", "router"]
-
 VERSION = "1.0.0"
 PATH = "/api/uploads"
 _TYPE = "application/offset+octet-stream"
@@ -75,11 +73,9 @@ async def abilities(service: ServiceOf) -> Response:
 
 
 @router.post(
-    "",
-    status_code=201,
-    dependencies=[Tus],
+    "", status_code=201, dependencies=[Tus],
     responses={**_WRONG_VERSION, 201: {"description": "Begun; `Location` is where its bytes go"}},
-)
+)  # fmt: skip
 async def begin(
     service: ServiceOf,
     upload_length: Annotated[
@@ -121,17 +117,14 @@ async def offset(service: ServiceOf, upload: Name) -> Response:
 
 
 @router.patch(
-    "/{upload}",
-    status_code=204,
-    dependencies=[Tus],
+    "/{upload}", status_code=204, dependencies=[Tus], openapi_extra=raw_body(_TYPE, format="binary"),
     responses={
         **_WRONG_VERSION,
         204: {"description": "`Upload-Offset` bytes are here"},
         415: {"description": "Another type than " + _TYPE},
         460: {"description": "Another checksum; nothing of the part counts"},
     },
-    openapi_extra=raw_body(_TYPE, format="binary"),
-)
+)  # fmt: skip
 async def send(
     request: Request,
     service: ServiceOf,

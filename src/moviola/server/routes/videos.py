@@ -21,8 +21,6 @@ from moviola.server.problems import Forbidden
 from moviola.server.routes.streams import converted_name
 from moviola.server.service import Service, ServiceOf, VideoOf
 
-__all__ = ["router", "summary_of"]
-
 router = APIRouter(prefix="/api/videos", tags=["videos"])
 
 
