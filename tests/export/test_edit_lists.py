@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -17,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moviola.errors import InvalidValue, MediaError, MissingDependency, NotFound
+from moviola.errors import InvalidValue, MediaError, NotFound
 from moviola.export import (
     FORMATS,
     Selection,
@@ -488,19 +487,6 @@ def test_a_timecode_that_its_rate_does_not_have_is_named(tmp_path: Path) -> None
     film = numbered_film(tmp_path / "a.mkv", 24, 1, timecode="01:00:00:29")
     with pytest.raises(MediaError, match=r"a\.mkv: its start timecode cannot be at 24 frames a second"):
         write_moments(moments(("a", 0, 1)), {"a": film}, tmp_path / "a.edl")
-
-
-@pytest.mark.parametrize("name", ["edl", "edl-markers", "otio", "fcpxml"])
-def test_a_package_that_is_missing_is_named(
-    tmp_path: Path, rates: dict[str, str], name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for package in ("timecode", "timecode.timecode", "opentimelineio"):
-        monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(MissingDependency, match=r"pip install (timecode|opentimelineio)"):
-        write_moments(moments(("df", 0, 1)), rates, tmp_path / f"a.{name}", name)
-    assert not list(tmp_path.iterdir())
-    for other in ("film", "vtt-film", "vtt", "csv"):
-        assert write_moments(moments(("df", 0, 1)), rates, tmp_path / f"b.{other}", other).files
 
 
 def test_every_suffix_has_a_format() -> None:

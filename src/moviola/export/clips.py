@@ -45,7 +45,15 @@ def export_clips(
     """
     require_mode(mode)
     folder = Path(folder)
-    _require_writable(folder)
+    try:  # so that not every clip fails for the same reason
+        folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise InvalidValue(
+            f"{folder}: clips cannot be written there ({error.strerror or error}); name a folder that can be "
+            "written"
+        ) from error
     total, before = sum(moment.end - moment.start for moment in moments), 0.0
     raised: list[BaseException] = []
 
@@ -69,19 +77,6 @@ def export_clips(
             failed[out.name] = str(error)
         before += moment.end - moment.start
     return written, failed
-
-
-def _require_writable(folder: Path) -> None:
-    """Make the folder and test it, so that not every clip fails for the same reason."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        raise InvalidValue(
-            f"{folder}: clips cannot be written there ({error.strerror or error}); name a folder that can be "
-            "written"
-        ) from error
 
 
 def export_clip(
@@ -122,11 +117,7 @@ def export_clip(
 
 
 def source_of(video_id: str, sources: Mapping[str, str | Path]) -> Path:
-    """The path of a video.
-
-    Raises:
-        NotFound: unknown.
-    """
+    """The path of a video; NotFound where none is known."""
     if video_id not in sources:
         raise NotFound(f"{video_id}: no path is known for this video; give one, or leave its moments out")
     return Path(sources[video_id])
@@ -139,11 +130,7 @@ def require_mode(mode: str) -> None:
 
 
 def require_no_source(out: Path, sources: Iterable[str | Path]) -> None:
-    """Refuse to write over a video of which something is exported: nothing could bring it back.
-
-    Raises:
-        InvalidValue: the file is one of these videos, by this name or another one.
-    """
+    """Refuse to write over a video, by this name or another one: nothing could bring it back."""
     for source in sources:
         same = False
         with suppress(OSError, ValueError):  # one of both is not there, or no name of a file at all

@@ -27,11 +27,7 @@ _MOST_EVENTS = 999
 
 
 def write_cuts(timeline: Timeline, out: Path) -> None:
-    """Write the events as cuts of picture and sound.
-
-    Raises:
-        InvalidValue: more than 999 events.
-    """
+    """Write the events, at most 999, as cuts of picture and sound."""
     reels = reel_names(event.video for event in timeline.events)
     lines = _head(timeline)
     for event in timeline.events:
@@ -50,22 +46,19 @@ def write_cuts(timeline: Timeline, out: Path) -> None:
 
 
 def write_markers(timeline: Timeline, out: Path, *, of_video: bool = False) -> None:
-    """Write a marker for each event, with its title, its note and its length.
+    """Write a marker for each event, at most 999, with its title, its note and its length.
 
     In Resolve: a timeline's menu, Timelines, Import, Timeline Markers from EDL. ``of_video``: markers at the
     times in their video, not at those of the events.
-
-    Raises:
-        InvalidValue: more than 999 events.
     """
     lines = _head(timeline)
     for event in timeline.events:
         at, end = _source_frames(event, timeline) if of_video else _record_frames(event, timeline)
         spot = f"{timeline.timebase.timecode(at)} {timeline.timebase.timecode(at + 1)}"
-        note = _marker_text(event.selection.note)
+        note = _text(event.selection.note, "/")
         lines += [
             f"{event.number:03d}  001      V     C        {spot} {spot}  ",
-            f"{note} |C:ResolveColorGreen |M:{_marker_text(event.selection.name)} |D:{end - at}",
+            f"{note} |C:ResolveColorGreen |M:{_text(event.selection.name, '/')} |D:{end - at}",
             "",
         ]
     write_text(out, "\n".join(lines) + "\n")
@@ -119,10 +112,6 @@ def _head(timeline: Timeline) -> list[str]:
     return [f"TITLE: {_text(timeline.title)}", f"FCM: {counting}", ""]
 
 
-def _text(text: str) -> str:
-    return one_line(text)[:_LINE]
-
-
-def _marker_text(text: str) -> str:
-    """A text without the bar that divides a marker's fields."""
-    return _text(text).replace("|", "/")
+def _text(text: str, bar: str = "|") -> str:
+    """A text as a line holds it; ``bar`` stands for the bar that divides a marker's fields."""
+    return one_line(text)[:_LINE].replace("|", bar)

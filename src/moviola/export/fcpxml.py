@@ -34,13 +34,9 @@ def write_fcpxml(timeline: Timeline, out: Path) -> None:
     project = SubElement(event_element, "project", name=timeline.title)
     start = timeline.timebase.seconds(timeline.first_frame)
     sequence = SubElement(
-        project, "sequence",
-        format=sequence_format,
-        duration=_time(timeline.timebase.seconds(timeline.duration)),
-        tcStart=_time(start),
-        tcFormat=_counting(timeline.timebase),
-        audioLayout="stereo",
-        audioRate="48k",
+        project, "sequence", format=sequence_format,
+        duration=_time(timeline.timebase.seconds(timeline.duration)), tcStart=_time(start),
+        tcFormat=_counting(timeline.timebase), audioLayout="stereo", audioRate="48k",
     )  # fmt: skip
     spine = SubElement(sequence, "spine")
     for event in timeline.events:
@@ -52,11 +48,8 @@ def write_fcpxml(timeline: Timeline, out: Path) -> None:
 
 def _format(resources: Element, rate: Fraction, width: int, height: int) -> str:
     """The id of a format, created for the first video that has it."""
-    wanted = {
-        "frameDuration": f"{rate.denominator}/{rate.numerator}s",
-        "width": str(width),
-        "height": str(height),
-    }
+    duration = f"{rate.denominator}/{rate.numerator}s"
+    wanted = {"frameDuration": duration, "width": str(width), "height": str(height)}
     for known in resources.iter("format"):
         if wanted.items() <= known.attrib.items():
             return known.attrib["id"]
@@ -67,13 +60,8 @@ def _asset(resources: Element, video: SourceVideo) -> Element:
     info, timebase = video.info, video.timebase
     format_id = _format(resources, timebase.rate, info.width, info.height)
     asset = SubElement(
-        resources, "asset",
-        id=f"r{len(resources) + 1}",
-        name=one_line(video.path.stem) or "video",
-        start=_time(timebase.seconds(video.first_frame)),
-        hasVideo="1",
-        videoSources="1",
-        format=format_id,
+        resources, "asset", id=f"r{len(resources) + 1}", name=one_line(video.path.stem) or "video",
+        start=_time(timebase.seconds(video.first_frame)), hasVideo="1", videoSources="1", format=format_id,
     )  # fmt: skip
     if video.frame_count is not None:
         asset.set("duration", _time(timebase.seconds(video.frame_count)))
@@ -89,13 +77,9 @@ def _asset_clip(spine: Element, event: Event, timebase: Timebase, asset: Element
     video, selection = event.video, event.selection
     start = _time(video.timebase.seconds(video.first_frame + event.source[0]))
     clip = SubElement(
-        spine, "asset-clip",
-        ref=asset.attrib["id"],
-        name=selection.name,
-        offset=_time(origin + timebase.seconds(event.record[0])),
-        start=start,
-        duration=_time(timebase.seconds(event.duration)),
-        format=asset.attrib["format"],
+        spine, "asset-clip", ref=asset.attrib["id"], name=selection.name,
+        offset=_time(origin + timebase.seconds(event.record[0])), start=start,
+        duration=_time(timebase.seconds(event.duration)), format=asset.attrib["format"],
         tcFormat=_counting(video.timebase),
     )  # fmt: skip
     note = clean_lines(selection.note)

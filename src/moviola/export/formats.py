@@ -13,12 +13,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
-from moviola.errors import BrokenPlugin, InvalidValue, MissingDependency
-from moviola.export.chapters import write_film_chapters, write_video_chapters
+from moviola.errors import BrokenPlugin, InvalidValue
 from moviola.export.clips import clip_name, export_clips, file_stem, require_mode, require_no_source
 from moviola.export.edl import write_cuts, write_markers
 from moviola.export.fcpxml import write_fcpxml
-from moviola.export.film import CARD_SECONDS, parse_size, write_film
+from moviola.export.film import CARD_SECONDS, parse_size, write_chapters, write_film, write_film_chapters
 from moviola.export.selection import Selection, one_line
 from moviola.export.sheet import KeptStill, export_sheet
 from moviola.export.tables import write_moments_csv, write_moments_json
@@ -108,27 +107,25 @@ class Export:
         """The moments in sequence; ``counted``: with timecodes."""
         options = self.options
         return lay_out(
-            self.chosen,
-            read_sources(self.chosen, self.paths),
-            title=one_line(options.title) or "Moments",
+            self.chosen, read_sources(self.chosen, self.paths), title=one_line(options.title) or "Moments",
             rate=None if options.rate is None else parse_rate(str(options.rate)),
-            drop_frame=options.drop_frame,
-            start=options.start_timecode if counted else None,
+            drop_frame=options.drop_frame, start=options.start_timecode if counted else None,
             lead=CARD_SECONDS if options.titles else 0.0,
-        )
+        )  # fmt: skip
 
     def lead(self, video_id: str) -> float:
         """Seconds of a video's file before its first picture; 0 where it is not there."""
         return lead_of(Path(self.paths[video_id])) if video_id in self.paths else 0.0
 
-    def only_video(self, instead: str) -> None:
-        """Refuse moments of more than one video."""
+    def only_video(self, instead: str) -> str:
+        """The id of the one video; moments of several are refused."""
         videos = sorted({selection.moment.video_id for selection in self.chosen})
         if len(videos) > 1:
             raise InvalidValue(
                 f"{self.out}: moments of {len(videos)} videos ({videos[0]} and others), but this is for one; "
                 f"choose those of one, or the format {instead}"
             )
+        return videos[0]
 
 
 Writer = Callable[[Export], Written]
@@ -200,7 +197,6 @@ def write_moments(
             one of the videos.
         NotFound: a video without a path.
         MediaError: a video's file is missing or unreadable; nothing is written.
-        MissingDependency: a package that the format needs is not installed.
         BrokenPlugin: the format is a plug-in's, which fails.
     """
     selections = (one if isinstance(one, Selection) else Selection(one) for one in moments)
@@ -274,8 +270,7 @@ def _file(write: Callable[[Export], object]) -> Writer:
 
 
 def _video_chapters(export: Export) -> None:
-    export.only_video("vtt-videos or vtt-film")
-    write_video_chapters(export.chosen, export.out, export.lead(export.chosen[0].moment.video_id))
+    write_chapters(export.chosen, export.out, export.lead(export.only_video("vtt-videos or vtt-film")))
 
 
 def _chapters_by_video(export: Export) -> Written:
@@ -292,7 +287,7 @@ def _chapters_by_video(export: Export) -> Written:
         files.append(export.out / f"{stem}.vtt")
         export.check(files[-1])
     for file, (video_id, own) in zip(files, by_video.items(), strict=True):
-        write_video_chapters(own, file, export.lead(video_id))
+        write_chapters(own, file, export.lead(video_id))
     return Written(tuple(files))
 
 
@@ -302,10 +297,8 @@ def _video_markers(export: Export) -> None:
 
 
 def _otio(export: Export) -> None:
-    try:
-        from moviola.export.otio import write_otio
-    except ImportError as error:
-        raise MissingDependency("OTIO needs opentimelineio; pip install opentimelineio") from error
+    from moviola.export.otio import write_otio
+
     write_otio(export.timeline(), export.out)
 
 

@@ -34,7 +34,10 @@ def write_moments_csv(chosen: Sequence[Selection], paths: Mapping[str, str | Pat
     rows = list(_rows(chosen, paths))
     for row in rows:
         row["steps"] = " ".join(f"{step['start']}-{step['end']}" for step in row["steps"])
-    write_csv(out, _COLUMNS, ([_cell(row[name]) for name in _COLUMNS] for row in rows))
+        for name, value in row.items():
+            if isinstance(value, str) and _FORMULA.match(value):
+                row[name] = f"'{value}"
+    write_csv(out, _COLUMNS, ([row[name] for name in _COLUMNS] for row in rows))
 
 
 def write_moments_json(chosen: Sequence[Selection], paths: Mapping[str, str | Path], out: Path) -> None:
@@ -71,10 +74,6 @@ def _rows(chosen: Sequence[Selection], paths: Mapping[str, str | Path]) -> Itera
     for selection in chosen:
         path = str(paths.get(selection.moment.video_id, ""))
         yield {**moment_row(selection.moment), "title": selection.title, "note": selection.note, "path": path}
-
-
-def _cell(value: object) -> object:
-    return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value
 
 
 def _objects(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -37,9 +37,6 @@ class SourceVideo:
         """Number of its first picture by its start timecode; 0 without one.
 
         A drop-frame sign at a rate without such counting is ignored.
-
-        Raises:
-            MediaError: the timecode does not exist at its rate.
         """
         try:
             return self.timebase.frame_of((self.info.start_timecode or "00:00:00:00").replace(";", ":"))
@@ -58,9 +55,8 @@ class SourceVideo:
     @property
     def frame_count(self) -> int | None:
         """Frames by its header, at least one; None if it has none."""
-        if not self.info.duration:
-            return None
-        return self.timebase.frames(Span(0.0, self.info.duration))[1]
+        duration = self.info.duration
+        return self.timebase.frames(Span(0.0, duration))[1] if duration else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +158,14 @@ def lay_out(
     timebase = Timebase(rate, drop_frame)
     gap, at, events = round(Fraction(lead) * rate), 0, []
     for number, (selection, video) in enumerate(zip(chosen, used, strict=True), start=1):
-        first, end = _source_frames(selection, video)
+        first, end = video.timebase.frames(selection.moment.span)
+        count = video.frame_count
+        if count is not None and first >= count:
+            raise InvalidValue(
+                f"{video.path}: {selection.moment.start:g} s is after the end of the video at "
+                f"{video.info.duration:g} s; correct the moment or leave it out"
+            )
+        end = end if count is None else min(end, count)
         at += gap
         # Whole frames of the timeline, so that none is after the end of the selection.
         after = at + max(1, math.floor((end - first) * rate / video.timebase.rate))
@@ -170,14 +173,3 @@ def lay_out(
         at = after
     first_frame = timebase.frame_of(start.replace(";", ":")) if start else 0
     return Timeline(title, timebase, first_frame, tuple(events))
-
-
-def _source_frames(selection: Selection, video: SourceVideo) -> tuple[int, int]:
-    first, end = video.timebase.frames(selection.moment.span)
-    count = video.frame_count
-    if count is not None and first >= count:
-        raise InvalidValue(
-            f"{video.path}: {selection.moment.start:g} s is after the end of the video at "
-            f"{video.info.duration:g} s; correct the moment or leave it out"
-        )
-    return first, end if count is None else min(end, count)
