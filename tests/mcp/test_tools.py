@@ -22,7 +22,7 @@ from moviola.errors import InvalidValue
 from moviola.library import Catalogue
 from moviola.library.disk.places import Copy
 from moviola.mcp import library_server, serve_http
-from moviola.mcp.pictures import LONGEST_SIDE, picture
+from moviola.mcp.tools import LONGEST_SIDE, picture
 from moviola.mcp.values import FoundMoments
 from moviola.media import probe
 from moviola.search import Library, SearchOptions, SearchResult

@@ -26,16 +26,12 @@ from moviola.types import Query
 __all__ = ["SYSTEMS", "Pool", "library_runs", "make_task", "pool"]
 
 SYSTEMS: dict[str, dict[str, Any]] = {
-    "refined": {"by": "visual"},
-    "coarse": {"by": "visual", "refine": False},
-    "said": {"by": "said"},
-    "text": {"by": "text"},
-    "joined": {"by": "all"},
-}
+    "refined": {"by": "visual"}, "coarse": {"by": "visual", "refine": False}, "said": {"by": "said"},
+    "text": {"by": "text"}, "joined": {"by": "all"},
+}  # fmt: skip
 """Ways to search a library, each a system: options of `moviola.Library.search` by name."""
 
-NEAR = 0.5
-"""Moments of one video that overlap more (IoU) are judged as one."""
+NEAR = 0.5  # moments of one video that overlap more (IoU) are judged as one
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +58,10 @@ class Pool:
 
 
 def library_runs(
-    library: Library,
-    queries: Sequence[Query],
-    *,
-    depth: int = BATCH,
-    systems: Sequence[str] | None = None,
+    library: Library, queries: Sequence[Query], *, depth: int = BATCH, systems: Sequence[str] | None = None,
     progress: Callable[[str, int], None] | None = None,
     refuse: Callable[[str, str, MoviolaError], None] | None = None,
-) -> dict[str, Run]:
+) -> dict[str, Run]:  # fmt: skip
     """A library's answers in each of its ways to search: a run for each system.
 
     Args:
@@ -114,14 +106,9 @@ def _systems_of(library: Library) -> list[str]:
 
 
 def pool(
-    queries: Sequence[Query],
-    runs: Mapping[str, Run],
-    durations: Mapping[str, float],
-    *,
-    depth: int = BATCH,
-    merge_above: float = NEAR,
-    top: int = 2 * BATCH,
-) -> Pool:
+    queries: Sequence[Query], runs: Mapping[str, Run], durations: Mapping[str, float], *,
+    depth: int = BATCH, merge_above: float = NEAR, top: int = 2 * BATCH,
+) -> Pool:  # fmt: skip
     """The first moments of all systems, by best rank, without near-duplicates.
 
     Of equal ranks, the system named first comes first. ``similarity`` of a pair is one by its best rank.
@@ -179,12 +166,9 @@ def _within(row: Mapping[str, Any], durations: Mapping[str, float], system: str)
 
 
 def _pooled(
-    query: Query,
-    found: Sequence[tuple[int, str, str, float, float]],
-    durations: Mapping[str, float],
-    merge_above: float,
-    top: int,
-) -> list[tuple[Pair, tuple[str, ...]]]:
+    query: Query, found: Sequence[tuple[int, str, str, float, float]], durations: Mapping[str, float],
+    merge_above: float, top: int,
+) -> list[tuple[Pair, tuple[str, ...]]]:  # fmt: skip
     """One query's pairs, each with the systems that found it; ``found`` by rising rank."""
     if not found:
         return []
@@ -207,17 +191,10 @@ def _pooled(
 
 
 def make_task(
-    path: str | Path,
-    library: Library,
-    queries: Sequence[Query],
-    *,
-    run_files: Sequence[str | Path] = (),
-    systems: Sequence[str] | None = None,
-    depth: int = BATCH,
-    merge_above: float = NEAR,
-    settings: TaskSettings | None = None,
-    progress: Callable[[str, int], None] | None = None,
-) -> Pool:
+    path: str | Path, library: Library, queries: Sequence[Query], *, run_files: Sequence[str | Path] = (),
+    systems: Sequence[str] | None = None, depth: int = BATCH, merge_above: float = NEAR,
+    settings: TaskSettings | None = None, progress: Callable[[str, int], None] | None = None,
+) -> Pool:  # fmt: skip
     """A new judging task: pooled answers of a library and of other systems to one's own queries. Those that
     the library cannot answer, for instance with an unknown ``@name``, are left out.
 

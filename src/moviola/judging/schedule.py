@@ -100,22 +100,14 @@ def hidden_order(seed: int, *names: str) -> bytes:
 
 
 def next_batch(
-    due: Iterable[Pair],
-    answers: Iterable[Answer],
-    held: Mapping[str, Collection[str]],
-    rater: str,
-    *,
-    raters: int,
-    seed: int,
-) -> list[Pair]:
-    """The pairs of the next batch of a rater; empty if nothing is left.
+    due: Iterable[Pair], answers: Iterable[Answer], held: Mapping[str, Collection[str]], rater: str, *,
+    raters: int, seed: int,
+) -> list[Pair]:  # fmt: skip
+    """The pairs of the next batch of a rater, of those ``due`` now; empty if nothing is left.
 
     A batch has one query. The fullest come first, so that disputed moments wait until there are some; of
     these the ones already begun, so that agreement is reached early; else the seed decides the order.
-
-    Args:
-        due: pairs that may be judged now.
-        held: by pair id, other raters who hold it and have not answered.
+    ``held`` are, by pair id, other raters who hold it and have not answered.
     """
     given = list(answers)
     levels, passed = _by_pair(given)

@@ -27,11 +27,9 @@ __all__ = ["Batch", "BatchMoment", "JudgingTask", "TaskSettings", "folded_name",
 
 FORMAT = 1
 REMEDY = "restore a copy or make a new task"
-HOLD_SECONDS = 1800.0
-"""Seconds for which a batch is kept for an inactive rater."""
+HOLD_SECONDS = 1800.0  # for which a batch is kept for an inactive rater
 LONGEST_NAME = 60
-LARGEST_SEED = 2**53
-"""The largest number up to which the file holds every one."""
+LARGEST_SEED = 2**53  # the file holds every number up to it
 
 _SCHEMA = """
 CREATE TABLE settings (key TEXT PRIMARY KEY, value REAL NOT NULL) WITHOUT ROWID;
@@ -149,13 +147,9 @@ class JudgingTask(Database):
 
     @classmethod
     def create(
-        cls,
-        path: str | Path,
-        pairs: Iterable[Pair],
-        settings: TaskSettings,
-        *,
+        cls, path: str | Path, pairs: Iterable[Pair], settings: TaskSettings, *,
         clock: Callable[[], float] = time.time,
-    ) -> JudgingTask:
+    ) -> JudgingTask:  # fmt: skip
         """Create a file with these pairs.
 
         Raises:

@@ -118,13 +118,9 @@ def library_server(
     if clips is not None:
         offered.append(_offered(ClipTool(library, Path(clips)).cut_clip, "Cut a clip", _ADDING))
     return _Server(
-        "moviola",
-        tools=offered,
-        title="Moviola: moments in videos",
-        version=version("moviola"),
-        instructions=_INSTRUCTIONS.format(clips=_CLIPS if clips else ""),
-        log_level="WARNING",
-    )
+        "moviola", tools=offered, title="Moviola: moments in videos", version=version("moviola"),
+        instructions=_INSTRUCTIONS.format(clips=_CLIPS if clips else ""), log_level="WARNING",
+    )  # fmt: skip
 
 
 def _offered(tool: Callable[..., Any], title: str, annotations: ToolAnnotations) -> Tool:

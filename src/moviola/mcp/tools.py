@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
+from base64 import b64encode
 from collections.abc import Sequence
+from io import BytesIO
 from pathlib import Path
 from threading import Lock
-from typing import Annotated
+from typing import Annotated, Any
 
+import numpy as np
 from mcp.types import CallToolResult, ImageContent, TextContent
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw, ImageFont
 from pydantic import BaseModel, Field
 
 from moviola.errors import InvalidValue, MediaError, NotFound
@@ -18,8 +23,7 @@ from moviola.files.names import folded
 from moviola.files.presence import is_file
 from moviola.library import VideoRow, there
 from moviola.mcp import values
-from moviola.mcp.pictures import picture, timed_still
-from moviola.media import sheet_picture
+from moviola.media import frame_at, sheet_picture
 from moviola.search import (
     By,
     Filter,
@@ -34,9 +38,9 @@ from moviola.search import (
 )
 from moviola.search.filters import assumed_distance
 from moviola.search.found import still_there
-from moviola.types import Moment, Span
+from moviola.types import Moment, Span, clock
 
-__all__ = ["ClipTool", "LibraryTools"]
+__all__ = ["LONGEST_SIDE", "ClipTool", "LibraryTools", "picture"]
 
 _NO_MATCH = (
     "No strong match: probably nothing in the library shows this, and these are only the nearest "
@@ -50,18 +54,24 @@ _NEAREST = 3  # moments of an answer that nothing in the library fits
 _COLUMNS = 4
 _STILL_WIDTHS = (1024, 512)  # widths in pixels of a single still, and of one of several
 _MOST_WORDS = 40
+LONGEST_SIDE = 1568
+"""Pixels. Vision models shrink larger pictures themselves."""
 
-Folder = Annotated[
-    str | None, Field(description="Only files below this folder, or a pattern for paths: */holiday/*.mov")
-]
+_QUALITY = 80
+
+
+def about(description: str, **limits: Any) -> Any:
+    """What an agent reads of a parameter."""
+    return Field(description=description, **limits)
+
+
+Folder = Annotated[str | None, about("Only files below this folder, or a pattern for paths: */holiday/*.mov")]
 
 
 class LibraryTools:
-    """Read-only tools on a library.
+    """Read-only tools on a library, used from several threads.
 
-    Args:
-        library: opened; used from several threads.
-        pictures: folders besides the library's own from which a picture may be searched with.
+    ``pictures`` are folders besides the library's own from which a picture may be searched with.
     """
 
     def __init__(self, library: Library, pictures: Sequence[Path] = ()) -> None:
@@ -71,80 +81,51 @@ class LibraryTools:
         self,
         *,
         text: Annotated[
-            values.Words | None,
-            Field(description="What is seen or said, in a few plain words: 'a dog runs on a beach'."),
+            values.Words | None, about("What is seen or said, in a few plain words: 'a dog runs on a beach'.")
         ] = None,
         like: Annotated[
-            str | None,
-            Field(
-                description="More like this moment, VIDEO_ID@TIME: beach@12.5 or beach@1:05; joins `text`."
-            ),
+            str | None, about("More like this moment, VIDEO_ID@TIME: beach@12.5 or beach@1:05; joins `text`.")
         ] = None,
         picture: Annotated[
             str | None,
-            Field(
-                description="More like the picture in this file, below a folder of the library; joins `text`."
-            ),
+            about("More like the picture in this file, below a folder of the library; joins `text`."),
         ] = None,
         then: Annotated[
-            list[values.Words],
-            Field(max_length=8, description="What happens later in the same video, in order."),
+            list[values.Words], about("What happens later in the same video, in order.", max_length=8)
         ] = [],  # noqa: B006 -- never changed
-        gap: Annotated[
-            values.Seconds, Field(description="Maximum seconds between two steps of `then`.")
-        ] = 60.0,
-        without: Annotated[
-            list[values.Words], Field(max_length=8, description="What must not be seen or said.")
-        ] = [],  # noqa: B006
+        gap: Annotated[values.Seconds, about("Maximum seconds between two steps of `then`.")] = 60.0,
+        without: Annotated[list[values.Words], about("What must not be seen or said.", max_length=8)] = [],  # noqa: B006
         videos: Annotated[
-            list[str] | None,
-            Field(min_length=1, max_length=200, description="Search only these videos, by id."),
+            list[str] | None, about("Search only these videos, by id.", min_length=1, max_length=200)
         ] = None,
         folder: Folder = None,
-        modified: Annotated[
-            str | None, Field(description="Only files last changed then: 2024-05-01..2024-05-31")
-        ] = None,
-        taken: Annotated[
-            str | None, Field(description="Only videos taken then: 2021..2023-05, or 2023-05-31")
-        ] = None,
+        modified: Annotated[str | None, about("Only files last changed then: 2024-05-01..2024-05-31")] = None,
+        taken: Annotated[str | None, about("Only videos taken then: 2021..2023-05, or 2023-05-31")] = None,
         near: Annotated[
-            str | None,
-            Field(description="Only videos taken there: 52.52,13.40,5km (north, east, how far; else 1km)"),
+            str | None, about("Only videos taken there: 52.52,13.40,5km (north, east, how far; else 1km)")
         ] = None,
-        camera: Annotated[
-            str | None, Field(description="Only of cameras with this in make and model: iphone 15")
-        ] = None,
-        tag: Annotated[
-            str | None, Field(description="Only videos with this tag, as a whole or on a moment")
-        ] = None,
-        video_length: Annotated[
-            str | None, Field(description="Only videos of this length: 60.. or 1:00..10:00")
-        ] = None,
-        moment_length: Annotated[
-            str | None, Field(description="Only moments of this length in seconds: 5..30")
-        ] = None,
+        camera: Annotated[str | None, about("Only of cameras with this in make and model: iphone 15")] = None,
+        tag: Annotated[str | None, about("Only videos with this tag, as a whole or on a moment")] = None,
+        video_length: Annotated[str | None, about("Only videos of this length: 60.. or 1:00..10:00")] = None,
+        moment_length: Annotated[str | None, about("Only moments of this length in seconds: 5..30")] = None,
         where: Annotated[
-            str | None,
-            Field(description="Only in this part of a video: 0..10%, or -1:00.. for its last minute."),
+            str | None, about("Only in this part of a video: 0..10%, or -1:00.. for its last minute.")
         ] = None,
         right: Annotated[
-            list[str],
-            Field(max_length=100, description="Right moments of an earlier answer, VIDEO_ID@START-END."),
+            list[str], about("Right moments of an earlier answer, VIDEO_ID@START-END.", max_length=100)
         ] = [],  # noqa: B006
         wrong: Annotated[
-            list[str], Field(max_length=100, description="Wrong moments of an earlier answer, likewise.")
+            list[str], about("Wrong moments of an earlier answer, likewise.", max_length=100)
         ] = [],  # noqa: B006
         by: Annotated[
             By,
-            Field(
-                description="Evidence: all, visual (pictures), said (subtitles and speech), text (in "
+            about(
+                "Evidence: all, visual (pictures), said (subtitles and speech), text (in "
                 "pictures), named (names of videos: whole videos, then)."
             ),
         ] = "all",
-        top_k: Annotated[int, Field(ge=1, le=20, description="Number of moments.")] = 8,
-        per_video: Annotated[
-            int | None, Field(ge=1, description="Maximum number of moments per video.")
-        ] = None,
+        top_k: Annotated[int, about("Number of moments.", ge=1, le=20)] = 8,
+        per_video: Annotated[int | None, about("Maximum number of moments per video.", ge=1)] = None,
     ) -> Annotated[CallToolResult, values.FoundMoments]:
         """Find moments in the videos: a ranked list, and one contact sheet with a still of each.
 
@@ -168,24 +149,25 @@ class LibraryTools:
         )  # fmt: skip
         found, present, _ = still_there(self._library.search(query, options), self._library.catalogue)
         sources = {video_id: video.path for video_id, video in present.items()}
+        moments = []
+        for one in found if found.confident else found[:_NEAREST]:
+            why, path = ", ".join(map(str, one.why)), sources[one.video_id]
+            row = moment_row(one) | {"path": path, "why": why, "folded": len(one.folded)}
+            moments.append(values.FoundMoment.model_validate(row))
         match = "" if found.confident else _NO_MATCH if found else _NOTHING
         answer = values.FoundMoments(
-            query=str(query),
-            confident=found.confident,
-            moments=[
-                _found(one, sources[one.video_id]) for one in (found if found.confident else found[:_NEAREST])
-            ],
+            query=str(query), confident=found.confident, moments=moments,
             note=" ".join(filter(None, [match, assumed_distance(near)])),
-        )
-        shown = found and found.confident
-        return _answer(answer, _sheet(found, sources, answer, self._library.kept_still) if shown else [])
+        )  # fmt: skip
+        seen = found and found.confident
+        return _answer(answer, _sheet(found, sources, answer, self._library.kept_still) if seen else [])
 
     def look(
         self,
         video_id: values.VideoId,
         start: values.Seconds,
         end: values.Seconds,
-        frames: Annotated[int, Field(ge=1, le=12, description="Number of stills, evenly spread.")] = 6,
+        frames: Annotated[int, about("Number of stills, evenly spread.", ge=1, le=12)] = 6,
     ) -> Annotated[CallToolResult, values.Stills]:
         """Look at a stretch of a video: stills with their times drawn on, and what is said meanwhile.
 
@@ -201,14 +183,14 @@ class LibraryTools:
             times=times,
             words=[values.Said.model_validate(cue, from_attributes=True) for cue in meanwhile[:_MOST_WORDS]],
         )  # fmt: skip
-        return _answer(answer, [timed_still(Path(video.path), time, width) for time in times])
+        return _answer(answer, [_timed_still(Path(video.path), time, width) for time in times])
 
     def list_videos(
         self,
-        text: Annotated[str | None, Field(description="Only videos with this in their id or path.")] = None,
+        text: Annotated[str | None, about("Only videos with this in their id or path.")] = None,
         folder: Folder = None,
-        offset: Annotated[int, Field(ge=0, description="Number of videos to skip.")] = 0,
-        limit: Annotated[int, Field(ge=1, le=200, description="Maximum number of videos.")] = 50,
+        offset: Annotated[int, about("Number of videos to skip.", ge=0)] = 0,
+        limit: Annotated[int, about("Maximum number of videos.", ge=1, le=200)] = 50,
     ) -> Annotated[CallToolResult, values.ListedVideos]:
         """List the videos of the library with their ids, files and lengths, page by page."""
         videos = {video.row: video for video in self._library.catalogue.videos()}
@@ -247,15 +229,7 @@ class LibraryTools:
 
 
 class ClipTool:
-    """Cuts clips into one folder, and writes nowhere else.
-
-    Args:
-        library: opened.
-        folder: for the clips; made when missing.
-
-    Raises:
-        InvalidValue: the folder cannot be made, or lies in the library's.
-    """
+    """Cuts clips into one folder, made when missing and outside of the library, and writes nowhere else."""
 
     def __init__(self, library: Library, folder: Path) -> None:
         self._library, self._folder = library, folder.resolve()
@@ -274,7 +248,7 @@ class ClipTool:
         start: values.Seconds,
         end: values.Seconds,
         name: Annotated[
-            str, Field(max_length=100, description="Name of the new file, such as red-door.mp4; no folders.")
+            str, about("Name of the new file, such as red-door.mp4; no folders.", max_length=100)
         ],
     ) -> Annotated[CallToolResult, values.Clip]:
         """Cut a stretch of a video, exact to the frame, into a new MP4 in the folder for clips."""
@@ -307,11 +281,6 @@ def _answer(answer: BaseModel, pictures: list[ImageContent] | None = None) -> Ca
     )
 
 
-def _found(moment: Moment, path: str) -> values.FoundMoment:
-    more = {"path": path, "why": ", ".join(map(str, moment.why)), "folded": len(moment.folded)}
-    return values.FoundMoment.model_validate(moment_row(moment) | more)
-
-
 def _sheet(
     found: SearchResult, sources: dict[str, str], answer: values.FoundMoments, kept: KeptStill
 ) -> list[ImageContent]:
@@ -321,6 +290,26 @@ def _sheet(
     if failed:
         answer.note += " ".join(["", "No pictures of:", *(f"{name} ({why})" for name, why in failed.items())])
     return [picture(sheet_picture(cells, _COLUMNS, answer.query))]
+
+
+def picture(image: NDArray[np.uint8]) -> ImageContent:
+    """A picture (height, width, 3) uint8 RGB as content of a response, shrunk where it is too large."""
+    shrunk, jpeg = Image.fromarray(image), BytesIO()
+    shrunk.thumbnail((LONGEST_SIDE, LONGEST_SIDE), Image.Resampling.LANCZOS)
+    shrunk.save(jpeg, "JPEG", quality=_QUALITY)
+    return ImageContent(type="image", data=b64encode(jpeg.getvalue()).decode(), mime_type="image/jpeg")
+
+
+def _timed_still(path: Path, time: float, width: int) -> ImageContent:
+    """The frame of a video at a time in seconds, ``width`` pixels wide, with the time drawn on."""
+    still = Image.fromarray(frame_at(path, time, width))
+    draw, font = ImageDraw.Draw(still), ImageFont.load_default(max(12, width // 24))
+    place, text = (width // 40, width // 40), clock(time)
+    left, top, right, bottom = draw.textbbox(place, text, font)
+    margin = width // 80
+    draw.rectangle((left - margin, top - margin, right + margin, bottom + margin), fill=(0, 0, 0))
+    draw.text(place, text, (255, 255, 255), font)
+    return picture(np.asarray(still))
 
 
 def _stretch(library: Library, video_id: str, start: float, end: float) -> tuple[VideoRow, Span]:

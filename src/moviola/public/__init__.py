@@ -4,11 +4,10 @@ Users fetch the data themselves; nothing here downloads. :data:`BENCHMARKS` has 
 :mod:`moviola.measures.public` its measures.
 """
 
-from moviola.public.benchmark_answers import Answers, answer_questions
-from moviola.public.benchmarks import BENCHMARKS, PublicBenchmark, measure_answers
+from moviola.public.benchmarks import BENCHMARKS, Answers, PublicBenchmark, answer_questions
 from moviola.public.run import PublicReport, require_sources, run_public
 
 __all__ = [
-    "BENCHMARKS", "Answers", "PublicBenchmark", "PublicReport", "answer_questions", "measure_answers",
-    "require_sources", "run_public",
+    "BENCHMARKS", "Answers", "PublicBenchmark", "PublicReport", "answer_questions", "require_sources",
+    "run_public",
 ]  # fmt: skip

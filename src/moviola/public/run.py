@@ -17,8 +17,7 @@ from moviola.library import IngestProgress
 from moviola.library.disk.settings import SETTINGS_FILE
 from moviola.measures import Preset, read_run, write_run
 from moviola.measures.output_formats import format_of, qvhighlights_rows, write_lines
-from moviola.public.benchmark_answers import Answers, answer_questions
-from moviola.public.benchmarks import benchmark_of
+from moviola.public.benchmarks import Answers, answer_questions, benchmark_of
 from moviola.search import Library
 
 __all__ = ["PublicReport", "require_sources", "run_public"]
