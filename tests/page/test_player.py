@@ -73,6 +73,12 @@ def finger(page: Page, by: tuple[float, float]) -> Iterator[CDPSession]:
     touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
 
 
+def test_the_score_is_whole_beside_a_short_title(phone: Page) -> None:
+    place = phone.locator("#player .player-head .muted")
+    expect(place).to_contain_text("score")
+    assert place.evaluate("place => place.scrollWidth <= place.clientWidth")
+
+
 def test_a_swipe_goes_on_and_back_and_closes(phone: Page) -> None:
     place, screen = phone.locator("#player .player-head .muted"), phone.locator("#player .screen")
     expect(place).to_contain_text("1 of")
