@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from moviola.errors import DataError, InvalidValue, NotFound
 from moviola.models.description import read_description
-from moviola.models.pretrained import ARCHITECTURES, build, from_pretrained, save_pretrained
+from moviola.models.pretrained import ARCHITECTURES, build, classes_of, from_pretrained, save_pretrained
 from moviola.models.releases import RELEASES, convert_checkpoint
 from moviola.models.relevant_pairs import RelevantPairsConfig
 from moviola.models.spr import SegmentRetriever, SegmentRetrieverConfig
@@ -77,7 +77,7 @@ def test_the_folder_says_what_it_holds(saved: Path) -> None:
 
 @pytest.mark.parametrize("name", ARCHITECTURES)
 def test_every_architecture_is_there_with_defaults_in_its_config(name: str) -> None:
-    config_class, model_class = ARCHITECTURES[name].classes()
+    config_class, model_class = classes_of(name)
     assert config_class() == config_class()
     assert issubclass(model_class, nn.Module)
 
@@ -488,7 +488,7 @@ def test_settings_that_no_network_can_have_are_named(name: str) -> None:
 @pytest.mark.parametrize("name", RELEASES)
 def test_what_a_release_sets_are_settings_of_its_model(name: str) -> None:
     release = RELEASES[name]
-    config_class, _ = ARCHITECTURES[release.architecture].classes()
+    config_class, _ = classes_of(release.architecture)
     known = {known.name for known in fields(config_class)}
     assert set(release.sizes) | set(release.settings) <= known
     assert build(release.architecture, {}).config is not None

@@ -11,7 +11,7 @@ import numpy as np
 from moviola.measures.matching import Pairs, join, match, spread
 from moviola.measures.measure_names import Counting
 from moviola.measures.presets import Preset
-from moviola.measures.qrels_and_run import Columns, Flags, Floats, Integers, Qrels, Run
+from moviola.measures.qrels_and_run import Flags, Floats, Integers, Qrels, Run
 from moviola.temporal import overlap
 
 __all__ = ["Joined", "discounted", "places_of"]
@@ -83,7 +83,8 @@ class Joined:
         known = np.flatnonzero(video >= 0)
         near, truth = join(query[known] * videos + video[known], truth_query * videos + qrels.video[truths])
         prediction = known[near]
-        iou = overlap(*_spans(run, read[prediction]), *_spans(qrels, truths[truth]))
+        rows, judgements = read[prediction], truths[truth]
+        iou = overlap(run.start[rows], run.end[rows], qrels.start[judgements], qrels.end[judgements])
         some = np.flatnonzero(iou > 0)
         prediction, truth, iou = prediction[some], truth[some], iou[some]
         order = np.lexsort((truth, -iou, prediction, rank[prediction]))
@@ -152,7 +153,3 @@ def places_of(names: Sequence[str], known: Sequence[str]) -> Integers:
     """(names,) int64: place of each name among the known ones; -1 where it is not known."""
     place = {name: i for i, name in enumerate(known)}
     return np.fromiter((place.get(name, -1) for name in names), np.int64, len(names))
-
-
-def _spans(moments: Columns, rows: Integers) -> tuple[Floats, Floats]:
-    return moments.start[rows], moments.end[rows]

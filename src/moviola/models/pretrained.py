@@ -12,11 +12,11 @@ import copy
 import json
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, fields
-from importlib import import_module
+from dataclasses import asdict, fields
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, TypeVar, overload
+from pkgutil import resolve_name
+from typing import Any, TypeVar, get_type_hints, overload
 
 import torch
 from safetensors.torch import load_file, save
@@ -28,7 +28,7 @@ from moviola.models.checks import require_known, require_sizes, validated
 from moviola.models.description import CARD, CONFIG, FORMAT, WEIGHTS, existing, read_description, read_weights
 from moviola.models.graphs import write_graphs
 
-__all__ = ["ARCHITECTURES", "Architecture", "build", "from_pretrained", "save_pretrained"]
+__all__ = ["ARCHITECTURES", "build", "classes_of", "from_pretrained", "save_pretrained"]
 
 SHOWN = 5
 """Number of keys that an error lists."""
@@ -37,32 +37,25 @@ State = Mapping[str, Tensor]
 Model = TypeVar("Model", bound=nn.Module)
 
 
-@dataclass(frozen=True)
-class Architecture:
-    """Module and class of a model, imported on first use."""
-
-    module: str
-    config: str
-    model: str
-
-    def classes(self) -> tuple[type[Any], type[nn.Module]]:
-        """The config class and the model class."""
-        module = import_module(self.module)
-        return getattr(module, self.config), getattr(module, self.model)
-
-
-ARCHITECTURES: dict[str, Architecture] = {
-    "spr-stage1": Architecture("moviola.models.spr.retriever", "SegmentRetrieverConfig", "SegmentRetriever"),
-    "spr-clip": Architecture("moviola.models.spr.clip", "SprClipConfig", "SprClip"),
-    "reloclnet": Architecture("moviola.models.reloclnet", "ReLoCLNetConfig", "ReLoCLNet"),
-    "xml": Architecture("moviola.models.xml", "XMLConfig", "XML"),
-    "conquer": Architecture("moviola.models.conquer.model", "ConquerConfig", "Conquer"),
-    "prem": Architecture("moviola.models.prem.model", "PremConfig", "Prem"),
-    "prem-apart": Architecture("moviola.models.prem.apart", "PremConfig", "PremApart"),
-    "reel": Architecture("moviola.models.reel", "ReelConfig", "Reel"),
-    "reel-stage1": Architecture("moviola.models.reel", "ReelStage1Config", "ReelStage1"),
+ARCHITECTURES: dict[str, str] = {
+    "spr-stage1": "moviola.models.spr.retriever:SegmentRetriever",
+    "spr-clip": "moviola.models.spr.clip:SprClip",
+    "reloclnet": "moviola.models.reloclnet:ReLoCLNet",
+    "xml": "moviola.models.xml:XML",
+    "conquer": "moviola.models.conquer.model:Conquer",
+    "prem": "moviola.models.prem.model:Prem",
+    "prem-apart": "moviola.models.prem.apart:PremApart",
+    "reel": "moviola.models.reel:Reel",
+    "reel-stage1": "moviola.models.reel:ReelStage1",
 }
-"""Every model that can be saved and loaded, by the name that its ``config.json`` bears."""
+"""Module and class, imported on first use, of every model that can be saved and loaded, by the name that its
+``config.json`` bears."""
+
+
+def classes_of(architecture: str) -> tuple[type[Any], type[nn.Module]]:
+    """Class of the settings, and of the model."""
+    model = resolve_name(ARCHITECTURES[architecture])
+    return get_type_hints(model.__init__)["config"], model
 
 
 def build(architecture: str, config: Mapping[str, Any]) -> nn.Module:
@@ -72,7 +65,7 @@ def build(architecture: str, config: Mapping[str, Any]) -> nn.Module:
         InvalidValue: the architecture or a field is unknown, or a value is not what its field may hold.
     """
     require_known("architecture", architecture, ARCHITECTURES)
-    config_class, model_class = ARCHITECTURES[architecture].classes()
+    config_class, model_class = classes_of(architecture)
     known = [field.name for field in fields(config_class)]
     for name in sorted(set(config) - set(known)):
         raise InvalidValue(f"{architecture}: unknown setting {name!r}; choose {', '.join(known)}")
@@ -186,8 +179,9 @@ def fill(model: nn.Module, state: State, path: Path) -> None:
 
 def _name_of(model: nn.Module) -> str:
     """The architecture's name, from the class alone, so that no other model is imported."""
-    for name, architecture in ARCHITECTURES.items():
-        if (type(model).__module__, type(model).__name__) == (architecture.module, architecture.model):
+    own = f"{type(model).__module__}:{type(model).__name__}"
+    for name, place in ARCHITECTURES.items():
+        if place == own:
             return name
     raise InvalidValue(
         f"{type(model).__name__} is no registered model; add it to {__name__}.ARCHITECTURES or save one of "

@@ -23,7 +23,7 @@ from moviola.files.writing import atomic_write
 from moviola.types import require_known
 
 __all__ = [
-    "PHI", "Parts", "RelevantPairs", "mark_of", "parts_of", "read_relevant_pairs", "relevant_pairs",
+    "PHI", "RelevantPairs", "mark_of", "parts_of", "read_relevant_pairs", "relevant_pairs",
     "write_relevant_pairs",
 ]  # fmt: skip
 
@@ -43,19 +43,16 @@ PHI: dict[str, Callable[[str, Sequence[Phrase]], list[str]]] = {
 """Compared texts of a caption, by the name of Phi; never none."""
 
 
-@dataclass(frozen=True, eq=False)
-class Parts:
-    """Texts of each caption: those of caption i are ``texts[offsets[i]:offsets[i + 1]]``."""
-
-    texts: tuple[str, ...]
-    offsets: NDArray[np.int64]
-
-
-def parts_of(captions: Sequence[str], phi: str, phrases: Sequence[Sequence[Phrase]]) -> Parts:
-    """The texts that Phi compares, without repetitions within a caption.
+def parts_of(
+    captions: Sequence[str], phi: str, phrases: Sequence[Sequence[Phrase]]
+) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+    """The texts that Phi compares, without repetitions within a caption, and where those of each begin.
 
     Args:
         phi: a name in :data:`PHI`.
+
+    Returns:
+        texts, and offsets (n + 1,) int64: those of caption i are ``texts[offsets[i]:offsets[i + 1]]``.
 
     Raises:
         InvalidValue: an unknown Phi.
@@ -65,7 +62,7 @@ def parts_of(captions: Sequence[str], phi: str, phrases: Sequence[Sequence[Phras
         list(dict.fromkeys(PHI[phi](caption, own))) for caption, own in zip(captions, phrases, strict=True)
     ]
     offsets = np.concatenate([[0], np.cumsum([len(group) for group in groups])]).astype(np.int64)
-    return Parts(tuple(text for group in groups for text in group), offsets)
+    return tuple(text for group in groups for text in group), offsets
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +129,7 @@ def relevant_pairs(
     Args:
         sentences: (n, d) float32 embeddings of whole captions, L2-normalised.
         parts: (t, d) float32 embeddings of the texts that Phi compares, likewise.
-        offsets: (n + 1,) int64, see :class:`Parts`; every caption has at least one text.
+        offsets: (n + 1,) int64, see :func:`parts_of`; every caption has at least one text.
         theta: threshold in (0, 1].
 
     Raises:

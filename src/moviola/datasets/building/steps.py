@@ -185,6 +185,6 @@ def find_relevant_pairs(
         MissingDependency: phrases are needed, and spaCy is not installed.
     """
     phrases: list[list[Phrase]] = [[]] * len(captions)  # of whole sentences none is needed
-    parts = parts_of(captions, phi, phrases if phi == "sent" else chunker_with_spacy()(captions))
-    found = relevant_pairs(embed(captions, encoder), embed(parts.texts, encoder), parts.offsets, theta)
+    texts, offsets = parts_of(captions, phi, phrases if phi == "sent" else chunker_with_spacy()(captions))
+    found = relevant_pairs(embed(captions, encoder), embed(texts, encoder), offsets, theta)
     return replace(found, mark=mark_of(captions))

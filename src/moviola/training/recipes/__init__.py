@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, cast
 
 from moviola.models.checks import require_known
@@ -39,8 +39,7 @@ def recipe(name: str) -> Recipe:
         InvalidValue: no recipe of that name.
     """
     require_known("model", name, RECIPES)
-    module, attribute = RECIPES[name].split(":")
-    return cast("Recipe", getattr(import_module(module), attribute))
+    return cast("Recipe", resolve_name(RECIPES[name]))
 
 
 def recipe_of(about: Description) -> str:
