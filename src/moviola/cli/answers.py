@@ -69,11 +69,16 @@ def answer(
         str, _model("vcmr: moments of all videos; svmr: of the one video that answers; vr: whole videos.")
     ] = "vcmr",
     recipe: Annotated[str | None, _model("Recipe that answers; by default that of the model.")] = None,
-    suppress_above: Annotated[float, _model(
-        "Overlap (IoU) above which the worse of two refined moments is dropped; 1 keeps all.", min=0, max=1,
-    )] = 0.5,
+    suppress_above: Annotated[
+        float,
+        _model(
+            "Overlap (IoU) above which the worse of two refined moments is dropped; 1 keeps all.",
+            min=0,
+            max=1,
+        ),
+    ] = 0.5,
     json: JsonOption = False,
-) -> None:  # fmt: skip
+) -> None:
     """Answer every query of a file, and write the ranked moments as a run for `moviola evaluate`.
 
     Without --model the library is searched, as by `moviola search`, with the models that it uses. With

@@ -55,14 +55,18 @@ def _show_version(wanted: bool) -> None:
 def _root(
     context: Context,
     *,
-    log: Annotated[Path | None, Option(
-        metavar="FILE", envvar="MOVIOLA_LOG",
-        help="Append a log of JSON lines to a file: what the command does, and a server's requests.",
-    )] = None,
+    log: Annotated[
+        Path | None,
+        Option(
+            metavar="FILE",
+            envvar="MOVIOLA_LOG",
+            help="Append a log of JSON lines to a file: what the command does, and a server's requests.",
+        ),
+    ] = None,
     _: Annotated[
         bool, Option("--version", help="Print the version.", callback=_show_version, is_eager=True)
     ] = False,
-) -> None:  # fmt: skip
+) -> None:
     """Options before a command; the user's config.toml gives commands their defaults."""
     values = read_config()
     context.default_map = nested_defaults(context.command, values)

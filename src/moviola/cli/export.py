@@ -26,14 +26,20 @@ def format_options(
     title: Annotated[
         str | None, Option(help="Title of the timeline or sheet; by default the file's name.")
     ] = None,
-    rate: Annotated[str | None, Option(
-        help="Frames per second of the timeline: 25, 23.976, 30000/1001; by default the most frequent.",
-    )] = None,
-    drop_frame: Annotated[bool | None, Option(
-        "--drop-frame/--non-drop-frame",
-        help="Timecode at 29.97 and 59.94; by default as in the videos' own start timecode.",
-        show_default=False,
-    )] = None,
+    rate: Annotated[
+        str | None,
+        Option(
+            help="Frames per second of the timeline: 25, 23.976, 30000/1001; by default the most frequent.",
+        ),
+    ] = None,
+    drop_frame: Annotated[
+        bool | None,
+        Option(
+            "--drop-frame/--non-drop-frame",
+            help="Timecode at 29.97 and 59.94; by default as in the videos' own start timecode.",
+            show_default=False,
+        ),
+    ] = None,
     start_timecode: Annotated[
         str | None, Option(metavar="HH:MM:SS:FF", help="Start of the timeline; by default 01:00:00:00.")
     ] = None,
@@ -47,7 +53,7 @@ def format_options(
         Option(metavar="WIDTHxHEIGHT", help="Size of the film; by default that of the largest video."),
     ] = None,
     columns: Annotated[int | None, Option(min=1, help="Stills per row of the sheet.")] = None,
-) -> None:  # fmt: skip
+) -> None:
     """Fields of :class:`moviola.export.ExportOptions`."""
 
 
@@ -56,20 +62,27 @@ def format_options(
 def export_(
     out: Annotated[Path, Argument(help="The file, or the folder for formats of several files.")],
     *,
-    format: Annotated[str | None, Option(
-        help="csv, json, edl, edl-markers, edl-markers-video, otio, fcpxml, vtt, vtt-videos, vtt-film, "
-        "film, clips or sheet; by default from the suffix of OUT, clips without a suffix.",
-    )] = None,
+    format: Annotated[
+        str | None,
+        Option(
+            help="csv, json, edl, edl-markers, edl-markers-video, otio, fcpxml, vtt, vtt-videos, vtt-film, "
+            "film, clips or sheet; by default from the suffix of OUT, clips without a suffix.",
+        ),
+    ] = None,
     ranks: Annotated[
         str | None, Option(metavar="1,3-5", help="Ranks in their order; by default all.")
     ] = None,
-    moments: Annotated[Path | None, Option(
-        metavar="FILE", help="Moments of a .csv or .json file of this command, instead of the last answer.",
-    )] = None,
+    moments: Annotated[
+        Path | None,
+        Option(
+            metavar="FILE",
+            help="Moments of a .csv or .json file of this command, instead of the last answer.",
+        ),
+    ] = None,
     library: LibraryOption = DEFAULT_LIBRARY,
     options: dict[str, Any],
     json: JsonOption = False,
-) -> None:  # fmt: skip
+) -> None:
     """Write moments of the last answer as a table, chapters, an edit list, clips, a film or a contact sheet.
 
     Example: `moviola search "a red door" && moviola export doors.edl --ranks 1,3-5`
@@ -171,13 +184,16 @@ RankArgument = Annotated[int, Argument(min=1, help="Rank of a moment in the last
 def open_(
     rank: RankArgument,
     library: LibraryOption = DEFAULT_LIBRARY,
-    player: Annotated[str | None, Option(
-        envvar="MOVIOLA_PLAYER",
-        help="mpv, vlc, ffplay, or a command with {path} and {start}; by default the first of these "
-        "players that is installed, else the system's player (from the beginning).",
-    )] = None,
+    player: Annotated[
+        str | None,
+        Option(
+            envvar="MOVIOLA_PLAYER",
+            help="mpv, vlc, ffplay, or a command with {path} and {start}; by default the first of these "
+            "players that is installed, else the system's player (from the beginning).",
+        ),
+    ] = None,
     json: JsonOption = False,
-) -> None:  # fmt: skip
+) -> None:
     """Play a moment of the last answer.
 
     Example: `moviola search "a red door" && moviola open 2 --player mpv`
@@ -201,13 +217,16 @@ def cut(
     out: Annotated[
         Path | None, Option("--out", "-o", help="MP4 file; by default named by its moment.")
     ] = None,
-    track: Annotated[str | None, Option(
-        help="Sound track: a number, or a language such as de; by default the one that players choose.",
-        show_default=False,
-    )] = None,
+    track: Annotated[
+        str | None,
+        Option(
+            help="Sound track: a number, or a language such as de; by default the one that players choose.",
+            show_default=False,
+        ),
+    ] = None,
     library: LibraryOption = DEFAULT_LIBRARY,
     json: JsonOption = False,
-) -> None:  # fmt: skip
+) -> None:
     """Cut a moment of the last answer into an MP4, exact to the frame.
 
     Example: `moviola cut 2 --out door.mp4`

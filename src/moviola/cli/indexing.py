@@ -44,51 +44,70 @@ def index_(
     *,
     library: LibraryOption = DEFAULT_LIBRARY,
     encoder: EncoderOption = None,
-    sentence_encoder: Annotated[str | None, Option(
-        envvar="MOVIOLA_SENTENCE_ENCODER",
-        help="Sentence encoder of a new library, for subtitles: minilm, a hub id, a folder, or none.",
-    )] = None,
+    sentence_encoder: Annotated[
+        str | None,
+        Option(
+            envvar="MOVIOLA_SENTENCE_ENCODER",
+            help="Sentence encoder of a new library, for subtitles: minilm, a hub id, a folder, or none.",
+        ),
+    ] = None,
     segment_seconds: Annotated[
         float | None, Option(help="Length of the segments of a new library; 4 s by default.")
     ] = None,
     frame_rate: Annotated[
         float | None, Option(help="Frames per second of a new library; 1 by default.")
     ] = None,
-    prune: Annotated[bool, Option(
-        "--prune",
-        help="Remove videos from the library whose file was deleted from these folders, or is excluded "
-        "now; never those of a drive that is away.",
-    )] = False,
+    prune: Annotated[
+        bool,
+        Option(
+            "--prune",
+            help="Remove videos from the library whose file was deleted from these folders, or is excluded "
+            "now; never those of a drive that is away.",
+        ),
+    ] = False,
     yes: Annotated[bool, Option("--yes", "-y", help="Prune without a question.")] = False,
-    exclude: Annotated[list[str] | None, Option(
-        metavar="PATTERN",
-        help="Files to leave out, as in .gitignore; repeatable; kept for these folders until given "
-        "again, '' for none. A file .moviolaignore in a folder does the same.",
-        show_default=False,
-    )] = None,
-    default_excludes: Annotated[bool | None, Option(
-        "--default-excludes/--no-default-excludes",
-        help="Leave out hidden files, previews, trash, and folders with .nomedia (`moviola doctor` lists "
-        "them); kept likewise.",
-        show_default=False,
-    )] = None,
+    exclude: Annotated[
+        list[str] | None,
+        Option(
+            metavar="PATTERN",
+            help="Files to leave out, as in .gitignore; repeatable; kept for these folders until given "
+            "again, '' for none. A file .moviolaignore in a folder does the same.",
+            show_default=False,
+        ),
+    ] = None,
+    default_excludes: Annotated[
+        bool | None,
+        Option(
+            "--default-excludes/--no-default-excludes",
+            help="Leave out hidden files, previews, trash, and folders with .nomedia (`moviola doctor` lists "
+            "them); kept likewise.",
+            show_default=False,
+        ),
+    ] = None,
     reading: dict[str, Any],
     speech_track: Annotated[
         str | None, Option(help="Sound track to recognise: a number, a language such as de, or all.")
     ] = None,
-    workers: Annotated[str | None, Option(
-        help="Number of processes on this machine, or a Ray cluster, ray://HOST:PORT; by default this "
-        "process alone.",
-        show_default=False,
-    )] = None,
+    workers: Annotated[
+        str | None,
+        Option(
+            help="Number of processes on this machine, or a Ray cluster, ray://HOST:PORT; by default this "
+            "process alone.",
+            show_default=False,
+        ),
+    ] = None,
     every_frame: Annotated[bool, Option("--every-frame", help="Encode repeated frames, too.")] = False,
-    stills: Annotated[bool, Option(
-        "--stills/--no-stills", help="Keep a still of each segment (1.4 kB), for when a drive is away.",
-    )] = True,
+    stills: Annotated[
+        bool,
+        Option(
+            "--stills/--no-stills",
+            help="Keep a still of each segment (1.4 kB), for when a drive is away.",
+        ),
+    ] = True,
     device: DeviceOption = "auto",
     precision: Annotated[str, Option(help="Precision: fp32, fp16, bf16 or auto.")] = "auto",
     json: JsonOption = False,
-) -> None:  # fmt: skip
+) -> None:
     """Bring videos into a library; unchanged ones are skipped, interrupted work continues.
 
     Pictures come first, then text in pictures, then speech; a step that was left out can follow later.

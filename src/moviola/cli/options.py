@@ -49,25 +49,36 @@ def out_option(help: str) -> Any:
 
 
 def reading_options(
-    ocr: Annotated[bool | None, Option(
-        "--ocr/--no-ocr", envvar="MOVIOLA_OCR",
-        help="Read text in pictures; by default in all but small ones.", show_default=False,
-    )] = None,
-    ocr_reader: Annotated[str | None, Option(
-        envvar="MOVIOLA_OCR_READER",
-        help="Reader of text in pictures, a plug-in's name; it reads small pictures, too.",
-        show_default="rapidocr",
-    )] = None,
-    speech: Annotated[str | None, Option(
-        envvar="MOVIOLA_SPEECH",
-        help="Speech recogniser for videos without subtitles: pocketsphinx (English, offline), a Whisper "
-        "model such as Systran/faster-whisper-small, or a folder; by default none.",
-    )] = None,
+    ocr: Annotated[
+        bool | None,
+        Option(
+            "--ocr/--no-ocr",
+            envvar="MOVIOLA_OCR",
+            help="Read text in pictures; by default in all but small ones.",
+            show_default=False,
+        ),
+    ] = None,
+    ocr_reader: Annotated[
+        str | None,
+        Option(
+            envvar="MOVIOLA_OCR_READER",
+            help="Reader of text in pictures, a plug-in's name; it reads small pictures, too.",
+            show_default="rapidocr",
+        ),
+    ] = None,
+    speech: Annotated[
+        str | None,
+        Option(
+            envvar="MOVIOLA_SPEECH",
+            help="Speech recogniser for videos without subtitles: pocketsphinx (English, offline), a Whisper "
+            "model such as Systran/faster-whisper-small, or a folder; by default none.",
+        ),
+    ] = None,
     speech_language: Annotated[
         str | None,
         Option(envvar="MOVIOLA_SPEECH_LANGUAGE", help="Spoken language, such as de; else detected."),
     ] = None,
-) -> None:  # fmt: skip
+) -> None:
     """Options of :meth:`moviola.Library.index` by their names."""
 
 
@@ -220,12 +231,15 @@ def search_options(
     top_k: TopOption = 10,
     per_video: Annotated[int | None, Option(min=1, help="Number of moments per video.")] = None,
     min_score: Annotated[float, Option(min=0, max=1, help="Least score; at 0.5 half are right.")] = 0.0,
-    by: Annotated[By, Option(
-        help="Evidence: all; visual (pictures); subtitles; speech (recognised); said (both of these); "
-        "text (in pictures); named (whole videos, by the names of their files).",
-    )] = "all",
+    by: Annotated[
+        By,
+        Option(
+            help="Evidence: all; visual (pictures); subtitles; speech (recognised); said (both of these); "
+            "text (in pictures); named (whole videos, by the names of their files).",
+        ),
+    ] = "all",
     refine: Annotated[bool, Option("--refine/--no-refine", help="Refine coarse proposals.")] = True,
-) -> None:  # fmt: skip
+) -> None:
     """Fields of :class:`moviola.search.SearchOptions`, but for its filter."""
 
 

@@ -113,11 +113,17 @@ def serve(
 def mcp(
     library: LibraryOption = DEFAULT_LIBRARY,
     clips: Annotated[Path | None, Option(help="Folder for clips that agents cut; by default none.")] = None,
-    http: Annotated[int | None, Option(
-        metavar="PORT", min=1, max=65535, help="Serve http://127.0.0.1:PORT/mcp instead of standard input.",
-    )] = None,
+    http: Annotated[
+        int | None,
+        Option(
+            metavar="PORT",
+            min=1,
+            max=65535,
+            help="Serve http://127.0.0.1:PORT/mcp instead of standard input.",
+        ),
+    ] = None,
     json: Annotated[bool, Option("--json", help="Print the entry for an agent's configuration.")] = False,
-) -> None:  # fmt: skip
+) -> None:
     """Serve a library to agents: search moments, look at them, list videos, cut clips.
 
     Speaks the Model Context Protocol on standard input and output; an agent's program starts this command.
