@@ -96,5 +96,6 @@ def test_they_say_nothing_about_pictures_either(films: Path, tmp_path: Path) -> 
 
         unknown, known = Text("🐶"), Text("a dog")
         assert scores(unknown) == [] and scores(known) != []
+        assert scores(Text("?!")) == [] and scores(Text("…")) == [], "punctuation alone"
         assert scores(known.without(unknown)) == pytest.approx(scores(known), abs=2**-11)
         assert max(scores(unknown + known)) > 1e-6

@@ -127,10 +127,15 @@ class PictureEncoder(FrameTextEncoder, Protocol):
 
 @runtime_checkable
 class TextJudge(Protocol):
-    """An encoder to which some texts mean nothing: those without a token of its vocabulary."""
+    """An encoder to which some texts mean nothing: those without a token of its vocabulary.
+
+    Punctuation alone means nothing either.
+    """
 
     def knows(self, text: str) -> bool:
-        """Whether a text has a token of the vocabulary. Texts without one all have the same vector."""
+        """Whether a text has a token of the vocabulary, not of punctuation alone. Texts without any token all
+        have the same vector.
+        """
 
 
 def picture_dim(encoder: FrameTextEncoder) -> int:

@@ -7,6 +7,7 @@ token), and often a normalisation (Reimers and Gurevych 2019).
 from __future__ import annotations
 
 import json
+import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -126,7 +127,9 @@ class SentenceEncoder(CheckpointEncoder):
 
     def knows(self, text: str) -> bool:
         """As of :class:`~moviola.encoders.contract.TextJudge`."""
-        return not self._tokenizer.special.issuperset(self._tokenize([text])[0])
+        # Punctuation alone has tokens, too.
+        says = any(unicodedata.category(letter)[0] in "LNS" for letter in text)
+        return says and not self._tokenizer.special.issuperset(self._tokenize([text])[0])
 
     @cached_property
     def _tokenizer(self) -> Tokenizer:
