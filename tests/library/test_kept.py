@@ -9,6 +9,7 @@ import threading
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 
 import pytest
 
@@ -64,6 +65,16 @@ def test_tags_that_differ_in_case_alone_are_one(kept: Kept) -> None:
     assert kept.tagged() == {"größe": frozenset("abc"), "sea": frozenset("a")}
     entry = kept.mark(Mark(video_id="a"), add=["SEA"], remove=["grösse"])
     assert entry is not None and entry.value.tags == ["sea"]
+
+
+@pytest.mark.parametrize("kind", ["search", "collection"])
+def test_a_name_may_have_its_accents_in_either_form(kept: Kept, kind: Any) -> None:
+    apart, whole = (normalize(form, "Übung") for form in ("NFD", "NFC"))
+    kept.put(kind, apart, VALUES[kind])
+    assert kept.entry(kind, whole).name == apart
+    assert kept.put(kind, whole, VALUES[kind]).version == 2
+    kept.delete(kind, whole)
+    assert kept.entries() == []
 
 
 def test_an_unknown_entry_is_named_beside_known_ones(kept: Kept) -> None:

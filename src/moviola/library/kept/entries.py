@@ -24,7 +24,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from moviola.errors import DataError, InvalidValue, NotFound, OutOfDate
-from moviola.files.names import folded, nearest
+from moviola.files.names import composed, folded, nearest
 from moviola.library.disk.database import LateDatabase
 from moviola.library.kept.values import (
     Entry,
@@ -101,13 +101,21 @@ class Kept(LateDatabase):
         return [self._entry(*row) for row in self._rows_of("entries", statement, values)]
 
     def entry(self, kind: Kind, name: str) -> Entry:
-        """One entry; :class:`NotFound` where there is none of that name."""
-        found = self._entries(" WHERE kind = ? AND name = ?", checked_kind(kind), name)
+        """One entry, whose name may have its accents in another form; :class:`NotFound` if there is none."""
+        found = self._entries(" WHERE kind = ? AND name = ?", checked_kind(kind), self._as_stored(kind, name))
         if not found:
             near = nearest(name, [entry.name for entry in self.entries(kind)])
             hint = f"did you mean {', '.join(near)}?" if near else "`moviola kept list` shows all"
             raise NotFound(f"{kind} {name!r}: no such entry; {hint}")
         return found[0]
+
+    def _as_stored(self, kind: str, name: str) -> str:
+        """The name of an entry as it is stored, see :mod:`moviola.files.names`; that itself where none is."""
+        if name.isascii():
+            return name
+        rows = self._rows_of("entries", "SELECT name FROM entries WHERE kind = ?", (kind,))
+        same = [stored for (stored,) in rows if composed(stored) == composed(name)]
+        return same[0] if len(same) == 1 else name
 
     def tagged(self) -> dict[str, frozenset[str]]:
         """Ids of the videos that bear a tag, as a whole or on a moment, by tag. Tags that differ only in case
@@ -144,6 +152,8 @@ class Kept(LateDatabase):
             OutOfDate: another version is stored.
             LibraryError: the file cannot be written.
         """
+        if kind != "mark":  # whose name has the id of a video, as the library has it
+            name = self._as_stored(kind, name)
         made = entry_of(kind, name, value)
         try:
             self._require_runnable(made)
@@ -169,7 +179,7 @@ class Kept(LateDatabase):
 
     def delete(self, kind: Kind, name: str, version: int | None = None) -> None:
         """Delete an entry; :class:`NotFound` where there is none, :class:`OutOfDate` for another version."""
-        self.entry(kind, name)
+        name = self.entry(kind, name).name
         with self._writing():
             _require_version(kind, name, self._version(kind, name), version)
             self._rows("DELETE FROM entries WHERE kind = ? AND name = ?", (kind, name))
