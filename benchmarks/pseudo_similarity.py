@@ -25,7 +25,7 @@ from scipy.stats import spearmanr
 from comparison.world import World, prepare
 from moviola.datasets import gridhouse
 from moviola.datasets.gridhouse import Slots
-from moviola.datasets.gridhouse.similarity import SentenceSimilarity, WordSimilarity
+from moviola.datasets.gridhouse.dataset import SentenceSimilarity, WordSimilarity
 from moviola.datasets.gridhouse.vocabulary import plain
 from moviola.encoders import load_sentence_encoder
 from moviola.training.answering import AnsweringModel

@@ -35,7 +35,7 @@ class World:
     Attributes:
         folder: where it lies.
         part: what the names of pair files begin with that hold a part of the queries; "" for all.
-        similarity: by which the pseudo labels were chosen, see :mod:`moviola.datasets.gridhouse.similarity`.
+        similarity: by which the pseudo labels were chosen, see :mod:`moviola.datasets.gridhouse.dataset`.
         clip_seconds: from one frame's features to the next.
         share: of the training films, the first ones, and of the training queries. Val and test are those of
             the whole world.

@@ -38,8 +38,8 @@ Model = TypeVar("Model", bound=nn.Module)
 
 
 ARCHITECTURES: dict[str, str] = {
-    "spr-stage1": "moviola.models.spr.retriever:SegmentRetriever",
-    "spr-clip": "moviola.models.spr.clip:SprClip",
+    "spr-stage1": "moviola.models.spr:SegmentRetriever",
+    "spr-clip": "moviola.models.spr:SprClip",
     "reloclnet": "moviola.models.reloclnet:ReLoCLNet",
     "xml": "moviola.models.xml:XML",
     "conquer": "moviola.models.conquer.model:Conquer",

@@ -32,8 +32,7 @@ from moviola.models.prem.apart import PremApart
 from moviola.models.prem.config import PremConfig
 from moviola.models.prem.encoders import stream_mask
 from moviola.models.prem.localizer import PremLocalizer
-from moviola.models.prem.model import Prem
-from moviola.models.prem.retriever import PremRetriever
+from moviola.models.prem.model import Prem, PremRetriever
 from moviola.models.prem.spans import relevant_spans, suppress_spans
 
 __all__ = [
