@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from moviola.datasets.questions import Question, Questions
+from moviola.datasets.readers.public import Question, Questions
 from moviola.errors import InvalidValue, MoviolaError, NotFound, counted
 from moviola.measures import Run, public
 from moviola.search import Library, LikePicture, SearchQuery, Text
