@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from moviola.search import Library
-from moviola.search.examples import ExampleReader
 from moviola.search.found import SearchResult
+from moviola.search.suggestions import ExampleReader
 from moviola.types import Query
 from photo_library import make_library
 

@@ -4,7 +4,6 @@ Scores of moments are in [0, 1]; :mod:`moviola.retrieval.calibration` defines th
 strong.
 """
 
-from moviola.search.completions import Completions
 from moviola.search.facets import LENGTHS, FacetCounts
 from moviola.search.filters import Filter, Position
 from moviola.search.found import SearchResult
@@ -23,6 +22,7 @@ from moviola.search.queries import (
     compose,
 )
 from moviola.search.searcher import Searcher
+from moviola.search.suggestions import Completions
 
 __all__ = [
     "KINDS", "LENGTHS", "By", "Completions", "FacetCounts", "Filter", "Library", "LikeMoment", "LikePicture",

@@ -35,13 +35,12 @@ from moviola.library import (
 )
 from moviola.plugins import naming_plugins
 from moviola.retrieval import Refiner
-from moviola.search.completions import Completions, complete, video_names
-from moviola.search.examples import ExampleReader
 from moviola.search.facets import FacetCounts, count_facets, with_tags
 from moviola.search.found import SearchResult
 from moviola.search.options import SearchOptions, asked_by
 from moviola.search.queries import Marked, SearchQuery, as_query
 from moviola.search.searcher import Searcher
+from moviola.search.suggestions import Completions, ExampleReader, complete, video_names
 from moviola.search.times import is_integer
 from moviola.timing import stage
 from moviola.types import Capture, Query, Video, require_kind, several

@@ -11,7 +11,7 @@ from moviola.encoders.readers.loading import (
     load_speech_reader,
     load_text_reader,
 )
-from moviola.encoders.readers.voice import voiced
+from moviola.encoders.readers.whisper import voiced
 
 __all__ = [
     "OFFLINE_SPEECH", "OFFLINE_TEXT", "RATE", "SpeechReader", "TextLine", "TextReader", "Utterance", "Voiced",
