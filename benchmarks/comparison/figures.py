@@ -182,11 +182,11 @@ def _of_stage1(bench: Bench, job: Job, test: Split) -> dict[str, Any]:
     if job.recipe == OWN_STAGE1:
         found["counts"] = _counts(coarse)
     if bench.preset.lines:
-        found["with_lines"] = with_lines(bench, job)
+        found["with_lines"] = _bound_with_lines(bench, job)
     return found
 
 
-def with_lines(bench: Bench, job: Job) -> dict[str, Any]:
+def _bound_with_lines(bench: Bench, job: Job) -> dict[str, Any]:
     """The bound of a stage 1 with subtitle lines instead of the last segments, as many as val chooses."""
     val, test = (_trained(bench, job, bench.world(job.world).split(name)) for name in ("val", "test"))
     segments = bench.preset.segments
