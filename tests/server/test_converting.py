@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 from moviola.errors import NotFound, UnreadableMedia
-from moviola.server import stills
+from moviola.server import converting
+from moviola.server.converting import Conversions
 from moviola.server.pools import Pool
 from moviola.server.problems import Busy
 from moviola.server.progress import Progress
-from moviola.server.stills import Conversions, FileCache
+from moviola.server.stills import FileCache
 
 Make = Callable[..., None]
 
@@ -23,7 +24,7 @@ Make = Callable[..., None]
 @pytest.fixture
 def conversions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Conversions:
     """A cache of converted videos whose requests do not wait."""
-    monkeypatch.setattr(stills, "_PATIENCE", 0.001)
+    monkeypatch.setattr(converting, "_PATIENCE", 0.001)
     (tmp_path / "film.mkv").write_bytes(b"a film")
     return Conversions(
         FileCache(tmp_path / "converted", tmp_path, 10**6), Pool("convert", threads=1, waiting=2)
@@ -57,7 +58,7 @@ def test_the_share_that_is_done_is_said(
         assert goes_on.wait(30)
         appear(out)
 
-    monkeypatch.setattr(stills, "make_playable", half)
+    monkeypatch.setattr(converting, "make_playable", half)
 
     async def asked() -> tuple[Progress | None, Path]:
         with pytest.raises(Busy, match=r"film\.mkv"):
@@ -84,7 +85,7 @@ def test_a_conversion_that_nobody_waited_for_leaves_no_share_to_the_next(
         appear(out)
         progress(100.0)
 
-    monkeypatch.setattr(stills, "make_playable", convert)
+    monkeypatch.setattr(converting, "make_playable", convert)
 
     async def shares() -> list[float | None]:
         found = []
@@ -110,7 +111,7 @@ def test_a_failure_is_said_and_not_repeated_until_the_file_changes(
         tried.append(path)
         raise UnreadableMedia(path, "no picture can be decoded")
 
-    monkeypatch.setattr(stills, "make_playable", fails)
+    monkeypatch.setattr(converting, "make_playable", fails)
 
     async def asked() -> None:
         for content in (b"a film", b"another film"):

@@ -13,7 +13,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from moviola.search import Library
-from moviola.server import stills
+from moviola.server import converting
 from moviola.server.routes import streams
 
 STREAM = "/api/videos/harbour/stream"
@@ -206,7 +206,7 @@ def test_a_conversion_that_goes_on_says_how_far_it_is(
     serving: Callable[..., TestClient], folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun, goes_on = threading.Event(), threading.Event()
-    convert = stills.make_playable
+    convert = converting.make_playable
 
     def slow(source: Path, out: Path, track: int | None, progress: Callable[[float], None]) -> None:
         progress(3.0)
@@ -214,8 +214,8 @@ def test_a_conversion_that_goes_on_says_how_far_it_is(
         assert goes_on.wait(30)
         convert(source, out, track, progress)
 
-    monkeypatch.setattr(stills, "make_playable", slow)
-    monkeypatch.setattr(stills, "_PATIENCE", 0.001)
+    monkeypatch.setattr(converting, "make_playable", slow)
+    monkeypatch.setattr(converting, "_PATIENCE", 0.001)
     with serving(folder) as client:
         client.get("/api/videos/market/stream")
         assert begun.wait(30)

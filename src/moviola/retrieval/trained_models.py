@@ -159,22 +159,35 @@ def _described_number(extra: Mapping[str, Any], folder: Path, path: str, default
     return float(value)
 
 
-STAGE1S = ("spr-stage1", "reel-stage1")
-"""Architectures of trained stages 1."""
+def _pooled(runner: Runner, revision: str) -> PooledStage1:
+    return PooledStage1(RoleParts(runner), revision)
+
+
+def _pooled_by_torch(model: Any, revision: str) -> PooledStage1:
+    from moviola.retrieval.refiners.by_torch import TorchRunner
+
+    return _pooled(TorchRunner(model), revision)
+
+
+ByTorch = Callable[[Any, str], TrainedVectors]
+Compiled = Callable[[CompiledRunner, str], TrainedVectors]
+
+STAGE1S: dict[str, tuple[ByTorch, Compiled]] = {
+    "spr-stage1": (TrainedStage1, CompiledStage1),
+    "reel-stage1": (_pooled_by_torch, _pooled),
+}
+"""What runs a trained stage 1: by torch, of a model and its revision; and from compiled graphs."""
 
 
 def stage1_of(architecture: str, model: Any, revision: str) -> TrainedVectors:
     """The stage 1 that runs a model by torch.
 
     Args:
-        architecture: one of :data:`STAGE1S`.
+        architecture: a key of :data:`STAGE1S`.
         model: of that architecture, in evaluation mode.
     """
-    if architecture == "spr-stage1":
-        return TrainedStage1(model, revision)
-    from moviola.retrieval.refiners.by_torch import TorchRunner
-
-    return PooledStage1(RoleParts(TorchRunner(model)), revision)
+    by_torch, _ = STAGE1S[architecture]
+    return by_torch(model, revision)
 
 
 def load_stage1(folder: Path, revision: str, device: str = "cpu") -> TrainedVectors:
@@ -194,10 +207,8 @@ def load_stage1(folder: Path, revision: str, device: str = "cpu") -> TrainedVect
 
 def load_compiled_stage1(folder: Path, revision: str, graphs: Graphs) -> TrainedVectors:
     """The same from compiled graphs, made where they are missing; errors as of :func:`load_stage1`."""
-    runner = CompiledRunner(folder, revision, graphs)
-    if _architecture(folder) == "spr-stage1":
-        return CompiledStage1(runner, revision)
-    return PooledStage1(RoleParts(runner), revision)
+    _, compiled = STAGE1S[_architecture(folder)]
+    return compiled(CompiledRunner(folder, revision, graphs), revision)
 
 
 def _architecture(folder: Path) -> str:

@@ -21,10 +21,10 @@ from typing import Any, Literal
 
 from moviola.errors import NotFound
 from moviola.search.alerts import AlertOptions
+from moviola.server.inside import require_inside, resolved
 from moviola.server.problems import Busy, Forbidden, unexpected
 from moviola.server.progress import Progress
 from moviola.server.schemas import Job, Refusal
-from moviola.server.worker import require_inside, resolved
 
 __all__ = ["ENDED", "Event", "Jobs", "watch"]
 
@@ -97,7 +97,13 @@ class Jobs:
         self.closing = asyncio.Event()
 
     async def add(self, sources: Iterable[str], ocr: bool | None = None) -> Job:
-        """Queue a job that indexes files and folders; ``ocr`` as in :meth:`moviola.Library.index`."""
+        """Queue a job that indexes files and folders; ``ocr`` as in :meth:`moviola.Library.index`.
+
+        Raises:
+            Forbidden: a path is outside the allowed folders, or no folder is allowed.
+            NotFound: no such file or folder.
+            Busy: too many jobs.
+        """
         paths = await asyncio.to_thread(lambda: [str(self._checked(source)) for source in sources])
         self.require_room()
         job = Job(

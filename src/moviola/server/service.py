@@ -19,13 +19,14 @@ from moviola.judging import JudgingTask
 from moviola.library import VideoRow, there
 from moviola.library.ingest.watching import require_watchable
 from moviola.search import Library
+from moviola.server.converting import Conversions
 from moviola.server.dres import Dres
 from moviola.server.exporting import Exports
 from moviola.server.jobs import Jobs, watch
 from moviola.server.options import Options
 from moviola.server.pools import Pool
 from moviola.server.receiving import Receiving
-from moviola.server.stills import Conversions, FileCache
+from moviola.server.stills import FileCache
 from moviola.server.uploads import Uploads
 
 __all__ = ["Service", "ServiceOf", "VideoOf", "decoded"]

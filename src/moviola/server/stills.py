@@ -1,11 +1,11 @@
-"""Files made of videos, each once: stills, strips, playable videos; least recently used ones go first."""
+"""Caches of files made of videos: each is made once, appears complete, and the oldest are deleted first."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import time
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import repeat
@@ -16,24 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from moviola.errors import LibraryError, MoviolaError, NotFound
+from moviola.errors import LibraryError
 from moviola.files.presence import is_folder
 from moviola.files.writing import atomic_write
-from moviola.media import frame_at, make_playable, read_small_still, sample_stills
+from moviola.media import frame_at, read_small_still, sample_stills
 from moviola.server.pools import Pool
-from moviola.server.problems import Busy
-from moviola.server.progress import Progress
 
-__all__ = ["Conversions", "FileCache", "write_still", "write_strip"]
+__all__ = ["FileCache", "write_still", "write_strip"]
 
 _QUALITY = 80
 _TOUCH = 3600  # seconds between two updates of a file's time of use
 _KEEP = 0.8  # share of a full cache that is kept
 _PAGE, _ENTRY = 1 << 12, 1 << 10  # minimum bytes on disk of a file with its name and inode
-# Seconds that a request waits for a video to be converted: long enough for what is only copied.
-_PATIENCE = 3.0
-_MOST = 100  # failures that are remembered
-_Failed = tuple[tuple[int, int], MoviolaError]
 _Kept = Callable[[float], bytes | None]
 
 
@@ -67,6 +61,10 @@ class FileCache:
         """The file of a name, made by ``make(path)`` in a thread if missing.
 
         Requests for the same file share one making, which continues even if all clients have gone.
+
+        Raises:
+            Busy: the file is missing, and the pool is full.
+            LibraryError: the file is missing, and the library is gone.
         """
         if ready := self.find(name):
             return ready
@@ -123,56 +121,6 @@ def _taken(about: os.stat_result) -> int:
     return -(-about.st_size // _PAGE) * _PAGE + _ENTRY
 
 
-class Conversions:
-    """Videos converted by a pool, by name in a cache. For one event loop."""
-
-    def __init__(self, files: FileCache, pool: Pool) -> None:
-        self.files, self._pool = files, pool
-        self._progress: dict[str, Progress] = {}
-        self._failed: OrderedDict[str, _Failed] = OrderedDict()
-
-    async def get(self, source: Path, name: str, duration: float, track: int | None = None) -> Path:
-        """The converted video of a name, made if missing; it goes on when its clients have gone.
-
-        ``track`` is the number of a sound track, from 1 on. Busy says how far it is; what cannot be converted
-        is not tried again until its file changes.
-        """
-        try:
-            about = source.stat()
-        except OSError as error:
-            raise NotFound(
-                f"{source.name}: its file is not there ({error.strerror}); plug its drive in, or index its "
-                "new place"
-            ) from error
-        state = (about.st_mtime_ns, about.st_size)
-        if (failed := self._failed.get(name)) and failed[0] == state:
-            raise failed[1].with_traceback(None)
-        progress = self._progress.setdefault(name, Progress())
-
-        def make(out: Path) -> None:
-            try:
-                progress.at(0)
-                make_playable(source, out, track, lambda seconds: progress.at(seconds / max(duration, 0.1)))
-            except MoviolaError as error:
-                self._failed[name] = (state, error)
-                while len(self._failed) > _MOST:
-                    self._failed.popitem(last=False)
-                raise
-            finally:  # whether or not anybody waits: another conversion starts at nothing
-                self._progress.pop(name, None)
-
-        try:
-            return await asyncio.wait_for(self.files.get(self._pool, name, make), _PATIENCE)
-        except TimeoutError:
-            waits = "waits to be converted" if progress.share is None else "being converted"
-            raise Busy(
-                f"{source.name}: {waits} for browsers, once; it plays when that is done", progress
-            ) from None
-        except BaseException:
-            self._progress.pop(name, None)
-            raise
-
-
 def write_still(video: Path, time: float, width: int, out: Path, kept: _Kept | None = None) -> None:
     """Write the frame at a time as a JPEG; errors as in :func:`moviola.media.frame_at`.
 
@@ -187,10 +135,13 @@ def write_strip(
     video: Path, times: Sequence[float], tile: int, size: tuple[int, int], out: Path, *,
     kept: _Kept | None = None,
 ) -> None:  # fmt: skip
-    """Write frames at rising times side by side as one JPEG; ``kept`` as of :func:`write_still`.
+    """Write frames side by side as one JPEG; errors as in :func:`moviola.media.sample_stills`.
 
-    ``tile`` are the pixels between the middles of two neighbours, ``size`` width and height of each, at most
-    as wide as a tile. Errors as in :func:`moviola.media.sample_stills`.
+    Args:
+        times: seconds, rising.
+        tile: pixels between the middles of two neighbours.
+        size: width and height of each in pixels, at most as wide as a tile.
+        kept: returns a small still at a time, for a video that is away.
     """
     width, height = size
     strip = Image.new("RGB", (tile * len(times), height))

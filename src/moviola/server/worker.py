@@ -16,18 +16,17 @@ import sys
 import threading
 import time
 import traceback
-from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, TextIO
 
-from moviola.errors import LibraryLocked, MoviolaError, NotFound, printable
+from moviola.errors import LibraryLocked, MoviolaError
 from moviola.library import IngestProgress, IngestReport
-from moviola.media import walk_files
 from moviola.search import Library
+from moviola.server.inside import require_inside
 from moviola.server.problems import Forbidden, unexpected
 
-__all__ = ["main", "require_inside", "resolved"]
+__all__ = ["main"]
 
 _NICENESS = 10  # searches take precedence: users wait for them
 _EVERY = 0.25  # seconds between two progress lines on the same video
@@ -100,23 +99,6 @@ def _watch(order: dict[str, Any]) -> None:
             index, library.folder, [Path(folder) for folder in order["watch"]], reported=reported,
             warned=lambda message: _say({"warning": message}),
         ).run()  # fmt: skip
-
-
-def resolved(path: Path) -> Path:
-    """The path with links resolved; NotFound where they go in a circle."""
-    try:
-        return path.resolve()
-    except (OSError, RuntimeError, ValueError) as error:
-        raise NotFound(f"{path}: its links cannot be followed ({error})") from error
-
-
-def require_inside(source: Path, folder: Path) -> None:
-    """Refuse a file or folder that is, or contains, a link out of a folder; both are resolved paths."""
-    links = (path for path in walk_files(source) if path.is_symlink()) if source.is_dir() else ()
-    for path in (source, *links):
-        with suppress(NotFound):  # a circle of links leads nowhere
-            if not resolved(path).is_relative_to(folder):
-                raise Forbidden(f"{printable(path)}: a link out of {folder}; remove it, or copy the file")
 
 
 class _ProgressLines:

@@ -1,23 +1,21 @@
-"""What is seen of a video: stills and strips, playback by byte ranges, clips; headers of such requests."""
+"""What is seen of a video: stills and strips, playback by byte ranges, clips."""
 
 from __future__ import annotations
 
-import re
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import FileResponse, Response
-from starlette.datastructures import Headers
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from moviola.errors import InvalidValue, NotFound
 from moviola.export import clip_name, export_clip
 from moviola.files.presence import is_file
 from moviola.library import VideoRow
 from moviola.media import plays_in_browsers, probe, track_among
-from moviola.server.problems import Busy, problem
+from moviola.server.file_headers import has_already
+from moviola.server.problems import Busy
 from moviola.server.routes.exports import made_file
 from moviola.server.schemas import ProblemAnswer, Seconds
 from moviola.server.service import Service, ServiceOf, VideoOf
@@ -26,8 +24,6 @@ from moviola.types import Moment, Span
 
 router = APIRouter(prefix="/api/videos/{video_id}")
 
-# No file has more bytes than nineteen digits can count.
-_RANGE = re.compile("([0-9]{0,19})-([0-9]{0,19})")
 
 _TYPES = {"webm": "video/webm"}
 _VIDEO: dict[str, Any] = {"content": {"video/mp4": {}, "video/webm": {}}}
@@ -74,7 +70,7 @@ async def stream(request: Request, service: ServiceOf, video: VideoOf, track: Tr
         raise _gone(video) from error
     etag = f'"{video.row}-{status.st_mtime_ns:x}-{status.st_size:x}"'
     headers = {"ETag": etag, "Cache-Control": "private, no-cache"}
-    if _has_already(request, etag):
+    if has_already(request, etag):
         return Response(status_code=304, headers=headers)
     return FileResponse(path, media_type=kind, headers=headers, stat_result=status)
 
@@ -204,58 +200,7 @@ async def _picture(
     etag = f'"{name}"'
     cache = _FOREVER if version == str(video.row) and not kept else _ASK_AGAIN
     headers = {"Cache-Control": cache, "ETag": etag}
-    if _has_already(request, etag):
+    if has_already(request, etag):
         return Response(status_code=304, headers=headers)
     path = await service.stills.get(service.media, name, partial(make, kept=kept))
     return Response(path.read_bytes(), media_type="image/jpeg", headers=headers)
-
-
-def _has_already(request: Request, etag: str) -> bool:
-    """Whether the client has a file as it is now; ``*`` stands for any state of it."""
-    known = request.headers.get("if-none-match", "")
-    return etag in known or known.strip() == "*"
-
-
-class Ranges:
-    """Passes over a ``Range`` that names no bytes, as RFC 9110 (14.2) has it, and refuses bytes past the end
-    with an error in JSON.
-    """
-
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        wanted = Headers(scope=scope).get("range") if scope["type"] == "http" else None
-        if wanted is None:
-            await self.app(scope, receive, send)
-            return
-        if not _names_bytes(wanted):
-            scope["headers"] = [(name, value) for name, value in scope["headers"] if name != b"range"]
-        refused = False
-
-        async def worded(message: Message) -> None:
-            nonlocal refused
-            if message["type"] == "http.response.start" and message["status"] == 416:
-                refused = True
-                size = Headers(raw=message["headers"]).get("content-range", "")
-                ends = f"the file has {size.rpartition('/')[2]} bytes"
-                refusal = f"Range {wanted!r:.100}: {ends}; ask for some of these"
-                await problem("range", refusal, {"Content-Range": size})(scope, receive, send)
-            elif not refused:
-                await send(message)
-
-        await self.app(scope, receive, worded)
-
-
-def _names_bytes(header: str) -> bool:
-    unit, _, listed = header.partition("=")
-    ranges = [one.strip() for one in listed.split(",") if one.strip()]
-    return unit.strip().lower() == "bytes" and bool(ranges) and all(map(_is_range, ranges))
-
-
-def _is_range(text: str) -> bool:
-    found = _RANGE.fullmatch(text)
-    if found is None:
-        return False
-    first, last = found.groups()
-    return int(first) <= int(last) if first and last else bool(first or last)

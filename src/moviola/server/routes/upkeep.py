@@ -14,11 +14,11 @@ from moviola.errors import NotFound
 from moviola.files.presence import is_file
 from moviola.library.disk.root_states import roots_in
 from moviola.library.near_copies import NearCopies, exact_copies, find_near_copies, known_pairs
+from moviola.server.inside import resolved
 from moviola.server.problems import Forbidden
 from moviola.server.routes.videos import summary_of
 from moviola.server.schemas import Job, ResponseModel, VideoSummary
 from moviola.server.service import Service, ServiceOf, VideoOf, decoded
-from moviola.server.worker import resolved
 
 router = APIRouter(prefix="/api", tags=["upkeep"])
 
