@@ -130,7 +130,11 @@ def require_mode(mode: str) -> None:
 
 
 def require_no_source(out: Path, sources: Iterable[str | Path]) -> None:
-    """Refuse to write over a video, by this name or another one: nothing could bring it back."""
+    """Refuse to write over a video of which something is exported: nothing could bring it back.
+
+    Raises:
+        InvalidValue: the file is one of these videos, by this name or another one.
+    """
     for source in sources:
         same = False
         with suppress(OSError, ValueError):  # one of both is not there, or no name of a file at all

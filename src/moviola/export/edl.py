@@ -27,7 +27,11 @@ _MOST_EVENTS = 999
 
 
 def write_cuts(timeline: Timeline, out: Path) -> None:
-    """Write the events, at most 999, as cuts of picture and sound."""
+    """Write the events as cuts of picture and sound.
+
+    Raises:
+        InvalidValue: more than 999 events.
+    """
     reels = reel_names(event.video for event in timeline.events)
     lines = _head(timeline)
     for event in timeline.events:
@@ -46,10 +50,13 @@ def write_cuts(timeline: Timeline, out: Path) -> None:
 
 
 def write_markers(timeline: Timeline, out: Path, *, of_video: bool = False) -> None:
-    """Write a marker for each event, at most 999, with its title, its note and its length.
+    """Write a marker for each event, with its title, its note and its length.
 
     In Resolve: a timeline's menu, Timelines, Import, Timeline Markers from EDL. ``of_video``: markers at the
     times in their video, not at those of the events.
+
+    Raises:
+        InvalidValue: more than 999 events.
     """
     lines = _head(timeline)
     for event in timeline.events:

@@ -28,11 +28,17 @@ def write_film(
     timeline: Timeline, out: Path, *, size: tuple[int, int] | None = None,
     progress: Callable[[float], None] = lambda _: None,
 ) -> None:  # fmt: skip
-    """Write the events as one MP4, whole or not at all, at the timeline's rate, with a chapter each.
+    """Write the events as one MP4, at the timeline's rate, with a chapter each.
 
-    Where the timeline has a gap before an event, a card with its title is shown. ``size`` is width and height
-    in pixels, even; None takes those of the largest video. ``progress`` is called with the share that is
-    written; what it raises ends the writing.
+    Args:
+        timeline: where it has a gap before an event, a card with its title is shown.
+        out: the film; it appears complete or not at all.
+        size: width and height in pixels, even; None takes those of the largest video.
+        progress: called with the share that is written; what it raises ends the writing.
+
+    Raises:
+        MediaError: a video cannot be read.
+        InvalidValue: an odd size, or a place that cannot be written.
     """
     if size is None:
         share = min(1.0, _LONGEST_SIDE / max(timeline.frame_size))
@@ -60,7 +66,11 @@ def write_film(
 
 
 def parse_size(text: str) -> tuple[int, int]:
-    """Width and height of ``"1280x720"``, even and not too large."""
+    """Width and height of ``"1280x720"``.
+
+    Raises:
+        InvalidValue: another form, odd or too large.
+    """
     found = _SIZE.fullmatch(text)
     width, height = (int(side) for side in found.groups()) if found else (0, 0)
     if min(width, height) < 2 or max(width, height) > _LONGEST_SIDE or width % 2 or height % 2:

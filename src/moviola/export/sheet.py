@@ -43,6 +43,9 @@ def export_sheet(
 
     Returns:
         reasons by video id for unreadable pictures (they are grey).
+
+    Raises:
+        InvalidValue: the file cannot be written.
     """
     cells, failed = moment_cells(moments, sources, notes, kept)
     if cells:

@@ -149,11 +149,15 @@ def parse_rate(text: str) -> Fraction:
 
 
 def nominal_rate(average: Fraction | None, base: Fraction | None) -> Fraction:
-    """The nominal rate of a file, from its rates in :class:`moviola.media.MediaInfo`.
+    """The nominal rate of a file.
 
-    The base rate where it is a standard one near the average; else the standard rate nearest to the average,
-    where that is less than two in a hundred away, of a constant rate one in two thousand; else the average:
-    an odd rate. 25 where the file says nothing.
+    Args:
+        average, base: from :class:`moviola.media.MediaInfo`.
+
+    Returns:
+        the base rate where it is a standard one near the average; else the standard rate nearest to the
+        average, where that is less than two in a hundred away, of a constant rate one in two thousand; else
+        the average: an odd rate. 25 where the file says nothing.
     """
     if average is None:
         return Fraction(25)
@@ -167,9 +171,10 @@ def nominal_rate(average: Fraction | None, base: Fraction | None) -> Fraction:
 def sequence_rate(rates: Iterable[Fraction]) -> Fraction:
     """The rate of a timeline that holds videos of these rates, one for each moment.
 
-    The one that most have, the first of several; if no program has it, the least standard rate that is a
-    multiple of it (25 for 12.5), else the greatest that it is a multiple of (60 for 240), else the next whole
-    one above.
+    Returns:
+        the one that most have, the first of several; if no program has it, the least standard rate that is
+        a multiple of it (25 for 12.5), else the greatest that it is a multiple of (60 for 240), else the next
+        whole one above.
     """
     counts = Counter(rates)
     if not counts:

@@ -37,6 +37,9 @@ class SourceVideo:
         """Number of its first picture by its start timecode; 0 without one.
 
         A drop-frame sign at a rate without such counting is ignored.
+
+        Raises:
+            MediaError: the timecode does not exist at its rate.
         """
         try:
             return self.timebase.frame_of((self.info.start_timecode or "00:00:00:00").replace(";", ":"))

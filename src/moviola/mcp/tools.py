@@ -69,9 +69,11 @@ Folder = Annotated[str | None, about("Only files below this folder, or a pattern
 
 
 class LibraryTools:
-    """Read-only tools on a library, used from several threads.
+    """Read-only tools on a library.
 
-    ``pictures`` are folders besides the library's own from which a picture may be searched with.
+    Args:
+        library: opened; used from several threads.
+        pictures: folders besides the library's own from which a picture may be searched with.
     """
 
     def __init__(self, library: Library, pictures: Sequence[Path] = ()) -> None:
@@ -229,7 +231,15 @@ class LibraryTools:
 
 
 class ClipTool:
-    """Cuts clips into one folder, made when missing and outside of the library, and writes nowhere else."""
+    """Cuts clips into one folder, and writes nowhere else.
+
+    Args:
+        library: opened.
+        folder: for the clips; made when missing.
+
+    Raises:
+        InvalidValue: the folder cannot be made, or lies in the library's.
+    """
 
     def __init__(self, library: Library, folder: Path) -> None:
         self._library, self._folder = library, folder.resolve()

@@ -37,10 +37,16 @@ class Outcome:
 
 
 class Dres:
-    """An account on an evaluation server, whose address is without ``/api``. Safe for threads.
+    """An account on an evaluation server. Safe for threads.
 
-    ``evaluation`` is a name or an id, empty for the only active one; ``http`` is used in place of a client of
-    its own.
+    Args:
+        url: address of the server, without ``/api``.
+        user, password: of the account.
+        evaluation: name or id of the evaluation; empty for the only active one.
+        http: HTTP client to use in place of one of its own.
+
+    Raises:
+        InvalidValue: no address of HTTP, or an account without a name or password.
 
     >>> Dres("https://dres.example.org", "team-7", "secret").submit("00123", 12.0, 12.0)  # doctest: +SKIP
     Outcome(verdict='correct', description='Submission correct!', evaluation='VBS 2026')
@@ -59,9 +65,15 @@ class Dres:
         self._lock = Lock()
 
     def submit(self, item: str, start: float, end: float) -> Outcome:
-        """Submit a part of a video, by its name in the evaluation, as the answer to the current task.
+        """Submit a part of a video as the answer to the current task.
 
-        ``start`` and ``end`` are seconds, the same for one picture, and sent in whole milliseconds.
+        Args:
+            item: name of the video as the evaluation knows it.
+            start, end: seconds; the same for one picture. They are sent in whole milliseconds.
+
+        Raises:
+            DresError: no connection, a refused account, no active evaluation (or several), a refused
+                submission. Says what to do.
         """
         answer = {"mediaItemName": item, "start": round(start * 1000), "end": round(end * 1000)}
         with self._lock:

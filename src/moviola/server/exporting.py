@@ -30,7 +30,14 @@ class Cancelled(Exception):
 
 @dataclass(eq=False)
 class Exporting:
-    """An export by its id; ``path`` is None until it is done, ``ended`` is set however it ends."""
+    """An export.
+
+    Attributes:
+        name: its id.
+        path: the file; None until it is done.
+        error: why it has failed, with its class.
+        ended: set when it is done, has failed or was cancelled.
+    """
 
     name: str
     folder: Path
@@ -56,7 +63,12 @@ class Exports:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def begin(self, write: Write, patience: float) -> Exporting:
-        """Begin an export, and wait some seconds for it; Busy where too many wait or lie here."""
+        """Begin an export, and wait some seconds for it.
+
+        Raises:
+            Busy: too many exports wait or lie here.
+            MoviolaError: it has failed within that time.
+        """
         ended = [one for one in self._known.values() if one.ended.is_set()]
         for one in ended[: max(0, len(self._known) - _MOST + 1)]:
             self._drop(one)

@@ -72,9 +72,12 @@ class TooLarge(HTTPException):
 
 
 class WrongField(MoviolaError):
-    """One field of a request, with dots (``filter.taken``), has an error, which gives code and message.
+    """One field of a request is wrong.
 
-    ``longest`` is the maximum number of characters, if the field has more.
+    Attributes:
+        field: its name, with dots: ``filter.taken``.
+        error: what is wrong with it; gives the response its code and message.
+        longest: maximum number of characters, if the field has more.
     """
 
     def __init__(self, field: str, error: MoviolaError, longest: int | None = None) -> None:
@@ -103,7 +106,11 @@ def handle_problems(app: FastAPI) -> None:
 
 
 async def require_known_parameters(request: Request) -> None:
-    """Refuse a parameter that an address does not take: passed over, it would change the answer."""
+    """Refuse a parameter that an address of the API does not take: passed over, it would change the answer.
+
+    Raises:
+        WrongField: there is one; ``field`` is its name.
+    """
     known = {field.alias for field in request.scope["route"].dependant.query_params}
     unknown = sorted(set(request.query_params) - known)
     # Monitors add parameters of their own to addresses outside of the API.

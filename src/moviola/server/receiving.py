@@ -47,9 +47,14 @@ _REMEMBERED = 1000
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """A video that is being sent, by its id: ``offset`` of ``length`` bytes are here.
+    """A video that is being sent.
 
-    ``path`` is None until it is whole, ``changed`` the seconds since the epoch at which the last part came.
+    Attributes:
+        folder: where it goes.
+        length: bytes of the whole.
+        offset: bytes that are here.
+        path: where it lies; None until it is whole.
+        changed: seconds since the epoch at which the last part came.
     """
 
     upload: str
@@ -75,9 +80,12 @@ class Upload:
 
 
 class Receiving:
-    """At most ``most`` unfinished uploads of ``most_bytes`` into folders, by default the first.
+    """Uploads into some folders. For one event loop.
 
-    For one event loop.
+    Args:
+        folders: where videos may go; the first is the default.
+        most_bytes: of a video.
+        most: number of unfinished uploads.
     """
 
     def __init__(self, folders: Iterable[Path], most_bytes: int, most: int) -> None:
@@ -91,8 +99,13 @@ class Receiving:
     def begin(self, name: str, length: int, folder: str = "") -> Upload:
         """Make room for a video of ``length`` bytes in one of ``folders``, by default the first.
 
-        Uploads that have expired are deleted first. Refuses what is no name of a video, other folders, no
-        bytes or too many, and more unfinished uploads than are allowed.
+        Uploads that have expired are deleted first.
+
+        Raises:
+            InvalidValue: no name of a video, no bytes, no room for them, or an unwritable folder.
+            NotFound: not one of the folders.
+            TooLarge: more bytes than are allowed.
+            Busy: too many unfinished uploads.
         """
         _require_name(name)
         place = next((place for place in self.folders if folder in ("", str(place))), None)
@@ -129,7 +142,12 @@ class Receiving:
             )
 
     def find(self, upload: str) -> Upload:
-        """An upload as it stands. One of a server that was killed after the last byte gets its name now."""
+        """An upload as it stands. One of a server that was killed after the last byte gets its name now.
+
+        Raises:
+            NotFound: never begun, cancelled or expired.
+            InvalidValue: it cannot get its name, or is no video.
+        """
         if whole := self._whole.get(upload):
             return whole
         for folder in self.folders if _ID.fullmatch(upload) else ():

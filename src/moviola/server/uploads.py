@@ -38,7 +38,11 @@ class Uploads:
         self._lock = Lock()
 
     def add(self, data: bytes) -> tuple[str, int, int]:
-        """Store a picture; returns its id, width and height."""
+        """Store a picture; returns its id, width and height.
+
+        Raises:
+            InvalidValue: an unreadable picture, one of too many pixels, or a full disk.
+        """
         width, height = self._size(data)
         name = hashlib.sha256(data).hexdigest()[:32]
         with self._lock:

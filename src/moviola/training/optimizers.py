@@ -61,10 +61,11 @@ class OptimizerConfig:
 
     Attributes:
         name: a name in :data:`OPTIMIZERS`.
-        lr: peak learning rate.
-        betas, eps, weight_decay: those of the optimiser; biases and normalisations never decay.
+        lr: peak learning rate, > 0.
+        betas, eps, weight_decay: those of the optimiser: in [0, 1), > 0 and >= 0; biases and normalisations
+            never decay.
         warmup, schedule: part of training in [0, 1) that warms up, and a name in :data:`SCHEDULES`.
-        clip_norm: largest norm of gradients: of each tensor for ``bert_adam``, of all together for the
+        clip_norm: largest norm of gradients, > 0: of each tensor for ``bert_adam``, of all together for the
             others; ``math.inf`` clips nothing.
         slow: parameters that learn at a rate of their own: name (or end of it, after a dot) to factor.
     """
@@ -91,7 +92,8 @@ class BertAdam(Optimizer):
 
     Args:
         params: groups of parameters, which may override any of the options.
-        config: the options.
+        config: the options; :func:`make_optimizer` refuses those out of their range. ``name`` and ``slow``
+            are not read here.
         total_steps: steps in all; later ones have rate 0 (or ``lr``, if the schedule is constant).
     """
 
