@@ -25,9 +25,12 @@ _SIZE = re.compile(r"([0-9]{1,5})[xX]([0-9]{1,5})")
 
 
 def write_film(
-    timeline: Timeline, out: Path, *, size: tuple[int, int] | None = None,
+    timeline: Timeline,
+    out: Path,
+    *,
+    size: tuple[int, int] | None = None,
     progress: Callable[[float], None] = lambda _: None,
-) -> None:  # fmt: skip
+) -> None:
     """Write the events as one MP4, at the timeline's rate, with a chapter each.
 
     Args:

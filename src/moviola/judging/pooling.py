@@ -58,10 +58,14 @@ class Pool:
 
 
 def library_runs(
-    library: Library, queries: Sequence[Query], *, depth: int = BATCH, systems: Sequence[str] | None = None,
+    library: Library,
+    queries: Sequence[Query],
+    *,
+    depth: int = BATCH,
+    systems: Sequence[str] | None = None,
     progress: Callable[[str, int], None] | None = None,
     refuse: Callable[[str, str, MoviolaError], None] | None = None,
-) -> dict[str, Run]:  # fmt: skip
+) -> dict[str, Run]:
     """A library's answers in each of its ways to search: a run for each system.
 
     Args:
@@ -106,9 +110,14 @@ def _systems_of(library: Library) -> list[str]:
 
 
 def pool(
-    queries: Sequence[Query], runs: Mapping[str, Run], durations: Mapping[str, float], *,
-    depth: int = BATCH, merge_above: float = NEAR, top: int = 2 * BATCH,
-) -> Pool:  # fmt: skip
+    queries: Sequence[Query],
+    runs: Mapping[str, Run],
+    durations: Mapping[str, float],
+    *,
+    depth: int = BATCH,
+    merge_above: float = NEAR,
+    top: int = 2 * BATCH,
+) -> Pool:
     """The first moments of all systems, by best rank, without near-duplicates.
 
     Of equal ranks, the system named first comes first. ``similarity`` of a pair is one by its best rank.
@@ -166,9 +175,12 @@ def _within(row: Mapping[str, Any], durations: Mapping[str, float], system: str)
 
 
 def _pooled(
-    query: Query, found: Sequence[tuple[int, str, str, float, float]], durations: Mapping[str, float],
-    merge_above: float, top: int,
-) -> list[tuple[Pair, tuple[str, ...]]]:  # fmt: skip
+    query: Query,
+    found: Sequence[tuple[int, str, str, float, float]],
+    durations: Mapping[str, float],
+    merge_above: float,
+    top: int,
+) -> list[tuple[Pair, tuple[str, ...]]]:
     """One query's pairs, each with the systems that found it; ``found`` by rising rank."""
     if not found:
         return []
@@ -191,10 +203,17 @@ def _pooled(
 
 
 def make_task(
-    path: str | Path, library: Library, queries: Sequence[Query], *, run_files: Sequence[str | Path] = (),
-    systems: Sequence[str] | None = None, depth: int = BATCH, merge_above: float = NEAR,
-    settings: TaskSettings | None = None, progress: Callable[[str, int], None] | None = None,
-) -> Pool:  # fmt: skip
+    path: str | Path,
+    library: Library,
+    queries: Sequence[Query],
+    *,
+    run_files: Sequence[str | Path] = (),
+    systems: Sequence[str] | None = None,
+    depth: int = BATCH,
+    merge_above: float = NEAR,
+    settings: TaskSettings | None = None,
+    progress: Callable[[str, int], None] | None = None,
+) -> Pool:
     """A new judging task: pooled answers of a library and of other systems to one's own queries. Those that
     the library cannot answer, for instance with an unknown ``@name``, are left out.
 

@@ -100,9 +100,14 @@ def hidden_order(seed: int, *names: str) -> bytes:
 
 
 def next_batch(
-    due: Iterable[Pair], answers: Iterable[Answer], held: Mapping[str, Collection[str]], rater: str, *,
-    raters: int, seed: int,
-) -> list[Pair]:  # fmt: skip
+    due: Iterable[Pair],
+    answers: Iterable[Answer],
+    held: Mapping[str, Collection[str]],
+    rater: str,
+    *,
+    raters: int,
+    seed: int,
+) -> list[Pair]:
     """The pairs of the next batch of a rater, of those ``due`` now; empty if nothing is left.
 
     A batch has one query. The fullest come first, so that disputed moments wait until there are some; of

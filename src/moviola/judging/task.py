@@ -147,9 +147,13 @@ class JudgingTask(Database):
 
     @classmethod
     def create(
-        cls, path: str | Path, pairs: Iterable[Pair], settings: TaskSettings, *,
+        cls,
+        path: str | Path,
+        pairs: Iterable[Pair],
+        settings: TaskSettings,
+        *,
         clock: Callable[[], float] = time.time,
-    ) -> JudgingTask:  # fmt: skip
+    ) -> JudgingTask:
         """Create a file with these pairs.
 
         Raises:

@@ -107,9 +107,15 @@ class Client:
         return self._send("GET", _path(video_id, "still"), params={"time": time, "width": width}).content
 
     def clip(
-        self, video_id: str, start: float, end: float, out: str | Path,
-        mode: Literal["exact", "key-frames"] = "exact", *, track: int | str | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        video_id: str,
+        start: float,
+        end: float,
+        out: str | Path,
+        mode: Literal["exact", "key-frames"] = "exact",
+        *,
+        track: int | str | None = None,
+    ) -> None:
         """Save a moment as MP4; ``mode`` as of :func:`moviola.export.export_clip`, ``track`` is the number or
         language of its sound.
         """
@@ -137,9 +143,14 @@ class Client:
         return _read(schemas.PictureAnswer, answer).picture
 
     def export(
-        self, moments: Sequence[schemas.FoundMoment | schemas.ExportMoment | Mapping[str, Any]],
-        format: str, out: str | Path, *, title: str = "moments", **options: Any,
-    ) -> None:  # fmt: skip
+        self,
+        moments: Sequence[schemas.FoundMoment | schemas.ExportMoment | Mapping[str, Any]],
+        format: str,
+        out: str | Path,
+        *,
+        title: str = "moments",
+        **options: Any,
+    ) -> None:
         """Save moments as a file in one of the library's export formats."""
         rows = [moment.model_dump() if isinstance(moment, BaseModel) else moment for moment in moments]
         fields = schemas.ExportMoment.model_fields

@@ -87,9 +87,14 @@ class Jobs:
     """
 
     def __init__(
-        self, library: Path, allowed: Iterable[Path], most: int, *, patient: bool = False,
+        self,
+        library: Path,
+        allowed: Iterable[Path],
+        most: int,
+        *,
+        patient: bool = False,
         device: str = "auto",
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._library, self._most, self._patient, self._device = library, most, patient, device
         self._allowed = [folder.resolve() for folder in allowed]
         self._runs: dict[str, Run] = {}

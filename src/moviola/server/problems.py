@@ -86,9 +86,14 @@ class WrongField(MoviolaError):
 
 
 def problem(
-    code: Code, message: str, headers: Mapping[str, str] | None = None, *, field: str = "",
-    longest: int | None = None, progress: Progress | None = None,
-) -> JSONResponse:  # fmt: skip
+    code: Code,
+    message: str,
+    headers: Mapping[str, str] | None = None,
+    *,
+    field: str = "",
+    longest: int | None = None,
+    progress: Progress | None = None,
+) -> JSONResponse:
     """An error as an answer; of halves of characters, which JSON cannot carry, the number is written."""
     message, field = (text.encode("utf-8", "backslashreplace").decode() for text in (message, field))
     about = None if progress is None else WorkProgress.model_validate(progress)

@@ -132,9 +132,14 @@ def write_still(video: Path, time: float, width: int, out: Path, kept: _Kept | N
 
 
 def write_strip(
-    video: Path, times: Sequence[float], tile: int, size: tuple[int, int], out: Path, *,
+    video: Path,
+    times: Sequence[float],
+    tile: int,
+    size: tuple[int, int],
+    out: Path,
+    *,
     kept: _Kept | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Write frames side by side as one JPEG; errors as in :func:`moviola.media.sample_stills`.
 
     Args:

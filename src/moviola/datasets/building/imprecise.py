@@ -147,9 +147,15 @@ def by_rules(lexicon: NameLexicon) -> Rewriter:
 
 
 def make_imprecise(
-    captions: Iterable[str], rewriter: Rewriter, check: Check, journal: Path, *,
-    reviewed: Mapping[str, str] | None = None, batch: int = 20, by: str = "",
-) -> Outcome:  # fmt: skip
+    captions: Iterable[str],
+    rewriter: Rewriter,
+    check: Check,
+    journal: Path,
+    *,
+    reviewed: Mapping[str, str] | None = None,
+    batch: int = 20,
+    by: str = "",
+) -> Outcome:
     """Rewrite captions, each text once.
 
     Args:
