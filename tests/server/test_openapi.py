@@ -86,7 +86,9 @@ def test_no_request_gets_an_answer_that_is_not_documented(
         for result in schemathesis.openapi.from_dict(document).get_all_operations()
     }
     assert {name for name, statuses in found.items() if 200 in statuses} >= ANSWERED
-    assert set().union(*found.values()) <= {200, 201, 204, 403, 404, 409, 422}, found
+    # Whether an upload is announced with more bytes than are allowed (413) depends on the numbers that
+    # hypothesis collects from the modules which other tests have loaded.
+    assert set().union(*found.values()) <= {200, 201, 204, 403, 404, 409, 413, 422}, found
 
 
 def statuses_of(operation: Any, client: TestClient) -> set[int]:
