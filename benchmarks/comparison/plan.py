@@ -314,7 +314,7 @@ PRESETS: dict[str, Preset] = {
         videos=1500, queries=3000, films={"develop": 51, "report": 98}, tops=(20,), top=20, seeds=(0,),
         segments=50, budgets=_budgets(1.0), studies=False, chosen=CHOSEN_BEFORE,
         recipes=LARGE, fifth=LARGE, longer={"spr-relo": 2, "xml": 2, "prem": 2},
-        fifth_longer={"xml": 2, "prem": 2},
+        fifth_longer={"xml": 2, "prem": 2}, encoder="d27f4c6120c3606e",
     ),
 }  # fmt: skip
 """``small`` shows that everything works, in minutes; a fifth of its films are too few for PREM. ``third`` and

@@ -43,8 +43,9 @@ KEY = "calibration"
 
 Floats = NDArray[np.float64]
 
-# Decrease of the log odds for each word that is not in a closed language.
-_UNKNOWN_WORD = 4.0
+# Decrease of the log odds for each word that is not in a closed language, the log odds of .99: what would be
+# next to certain is then even.
+_UNKNOWN_WORD = 4.6
 # Lower limit of positive scores before their logarithm, so that it stays finite.
 _LEAST = 1e-38
 
@@ -74,7 +75,7 @@ class Calibration:
         slope: above 0, per unit of evidence.
         intercept: log odds at an evidence of 0.
         words: words of the training queries, in lower case, where these are a closed language (the measured
-            queries have no other words); each other word lowers the log odds by 4. Empty where it is open.
+            queries have no other words); each other word lowers the log odds by 4.6. Empty where it is open.
     """
 
     slope: float
