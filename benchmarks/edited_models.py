@@ -1,6 +1,6 @@
 """Stage 1, SPR_ReLo-S and Reel on edited films and on plain ones, learned from the same films of both kinds.
 
-    python benchmarks/edited_models.py --work DIR [--steps 4800] [--model DIR]
+    python benchmarks/edited_models.py --work DIR [--steps 4800]
 
 DIR is that of `scripts/train_demo_models.py`: 500 plain and 500 edited films of seed 31 with their features.
 Stage 1 and Reel are the demo's; SPR_ReLo-S learns here from the same pairs and from the demo's stage 1, with
@@ -18,13 +18,13 @@ from typing import Any
 
 import torch
 
-from comparison.plan import SETTINGS, WINDOWS
+from comparison.plan import SETTINGS, SIZES
 from comparison.world import World, present_encoder, require_encoder
+from edited import MEASURES
 from moviola.library.disk.models_in_use import DEMO_MODELS
 from moviola.training.answering import answer
 from moviola.training.experiment import train_model
 
-MEASURES = ("nDCG@20,IoU>=0.3", "nDCG@20,IoU>=0.5", "nDCG@20,IoU>=0.7")
 KINDS = {"edited": "edited-", "plain": "gh-"}
 """What ids of films begin with, by kind."""
 TOP = 20  # moments a training query, as of the demo's models
@@ -34,15 +34,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--work", type=Path, required=True, help="folder with films and features")
     parser.add_argument("--steps", type=int, default=4800, help="of SPR_ReLo-S")
-    parser.add_argument("--model", type=Path, help="SPR_ReLo-S is kept there, and not trained again")
     options = parser.parse_args()
     torch.set_num_threads(1)
     world = World(options.work)
     require_encoder(world, present_encoder())
     with tempfile.TemporaryDirectory() as scratch:
-        relo = options.model or Path(scratch) / "spr-relo"
-        training = {} if relo.is_dir() else trained(world, relo, options.steps)
-        results: dict[str, Any] = {"SPR_ReLo-S": {"steps": options.steps, "val": training}}
+        relo = Path(scratch) / "spr-relo"
+        val = trained(world, relo, options.steps)
+        results: dict[str, Any] = {"SPR_ReLo-S": {"steps": options.steps, "val": val}}
         for kind, begins in KINDS.items():
             films = [name for name in world.videos("test") if name.startswith(begins)]
             results[kind] = compared(world, relo, films)
@@ -51,7 +50,7 @@ def main() -> None:
 
 
 def trained(world: World, out: Path, steps: int) -> dict[int, float]:
-    """Train SPR_ReLo-S; what val says at each evaluation, by step."""
+    """Train SPR_ReLo-S; nDCG@20 at IoU >= 0.5 on val at each of eight evaluations, by step."""
     val: dict[int, float] = {}
 
     def show(step: int, _: int, values: Any) -> None:
@@ -63,8 +62,8 @@ def trained(world: World, out: Path, steps: int) -> dict[int, float]:
         "spr-relo", world.features, train=world.pairs("train"), val=world.pairs("val"), out=out, top=TOP,
         train_videos=world.videos("train"), val_videos=world.videos("val"), stage1=DEMO_MODELS["stage1"],
         overrides=(
-            "model.hidden_size=64", "model.heads=4", *WINDOWS, *SETTINGS["spr-relo"][0], "loop.batch_size=64",
-            f"loop.steps={steps}", "loop.epochs=1000000", f"loop.evaluate_every={-(-steps // 8)}",
+            *SIZES["spr-relo"], *SETTINGS["spr-relo"][0], "loop.batch_size=64", f"loop.steps={steps}",
+            "loop.epochs=1000000", f"loop.evaluate_every={-(-steps // 8)}",
         ),
         progress=show,
     )  # fmt: skip

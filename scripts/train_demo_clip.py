@@ -735,9 +735,15 @@ def main() -> None:
         help="to learn from; of the last ones, edited too, only where one thing is put beside another",
     )  # fmt: skip
     parser.add_argument("--start", type=Path, help="checkpoint to learn on from, instead of random weights")
-    parser.add_argument("--learned", type=float, default=1.0, help="share of what is learned in the weights, "
-                        "the rest are those of --start: the mean forgets less")  # fmt: skip
-    parser.add_argument("--beside", type=float, default=0.2, help="share of frames with two things")
+    parser.add_argument(
+        "--learned",
+        type=float,
+        default=1.0,
+        help="share of them in the mean with those of --start",
+    )
+    parser.add_argument(
+        "--beside", type=float, default=0.2, help="share of a step's frames that show two things"
+    )
     parser.add_argument("--held-out", type=int, default=60)
     parser.add_argument("--steps", type=int, default=3600)
     parser.add_argument("--batch", type=int, default=128)
@@ -746,6 +752,8 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2, help="that learn; the weights depend on it")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
+    if not 0 <= options.learned <= 1 or (options.learned < 1 and not options.start):
+        parser.error(f"--learned {options.learned:g}: a share from 0 to 1, below 1 only with --start")
 
     # On a machine that others use too, threads that spin while they wait cost more than they save.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
