@@ -739,7 +739,7 @@ def main() -> None:
         "--learned",
         type=float,
         default=1.0,
-        help="share of them in the mean with those of --start",
+        help="share of the learned weights; the others are those of --start",
     )
     parser.add_argument(
         "--beside", type=float, default=0.2, help="share of a step's frames that show two things"
