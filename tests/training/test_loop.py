@@ -121,6 +121,7 @@ def stop_when(
     optimizer=st.sampled_from(["adamw", "bert_adam"]),
     patience=st.sampled_from([0, 2]),
     steps=st.sampled_from([None, 10]),
+    average=st.sampled_from([0.0, 0.9]),
     by=st.sampled_from([Stop, KeyboardInterrupt]),
 )
 def test_a_resumed_run_is_the_run_that_was_not_interrupted(
@@ -130,10 +131,13 @@ def test_a_resumed_run_is_the_run_that_was_not_interrupted(
     optimizer: str,
     patience: int,
     steps: int | None,
+    average: float,
     by: type[BaseException],
 ) -> None:
     schedule = OptimizerConfig(name=optimizer, lr=3e-2, warmup=0.2, schedule="linear")
-    how = config(evaluate_every=every, optimizer=schedule, patience=patience, steps=steps)
+    how = config(
+        evaluate_every=every, optimizer=schedule, patience=patience, steps=steps, average=average
+    )  # fmt: skip
     whole, begun, resumed = Line(), Line(), Line()
     with tempfile.TemporaryDirectory() as scratch:
         one, two = Path(scratch) / "one", Path(scratch) / "two"
@@ -224,6 +228,21 @@ def test_a_finished_run_resumes_to_itself(tmp_path: Path) -> None:
     assert not again.seen
     assert same(task.model.state_dict(), again.model.state_dict())
     assert found.history == expected.history
+
+
+def test_the_running_mean_is_judged_and_kept_while_the_weights_go_their_way() -> None:
+    plain, averaged = Line(), Line()
+    fit(plain, config(evaluate_every=1))
+    found = fit(averaged, config(evaluate_every=1, average=0.5))
+    torch.manual_seed(5)
+    mean = Line().model.state_dict()
+    for number, (weights, judged) in enumerate(zip(plain.judged, averaged.judged, strict=True)):
+        decay = min(0.5, (1 + number) / (10 + number))
+        mean = {name: value.lerp(weights[name], 1 - decay) for name, value in mean.items()}
+        for name, value in mean.items():
+            torch.testing.assert_close(judged[name], value)
+    best = averaged.judged[found.best_step - 1]
+    assert same(best, averaged.model.state_dict())
 
 
 def test_every_epoch_sees_everything_once_in_another_order() -> None:
@@ -342,7 +361,16 @@ def test_a_state_of_another_configuration_or_a_damaged_one(tmp_path: Path) -> No
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"epochs": 0}, {"steps": 0}, {"batch_size": 0}, {"precision": "fp8"}, {"seed": -1}, {"seed": 10**20}],
+    [
+        {"epochs": 0},
+        {"steps": 0},
+        {"batch_size": 0},
+        {"precision": "fp8"},
+        {"seed": -1},
+        {"seed": 10**20},
+        {"average": 1.0},
+        {"average": -0.1},
+    ],
 )
 def test_wrong_configurations(wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidValue):

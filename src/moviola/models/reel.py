@@ -293,10 +293,14 @@ class Reel(RoleEncoder):
         """The list-wise loss over all spans of the batch's videos; queries without a reachable answer are
         left out.
         """
-        context = self.encode_context(batch.visual, batch.mask, batch.subtitles, batch.cuts)
-        curves = self.curves(self.encode_query(batch.query, batch.query_mask), context)
+        context, curves = self.batch_curves(batch)
         scores = self.span_scores(curves, context.mask, context.cuts).flatten(1)
         return {"list": list_wise(scores, self.gains(batch).flatten(1))}
+
+    def batch_curves(self, batch: AnswerBatch) -> tuple[ReelContext, Tensor]:
+        """The encoded videos of a batch, and the logits (Q, V, 3, L) of its queries over their clips."""
+        context = self.encode_context(batch.visual, batch.mask, batch.subtitles, batch.cuts)
+        return context, self.curves(self.encode_query(batch.query, batch.query_mask), context)
 
     def gains(self, batch: AnswerBatch) -> Tensor:
         """(Q, V, L, longest_span): how much each span is worth to each query, in [0, 1]."""

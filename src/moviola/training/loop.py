@@ -29,6 +29,7 @@ from moviola.errors import DataError, InvalidValue
 from moviola.files.writing import draft_of
 from moviola.models.checks import require_known, require_positive
 from moviola.training.optimizers import OptimizerConfig, make_optimizer
+from moviola.training.running_mean import RunningMean
 
 __all__ = ["Fitted", "LoopConfig", "Task", "fit"]
 
@@ -73,6 +74,8 @@ class LoopConfig:
             stage of a schedule, so that no training ends before it, nor before it had its own chance.
         select: the measure on val whose best value chooses the weights.
         seed: of everything random, from 0 to 10^13.
+        average: decay of a running mean of the weights, in [0, 1), which is judged and kept in their place; 0
+            for none.
         precision: "fp32", or "bf16"/"fp16" for mixed precision.
         device: "cpu", "cuda", …
     """
@@ -86,6 +89,7 @@ class LoopConfig:
     patience_from: int = 0
     select: str = "nDCG@20,IoU>=0.5"
     seed: int = 0
+    average: float = 0.0
     precision: str = "fp32"
     device: str = "cpu"
 
@@ -93,6 +97,8 @@ class LoopConfig:
         require_positive(epochs=self.epochs, steps=self.steps, batch_size=self.batch_size)
         if not 0 <= self.seed <= _LARGEST_SEED:
             raise InvalidValue(f"seed={self.seed}: give a number from 0 to {_LARGEST_SEED:,}")
+        if not 0 <= self.average < 1:
+            raise InvalidValue(f"average={self.average}: give a decay from 0 to below 1; 0 for none")
         require_known("precision", self.precision, PRECISIONS)
 
 
@@ -160,7 +166,8 @@ def fit(
     scaler = torch.amp.GradScaler(config.device, enabled=config.precision == "fp16")
     run = Fitted()
     best = copy.deepcopy(model.state_dict())
-    state = _State(config, folder, total, run, model, optimizer, schedule, scaler, best)
+    mean = RunningMean(model, config.average) if config.average else None
+    state = _State(config, folder, total, run, model, optimizer, schedule, scaler, best, mean)
     if resume:
         state.restore()
     state.writers = _writers(folder, tensorboard, run.history)
@@ -225,6 +232,8 @@ def _learn(task: Task[Any], state: _State, batch: Any) -> dict[str, float]:
         scaler.update()
         if state.schedule:
             state.schedule.step()
+        if state.mean:
+            state.mean.add(task.model)
         run.seconds += time.perf_counter() - started
         run.step += 1
         latest = {name: term.item() for name, term in terms.items()}
@@ -268,8 +277,10 @@ def _evaluate(task: Task[Any], state: _State) -> None:
     """
     config, run = state.config, state.run
     task.model.eval()
-    with torch.inference_mode():
-        measures = dict(task.evaluate())
+    with state.mean.within(task.model) if state.mean else nullcontext():
+        with torch.inference_mode():
+            measures = dict(task.evaluate())
+        weights = copy.deepcopy(task.model.state_dict())
     if config.select not in measures:
         raise InvalidValue(f"select {config.select!r}: unknown on val; choose {', '.join(measures)}")
     value = measures[config.select]
@@ -285,7 +296,7 @@ def _evaluate(task: Task[Any], state: _State) -> None:
         run.sums.clear()
         if value > run.best:
             run.best, run.best_step, run.since_best = value, run.step, 0
-            state.best = copy.deepcopy(task.model.state_dict())
+            state.best = weights
         else:
             run.since_best += run.epoch >= config.patience_from
         for write in state.writers:
@@ -339,6 +350,7 @@ class _State:
     Attributes:
         folder: for the state; None keeps nothing.
         total: steps in all.
+        mean: of the weights; None without :attr:`LoopConfig.average`.
         writers: take the row of each evaluation.
         listener: see ``progress`` of :func:`fit`.
     """
@@ -352,13 +364,15 @@ class _State:
     schedule: Any
     scaler: Any
     best: Mapping[str, Tensor]
+    mean: RunningMean | None = None
     begun: float = field(default_factory=time.process_time)
     writers: list[Callable[[dict[str, float]], None]] = field(default_factory=list)
     listener: Listener = lambda step, total, values: None
 
     def _parts(self) -> dict[str, Any]:
         parts = {"model": self.model, "optimizer": self.optimizer, "schedule": self.schedule}
-        return {name: part for name, part in (parts | {"scaler": self.scaler}).items() if part is not None}
+        parts |= {"scaler": self.scaler, "mean": self.mean}
+        return {name: part for name, part in parts.items() if part is not None}
 
     def save(self) -> None:
         """Write the state; an interruption leaves the last one intact."""

@@ -34,12 +34,14 @@ CROSSINGS = (0.0, 0.5, 1.0, 2.0, 4.0)
 """What a span loses by each cut that it crosses, as tried on val."""
 
 
-def _loop_by(select: str) -> LoopConfig:
+def _loop_by(select: str, average: float = 0.0) -> LoopConfig:
     """The loop of Reel and of its stage 1, chosen on gridhouse's val; ``select`` is a measure on val."""
     optimizer = OptimizerConfig(
         name="adamw", lr=1e-3, eps=1e-8, weight_decay=1e-2, warmup=0.05, schedule="cosine"
     )
-    return LoopConfig(epochs=30, batch_size=32, patience=0, select=select, optimizer=optimizer)
+    return LoopConfig(
+        epochs=30, batch_size=32, patience=0, select=select, average=average, optimizer=optimizer
+    )
 
 
 class ReelRecipe(RefinerRecipe):
@@ -47,7 +49,7 @@ class ReelRecipe(RefinerRecipe):
 
     architecture = "reel"
 
-    settings = TrainingSettings({"cuts": True}, {"train": _loop_by("nDCG@20,IoU>=0.5")})
+    settings = TrainingSettings({"cuts": True}, {"train": _loop_by("nDCG@20,IoU>=0.5", average=0.99)})
 
     def sized(self, sizes: Sizes) -> dict[str, Any]:
         return sizes.settings()

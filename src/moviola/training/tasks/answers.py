@@ -50,8 +50,16 @@ class AnswerTask:
 
     def batch(self, queries: Integers, draw: Generator) -> AnswerBatch:
         """The batch of some queries by place."""
+        return self.of_videos(queries, np.unique(self.videos(queries, draw)))
+
+    def videos(self, queries: Integers, draw: Generator) -> Integers:
+        """Videos (n,) for the batch of some queries by place: that of one answer of each."""
+        pairs = self.pairs
+        return pairs.video[pairs.moment[pairs.of_query.draw(queries, draw)]]
+
+    def of_videos(self, queries: Integers, videos: Integers) -> AnswerBatch:
+        """The batch of some queries and some videos (n,), rising, by place."""
         pairs, own = self.pairs, self.pairs.of_query
-        videos = np.unique(pairs.video[pairs.moment[own.draw(queries, draw)]])
         held = np.concatenate([own.rows_of(query) for query in queries.tolist()])
         rows = np.repeat(np.arange(len(queries)), own.counts[queries])
         video = pairs.video[pairs.moment[held]]

@@ -1,0 +1,1 @@
+"""Ideas for Reel, each tried alone: ``python benchmarks/reel_ideas/run.py``."""
