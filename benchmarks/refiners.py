@@ -22,7 +22,7 @@ import math
 import statistics
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -78,7 +78,6 @@ class System:
         refiner: what runs.
         keeps: whether it remembers what it made for earlier queries.
         stored: bytes that it keeps besides the features.
-        encoding: seconds of :meth:`encode_context` so far.
         seconds: of each query.
     """
 
@@ -86,32 +85,16 @@ class System:
     refiner: Any
     keeps: bool
     stored: int
-    encoding: float = 0.0
     seconds: list[float] = field(default_factory=list)
 
     def ask(self, corpus: Corpus, query: int) -> Refined:
         """Refine a query's proposals and note the time."""
         features = corpus.features if self.keeps else corpus.features.with_fresh_cache()
-        model = getattr(self.refiner.model, "reel", self.refiner.model)
         proposals = corpus.proposals.of(query)
-        encode = model.encode_context
-        model.encode_context = self._timed(encode)
-        try:
-            started = time.process_time()
-            found: Refined = self.refiner.refine(corpus.queries, query, features, proposals)
-            self.seconds.append(time.process_time() - started)
-        finally:
-            del model.encode_context
+        started = time.process_time()
+        found: Refined = self.refiner.refine(corpus.queries, query, features, proposals)
+        self.seconds.append(time.process_time() - started)
         return found
-
-    def _timed(self, encode: Callable[..., Any]) -> Callable[..., Any]:
-        def timed(*inputs: Any) -> Any:
-            started = time.process_time()
-            made = encode(*inputs)
-            self.encoding += time.process_time() - started
-            return made
-
-        return timed
 
 
 # ---- what is measured ------------------------------------------------------------------------------------
@@ -143,7 +126,7 @@ def report(rows: list[dict[str, Any]], corpus: Corpus, options: argparse.Namespa
         f"{options.proposals} proposals each, one thread"
     )
     table = Table(title=title)
-    for column in ("system", "ms a query", "quartiles", "times Reel", "quartiles", "encoding", "MB an hour"):
+    for column in ("system", "ms a query", "quartiles", "times Reel", "quartiles", "MB an hour"):
         table.add_column(column, justify="left" if column == "system" else "right")
     for row in rows:
         table.add_row(
@@ -152,7 +135,6 @@ def report(rows: list[dict[str, Any]], corpus: Corpus, options: argparse.Namespa
             "{:.1f} - {:.1f}".format(*row["ms_quartiles"]),
             f"{row['ratio']:.2f}",
             "{:.2f} - {:.2f}".format(*row["ratio_quartiles"]),
-            f"{row['encoding']:.0%}",
             f"{row['mb_an_hour']:.2f}",
         )
     console = Console(width=120)
@@ -184,7 +166,6 @@ def measured(corpus: Corpus) -> list[dict[str, Any]]:
             same(found[f"{name}, plain"], found[f"{name}, kept"], name)
     for system in systems:
         system.seconds.clear()
-        system.encoding = 0.0
     for query in range(1, len(corpus.queries)):
         for system in systems:
             system.ask(corpus, query)
@@ -201,7 +182,6 @@ def row_of(system: System, base: Sequence[float], hours: float) -> dict[str, Any
         "ms_quartiles": [1000 * value for value in quartiles(system.seconds)],
         "ratio": statistics.median(ratios),
         "ratio_quartiles": quartiles(ratios),
-        "encoding": system.encoding / sum(system.seconds),
         "mb_an_hour": system.stored / hours / 1e6,
     }
 
@@ -285,8 +265,7 @@ def missing() -> Any:
 def bytes_of_windows(corpus: Corpus, refiner: Any) -> int:
     """What every window of one to three segments of the corpus would take."""
     features, clips = corpus.features, 0
-    with torch.inference_mode():
-        one = refiner.encode(torch.from_numpy(features.read(0, 0, 1))[None], torch.ones(1, 1), None)
+    one = refiner.model.encode(features.read(0, 0, 1)[None], np.ones((1, 1), np.float32), None)
     for duration in features.durations.tolist():
         segments = math.ceil(duration / SEGMENT)
         for first in range(segments):

@@ -72,6 +72,11 @@ class VariantRecipe(ReelRecipe):
 class FinerRefiner(ReelRefiner):
     """Moves boundaries by the offsets of a :class:`FinerTimes`."""
 
+    def decode(self, queries: QueryFeatures, query: int, cuts: Cuts, windows: ClipWindows) -> Decoded:
+        """Within the windows alone, so that the network keeps the offsets of all of them."""
+        encoded = self.model.encode_query(queries.tokens(query))
+        return self.best_spans(encoded, cuts, np.arange(len(windows.first)), windows.first, windows.stop)
+
     def refine(
         self, queries: QueryFeatures, query: int, features: VideoFeatures, proposals: Proposals
     ) -> Refined:

@@ -200,7 +200,7 @@ def test_moving_to_cuts_against_brute_force(
 class Parts:
     """Parts of a Reel that reads cuts: the best span of a window is all of it."""
 
-    settings = {"max_tokens": 4, "subtitle_size": 0, "cuts": True}  # noqa: RUF012 - not changed
+    settings = {"max_tokens": 4, "subtitle_size": 0, "cuts": True, "longest_span": 1}  # noqa: RUF012 - not changed
 
     def encode_clips(self, visual: NDArray[np.float32], subtitles: object) -> NDArray[np.float32]:
         return np.ones((len(visual), 3, 2), np.float32)
@@ -219,7 +219,7 @@ class Parts:
 
 def test_cuts_are_looked_up_once_for_a_model_and_for_its_times() -> None:
     looked_up: list[list[int]] = []
-    features = videos([0.1] * 20, [0.1] * 30, starts={0: [0, 6.4], 1: [0, 11.6]})
+    features = videos([0.1] * 20, [0.1] * 30, starts={0: [0, 5.4], 1: [0, 11.6]})
     shots = features.shots
     assert shots is not None
 
@@ -231,5 +231,6 @@ def test_cuts_are_looked_up_once_for_a_model_and_for_its_times() -> None:
     refiner = ReelRefiner(parts, "r", context=2.0)
     found = refiner.refine(QUERY, 0, replace(features, shots=counted), proposals((0, 8, 12), (1, 13, 28)))
     assert looked_up == [[0, 1]]
-    assert found.start.tolist() == [6.4, 11.0] and found.end.tolist() == [14, 30]
-    assert np.argwhere(parts.cuts).tolist() == [[0, 0], [1, 1]]
+    # Both spans fill their windows, and are decoded once more with the clip before and the one behind.
+    assert found.start.tolist() == [5.4, 10.0] and found.end.tolist() == [15, 30]
+    assert np.argwhere(parts.cuts).tolist() == [[0, 0], [1, 2]]

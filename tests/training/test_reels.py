@@ -11,7 +11,7 @@ import torch
 
 from moviola.measures import Run
 from moviola.models.pretrained import build
-from moviola.models.reel import Reel
+from moviola.models.reel import Reel, ReelContext
 from moviola.retrieval import Moments, Proposals, refiner_of
 from moviola.retrieval.batches import token_batch, video_batch
 from moviola.training.data import Split
@@ -162,6 +162,54 @@ def test_windows_do_not_depend_on_each_other(world: Any) -> None:
     alone, beside = answers(others), answers([short, *others])
     assert list(alone) == list(beside)
     assert list(alone.values()) == pytest.approx(list(beside.values()), rel=1e-4)
+
+
+@pytest.mark.parametrize("edges", [(3.0, 7.0), (0.0, 4.0), (5.0, 9.0), (1.0, 2.0), (0.0, 30.0)])
+def test_a_span_at_an_edge_of_its_window_is_completed_from_beyond(
+    world: Any, edges: tuple[float, float]
+) -> None:
+    """Against brute force over the spans of the whole video, with what the window alone gives."""
+    split, model = world.val, model_for(world.val)
+    one = proposed(split, [(row, *edges) for row in range(len(split.features))])
+    run = reel_run(model, one, context=0.0, suppress_above=1.0).rows()
+    completed = 0
+    for query, name in enumerate(split.queries.query_ids):
+        for row in run[name]:
+            video = split.features.video_ids.index(row["video_id"])
+            first, last, whole = completed_span(model, split, query, video, edges)
+            completed += whole
+            assert (row["start"], row["end"]) == (first, last + 1)
+    assert completed > 0 or edges == (0.0, 30.0)
+
+
+def completed_span(
+    model: Reel, split: Split, query: int, video: int, edges: tuple[float, float]
+) -> tuple[int, int, bool]:
+    """First and last clip of what a window answers, and whether a part of it lies beyond the window."""
+    tokens, mask = token_batch(split.queries, np.array([query]))
+    with torch.inference_mode():
+        vectors = model.encode_query(tokens, mask)
+        whole = model.encode_context(*video_batch(split.features, np.array([video])))
+    kept = whole.clips.half().float()  # as it is stored
+    count, longest = kept.shape[1], model.config.longest_span
+
+    def best(begin: int, stop: int) -> tuple[int, int]:
+        there = slice(begin, stop)
+        part = ReelContext(kept[:, there], whole.mask[:, there], whole.cuts[:, there])
+        with torch.inference_mode():
+            _, first, last = model.refine(vectors, part)
+        return begin + int(first), begin + int(last)
+
+    begin, stop = int(edges[0]), min(int(edges[1]), count)
+    first, last = best(begin, stop)
+    before = min(begin, longest) if first == begin else 0
+    after = min(count - stop, longest) if last == stop - 1 else 0
+    if not before + after:
+        return first, last, False
+    found = best(begin - before, stop + after)
+    if found[0] > last or found[1] < first:
+        return first, last, False
+    return *found, found != (first, last)
 
 
 def test_overlapping_answers_of_one_video_are_thinned(world: Any) -> None:

@@ -125,10 +125,13 @@ class Cuts:
         offsets, times = self.features.cuts_of(videos)
         return offsets[own], times
 
-    def at(self, clips: Integers) -> NDArray[np.float64]:
-        """(n, N) seconds of the cuts at which clips (n, N) begin; behind the end as of the last clip."""
+    def at(self, clips: Integers, rows: Integers | slice = slice(None)) -> NDArray[np.float64]:
+        """(n, M) seconds of the cuts at which clips (n, M) begin; behind the end as of the last clip.
+
+        ``rows`` are the moments (M,) in whose videos they lie; by default all N.
+        """
         begin, times = self._known
-        return times[begin + np.minimum(clips, self.features.counts[self.video] - 1)]
+        return times[begin[rows] + np.minimum(clips, self.features.counts[self.video[rows]] - 1)]
 
     def moved(
         self, start: NDArray[np.float64], end: NDArray[np.float64]
@@ -177,20 +180,51 @@ class ReelRefiner(TrainedRefiner[ReelParts]):
         return features.cache.get(self.revision, int(features.keys[video]), count, encoded)
 
     def decode(self, queries: QueryFeatures, query: int, cuts: Cuts, windows: ClipWindows) -> Decoded:
-        """Logits (N,), first and last clip (N,) of the best span of each window."""
-        longest = int((windows.stop - windows.first).max())
-        clip = windows.first[:, None] + np.arange(longest)
-        there = clip < windows.stop[:, None]
-        # The query's dot products with clips, each computed once for all windows.
-        parts, place = clips_by_video(np.broadcast_to(cuts.video[:, None], clip.shape)[there], clip[there])
-        encodings = [self._encoding(cuts.features, one)[clips] for one, clips in parts]
+        """Logits (N,), first and last clip (N,) of the best span of each window.
+
+        A span at an edge of its window may be a part of a moment: it is decoded once more, with what lies
+        behind that edge, and replaced by the best span there if both overlap. Its clips, counted from the
+        window's first, may then lie outside of the window.
+        """
         encoded = self.model.encode_query(queries.tokens(query))
+        begin, stop, counts = windows.first, windows.stop, cuts.features.counts[cuts.video]
+        score, first, last = self.best_spans(encoded, cuts, np.arange(len(begin)), begin, stop)
+        longest = int(self.model.settings["longest_span"])
+        before = np.where(first == 0, np.minimum(begin, longest), 0)
+        after = np.where(begin + last == stop - 1, np.minimum(counts - stop, longest), 0)
+        rows = np.flatnonzero(before + after)
+        if not len(rows):
+            return score, first, last
+        before = before[rows]
+        wider = self.best_spans(encoded, cuts, rows, begin[rows] - before, (stop + after)[rows])
+        start, end = wider[1] - before, wider[2] - before
+        same = (start <= last[rows]) & (end >= first[rows])
+        whole = rows[same]
+        score[whole], first[whole], last[whole] = wider[0][same], start[same], end[same]
+        return score, first, last
+
+    def best_spans(
+        self, encoded: NDArray[np.float32], cuts: Cuts, rows: Integers, begin: Integers, stop: Integers
+    ) -> Decoded:
+        """Logits, first and last clip, from ``begin``, of the best span of some windows (n,).
+
+        Args:
+            encoded: (3, h), of a query.
+            cuts, rows: in which videos the windows lie: those of these moments (n,).
+            begin, stop: (n,), their first clips, and one past the last.
+        """
+        clip = begin[:, None] + np.arange(int((stop - begin).max()))
+        there = clip < stop[:, None]
+        # The query's dot products with clips, each computed once for all windows.
+        video = np.broadcast_to(cuts.video[rows, None], clip.shape)
+        parts, place = clips_by_video(video[there], clip[there])
+        encodings = [self._encoding(cuts.features, one)[clips] for one, clips in parts]
         dots = np.einsum("rh,nrh->nr", encoded, widened(np.concatenate(encodings)))
         similarity = np.zeros((*clip.shape, dots.shape[1]), np.float32)
         similarity[there] = dots[place]
         at_cut = None
         if self.model.settings.get("cuts"):
-            at_cut = (~np.isnan(cuts.at(clip.T).T) & there).astype(np.float32)
+            at_cut = (~np.isnan(cuts.at(clip.T, rows).T) & there).astype(np.float32)
         return self.model.best_spans(
             np.ascontiguousarray(similarity.transpose(0, 2, 1)), there.astype(np.float32), at_cut
         )
