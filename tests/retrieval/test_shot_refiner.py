@@ -217,9 +217,23 @@ class Parts:
         return similarity.sum(axis=(1, 2)), np.zeros_like(last), last
 
 
-def test_cuts_are_looked_up_once_for_a_model_and_for_its_times() -> None:
+@pytest.mark.parametrize(
+    ("context", "given", "cuts", "found", "seen"),
+    [
+        (2.0, [(8, 12), (13, 28)], [6.4, 11.6], [(6.4, 14), (11, 30)], [[0, 0], [1, 1]]),
+        # Of two clips each, so that both are decoded once more, with a clip on both sides.
+        (0.0, [(8, 10), (13, 15)], [6.6, 15.6], [(6.6, 11), (12, 15.6)], [[0, 0]]),
+    ],
+)
+def test_cuts_are_looked_up_once_for_a_model_and_for_its_times(
+    context: float,
+    given: list[tuple[int, int]],
+    cuts: list[float],
+    found: list[tuple[float, float]],
+    seen: list[list[int]],
+) -> None:
     looked_up: list[list[int]] = []
-    features = videos([0.1] * 20, [0.1] * 30, starts={0: [0, 5.4], 1: [0, 11.6]})
+    features = videos([0.1] * 20, [0.1] * 30, starts={video: [0, cut] for video, cut in enumerate(cuts)})
     shots = features.shots
     assert shots is not None
 
@@ -228,9 +242,9 @@ def test_cuts_are_looked_up_once_for_a_model_and_for_its_times() -> None:
         return list(shots(keys))
 
     parts = Parts()
-    refiner = ReelRefiner(parts, "r", context=2.0)
-    found = refiner.refine(QUERY, 0, replace(features, shots=counted), proposals((0, 8, 12), (1, 13, 28)))
+    refiner = ReelRefiner(parts, "r", context=context)
+    own = proposals(*((video, *span) for video, span in enumerate(given)))
+    refined = refiner.refine(QUERY, 0, replace(features, shots=counted), own)
     assert looked_up == [[0, 1]]
-    # Both spans fill their windows, and are decoded once more with the clip before and the one behind.
-    assert found.start.tolist() == [5.4, 10.0] and found.end.tolist() == [15, 30]
-    assert np.argwhere(parts.cuts).tolist() == [[0, 0], [1, 2]]
+    assert list(zip(refined.start.tolist(), refined.end.tolist(), strict=True)) == found
+    assert np.argwhere(parts.cuts).tolist() == seen

@@ -204,10 +204,10 @@ def completed_span(
     first, last = best(begin, stop)
     before = min(begin, longest) if first == begin else 0
     after = min(count - stop, longest) if last == stop - 1 else 0
-    if not before + after:
+    if last - first + 1 > 3 or not before + after:
         return first, last, False
     found = best(begin - before, stop + after)
-    if found[0] > last or found[1] < first:
+    if found[0] > first or found[1] < last:
         return first, last, False
     return *found, found != (first, last)
 

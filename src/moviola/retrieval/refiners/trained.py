@@ -27,6 +27,10 @@ __all__ = ["Cuts", "ReelRefiner", "TrainedRefiner", "WindowRefiner"]
 
 Model = TypeVar("Model")
 
+# Seconds of a span at the edge of its window that may be a part of a moment. Completing longer ones too makes
+# two moments that follow each other one: in a single video nDCG@10 falls from .935 to .901.
+_PART = 3.0
+
 
 @dataclass(frozen=True)
 class TrainedRefiner(ABC, Generic[Model]):
@@ -182,23 +186,24 @@ class ReelRefiner(TrainedRefiner[ReelParts]):
     def decode(self, queries: QueryFeatures, query: int, cuts: Cuts, windows: ClipWindows) -> Decoded:
         """Logits (N,), first and last clip (N,) of the best span of each window.
 
-        A span at an edge of its window may be a part of a moment: it is decoded once more, with what lies
-        behind that edge, and replaced by the best span there if both overlap. Its clips, counted from the
-        window's first, may then lie outside of the window.
+        A short span at an edge of its window may be a part of a moment: it is decoded once more, with what
+        lies behind that edge, and replaced by the best span there if that contains it. Its clips, counted
+        from the window's first, may then lie outside of the window.
         """
         encoded = self.model.encode_query(queries.tokens(query))
         begin, stop, counts = windows.first, windows.stop, cuts.features.counts[cuts.video]
         score, first, last = self.best_spans(encoded, cuts, np.arange(len(begin)), begin, stop)
         longest = int(self.model.settings["longest_span"])
-        before = np.where(first == 0, np.minimum(begin, longest), 0)
-        after = np.where(begin + last == stop - 1, np.minimum(counts - stop, longest), 0)
+        short = (last - first + 1) * windows.clip_seconds <= _PART
+        before = np.where(short & (first == 0), np.minimum(begin, longest), 0)
+        after = np.where(short & (begin + last == stop - 1), np.minimum(counts - stop, longest), 0)
         rows = np.flatnonzero(before + after)
         if not len(rows):
             return score, first, last
         before = before[rows]
         wider = self.best_spans(encoded, cuts, rows, begin[rows] - before, (stop + after)[rows])
         start, end = wider[1] - before, wider[2] - before
-        same = (start <= last[rows]) & (end >= first[rows])
+        same = (start <= first[rows]) & (end >= last[rows])
         whole = rows[same]
         score[whole], first[whole], last[whole] = wider[0][same], start[same], end[same]
         return score, first, last
