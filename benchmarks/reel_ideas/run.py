@@ -237,7 +237,11 @@ class Ideas(ABC):
                 "mean_above": (own - plain).mean(axis=0).round(4).tolist(),
             }
         costs = [found["cpu_seconds"] for found in results.values()]
-        return summary | {"cpu_seconds": round(float(np.mean(costs)))}
+        summary["cpu_seconds"] = round(float(np.mean(costs)))
+        if "test" in summary:
+            times = [found["query_seconds"] for found in results.values()]
+            summary["query_ms"] = round(1000 * float(np.mean(times)), 1)
+        return summary
 
 
 class ComparisonIdeas(Ideas):

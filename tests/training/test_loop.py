@@ -221,6 +221,17 @@ def test_what_began_on_another_device_goes_on(tmp_path: Path) -> None:
     assert timeless(fit(Line(), config(), tmp_path, resume=True)) == timeless(expected)
 
 
+def test_what_an_earlier_version_began_had_no_running_mean(tmp_path: Path) -> None:
+    expected = fit(Line(), config(), tmp_path)
+    path = tmp_path / "state.pt"
+    state = torch.load(path, weights_only=True)
+    del state["config"]["average"]
+    torch.save(state, path)
+    assert timeless(fit(Line(), config(), tmp_path, resume=True)) == timeless(expected)
+    with pytest.raises(DataError, match=r"another configuration \(average differ\)"):
+        fit(Line(), config(average=0.9), tmp_path, resume=True)
+
+
 def test_a_finished_run_resumes_to_itself(tmp_path: Path) -> None:
     task, again = Line(), Line()
     expected = fit(task, config(), tmp_path)

@@ -305,9 +305,12 @@ def _begin(out: Path, resume: bool, identity: Mapping[str, Any]) -> None:
 
 
 def _but_devices(identity: Mapping[str, Any]) -> dict[str, Any]:
-    """Without the devices of the loops: what began on a GPU may go on without one."""
+    """Without the devices of the loops: what began on a GPU may go on without one.
+
+    Loops of earlier versions, which say nothing of a running mean, had none.
+    """
     loops = {
-        name: {key: value for key, value in loop.items() if key != "device"}
+        name: {"average": 0.0} | {key: value for key, value in loop.items() if key != "device"}
         for name, loop in identity["settings"]["loops"].items()
     }
     return {**identity, "settings": {**identity["settings"], "loops": loops}}
