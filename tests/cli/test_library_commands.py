@@ -252,6 +252,7 @@ def test_a_run_is_written_as_its_suffix_says(
         "measures": {},
         "refused": {},
         "unknown_videos": [],
+        "moments_past_end": 0,
     }
     assert [path.name for path in out.parent.iterdir()] == [out.name]
 

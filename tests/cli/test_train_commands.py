@@ -475,6 +475,21 @@ def test_videos_of_candidates_without_features_are_named(world: World, tmp_path:
     assert plain.code == 0 and "without features" not in plain.err
 
 
+def test_candidates_past_the_end_of_their_video_are_counted(
+    world: World, tmp_path: Path, ranking: Path
+) -> None:
+    row = json.loads(ranking.read_text().splitlines()[0])
+    late = tmp_path / "late.jsonl"
+    more = [json.dumps(row | {"start": start, "end": start + 1}) for start in (900.0, 1000.0)]
+    late.write_text("\n".join([ranking.read_text(), *more]))
+    left_out = "candidates: left out: 2 moments past the end of the video; "
+    trained = world.train("spr-relo", tmp_path / "model", "--candidates", late)
+    assert trained.code == 0 and left_out in trained.err
+    answered = world.answer(tmp_path / "model", tmp_path / "run.json", "--candidates", late, "--json")
+    assert answered.code == 3 and left_out in answered.err
+    assert json.loads(answered.out)["moments_past_end"] == 2
+
+
 def test_wrong_candidates(world: World, tmp_path: Path, ranking: Path) -> None:
     lines = ranking.read_text().splitlines()
     (tmp_path / "some.jsonl").write_text("\n".join(line for line in lines if '"query_id": "3"' not in line))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -28,7 +27,7 @@ from moviola.cli.train import (
     Stage1Option,
     VideosOption,
     note_left_out,
-    note_unknown_videos,
+    note_unusable,
     video_ids,
 )
 from moviola.errors import InvalidValue, MoviolaError, counted
@@ -108,7 +107,7 @@ def answer(
         with reading(library) as lib:
             for file in files:
                 lib.require_outside(file)
-    unknown: Sequence[str] = ()
+    unusable = None
     if model is None:
         refuse_given(context, _MODEL_ONLY, "only together with --model")
         limits = {"videos": video_ids(videos)} if videos else {}
@@ -134,21 +133,27 @@ def answer(
             note(f"{model}: {found.other_stage1}")
         note_left_out(queries, found.left_out, counted(found.videos, "searched video"))
         run, refused, measures = found.run, {}, dict(found.figures)
-        unknown = found.unknown_videos
+        unusable = found.unusable
         write_run(run, out)
         if judgements is not None:
             write_qrels(found.qrels, judgements)
     for query_id, reason in refused.items():
         note(f"query {query_id} is not answered: {reason}")
-    note_unknown_videos(unknown)
+    if unusable:
+        note_unusable(unusable)
     counts = {"queries": len(run.query_ids), "moments": len(run)}
-    about = {"measures": measures, "refused": refused, "unknown_videos": list(unknown)}
+    about = {
+        "measures": measures,
+        "refused": refused,
+        "unknown_videos": list(unusable.videos) if unusable else [],
+        "moments_past_end": unusable.past_end if unusable else 0,
+    }
     show(
         json, {"out": str(out), **counts, **about},
         f"{out}: {counted(counts['queries'], 'query')}, {counted(counts['moments'], 'moment')}",
         *(f"{measure}  {value:.4f}" for measure, value in measures.items()),
     )  # fmt: skip
-    if refused or unknown:
+    if refused or unusable:
         leave_partial()
 
 

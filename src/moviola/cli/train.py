@@ -19,6 +19,7 @@ from moviola.training.recipes import RECIPES
 
 if TYPE_CHECKING:
     from moviola.datasets.annotations import Flaw
+    from moviola.training.first_stage import UnusableCandidates
     from moviola.training.loop import LoopConfig
 
 FeaturesOption = Annotated[
@@ -104,7 +105,7 @@ def train(
     learnable = "videos of --train-videos" if train_videos else "videos with features"
     note_left_out(train_pairs, experiment.learned.pairs.left_out, learnable)
     note_left_out(val_pairs, val.pairs.left_out, counted(len(val.features), "searched video"))
-    note_unknown_videos(experiment.unknown_videos)
+    note_unusable(experiment.unusable)
     _note_flaws(train_pairs, experiment.learned.flaws)
     _note_flaws(val_pairs, val.flaws)
     if experiment.shared:
@@ -136,10 +137,15 @@ def note_left_out(path: Path, left_out: int, videos: str) -> None:
         note(f"{path}: left out: {counted(left_out, 'moment')} outside the {videos}")
 
 
-def note_unknown_videos(unknown: Sequence[str]) -> None:
-    """Print which videos of another system's run do not count, since they have no features."""
-    if unknown:
-        note(f"candidates: left out: {counted(len(unknown), 'video')} without features ({some(unknown)})")
+def note_unusable(unusable: UnusableCandidates) -> None:
+    """Print which videos and moments of another system's run do not count."""
+    if videos := unusable.videos:
+        note(f"candidates: left out: {counted(len(videos), 'video')} without features ({some(videos)})")
+    if unusable.past_end:
+        note(
+            f"candidates: left out: {counted(unusable.past_end, 'moment')} past the end of the video; are "
+            "times in seconds, and features of the whole video?"
+        )
 
 
 def _note_flaws(path: Path, flaws: Sequence[Flaw]) -> None:

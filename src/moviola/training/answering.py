@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from torch import nn
@@ -23,7 +23,7 @@ from moviola.retrieval.refiners import CONTEXT, SAME_MOMENT
 from moviola.retrieval.trained_models import other_stage1, proposal_weight_of
 from moviola.training.compatibility import require_same_encoder, require_same_sizes, sampling_of
 from moviola.training.data import Split
-from moviola.training.first_stage import FirstStage, open_first_stage, unknown_videos
+from moviola.training.first_stage import FirstStage, UnusableCandidates, open_first_stage, unusable_candidates
 from moviola.training.one_video import (
     SEGMENTS_IN_VIDEO,
     qrels_in_one_video,
@@ -130,7 +130,7 @@ class Answer:
         videos: number of searched videos.
         left_out: number of the pair file's moments in other videos; they do not count.
         other_stage1: a note where the stage 1 is not that of the model's training; else "".
-        unknown_videos: ids of videos of ``candidates`` without features, whose moments do not count.
+        unusable: moments of ``candidates`` that do not count.
     """
 
     run: Run
@@ -139,7 +139,7 @@ class Answer:
     videos: int
     left_out: int
     other_stage1: str = ""
-    unknown_videos: Sequence[str] = ()
+    unusable: UnusableCandidates = field(default_factory=UnusableCandidates)
 
 
 def _in_corpus(ready: AnsweringModel, split: Split) -> tuple[Run, Qrels, dict[str, float]]:
@@ -221,5 +221,5 @@ def answer(
     split = Split.read(source, queries, videos)
     return Answer(
         *TASKS[task](ready, split), len(split.features), split.pairs.left_out, ready.other_stage1,
-        unknown_videos(ready.built_on, source),
+        unusable_candidates([ready.built_on], source),
     )  # fmt: skip

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
@@ -23,7 +23,13 @@ from moviola.retrieval.refiners import CONTEXT
 from moviola.training.cards import described, facts, model_card, plain
 from moviola.training.data import Split
 from moviola.training.data_sets import settings_of_data_set
-from moviola.training.first_stage import FirstStage, open_first_stage, require_one_text, unknown_videos
+from moviola.training.first_stage import (
+    FirstStage,
+    UnusableCandidates,
+    open_first_stage,
+    require_one_text,
+    unusable_candidates,
+)
 from moviola.training.fit_calibration import calibration_of
 from moviola.training.recipe import AnswerSettings, Recipe, Trained, train
 from moviola.training.recipes import recipe
@@ -68,7 +74,7 @@ class Experiment:
             none.
         data, stage1, candidates: description of both splits and names of the sources, for the model's folder.
         pair_files: digests of the contents of both pair files.
-        unknown_videos: ids of videos of the candidates without features, whose moments do not count.
+        unusable: moments of the candidates that do not count.
     """
 
     name: str
@@ -81,7 +87,7 @@ class Experiment:
     stage1: str | None = None
     candidates: str | None = None
     pair_files: tuple[str, ...] = ()
-    unknown_videos: tuple[str, ...] = ()
+    unusable: UnusableCandidates = field(default_factory=UnusableCandidates)
 
     @classmethod
     def prepare(
@@ -138,9 +144,7 @@ class Experiment:
             stage1=stage1.resolve().name if stage1 else None,
             candidates=candidates.name if candidates else None,
             pair_files=tuple(sha256(path.read_bytes()).hexdigest()[:16] for path in (train, val)),
-            unknown_videos=tuple(
-                sorted({*unknown_videos(before, source), *unknown_videos(before_val, source)})
-            ),
+            unusable=unusable_candidates([before, before_val], source),
         )  # fmt: skip
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -25,7 +26,8 @@ from moviola.training.recipe import Recipe
 from moviola.types import require_positive
 
 __all__ = [
-    "Candidates", "FirstStage", "TrainedFirstStage", "open_first_stage", "require_one_text", "unknown_videos",
+    "Candidates", "FirstStage", "TrainedFirstStage", "UnusableCandidates", "open_first_stage",
+    "require_one_text", "unusable_candidates",
 ]  # fmt: skip
 
 _NEEDED = {"proposals": "proposals", "first_stage": "scores of videos"}
@@ -162,11 +164,34 @@ def _rows_of(run: Run, split: Split) -> tuple[Integers, Integers, Integers]:
     return rows, query[rows], video[rows]
 
 
-def unknown_videos(first_stage: FirstStage | None, source: FeatureSource) -> list[str]:
-    """Ids of the videos of another system's run that have no features, sorted; none without a run."""
-    if not isinstance(first_stage, Candidates):
-        return []
-    return sorted(set(first_stage.found.video_ids).difference(source.videos().video_ids))
+@dataclass(frozen=True)
+class UnusableCandidates:
+    """Moments of another system's run that no query can be answered with.
+
+    Attributes:
+        videos: ids of videos without features, sorted.
+        past_end: number of moments that start at or past the end of their video.
+    """
+
+    videos: tuple[str, ...] = ()
+    past_end: int = 0
+
+    def __bool__(self) -> bool:
+        return bool(self.videos or self.past_end)
+
+
+def unusable_candidates(sources: Iterable[FirstStage | None], source: FeatureSource) -> UnusableCandidates:
+    """What other systems' runs have besides moments of videos with features; nothing without a run."""
+    runs = {own.mark: own.found for own in sources if isinstance(own, Candidates)}
+    if not runs:
+        return UnusableCandidates()
+    features, unknown, past_end = source.videos(), set[str](), 0
+    for run in runs.values():
+        video = places_of(run.video_ids, features.video_ids)
+        unknown.update(np.array(run.video_ids, dtype=object)[video < 0].tolist())
+        place = video[run.video]
+        past_end += int((run.start >= features.durations[place])[place >= 0].sum())
+    return UnusableCandidates(tuple(sorted(unknown)), past_end)
 
 
 def require_one_text(train: Pairs, val: Pairs, candidates: Path) -> None:
