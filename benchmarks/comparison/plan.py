@@ -198,6 +198,9 @@ FIRST_EDITION = ("loop.average=0",)
 (``benchmarks/reel_ideas``).
 """
 
+SECOND_EDITION = ("loop.average=0.99",)
+"""Of Reel: the recipe's default, said since the rows' sizes name the first edition."""
+
 SIZES: dict[str, tuple[str, ...]] = {
     "spr-stage1": ("model.layers=2", "model.identity_start=true", "model.logit_scale=4.0"),
     "spr-clip": ("model.layers=2", "model.identity_start=true", *WINDOWS, f"loop.{BY_TYPES}"),
@@ -491,6 +494,14 @@ class _Planner:
             own = self.overrides(recipe, top, *seeded)
             yield Job(name, recipe, top, seed, own, stage1, OWN_STAGE1)
 
+    def second_edition(self) -> Iterator[Job]:
+        """Reel with a running mean of weights, and with subtitle lines as candidates too."""
+        for seed in self.preset.seeds:
+            yield self.study("reel-second", "reel", "second-edition", *SECOND_EDITION, seed=seed)
+        if self.preset.lines:
+            heard = self.study("reel-second-lines", "reel", "second-edition", *SECOND_EDITION)
+            yield replace(heard, lines=self.preset.lines)
+
     def study(
         self,
         name: str,
@@ -514,6 +525,7 @@ class _Planner:
             yield self.study(f"{recipe}-without-hard", recipe, "hard", f"{HARD[recipe]}=1000000")
         for name, more in PREMS.items():
             yield self.study(f"prem-{name}", "prem", "prem", more)
+        yield from self.second_edition()
         for seed in self.preset.seeds:
             yield from self.streams(seed)
             yield from self.strategies(seed)

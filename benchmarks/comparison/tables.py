@@ -216,11 +216,13 @@ def _claims_of_stages(found: Findings) -> Iterator[Row]:
 
 
 def _claims_of_reel(found: Findings) -> Iterator[Row]:
-    for other in REFINERS[:3]:
-        if all(found.done(f"{name}-n{found.preset.top}") for name in (other, "reel")):
-            for measure in OVER:
-                gains = _over_seeds(found, other, measure)
-                yield f"Reel minus {NAMES[other]}, {measure}", "above 0 with every seed", gains
+    for label, job in (("Reel", f"reel-n{found.preset.top}"), ("Reel, second edition,", "reel-second")):
+        for other in REFINERS[:3]:
+            theirs = f"{other}-n{found.preset.top}"
+            if found.done(theirs) and found.done(job):
+                for measure in OVER:
+                    gains = _over_seeds(found, theirs, job, measure)
+                    yield f"{label} minus {NAMES[other]}, {measure}", "above 0 with every seed", gains
 
 
 def _still_rising(found: Findings, jobs_of: Sequence[str]) -> str:
@@ -228,12 +230,11 @@ def _still_rising(found: Findings, jobs_of: Sequence[str]) -> str:
     return "" if all(found.converged(name) for name in jobs_of) else "; val still rose: nothing follows"
 
 
-def _over_seeds(found: Findings, other: str, measure: str) -> str:
-    """Reel minus another refiner, for each seed of both; with p where something follows."""
-    top = found.preset.top
+def _over_seeds(found: Findings, other: str, job: str, measure: str) -> str:
+    """A job minus another, for each seed of both; with p where something follows."""
     both = [
         pair
-        for pair in zip(*(seed_names(found, f"{name}-n{top}") for name in (other, "reel")), strict=True)
+        for pair in zip(*(seed_names(found, name) for name in (other, job)), strict=True)
         if all(found.done(name) for name in pair)
     ]
     tests = [compare(found.of(theirs), found.of(ours), measure) for theirs, ours in both]

@@ -163,7 +163,8 @@ def test_rows_with_streams_weigh_them_and_weights_are_chosen_by_types() -> None:
         settings = settings_of(rows[f"{name}-n20"])
         assert settings.model["stream_weights"] == "query"
         assert settings.sampling.even_types
-    assert sum(bool(job.lines) for job in rows.values()) == len(WITH_LINES) + len(LINES_APART)
+    assert sum(bool(job.lines) for job in rows.values()) == len(WITH_LINES) + len(LINES_APART) + 1
+    assert rows["reel-second-lines"].lines
 
 
 def test_the_films_of_the_report_have_the_settings_that_others_chose() -> None:
@@ -203,6 +204,17 @@ def test_longer_rows_have_the_same_schedule_over_more_steps(name: str) -> None:
             setting = HARD[model].split(".")[1]
             first, later = (getattr(settings.sampling, setting) for settings in (usual, longer))
             assert later == pytest.approx(times * first, abs=1)
+
+
+def test_rows_of_the_second_edition_differ_from_the_first_by_a_running_mean_alone() -> None:
+    rows = {job.name: job for job in jobs(THIRD)}
+    for mark in ("", "-seed1", "-seed2"):
+        first, second = rows[f"reel-n20{mark}"], rows[f"reel-second{mark}"]
+        assert (first.stage1, first.seed) == (second.stage1, second.seed)
+        loops = [settings_of(job).loops["train"] for job in (first, second)]
+        assert (loops[0].average, loops[1].average) == (0, recipe("reel").settings.loops["train"].average)
+        assert replace(loops[0], average=loops[1].average) == loops[1]
+        assert settings_of(first).model == settings_of(second).model
 
 
 def test_small_and_third_train_every_recipe_and_every_study() -> None:
