@@ -174,11 +174,13 @@ def _trained(bench: Bench, job: Job, test: Split) -> _Coarse:
 
 
 def _of_stage1(bench: Bench, job: Job, test: Split) -> dict[str, Any]:
-    """Recall of segments, and proposals that begin earlier."""
+    """Recall of segments, proposals that begin earlier, and the practical bound."""
     coarse = _trained(bench, job, test)
-    run = coarse.run(coarse.proposals())
+    proposals = coarse.proposals()
+    run = coarse.run(proposals)
     padded = replace(run, start=np.maximum(run.start - PADDING, 0))
     found: dict[str, Any] = {"padded": judge(padded, test), "segments": coarse.recalls()}
+    found["bound"] = _bound(coarse, proposals)
     if job.recipe == OWN_STAGE1:
         found["counts"] = _counts(coarse)
     if bench.preset.lines:
@@ -187,13 +189,20 @@ def _of_stage1(bench: Bench, job: Job, test: Split) -> dict[str, Any]:
 
 
 def _bound_with_lines(bench: Bench, job: Job) -> dict[str, Any]:
-    """The bound of a stage 1 with subtitle lines instead of the last segments, as many as val chooses."""
+    """The bound of a stage 1 with subtitle lines: instead of the last segments, as many as val chooses
+    ("bound"), and beside all of them, the preset's number, as rows with lines have them ("beside").
+    """
     val, test = (_trained(bench, job, bench.world(job.world).split(name)) for name in ("val", "test"))
     segments = bench.preset.segments
     on_val = {n: _bound(val, val.with_lines(segments - n, n)) for n in LINES if n < segments}
     lines = max(on_val, key=lambda n: on_val[n])
     bound = _bound(test, test.with_lines(segments - lines, lines))
-    return {"lines": lines, "val": {str(n): value for n, value in on_val.items()}, "bound": bound}
+    return {
+        "lines": lines,
+        "val": {str(n): value for n, value in on_val.items()},
+        "bound": bound,
+        "beside": _bound(test, test.with_lines(segments, bench.preset.lines)),
+    }
 
 
 def _counts(coarse: _Coarse) -> list[dict[str, float]]:

@@ -90,6 +90,17 @@ class Findings:
         place = (BOUND_CONTEXT, BOUND_GRID)
         return float(next(row[MAIN] for row in rows if (row["context"], row["grid"]) == place))
 
+    def part_of_bound(self, name: str) -> float:
+        """The part of the practical upper bound of its candidates, lines among them, that a job reaches.
+
+        In :data:`MAIN`, from 0 to 1; NaN where no bound of its stage 1 was taken.
+        """
+        job = self.result(name)["job"]
+        first = self.result(job["stage1"])
+        with_lines = first.get("with_lines", {})
+        bound = with_lines.get("beside", np.nan) if job.get("lines") else first.get("bound", np.nan)
+        return float(self.test(name)[MAIN] / max(bound, 1e-9))
+
 
 def _late_gain(phase: Mapping[str, Any]) -> float:
     steps, values = [row[0] for row in phase["curve"]], [row[2] for row in phase["curve"]]

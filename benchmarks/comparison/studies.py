@@ -103,13 +103,12 @@ def _second_edition(found: Findings) -> Table:
             whole = [found.result(name) for name in jobs]
             types = (spread([own["types"][kind] for own in whole], [MAIN])[0] for kind in kinds)
             test = spread([own["test"] for own in whole], OVER)
-            parts = ", ".join(f"{own['test'][MAIN] / max(found.bound, 1e-9):.1%}" for own in whole)
+            parts = ", ".join(f"{found.part_of_bound(name):.1%}" for name in jobs)
             rows.append((label, str(len(jobs)), *test, *types, parts))
     text = (
         f"N = {found.preset.top}, mean and standard deviation over seeds. The second edition is trained with "
-        "a running mean of weights, and completes moments at the edge of a window. The last column is each "
-        "seed's part of the practical upper bound of the first stage 1, which has no lines among its "
-        "candidates."
+        "a running mean of weights, and completes moments at the edge of a window. The last column is how "
+        "much each seed reaches of the practical upper bound of its own candidates, lines among them."
     )
     head = ("model", "seeds", *OVER, *(f"{kind} {MAIN}" for kind in kinds), f"part of the bound, {MAIN}")
     return Table("Reel's second edition", head, rows, text)

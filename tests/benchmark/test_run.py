@@ -394,6 +394,27 @@ def test_reels_own_stage_1_is_reported_beside_sprs(trained: Bench, tmp_path: Pat
     bound = first["with_lines"]
     assert bound["val"][str(bound["lines"])] == max(bound["val"].values())
     assert [row[5] for row in rows] == ["–", f"{bound['bound']:.4f}"]
+    assert [row[4] for row in rows] == [
+        f"{bench.result(name)['bound']:.4f}" for name in ("spr-stage1-n20", "reel-stage1-n20")
+    ]
+    # With all segments there is more to find than with lines instead of some of them.
+    assert bound["beside"] >= first["bound"]
+
+
+def test_editions_of_reel_are_reported_with_their_part_of_the_bound(trained: Bench, tmp_path: Path) -> None:
+    bench = without(trained, tmp_path)
+    bench = replace(bench, preset=replace(bench.preset, studies=True))
+    changed(bench, "spr-stage1-n20", bound=0.5)
+    shutil.copy(bench.result_file("reel-n20"), bench.result_file("reel-second"))
+    changed(bench, "reel-second", test=dict.fromkeys(bench.result("reel-n20")["test"], 0.3))
+    assert "Reel, second edition: part of the practical upper bound, " + MAIN in claims(bench)
+    first, second = TABLES["second-edition"](Findings(bench)).rows
+    assert (first[0], second[0]) == ("Reel (ours)", "Reel (ours), second edition")
+    assert second[1:5] == ("1", "0.3000", "0.3000", "0.3000")
+    assert second[-1] == "60.0%"
+    changed(bench, "reel-second", job={**bench.result("reel-second")["job"], "lines": 2})
+    changed(bench, "spr-stage1-n20", with_lines={"beside": 0.4})
+    assert TABLES["second-edition"](Findings(bench)).rows[1][-1] == "75.0%"
 
 
 def test_the_best_are_chosen_on_val(trained: Bench, tmp_path: Path) -> None:
