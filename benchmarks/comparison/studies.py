@@ -108,9 +108,10 @@ def _second_edition(found: Findings) -> Table:
     text = (
         f"N = {found.preset.top}, mean and standard deviation over seeds. The second edition is trained with "
         "a running mean of weights, and completes moments at the edge of a window. The last column is how "
-        "much each seed reaches of the practical upper bound of its own candidates, lines among them."
+        f"much each seed reaches, in {MAIN}, of the practical upper bound of its own candidates, lines among "
+        "them."
     )
-    head = ("model", "seeds", *OVER, *(f"{kind} {MAIN}" for kind in kinds), f"part of the bound, {MAIN}")
+    head = ("model", "seeds", *OVER, *(f"{kind} {MAIN}" for kind in kinds), "part of the bound")
     return Table("Reel's second edition", head, rows, text)
 
 

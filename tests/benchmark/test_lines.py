@@ -105,7 +105,8 @@ def test_rows_with_lines_differ_from_the_main_rows_by_them_alone() -> None:
     preset = replace(PRESETS["small"], lines=7)
     rows = {job.name: job for job in jobs(preset)}
     apart = {f"{row}-lines-apart" for row in LINES_APART}
-    assert {name for name, job in rows.items() if job.lines} == {f"{row}-lines" for row in WITH_LINES} | apart
+    heard = {f"{row}-lines" for row in WITH_LINES} | apart | {"reel-second-lines"}
+    assert {name for name, job in rows.items() if job.lines} == heard
     for name in apart:
         own, usual = asdict(rows[name]), asdict(rows[name.removesuffix("-apart")])
         assert {*own.pop("overrides")} - {*usual.pop("overrides")} == {"model.stream_weights=type"}
@@ -115,6 +116,8 @@ def test_rows_with_lines_differ_from_the_main_rows_by_them_alone() -> None:
         differ = {name for name in own if own[name] != usual[name]}
         assert differ == {"name", "group", "lines"}
         assert own["lines"] == 7
+    own, usual = (asdict(rows[name]) for name in ("reel-second-lines", "reel-second"))
+    assert {name for name in own if own[name] != usual[name]} == {"name", "lines"}
 
 
 @pytest.fixture
