@@ -243,7 +243,7 @@ def _count(coarse: _Coarse, count: int) -> dict[str, float]:
 
 
 def _bound(coarse: _Coarse, proposals: Proposals) -> float:
-    """The practical bound of proposals."""
+    """The practical bound of proposals that refiners are compared with: SPR's context, clips of a second."""
     return upper_bounds(coarse.split, proposals, context=8.0, overlaps=(0.5,), grid=1.0)[MAIN]
 
 

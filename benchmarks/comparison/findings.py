@@ -14,9 +14,6 @@ from moviola.measures import Results
 
 __all__ = ["Findings"]
 
-BOUND_CONTEXT, BOUND_GRID = 8.0, 1.0
-"""Of the practical upper bound that refiners are compared with: SPR's context, the features' clips."""
-
 
 class Findings:
     """The jobs of a comparison that are done, and what they found for the test queries.
@@ -82,13 +79,6 @@ class Findings:
     def late_gain(self, name: str) -> float:
         """By what share val's best value rose in the last quarter of a training (of its last phase)."""
         return _late_gain(self.result(name)["phases"][-1])
-
-    @property
-    def bound(self) -> float:
-        """The practical upper bound of refining :attr:`first`'s proposals, in :data:`MAIN`."""
-        rows = self.result(self.first)["bounds"]
-        place = (BOUND_CONTEXT, BOUND_GRID)
-        return float(next(row[MAIN] for row in rows if (row["context"], row["grid"]) == place))
 
     def part_of_bound(self, name: str) -> float:
         """The part of the practical upper bound of its candidates, lines among them, that a job reaches.

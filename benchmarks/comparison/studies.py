@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from comparison.figures import MAIN, OVER, TYPES
@@ -65,7 +65,7 @@ def _longer(found: Findings) -> Table:
 def _lines(found: Findings) -> Table:
     """Rows with subtitle lines as candidates, and Reel without the scores of its proposals."""
     rows: list[Row] = []
-    kinds = [kind for kind in TYPES if kind in found.result(found.first)["types"]]
+    kinds = _kinds(found)
     for row in WITH_LINES:
         for label, job in (
             (NAMES[row], f"{row}-n{found.preset.top}"),
@@ -92,7 +92,6 @@ def _lines(found: Findings) -> Table:
 def _second_edition(found: Findings) -> Table:
     """Reel's editions, each with all its seeds, without and with subtitle lines as candidates."""
     rows: list[Row] = []
-    kinds = [kind for kind in TYPES if kind in found.result(found.first)["types"]]
     for label, job in (
         (NAMES["reel"], f"reel-n{found.preset.top}"),
         (f"{NAMES['reel']}, second edition", "reel-second"),
@@ -100,18 +99,15 @@ def _second_edition(found: Findings) -> Table:
         (f"{NAMES['reel']}, second edition, lines", "reel-second-lines"),
     ):
         if jobs := with_seeds(found, job):
-            whole = [found.result(name) for name in jobs]
-            types = (spread([own["types"][kind] for own in whole], [MAIN])[0] for kind in kinds)
-            test = spread([own["test"] for own in whole], OVER)
             parts = ", ".join(f"{found.part_of_bound(name):.1%}" for name in jobs)
-            rows.append((label, str(len(jobs)), *test, *types, parts))
+            rows.append((label, *_seeds_by_type(found, jobs), parts))
     text = (
         f"N = {found.preset.top}, mean and standard deviation over seeds. The second edition is trained with "
         "a running mean of weights, and completes moments at the edge of a window. The last column is how "
         f"much each seed reaches, in {MAIN}, of the practical upper bound of its own candidates, lines among "
         "them."
     )
-    head = ("model", "seeds", *OVER, *(f"{kind} {MAIN}" for kind in kinds), "part of the bound")
+    head = ("model", *_head_by_type(found), "part of the bound")
     return Table("Reel's second edition", head, rows, text)
 
 
@@ -137,7 +133,6 @@ def _hard(found: Findings) -> Table:
 def _streams(found: Findings) -> Table:
     """Streams as in the papers, streams apart, and without subtitles."""
     rows: list[Row] = []
-    kinds = [kind for kind in TYPES if kind in found.result(found.first)["types"]]
     for model, alone in (
         ("xml", "xml-pictures"),
         ("reloclnet", "reloclnet-pictures"),
@@ -148,20 +143,31 @@ def _streams(found: Findings) -> Table:
             (f"{NAMES[model]}, streams apart", f"{model}-apart"),
             (f"{NAMES[model]}, pictures alone", alone),
         ):
-            jobs = with_seeds(found, job)
-            if not jobs:
-                continue
-            whole = [found.result(name) for name in jobs]
-            types = (spread([own["types"][kind] for own in whole], [MAIN])[0] for kind in kinds)
-            test = spread([own["test"] for own in whole], OVER)
-            rows.append((label, str(len(jobs)), *test, *types))
+            if jobs := with_seeds(found, job):
+                rows.append((label, *_seeds_by_type(found, jobs)))
     text = (
         f"N = {found.preset.top}, mean and standard deviation over seeds; the same steps, and the same "
         "settings but for what a row names. Streams that are apart share nothing, that of subtitles reads "
         "queries with the encoder of its lines, and a query's stream is learned from its type."
     )
-    head = ("model", "seeds", *OVER, *(f"{kind} {MAIN}" for kind in kinds))
-    return Table("Streams of pictures and of subtitles", head, rows, text)
+    return Table("Streams of pictures and of subtitles", ("model", *_head_by_type(found)), rows, text)
+
+
+def _kinds(found: Findings) -> list[str]:
+    """The types of the test queries."""
+    return [kind for kind in TYPES if kind in found.result(found.first)["types"]]
+
+
+def _head_by_type(found: Findings) -> Row:
+    """The columns of :func:`_seeds_by_type`."""
+    return ("seeds", *OVER, *(f"{kind} {MAIN}" for kind in _kinds(found)))
+
+
+def _seeds_by_type(found: Findings, jobs: Sequence[str]) -> Row:
+    """Number of seeds, with their mean and deviation on all test queries and on those of each type."""
+    whole = [found.result(name) for name in jobs]
+    types = (spread([own["types"][kind] for own in whole], [MAIN])[0] for kind in _kinds(found))
+    return (str(len(jobs)), *spread([own["test"] for own in whole], OVER), *types)
 
 
 def _labels(found: Findings) -> Table:
@@ -196,7 +202,7 @@ def _queries(found: Findings) -> Table:
 def _fifth(found: Findings) -> Table:
     """The main rows, learned from a fifth of the films and queries and from all."""
     rows: list[Row] = []
-    kinds = [kind for kind in TYPES if kind in found.result(found.first)["types"]]
+    kinds = _kinds(found)
     for model in found.preset.fifth:
         for label, job in (
             (f"{NAMES[model]}, a fifth", f"{model}-fifth"),

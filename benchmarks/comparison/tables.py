@@ -213,8 +213,8 @@ def _claims_of_stages(found: Findings) -> Iterator[Row]:
 
 
 def _part_of_bound(found: Findings, label: str, job: str) -> Row:
-    part = found.test(job)[MAIN] / max(found.bound, 1e-9)
-    return f"{label}: part of the practical upper bound, {MAIN}", "62 %; goal 70 %", f"{part:.1%}"
+    part = f"{found.part_of_bound(job):.1%}"
+    return f"{label}: part of the practical upper bound, {MAIN}", "62 %; goal 70 %", part
 
 
 def _claims_of_reel(found: Findings) -> Iterator[Row]:

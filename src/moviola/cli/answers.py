@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -107,7 +108,8 @@ def answer(
         with reading(library) as lib:
             for file in files:
                 lib.require_outside(file)
-    unusable = None
+    unknown: Sequence[str] = ()
+    past_end = 0
     if model is None:
         refuse_given(context, _MODEL_ONLY, "only together with --model")
         limits = {"videos": video_ids(videos)} if videos else {}
@@ -133,27 +135,26 @@ def answer(
             note(f"{model}: {found.other_stage1}")
         note_left_out(queries, found.left_out, counted(found.videos, "searched video"))
         run, refused, measures = found.run, {}, dict(found.figures)
-        unusable = found.unusable
+        unknown, past_end = found.unusable.videos, found.unusable.past_end
+        note_unusable(found.unusable)
         write_run(run, out)
         if judgements is not None:
             write_qrels(found.qrels, judgements)
     for query_id, reason in refused.items():
         note(f"query {query_id} is not answered: {reason}")
-    if unusable:
-        note_unusable(unusable)
     counts = {"queries": len(run.query_ids), "moments": len(run)}
     about = {
         "measures": measures,
         "refused": refused,
-        "unknown_videos": list(unusable.videos) if unusable else [],
-        "moments_past_end": unusable.past_end if unusable else 0,
+        "unknown_videos": list(unknown),
+        "moments_past_end": past_end,
     }
     show(
         json, {"out": str(out), **counts, **about},
         f"{out}: {counted(counts['queries'], 'query')}, {counted(counts['moments'], 'moment')}",
         *(f"{measure}  {value:.4f}" for measure, value in measures.items()),
     )  # fmt: skip
-    if refused or unusable:
+    if refused or unknown or past_end:
         leave_partial()
 
 

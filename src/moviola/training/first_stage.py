@@ -176,9 +176,6 @@ class UnusableCandidates:
     videos: tuple[str, ...] = ()
     past_end: int = 0
 
-    def __bool__(self) -> bool:
-        return bool(self.videos or self.past_end)
-
 
 def unusable_candidates(sources: Iterable[FirstStage | None], source: FeatureSource) -> UnusableCandidates:
     """What other systems' runs have besides moments of videos with features; nothing without a run."""
