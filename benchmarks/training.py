@@ -223,14 +223,15 @@ def measured(name: str, split: Split, options: argparse.Namespace) -> dict[str, 
         next(turn)  # what is read and built once
     seconds = [[next(turn) for turn in turns] for _ in range(options.steps)]
     mine, other = (statistics.median(column) for column in zip(*seconds, strict=True))
+    videos = (one if isinstance(one, PairBatch) else one.pairs).visual
     return {
         "model": name,
         "ours": 1 / mine,
         "plain": 1 / other,
         "ratio": sum(row[1] for row in seconds) / sum(row[0] for row in seconds),
         "difference": difference,
-        "held": float(len(one.pairs.visual)),
-        "longest": float(one.pairs.visual.shape[1]),
+        "held": float(len(videos)),
+        "longest": float(videos.shape[1]),
     }
 
 
