@@ -74,6 +74,20 @@ def test_a_silent_clip_becomes_nothing_and_a_line_stays(name: str) -> None:
     assert (SUBTITLES[name](literal).abs().sum(-1) > 0).all()
 
 
+@torch.inference_mode()
+def test_conquer_encodes_its_lines_as_if_silent_clips_were_masked() -> None:
+    encoder = model_of("conquer").encoder["videoEncoder"]
+    visual, mask, subtitles = films("conquer", [[1, 4], [], [0, 2, 5]])
+    mask[2, 5] = 0
+    embed, encode = encoder.transformer["embeddings"], encoder.transformer["encoder"]
+    parts = embed(encoder.img_linear(visual), 0), embed(encoder.text_linear(subtitles), 1)
+    said = mask * (subtitles != 0).any(dim=-1)
+    pictures, words = encode(torch.cat(parts, dim=1), torch.cat([mask, said], dim=1)).chunk(2, dim=1)
+    found = encoder(visual, subtitles, mask)
+    torch.testing.assert_close(found[0], pictures)
+    torch.testing.assert_close(found[1], words * said[..., None])
+
+
 @pytest.mark.parametrize("name", ["xml", "reloclnet"])
 @torch.inference_mode()
 def test_subtitles_score_by_their_best_line(name: str) -> None:

@@ -91,10 +91,17 @@ class VideoEncoder(nn.Module):
         if subtitles is None:
             return encode(pictures, mask), None
         words = embed(self.text_linear(subtitles), _WORDS)
-        said = mask * (subtitles != 0).any(dim=-1) if self.mask_silent else mask
-        encoded = encode(torch.cat([pictures, words], dim=1), torch.cat([mask, said], dim=1))
-        pictures, words = cast("tuple[Tensor, Tensor]", encoded.chunk(2, dim=1))
-        return pictures, words * said[..., None] if self.mask_silent else words
+        if not self.mask_silent:
+            encoded = encode(torch.cat([pictures, words], dim=1), torch.cat([mask, mask], dim=1))
+            return cast("tuple[Tensor, Tensor]", encoded.chunk(2, dim=1))
+        # Most clips of a film say nothing: only the others are encoded, and then put back in their places.
+        said = mask * (subtitles != 0).any(dim=-1)
+        clips = said.argsort(dim=1, descending=True, stable=True)[:, : int(said.sum(dim=1).max())]
+        places, said = clips[..., None].expand(-1, -1, words.shape[-1]), said.gather(1, clips)
+        together = torch.cat([pictures, words.gather(1, places)], dim=1)
+        encoded = encode(together, torch.cat([mask, said], dim=1))
+        pictures, heard = encoded.split([mask.shape[1], said.shape[1]], dim=1)
+        return pictures, torch.zeros_like(words).scatter(1, places, heard * said[..., None])
 
 
 class QueryEncoder(nn.Module):
