@@ -316,7 +316,8 @@ PRESETS: dict[str, Preset] = {
     "third": Preset(
         videos=300, queries=500, films={"develop": 51, "report": 97}, tops=TOPS, top=20, seeds=(0, 1, 2),
         segments=50, budgets=_budgets(1.0), lines=20, chosen=CHOSEN_BEFORE, slow_clips=True,
-        own_stage1=True, longer={"prem": 2, "spr-relo-large": 2}, encoder="cf4f03a5c3dd7cc3",
+        own_stage1=True, encoder="cf4f03a5c3dd7cc3",
+        longer={"prem": 2, "spr-relo-large": 2, "conquer-exclusive": 2, "conquer-general": 2},
     ),
     "large": Preset(
         videos=1500, queries=3000, films={"develop": 51, "report": 98}, tops=(20,), top=20, seeds=(0,),
