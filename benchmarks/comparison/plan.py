@@ -533,12 +533,19 @@ class _Planner:
             yield from self.relevant_pairs(seed)
         for similarity in (SENTENCES, TRUTH):
             yield from self.elsewhere(f"report-{similarity}", OTHER_LABELS, "labels")
+        yield from self.true_labels()
         for row, (recipe, strategy) in MORE_QUERIES.items():
             own, n = STRATEGIES.get(strategy, ()), max(self.preset.tops) if strategy else self.preset.top
             yield self.study(f"{row}-more-queries", recipe, "queries", *own, top=n, world="report-queries")
         for share in SHARES:
             own = self.overrides("spr-stage1", self.preset.top, f"sampling.least_share={share}")
             yield Job(f"spr-stage1-share{share}", "spr-stage1", self.preset.top, 0, own, group="share")
+
+    def true_labels(self) -> Iterator[Job]:
+        """PREM's loss beside whole videos as positives, where no label is wrong."""
+        yield from self.elsewhere(f"report-{TRUTH}", ("prem",), "labels")
+        job = self.study(f"prem-video-only-{TRUTH}", "prem", "labels", PREMS["video-only"])
+        yield replace(job, stage1=f"spr-stage1-{TRUTH}", world=f"report-{TRUTH}")
 
     def streams(self, seed: int) -> Iterator[Job]:
         """Streams that are apart, and pictures alone."""

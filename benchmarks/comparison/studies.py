@@ -176,6 +176,9 @@ def _labels(found: Findings) -> Table:
         rows |= {f"{NAMES[model]}, slots": f"{model}-n{found.preset.top}"}
         rows |= {f"{NAMES[model]}, sentences": f"{model}-{SENTENCES}"}
         rows |= {f"{NAMES[model]}, true labels": f"{model}-{TRUTH}"}
+    rows |= {"PREM, slots": f"prem-n{found.preset.top}", "PREM, true labels": f"prem-{TRUTH}"}
+    rows |= {"PREM, whole videos, slots": "prem-video-only"}
+    rows |= {"PREM, whole videos, true labels": f"prem-video-only-{TRUTH}"}
     text = (
         f"N = {found.preset.top}. Pseudo labels by what the captions were generated from (slots), which is "
         "close to the rule of relevance, by the cosine of MiniLM's sentence embeddings, and, as a control, "

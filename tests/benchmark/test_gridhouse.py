@@ -39,7 +39,7 @@ TABLES = {
     "longer-training": ("Longer training", 4),
     "second-edition": ("Reel's second edition", 2),
     "streams": ("Streams of pictures and of subtitles", 9),
-    "pseudo-labels": ("The similarity of pseudo labels", 12),
+    "pseudo-labels": ("The similarity of pseudo labels", 16),
     "training-strategies": ("Training strategies (SPR, Table 5)", 15),
     "more-queries": ("More training queries", 8),
     "fifth": ("A fifth of the training films", 10),

@@ -280,6 +280,16 @@ def test_rows_of_other_labels_differ_from_the_main_rows_by_their_world_alone(
         assert [WORLDS[job.world] for job in (usual, other)] == [Cut("report"), Cut("report", similarity)]
 
 
+def test_prem_on_true_labels_differs_by_its_world_alone() -> None:
+    rows = {job.name: job for job in jobs(THIRD)}
+    for usual, other in (("prem-n20", "prem-truth"), ("prem-video-only", "prem-video-only-truth")):
+        own, true = rows[usual], rows[other]
+        assert (true.recipe, true.top, true.seed, true.overrides) == (
+            own.recipe, own.top, own.seed, own.overrides,
+        )  # fmt: skip
+        assert (true.world, true.stage1) == ("report-truth", "spr-stage1-truth")
+
+
 @pytest.mark.parametrize("preset", [PRESETS["small"], THIRD], ids=["small", "third"])
 def test_rows_with_more_queries_have_as_many_steps(preset: Preset) -> None:
     rows = {job.name: job for job in jobs(preset)}
