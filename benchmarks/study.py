@@ -53,6 +53,19 @@ def _show(made: Study, out: Path) -> None:
     print(f"written: {', '.join(files)}", file=sys.stderr)
 
 
+@study.command("effectiveness")
+def effectiveness(
+    paths: RunsArgument,
+    measure: MeasureOption = None,
+    out: OutOption = Path("study"),
+) -> None:
+    """How good is each system by each measure? Means over queries, the systems sorted by R@5,IoU>0.5.
+
+    Example: `python benchmarks/study.py effectiveness a.json b.json test.json --out figures`
+    """
+    _show(reports.effectiveness(*_input(paths), measure or reports.STUDY_MEASURES), out)
+
+
 @study.command("agreement")
 def agreement(
     paths: RunsArgument,

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = [
-    "bars", "bias_curves", "curves", "heatmap", "lines", "profiles", "rating_spread", "relevance_points",
-    "save", "self_agreement_curves", "timelines",
+    "bars", "bias_curves", "curves", "heatmap", "lines", "profiles", "rating_spread", "reading",
+    "relevance_points", "save", "self_agreement_curves", "timelines",
 ]  # fmt: skip
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#7F7F7F")
@@ -152,17 +152,25 @@ def curves(rows: Mapping[str, Sequence[tuple[float, float]]], title: str, across
     return figure
 
 
-def profiles(columns: Sequence[str], rows: Mapping[str, Sequence[float]], title: str) -> Figure:
-    """Z-scores of the picked models: one line a validation measure over the test measures (figure 8)."""
+def profiles(
+    columns: Sequence[str],
+    rows: Mapping[str, Sequence[float]],
+    title: str,
+    *,
+    across: str,
+    up: str,
+    legend: str = "",
+) -> Figure:
+    """One line per row over named columns: measures over systems, models over measures (figures 5 and 8)."""
     with _style():
-        figure, (axes,) = _figure(8.0, 4.2)
+        figure, (axes,) = _figure(max(8.0, 3 + 0.2 * len(columns)), 4.2)
         for number, (name, values) in enumerate(rows.items()):
             _line(axes, number, range(len(columns)), values, name)
         axes.axhline(0, color="#555555", linewidth=0.8)
         axes.set_xticks(range(len(columns)), columns, rotation=30, ha="right", rotation_mode="anchor")
-        axes.set(xlabel="test measure", ylabel="Z-score of the picked model", title=title)
+        axes.set(xlabel=across, ylabel=up, title=title)
         _legend(figure, axes)
-        figure.legends[0].set_title("picked by")
+        figure.legends[0].set_title(legend)
     return figure
 
 
@@ -271,5 +279,47 @@ def timelines(panels: Mapping[str, Sequence[tuple[str, Span, Span, float]]], tit
         axes[-1].set_xlabel(
             "seconds of the video; found (blue), and the true moment with its relevance (orange)"
         )
+        figure.suptitle(title)
+    return figure
+
+
+def reading(
+    tokens: Sequence[str],
+    weights: Mapping[str, Sequence[float]],
+    boundaries: Mapping[str, Sequence[float]],
+    *,
+    clip_seconds: float,
+    true: Sequence[Span],
+    title: str,
+) -> Figure:
+    """Weights of a query's tokens by stream, and confidence in boundaries over a video (PREM, figure 5).
+
+    Args:
+        tokens: names of the query's tokens.
+        weights: by stream, one for each token.
+        boundaries: by boundary, one for each clip.
+        clip_seconds: length of a clip.
+        true: the moments in the video that answer the query, shaded.
+        title: above all.
+    """
+    with _style():
+        figure, (words, video) = _figure(8.0, 4.2, rows=2, heights=[0.35 * len(weights), 2.0])
+        words.grid(visible=False)
+        words.spines[:].set_visible(False)
+        table = np.array(list(weights.values()))
+        words.imshow(table, cmap="Reds", vmin=0, aspect="auto")
+        for (row, column), share in np.ndenumerate(table):
+            colour = "white" if share > table.max() * 0.6 else "black"
+            words.text(column, row, f"{share:.2f}", ha="center", va="center", fontsize=6.5, color=colour)
+        words.set_yticks(range(len(weights)), list(weights))
+        words.set_xticks(range(len(tokens)), tokens, rotation=45, ha="right", rotation_mode="anchor")
+        for span in filter(None, true):
+            video.axvspan(*span, color=COLOURS[4], alpha=0.25, linewidth=0)
+        for number, (name, curve) in enumerate(boundaries.items()):
+            middle = (np.arange(len(curve)) + 0.5) * clip_seconds
+            _line(video, number, middle.tolist(), curve, name)
+        video.set(xlabel="seconds of the video (shaded: moments that answer)", ylabel="confidence")
+        video.set_ylim(bottom=0)
+        _legend(figure, video)
         figure.suptitle(title)
     return figure

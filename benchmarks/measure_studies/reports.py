@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = [
-    "STUDY_MEASURES", "Study", "agreement", "bias", "label_iou", "label_noise", "model_selection",
-    "read_runs", "self_agreement", "tied",
+    "STUDY_MEASURES", "Study", "agreement", "bias", "effectiveness", "label_iou", "label_noise",
+    "model_selection", "read_runs", "self_agreement", "tied",
 ]  # fmt: skip
 
 STUDY_MEASURES = (
@@ -32,6 +32,9 @@ STUDY_MEASURES = (
     *(f"AxIoU@{k}" for k in (1, 5, 10)),
 )
 """The measures that the paper studies."""
+
+ORDER = "R@5,IoU>0.5"
+"""The measure that systems are sorted by in the paper's figure 5."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +82,28 @@ def read_runs(paths: Sequence[Path]) -> dict[str, Run]:
 
 def _canonical(measures: Sequence[str]) -> list[str]:
     return [str(Measure.parse(name)) for name in measures]
+
+
+def effectiveness(runs: Mapping[str, Run], qrels: Qrels, measures: Sequence[str] = STUDY_MEASURES) -> Study:
+    """Means of measures by system, the systems sorted by R@5,IoU>0.5, the lowest first (section 6.1).
+
+    Arguments and errors as of :func:`agreement`.
+    """
+    names, systems = _canonical(measures), list(runs)
+    means = {
+        name: values.mean(axis=1)
+        for name, values in statistics.per_query_values(runs, qrels, [*names, ORDER]).items()
+    }
+    order = np.argsort(means[ORDER], kind="stable").tolist()
+    rows = [[systems[place], name, float(means[name][place])] for place in order for name in names]
+    figure = figures.profiles(
+        [systems[place] for place in order],
+        {name: means[name][order].tolist() for name in names},
+        f"Effectiveness of {len(runs)} systems on {len(qrels.query_ids)} queries",
+        across=f"system, by {ORDER}",
+        up="mean over queries",
+    )
+    return Study.of("effectiveness", "system measure value", rows, figure)
 
 
 def agreement(runs: Mapping[str, Run], qrels: Qrels, measures: Sequence[str] = STUDY_MEASURES) -> Study:
@@ -243,7 +268,14 @@ def model_selection(validation: Path, test: Path, measures: Sequence[str] = STUD
         for j in range(len(names))
     ]
     curves = {name: z[i].tolist() for i, name in enumerate(names)}
-    figure = figures.profiles(names, curves, f"Models picked by {len(names)} measures out of {len(models)}")
+    figure = figures.profiles(
+        names,
+        curves,
+        f"Models picked by {len(names)} measures out of {len(models)}",
+        across="test measure",
+        up="Z-score of the picked model",
+        legend="picked by",
+    )
     return Study.of("selection", "picked_by model test_measure z", rows, figure)
 
 

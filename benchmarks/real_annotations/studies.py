@@ -1,6 +1,7 @@
 """Studies of measures (paper 001) on human annotations at full size, with made systems.
 
     python benchmarks/real_annotations/studies.py DATA [--out RESULTS] [--trials 1000] [--noisy 5]
+    python benchmarks/real_annotations/studies.py DATA --figures FOLDER
 
 DATA holds the published files that the paper used: `charades-sta/charades_sta_test.txt` with
 `durations_test.csv`, 3,720 queries, and `activitynet-captions/val_2.json`, 17,031.
@@ -9,7 +10,8 @@ The paper's six systems are not here, so six are made, of the same kinds: one th
 and answers with spans that are frequent in the data set (Blind); three that find the moment, each better
 than the one before; and two of these that leave out suppression, so that their list repeats its first
 answer (nonms). What depends on systems, agreement, self-agreement, ties and errors by label noise, is to be
-read as of these; how far noise moves labels depends on the annotations alone.
+read as of these; how far noise moves labels depends on the annotations alone. With --figures, the
+effectiveness of the systems is drawn instead (the paper's figure 5).
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +37,7 @@ from measure_studies.reports import (
     STUDY_MEASURES,
     Study,
     agreement,
+    effectiveness,
     label_iou,
     label_noise,
     self_agreement,
@@ -84,20 +87,24 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path(__file__).with_name("results"))
     parser.add_argument("--trials", type=int, default=1000, help="pairs of subsets per size (paper: 5000)")
     parser.add_argument("--noisy", type=int, default=5, help="noisy data sets per level (paper: 100)")
+    parser.add_argument("--figures", type=Path, help="draw the effectiveness of the systems there, no more")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     for name, (kind, path, durations) in FILES.items():
         found = read_annotations(options.data / path, kind, options.data / durations if durations else None)
+        qrels, runs = judgements(found), made_runs(found)
+        if options.figures:
+            made = replace(effectiveness(runs, qrels), name=f"effectiveness-{name}")
+            print(*made.write(options.figures), flush=True)
+            continue
         path_out = options.out / f"studies-{name}.json"
-        result = studied(found, options.trials, options.noisy)
+        result = studied(qrels, runs, options.trials, options.noisy)
         path_out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
         print(path_out, flush=True)
 
 
-def studied(found: Annotations, trials: int, noisy: int) -> dict[str, Any]:
+def studied(qrels: Qrels, runs: Mapping[str, Run], trials: int, noisy: int) -> dict[str, Any]:
     """All studies of one data set."""
-    qrels = judgements(found)
-    runs = {name: answers(found, system, SEED + n) for n, (name, system) in enumerate(SYSTEMS.items())}
     queries = len(qrels.query_ids)
     sizes = [size for size in (50, 100, 200, 400, 800, 1600, 3200) if size <= queries // 2]
     return {
@@ -115,6 +122,11 @@ def judgements(found: Annotations) -> Qrels:
     """Each caption as a query that its own moment answers."""
     videos = [found.videos[video] for video in found.video]
     return Qrels.from_columns(found.moment_ids, videos, found.start, found.end, np.ones(len(found)))
+
+
+def made_runs(found: Annotations) -> dict[str, Run]:
+    """The answers of all made systems, by name."""
+    return {name: answers(found, system, SEED + n) for n, (name, system) in enumerate(SYSTEMS.items())}
 
 
 def answers(found: Annotations, system: System, seed: int) -> Run:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from measure_studies.reports import agreement, model_selection, read_runs, tied
+from measure_studies.reports import agreement, effectiveness, model_selection, read_runs, tied
 from moviola.errors import InvalidValue
 from moviola.measures import Qrels, Run, write_qrels, write_run
 from study import study
@@ -40,6 +40,14 @@ def test_what_is_not_defined_is_left_empty(tmp_path: Path) -> None:
         assert [row["tau_b"] for row in csv.DictReader(file)] == ["1.0", "", "", ""]
 
 
+def test_systems_are_sorted_by_recall_of_five() -> None:
+    """The better one is last, whatever the measures; AxIoU@1 is the overlap of its one answer."""
+    made = effectiveness({"good": run(9), "bad": run(2), "fair": run(5.5)}, QRELS, ["AxIoU@1"])
+    assert made.header == ("system", "measure", "value")
+    assert [row[:2] for row in made.rows] == [(name, "AxIoU@1") for name in ("bad", "good", "fair")]
+    assert [row[2] for row in made.rows] == pytest.approx([0.2, 0.9, 0.55])
+
+
 def test_measures_are_shown_by_the_name_that_they_print(tmp_path: Path) -> None:
     made = tied({"a": run(5), "b": run(9)}, QRELS, ["R @ 1, IoU > .3"])
     assert made.rows == (("R@1,IoU>0.3", 1.0),)
@@ -67,7 +75,7 @@ def test_selection_names_what_is_missing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "options"),
     [
-        ("agreement", ()), ("self-agreement", ("--trials", "5", "--size", "1")),
+        ("effectiveness", ()), ("agreement", ()), ("self-agreement", ("--trials", "5", "--size", "1")),
         ("noise", ("--datasets", "2")),
         ("tied", ()), ("labels", ("--datasets", "1")), ("selection", ()), ("bias", ()),
     ],

@@ -136,10 +136,11 @@ def test_a_query_vector_is_the_softmax_weighted_sum_of_its_words() -> None:
     model = built(TINY).retriever
     query, mask = questions([3], 5)
     words = model.query_encoder(query, mask > 0, model.video_encoder)[0, :3]
-    expected = []
-    for weights in model.pooling.weight:
+    expected, by_stream = [], model.token_weights(query, mask)[0]
+    for weights, said in zip(model.pooling.weight, by_stream, strict=True):
         share = torch.exp(words @ weights)
         expected.append((share[:, None] * words).sum(0) / share.sum())
+        torch.testing.assert_close(said, torch.cat([share / share.sum(), torch.zeros(2)]))
     torch.testing.assert_close(model.encode_query(query, mask)[0], F.normalize(torch.stack(expected), dim=-1))
 
 
@@ -150,6 +151,8 @@ def test_other_poolings_give_both_streams_one_vector(pooling: str, reduce: objec
     words = model.query_encoder(query, mask > 0, model.video_encoder)[0, :3]
     vector = F.normalize(reduce(words, dim=0), dim=-1)  # type: ignore[operator]
     torch.testing.assert_close(model.encode_query(query, mask)[0], vector.expand(2, -1))
+    with pytest.raises(InvalidValue, match=f"pooling '{pooling}': has no weights"):
+        model.token_weights(query, mask)
 
 
 def test_a_video_scores_the_mean_of_its_best_picture_and_its_best_subtitle() -> None:
@@ -507,9 +510,7 @@ def test_localizing_in_a_given_video() -> None:
     found = model.rank_within(query, mask, context, video)
     for q in range(2):
         assert set(found.video[q].tolist()) <= {int(video[q]), -1}
-    queries = model.encode_query(query, mask).select(torch.tensor([0]))
-    held = context.select(video[:1])
-    boundaries = model.localizer(queries.tokens, queries.mask, queries.focus, held.content, held.mask)
+    boundaries = model.boundaries(model.encode_query(query, mask), context, video)
     best = max(
         number(boundaries.start[0, a] + boundaries.end[0, b])
         for a in range(4)

@@ -171,8 +171,11 @@ class ModularQuery(nn.Linear):
 
     def forward(self, tokens: Tensor, mask: Tensor) -> Tensor:  # type: ignore[override]  # takes a mask as well
         """``tokens`` (B, L, D) and their ``mask`` (B, L) to (B, streams, D)."""
-        weights = self._logits(tokens, mask).softmax(dim=1)
-        return torch.einsum("bls,bld->bsd", weights, tokens)
+        return torch.einsum("bls,bld->bsd", self.token_weights(tokens, mask), tokens)
+
+    def token_weights(self, tokens: Tensor, mask: Tensor) -> Tensor:
+        """Weight of each token in each stream's vector, (B, L, streams), sum 1 over L; arguments likewise."""
+        return self._logits(tokens, mask).softmax(dim=1)
 
     def stream_weights(self, tokens: Tensor, mask: Tensor) -> Tensor:
         """Weight of each stream for a query, (B, streams), sum 1; arguments as in the call.

@@ -10,10 +10,10 @@ from torch.nn import functional as F
 
 from moviola.errors import InvalidValue
 from moviola.models.batches import CandidateBatch, PairBatch, Ranked, Rows, rows_at_once
-from moviola.models.layers import full_precision
+from moviola.models.layers import ModularQuery, full_precision
 from moviola.models.prem.config import PremConfig
 from moviola.models.prem.encoders import POOLINGS, QueryEncoder, VideoEncoder, stream_mask
-from moviola.models.prem.localizer import PremLocalizer
+from moviola.models.prem.localizer import Boundaries, PremLocalizer
 from moviola.models.prem.spans import clips_inside, span_scores, suppress_spans
 
 __all__ = ["Prem", "PremContext", "PremQueries", "PremRetriever"]
@@ -38,6 +38,20 @@ class PremRetriever(nn.Module):
         mask = query_mask > 0
         pooled: Tensor = self.pooling(self.query_encoder(query, mask, self.video_encoder), mask)
         return F.normalize(pooled, dim=-1)
+
+    def token_weights(self, query: Tensor, query_mask: Tensor) -> Tensor:
+        """Weight of each token in each stream's query vector, (Q, S, Lq), sum 1 (alpha of equation 5).
+
+        Arguments as for :meth:`encode_query`.
+
+        Raises:
+            InvalidValue: the configured pooling has no weights.
+        """
+        if not isinstance(self.pooling, ModularQuery):
+            raise InvalidValue(f"pooling {self.config.pooling!r}: has no weights; 'modality' has")
+        mask = query_mask > 0
+        tokens = self.query_encoder(query, mask, self.video_encoder)
+        return self.pooling.token_weights(tokens, mask).transpose(1, 2)
 
     def score(self, queries: Tensor, units: Tensor, mask: Tensor) -> Tensor:
         """S^R (equation 6), (Q, V), of (Q, S, D), (V, S, L, D) and (V, S, L) bool."""
@@ -190,6 +204,12 @@ class Prem(nn.Module):
         prior = torch.zeros_like(rows, dtype=query.dtype)
         return self._localize(self.encode_query(query, query_mask), context, rows, prior)
 
+    def boundaries(self, queries: PremQueries, context: PremContext, video: Tensor) -> Boundaries:
+        """The localizer's scores of first and last clip in a given video per query, ``video`` (Q,) int64."""
+        content, mask = context.content[video], context.mask[video]
+        found: Boundaries = self.localizer(queries.tokens, queries.mask, queries.focus, content, mask)
+        return found
+
     def retriever_loss(self, batch: PairBatch) -> dict[str, Tensor]:
         """Terms of the first phase of training: :meth:`PremRetriever.loss`."""
         return self.retriever.loss(batch)
@@ -214,11 +234,8 @@ class Prem(nn.Module):
         at_once = rows_at_once(rows.shape[1] * length * widest)
         localized = []
         for part in torch.split(torch.arange(len(rows), device=rows.device), at_once):
-            videos = rows[part].flatten()
             query = queries.select(part.repeat_interleave(rows.shape[1]))
-            boundaries = self.localizer(
-                query.tokens, query.mask, query.focus, context.content[videos], context.mask[videos]
-            )
+            boundaries = self.boundaries(query, context, rows[part].flatten())
             spans = span_scores(
                 boundaries.start, boundaries.end, shortest=config.shortest_span, longest=config.longest_span
             )
