@@ -27,7 +27,9 @@ from moviola.training.one_video import SEGMENTS_IN_VIDEO
 from moviola.training.tasks.segments import SegmentGrid, recall
 from moviola.training.validation import MEASURES, judge, run_of
 
-__all__ = ["CONTEXTS", "COUNTS", "FINE", "GRIDS", "MAIN", "OVER", "RECALL_DEPTHS", "TYPES", "figures"]
+__all__ = [
+    "CONTEXTS", "COUNTS", "FINE", "GRIDS", "MAIN", "OVER", "RECALL_DEPTHS", "TYPES", "Coarse", "figures",
+]  # fmt: skip
 
 OVER = tuple(f"nDCG@20,IoU>={overlap}" for overlap in (0.3, 0.5, 0.7))
 _, MAIN, FINE = OVER
@@ -130,7 +132,7 @@ class MiddleClip(MeanPooling):
 
 
 @dataclass(frozen=True)
-class _Coarse:
+class Coarse:
     """The segments of a split's videos as a stage 1 embeds them, and what it proposes."""
 
     retrieval: Retrieval
@@ -138,7 +140,7 @@ class _Coarse:
     grid: SegmentGrid
 
     @classmethod
-    def of(cls, stage1: Stage1, split: Split, bench: Bench, job: Job) -> _Coarse:
+    def of(cls, stage1: Stage1, split: Split, bench: Bench, job: Job) -> Coarse:
         length = bench.world(job.world).features.facts.segment_clips
         index = segment_index(stage1, split.features, length)
         retrieval = Retrieval(split.features, index, stage1, None, length, segments=bench.preset.segments)
@@ -157,6 +159,10 @@ class _Coarse:
         """Proposals as answers."""
         return run_of(self.retrieval.moments(self.split.queries, proposals, scored=False), self.split)
 
+    def bound(self, proposals: Proposals) -> float:
+        """The practical upper bound of proposals at IoU >= 0.5, with 8 s of context and clips of a second."""
+        return upper_bounds(self.split, proposals, context=8.0, overlaps=(0.5,), grid=1.0)[MAIN]
+
     def recalls(self) -> dict[str, float]:
         """Recall of segments, weighted by overlap."""
         deep = replace(self.retrieval, segments=max(RECALL_DEPTHS)).hits(self.split.queries)
@@ -168,9 +174,9 @@ class _Coarse:
         return judge(self.run(self.proposals()), self.split) | self.recalls()
 
 
-def _trained(bench: Bench, job: Job, test: Split) -> _Coarse:
+def _trained(bench: Bench, job: Job, test: Split) -> Coarse:
     folder = bench.model(job.name)
-    return _Coarse.of(load_stage1(folder, revision_of(folder)), test, bench, job)
+    return Coarse.of(load_stage1(folder, revision_of(folder)), test, bench, job)
 
 
 def _of_stage1(bench: Bench, job: Job, test: Split) -> dict[str, Any]:
@@ -180,7 +186,7 @@ def _of_stage1(bench: Bench, job: Job, test: Split) -> dict[str, Any]:
     run = coarse.run(proposals)
     padded = replace(run, start=np.maximum(run.start - PADDING, 0))
     found: dict[str, Any] = {"padded": judge(padded, test), "segments": coarse.recalls()}
-    found["bound"] = _bound(coarse, proposals)
+    found["bound"] = coarse.bound(proposals)
     if job.recipe == OWN_STAGE1:
         found["counts"] = _counts(coarse)
     if bench.preset.lines:
@@ -194,18 +200,18 @@ def _bound_with_lines(bench: Bench, job: Job) -> dict[str, Any]:
     """
     val, test = (_trained(bench, job, bench.world(job.world).split(name)) for name in ("val", "test"))
     segments = bench.preset.segments
-    on_val = {n: _bound(val, val.with_lines(segments - n, n)) for n in LINES if n < segments}
+    on_val = {n: val.bound(val.with_lines(segments - n, n)) for n in LINES if n < segments}
     lines = max(on_val, key=lambda n: on_val[n])
-    bound = _bound(test, test.with_lines(segments - lines, lines))
+    bound = test.bound(test.with_lines(segments - lines, lines))
     return {
         "lines": lines,
         "val": {str(n): value for n, value in on_val.items()},
         "bound": bound,
-        "beside": _bound(test, test.with_lines(segments, bench.preset.lines)),
+        "beside": test.bound(test.with_lines(segments, bench.preset.lines)),
     }
 
 
-def _counts(coarse: _Coarse) -> list[dict[str, float]]:
+def _counts(coarse: Coarse) -> list[dict[str, float]]:
     return [_count(coarse, count) for count in COUNTS if count <= len(coarse.grid)]
 
 
@@ -214,7 +220,7 @@ def _of_first(bench: Bench, job: Job, test: Split) -> dict[str, Any]:
     coarse = _trained(bench, job, test)
     untrained = {"CLIP, one frame": MiddleClip(), "CLIP, mean pooled": MeanPooling()}
     return {
-        "untrained": {name: _Coarse.of(own, test, bench, job).found() for name, own in untrained.items()},
+        "untrained": {name: Coarse.of(own, test, bench, job).found() for name, own in untrained.items()},
         "random": judge(_random(test), test),
         "bounds": list(_bounds(test, coarse.proposals())),
         "counts": _counts(coarse),
@@ -234,17 +240,12 @@ def _bounds(test: Split, proposals: Proposals) -> Iterator[dict[str, Any]]:
             yield {"context": context, "grid": grid, **bound}
 
 
-def _count(coarse: _Coarse, count: int) -> dict[str, float]:
+def _count(coarse: Coarse, count: int) -> dict[str, float]:
     """NDCG of the proposals of a number of segments, and its bound."""
     proposals = coarse.proposals(count)
     mean = float(np.diff(proposals.offsets).mean())
     value = judge(coarse.run(proposals), coarse.split)[MAIN]
-    return {"segments": count, "proposals": mean, MAIN: value, "bound": _bound(coarse, proposals)}
-
-
-def _bound(coarse: _Coarse, proposals: Proposals) -> float:
-    """The practical bound of proposals that refiners are compared with: SPR's context, clips of a second."""
-    return upper_bounds(coarse.split, proposals, context=8.0, overlaps=(0.5,), grid=1.0)[MAIN]
+    return {"segments": count, "proposals": mean, MAIN: value, "bound": coarse.bound(proposals)}
 
 
 def _random(test: Split) -> Run:

@@ -220,6 +220,16 @@ def test_true_labels_are_of_relevant_moments_alone(world: Path, tmp_path: Path) 
     assert read(tmp_path, "gridhouse")["similarity"] == "truth"
 
 
+def test_training_queries_have_as_many_moments_as_asked(world: Path, tmp_path: Path) -> None:
+    annotate(tmp_path, world, similarity="slots", tops=(3, 60))
+    assert not (tmp_path / "train_top20.json").exists()
+    few, usual, many = (
+        [entry["relevant_moment"] for entry in read(folder, name)]
+        for folder, name in ((tmp_path, "train_top03"), (world, "train_top40"), (tmp_path, "train_top60"))
+    )
+    assert few == [moments[:3] for moments in usual] and usual == [moments[:40] for moments in many]
+
+
 def test_fewer_training_films_have_fewer_queries_and_the_same_test(world: Path, tmp_path: Path) -> None:
     annotate(tmp_path, world, similarity="slots", training_videos=2)
     for name in ("val", "test", "video_corpus"):
@@ -239,6 +249,9 @@ def test_annotations_that_would_be_those_of_no_film_or_in_place_of_the_films_own
     for wrong in (0, -1):
         with pytest.raises(InvalidValue, match=f"training_videos={wrong}: give at least 1"):
             annotate(tmp_path, world, similarity="slots", training_videos=wrong)
+    for none in ((), (20, 0)):
+        with pytest.raises(InvalidValue, match="tops=0: give at least 1"):
+            annotate(tmp_path, world, similarity="slots", tops=none)
     assert not list(tmp_path.iterdir())
     before = (world / "train_top20.json").read_bytes()
     with pytest.raises(InvalidValue, match="is the folder of the films"):

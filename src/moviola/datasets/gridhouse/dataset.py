@@ -218,7 +218,12 @@ def build(
 
 
 def annotate(
-    folder: Path, films: Path, *, similarity: str, training_videos: int | None = None
+    folder: Path,
+    films: Path,
+    *,
+    similarity: str,
+    training_videos: int | None = None,
+    tops: Sequence[int] = TOP,
 ) -> GridhouseReport:
     """Write the annotations of existing films, by another similarity or of fewer, to a folder of their own.
 
@@ -227,20 +232,21 @@ def annotate(
         similarity: as in :func:`build`.
         training_videos: number of training films, the first ones, that training queries and their moments
             are from, >= 1; all by default. Val and test do not depend on it.
+        tops: N, moments of a training query, a file each, >= 1.
 
     Raises:
         NotFound, DataError: ``films`` has no ``gridhouse.json``, or a damaged one.
         InvalidValue: ``folder`` is that of the films, or holds annotations of other ones, or
-            ``training_videos`` is below 1.
+            ``training_videos`` or a number of ``tops`` is below 1, or there is none.
         MissingModel: no such sentence encoder is on the machine.
     """
-    require_positive(training_videos=training_videos)
+    require_positive(training_videos=training_videos, tops=min(tops, default=0))
     if folder.resolve() == films.resolve():
         raise InvalidValue(f"{folder}: is the folder of the films, whose own annotations stay; give another")
     settings = _settings(films)
     encoder = _encoder(similarity)
     _claim(folder, settings)
-    return _annotate(folder, settings, similarity, encoder, training_videos)
+    return _annotate(folder, settings, similarity, encoder, training_videos=training_videos, tops=tops)
 
 
 def _encoder(similarity: str) -> TextEncoder | None:
@@ -271,7 +277,9 @@ def _annotate(
     settings: dict[str, Any],
     similarity: str,
     encoder: TextEncoder | None,
+    *,
     training_videos: int | None = None,
+    tops: Sequence[int] = TOP,
 ) -> GridhouseReport:
     films, draw = films_of(settings), np.random.default_rng([settings["seed"], 0x7175])
     write_json(folder / "gridhouse.json", {**settings, "similarity": similarity}, indent=1)
@@ -316,13 +324,13 @@ def _annotate(
         if similarity == TRUTH:
             grades = _grades(query, rows)
             best = own[
-                np.lexsort((-similarities[own], -grades[own]))[: min(max(TOP), (grades[own] > 0).sum())]
+                np.lexsort((-similarities[own], -grades[own]))[: min(max(tops), (grades[own] > 0).sum())]
             ]
             similarities = grades / 4
         else:
-            best = own[np.argsort(-similarities[own], kind="stable")[: max(TOP)]]  # unjudged
+            best = own[np.argsort(-similarities[own], kind="stable")[: max(tops)]]  # unjudged
         ranked.append(_entry(number, query, rows, best, similarities))
-    for top in TOP:
+    for top in tops:
         entries = [{**entry, "relevant_moment": entry["relevant_moment"][:top]} for entry in ranked]
         write_json(folder / f"train_top{top:02d}.json", entries)
     counts["train"] = len(ranked)
