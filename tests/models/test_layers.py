@@ -47,6 +47,21 @@ def test_blocks_bear_the_published_names() -> None:
 
 
 @torch.inference_mode()
+def test_tokens_and_streams_weigh_by_the_same_logits() -> None:
+    """A token by softmax over the tokens that are there, a stream by its logsumexp over them."""
+    torch.manual_seed(0)
+    pool, tokens = ModularQuery(4), torch.randn(2, 3, 4)
+    mask = mask_of([3, 2], 3)
+    for b, valid in enumerate((3, 2)):
+        odds = torch.exp(tokens[b, :valid] @ pool.weight.T)
+        weights, sums = odds / odds.sum(dim=0), odds.sum(dim=0)
+        torch.testing.assert_close(pool.token_weights(tokens, mask)[b, :valid], weights)
+        torch.testing.assert_close(pool(tokens, mask)[b], weights.T @ tokens[b, :valid])
+        torch.testing.assert_close(pool.stream_weights(tokens, mask)[b], sums / sums.sum())
+    assert not pool.token_weights(tokens, mask)[1, 2].any()
+
+
+@torch.inference_mode()
 def test_attention_is_the_formula() -> None:
     torch.manual_seed(0)
     attention = Attention(6, 2, dropout=0.0)

@@ -68,11 +68,12 @@ def mask_of(lengths: list[int], size: int) -> Tensor:
 
 
 def corpus(lengths: list[int], size: int, seed: int = 1) -> tuple[Tensor, Tensor, Tensor]:
-    """Features of pictures and subtitles and the mask; every third clip is silent."""
+    """Features of pictures and subtitles and the mask; every third clip is silent, lines have zeros too."""
     mask = mask_of(lengths, size)
     spoken = (torch.arange(size) % 3 != 1).float()[:, None]
     visual = normal(len(lengths), size, TINY.visual_size, seed=seed) * mask[..., None]
     subtitles = normal(len(lengths), size, TINY.subtitle_size, seed=seed + 1) * mask[..., None] * spoken
+    subtitles[..., 0] = 0
     return visual, mask, subtitles
 
 

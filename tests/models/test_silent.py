@@ -50,9 +50,10 @@ def model_of(name: str, **more: object) -> Any:
 
 
 def films(name: str, lines: list[list[int]]) -> tuple[Tensor, Tensor, Tensor]:
-    """Films with a line in the clips named, and rows of zeros elsewhere."""
+    """Films with a line in the clips named, and rows of zeros elsewhere; every line has a zero as well."""
     generator = torch.Generator().manual_seed(1)
     visual, said = (torch.randn(len(lines), LENGTH, DIM, generator=generator) for _ in range(2))
+    said[..., 0] = 0
     spoken = torch.zeros(len(lines), LENGTH, 1)
     for film, clips in enumerate(lines):
         spoken[film, clips] = 1
