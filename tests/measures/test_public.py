@@ -106,6 +106,14 @@ def test_soccer_gmr() -> None:
     assert found["G-mIoU@1 (paper)"] == pytest.approx(100 * (0.8 / 3 + 1 + 1 + 0) / 4)
 
 
+def test_soccer_gmr_counts_what_is_found_beyond_one_moment() -> None:
+    """Two of three moments found exactly: mR+@5 is (2 - 1) / (3 - 1), mIoU+@5 the IoU of the second match."""
+    answer = Answered.of([[0, 10], [20, 30], [40, 50]], [[0, 10, 0.9], [20, 30, 0.8]])
+    found = soccer_gmr([answer, Answered.of([[0, 10]], [[0, 10, 0.9]])])
+    assert found["mR+@5"] == pytest.approx(50) and found["mIoU+@5"] == pytest.approx(100)
+    assert found["mR@5"] == pytest.approx(100 * (2 / 3 + 1) / 2)
+
+
 def test_soccer_gmr_forces_matches_in_code() -> None:
     """Two windows, two true ones, one pair that overlaps by .8: .8 / 3 as documented, .8 / 2 by the code."""
     answer = Answered.of([[0, 10], [20, 30]], [[0, 8, 0.9], [40, 50, 0.8]])

@@ -19,6 +19,7 @@ from moviola.models.layers import (
     cross_attention_bias,
     initialise,
     masked_fill,
+    present,
     self_attention_bias,
     span_logits,
 )
@@ -139,6 +140,11 @@ def test_cosine_of_a_zero_clip_is_zero_and_has_a_gradient() -> None:
     cosine.sum().backward()
     assert clips.grad is not None
     assert clips.grad.isfinite().all()
+
+
+def test_a_clip_is_there_with_any_number_but_zero() -> None:
+    clips = torch.tensor([[[0.0, 0.0], [0.0, 1.0], [2.0, 0.0], [1.0, 1.0]]])
+    assert present(clips, torch.tensor([[1.0, 1.0, 1.0, 0.0]])).tolist() == [[False, True, True, False]]
 
 
 def test_cosine_is_between_directions() -> None:
