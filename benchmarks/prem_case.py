@@ -129,14 +129,18 @@ def token_names(case: PremCase, tokenizer: Path | None) -> list[str]:
     in the comparison (:mod:`comparison.streams`).
 
     Raises:
-        InvalidValue: another number of tokens than the features have rows.
+        InvalidValue: no readable tokenizer, or another number of tokens than the features have rows.
     """
     count = len(next(iter(case.weights.values())))
     if tokenizer is None:
         return [str(number + 1) for number in range(count)]
-    names = [
-        name.removesuffix("</w>") for name in Tokenizer.from_file(str(tokenizer)).encode(case.text).tokens
-    ]
+    try:
+        words = Tokenizer.from_file(str(tokenizer)).encode(case.text).tokens
+    except Exception as error:  # tokenizers has no narrower one
+        raise InvalidValue(
+            f"{tokenizer}: no readable tokenizer ({error}); give a checkpoint's tokenizer.json, or none"
+        ) from error
+    names = [word.removesuffix("</w>") for word in words]
     whole = ["(sentence)"] * (count == len(names) + 1)
     if count != len(whole) + len(names):
         raise InvalidValue(

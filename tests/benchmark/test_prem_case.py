@@ -79,6 +79,8 @@ def test_tokens_have_names(world: World, model: Prem, tokenizer: Path) -> None:
     assert token_names(waits, None) == ["1", "2", "3", "4"]
     with pytest.raises(InvalidValue, match="'test-0': 3 rows of features, but 5 tokens by"):
         token_names(door, tokenizer)
+    with pytest.raises(InvalidValue, match="nowhere: no readable tokenizer"):
+        token_names(door, Path("nowhere"))
 
 
 def test_a_query_without_an_answer_is_named(world: World, model: Prem) -> None:
