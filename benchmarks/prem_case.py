@@ -44,7 +44,8 @@ class PremCase:
 
     Attributes:
         query, text, video: the query's id and text, and the video's id.
-        weights: by stream, those of the query's T tokens, (T,), sum 1.
+        rows: rows of the query's features, of which a model reads T: all, or the first ones and the last.
+        weights: by stream, those of these T tokens, (T,), sum 1.
         boundaries: by boundary, "start" and "end", the confidence in each of the L clips, (L,), sum 1.
         clip_seconds: length of a clip.
         true: the moments in this video that answer the query, in seconds.
@@ -53,6 +54,7 @@ class PremCase:
     query: str
     text: str
     video: str
+    rows: int
     weights: Mapping[str, Floats]
     boundaries: Mapping[str, Floats]
     clip_seconds: float
@@ -111,7 +113,7 @@ def _cases_in_video(model: Prem, part: Split, rows: np.ndarray) -> Iterator[Prem
         count = int(mask[place].sum())
         own = pairs.moment[(pairs.query == row) & (pairs.relevance > 0)]
         yield PremCase(
-            pairs.query_ids[row], pairs.texts[row], pairs.videos[0],
+            pairs.query_ids[row], pairs.texts[row], pairs.videos[0], len(tokens.rows[row]),
             dict(zip(streams, weights[place, :, :count].double().numpy(), strict=False)),
             {
                 "start": found.start[place].double().softmax(0).numpy(),
@@ -123,7 +125,7 @@ def _cases_in_video(model: Prem, part: Split, rows: np.ndarray) -> Iterator[Prem
 
 
 def token_names(case: PremCase, tokenizer: Path | None) -> list[str]:
-    """A name for each token: the tokenizer's, or numbers from 1 without one.
+    """A name for each token that the model reads: the tokenizer's, or numbers from 1 without one.
 
     Where the features have one row more than the text has tokens, it is the first, of the whole sentence, as
     in the comparison (:mod:`comparison.streams`).
@@ -131,23 +133,28 @@ def token_names(case: PremCase, tokenizer: Path | None) -> list[str]:
     Raises:
         InvalidValue: no readable tokenizer, or another number of tokens than the features have rows.
     """
-    count = len(next(iter(case.weights.values())))
     if tokenizer is None:
-        return [str(number + 1) for number in range(count)]
+        names = [str(number + 1) for number in range(case.rows)]
+    else:
+        words = _words(case.text, tokenizer)
+        names = [*["(sentence)"] * (case.rows == len(words) + 1), *words]
+    if len(names) != case.rows:
+        raise InvalidValue(
+            f"query {case.query!r}: {case.rows} rows of features, but {len(names)} tokens by {tokenizer}; "
+            "give the tokenizer of the encoder that made them, or none"
+        )
+    read = len(next(iter(case.weights.values())))
+    return names if read == len(names) else [*names[: read - 1], names[-1]]
+
+
+def _words(text: str, tokenizer: Path) -> list[str]:
     try:
-        words = Tokenizer.from_file(str(tokenizer)).encode(case.text).tokens
+        words = Tokenizer.from_file(str(tokenizer)).encode(text).tokens
     except Exception as error:  # tokenizers has no narrower one
         raise InvalidValue(
             f"{tokenizer}: no readable tokenizer ({error}); give a checkpoint's tokenizer.json, or none"
         ) from error
-    names = [word.removesuffix("</w>") for word in words]
-    whole = ["(sentence)"] * (count == len(names) + 1)
-    if count != len(whole) + len(names):
-        raise InvalidValue(
-            f"query {case.query!r}: {count} rows of features, but {len(names)} tokens by {tokenizer}; give "
-            "the tokenizer of the encoder that made them, or none"
-        )
-    return [*whole, *names]
+    return [word.removesuffix("</w>") for word in words]
 
 
 def prem_study(case: PremCase, names: Sequence[str], name: str) -> Study:

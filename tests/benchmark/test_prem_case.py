@@ -32,14 +32,18 @@ DROPS, WAITS, DOOR = "test-2", "test-4", "test-0"
 WORDS = ("the", "robot", "drops", "a", "ball", "waits")
 
 
-@pytest.fixture(scope="module")
-def model() -> Prem:
+def prem(**more: int) -> Prem:
     torch.manual_seed(0)
     sizes = {"visual_size": DIM, "subtitle_size": SUBTITLE_DIM, "query_size": DIM}
     small = {"hidden_size": 16, "heads": 2, "feed_forward_size": 32, "max_clips": 40, "longest_span": 40}
-    made = build("prem", sizes | small | {"clip_seconds": 1.0})
+    made = build("prem", sizes | small | {"clip_seconds": 1.0} | more)
     assert isinstance(made, Prem)
     return made.eval()
+
+
+@pytest.fixture(scope="module")
+def model() -> Prem:
+    return prem()
 
 
 @pytest.fixture
@@ -73,10 +77,14 @@ def test_confidence_is_highest_where_the_answer_is(world: World, model: Prem) ->
 
 
 def test_tokens_have_names(world: World, model: Prem, tokenizer: Path) -> None:
+    short = prem(max_tokens=3)  # reads the first two tokens and the last
     drops, waits, door = prem_cases(model, world.split("test"), [DROPS, WAITS, DOOR])
     assert token_names(drops, tokenizer) == ["the", "robot", "drops", "a", "ball"]
     assert token_names(waits, tokenizer) == ["(sentence)", "the", "robot", "waits"]
     assert token_names(waits, None) == ["1", "2", "3", "4"]
+    (cut,) = prem_cases(short, world.split("test"), [WAITS])
+    assert cut.rows == 4 and token_names(cut, tokenizer) == ["(sentence)", "the", "waits"]
+    assert token_names(cut, None) == ["1", "2", "4"]
     with pytest.raises(InvalidValue, match="'test-0': 3 rows of features, but 5 tokens by"):
         token_names(door, tokenizer)
     with pytest.raises(InvalidValue, match="nowhere: no readable tokenizer"):
