@@ -11,16 +11,17 @@ a share of what lies around it. Coarse proposals are judged as they are, and by 
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 import numpy as np
 
 from comparison.bench import Bench
-from comparison.figures import OVER, Coarse
-from comparison.plan import PRESETS
+from comparison.figures import OVER, Coarse, trained_stage1
+from comparison.plan import PRESETS, Job
+from moviola.errors import MoviolaError
 from moviola.files.writing import write_csv
-from moviola.models.description import revision_of
-from moviola.retrieval import MeanPooling, Stage1, load_stage1, propose
+from moviola.retrieval import MeanPooling, Stage1, propose
 from moviola.retrieval.proposals import merged_apart
 from moviola.training.validation import judge
 
@@ -39,28 +40,25 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path(__file__).with_name("gaps.csv"))
     options = parser.parse_args()
     bench = Bench(options.comparison, PRESETS["third"])
-    first = f"spr-stage1-n{bench.preset.top}"
-    folder = bench.model(first)
-    trained = load_stage1(folder, revision_of(folder))
-    rows = [
-        (name, *row)
-        for name, stage1 in (("trained stage 1", trained), ("CLIP, mean pooled", MeanPooling()))
-        for row in merged(bench, first, stage1)
-    ]
+    job = bench.job(f"spr-stage1-n{bench.preset.top}")
+    try:
+        stages = {"trained stage 1": trained_stage1(bench, job), "CLIP, mean pooled": MeanPooling()}
+    except MoviolaError as error:
+        sys.exit(f"error: {error}")
+    rows = [(name, *row) for name, stage1 in stages.items() for row in merged(bench, job, stage1)]
     write_csv(options.out, ["segments of", "rule", "proposals", "seconds", *OVER, "bound"], rows)
     for row in rows:
         print(*(f"{cell:.4f}" if isinstance(cell, float) else cell for cell in row), sep="\t")
 
 
-def merged(bench: Bench, first: str, stage1: Stage1) -> list[tuple[object, ...]]:
+def merged(bench: Bench, job: Job, stage1: Stage1) -> list[tuple[object, ...]]:
     """Of each rule its name, proposals a query, their mean seconds, nDCG and the practical upper bound.
 
     Args:
         bench: a comparison.
-        first: name of a job, on whose world it is done.
+        job: on whose world it is done.
         stage1: what embeds queries and segments.
     """
-    job = {own.name: own for own in bench.jobs()}[first]
     test = bench.world(job.world).split("test")
     coarse = Coarse.of(stage1, test, bench, job)
     hits = coarse.retrieval.hits(test.queries)

@@ -12,6 +12,7 @@ negatives.
 from __future__ import annotations
 
 import argparse
+import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -21,12 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from comparison.bench import Bench
-from comparison.figures import TYPES, Coarse
-from comparison.plan import PRESETS, TOPS
+from comparison.figures import TYPES, Coarse, trained_stage1
+from comparison.plan import PRESETS, TOPS, Job
 from moviola.datasets.gridhouse.dataset import TRUTH, annotate
+from moviola.errors import MoviolaError
 from moviola.files.writing import write_csv
-from moviola.models.description import revision_of
-from moviola.retrieval import Stage1, load_stage1
+from moviola.retrieval import Stage1
 from moviola.training.data import Pairs, Split
 from moviola.training.tasks.windows import Examples, WindowSampling
 
@@ -42,24 +43,25 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path(__file__).with_name("hard_negatives.csv"))
     options = parser.parse_args()
     bench = Bench(options.comparison, PRESETS["third"])
-    first = f"spr-stage1-n{bench.preset.top}"
-    folder = bench.model(first)
-    rows = list(hard_negatives(bench, first, load_stage1(folder, revision_of(folder))))
+    job = bench.job(f"spr-stage1-n{bench.preset.top}")
+    try:
+        rows = list(hard_negatives(bench, job, trained_stage1(bench, job)))
+    except MoviolaError as error:
+        sys.exit(f"error: {error}")
     write_csv(options.out, HEADER.split(","), rows)
     print(*HEADER.split(","), sep="\t")
     for row in rows:
         print(*row, sep="\t")
 
 
-def hard_negatives(bench: Bench, first: str, stage1: Stage1) -> Iterator[tuple[object, ...]]:
+def hard_negatives(bench: Bench, job: Job, stage1: Stage1) -> Iterator[tuple[object, ...]]:
     """Rows of :data:`HEADER` for each N and each way of drawing.
 
     Args:
         bench: a comparison.
-        first: name of a job, on whose world it is done.
+        job: on whose world it is done.
         stage1: what proposes.
     """
-    job = {own.name: own for own in bench.jobs()}[first]
     world = bench.world(job.world)
     with tempfile.TemporaryDirectory() as folder:
         annotate(Path(folder), world.folder / "films", similarity=TRUTH, tops=[EVERY])

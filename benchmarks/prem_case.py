@@ -19,12 +19,13 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from measure_studies import figures
 from measure_studies.reports import Study
 from moviola.errors import InvalidValue, MoviolaError, NotFound
-from moviola.features import FeatureFolder
+from moviola.features import FeatureFolder, Integers
 from moviola.models.prem import Prem
 from moviola.models.pretrained import from_pretrained
 from moviola.retrieval.batches import token_batch
@@ -32,8 +33,6 @@ from moviola.retrieval.corpus import encoded_corpus
 from moviola.training.data import Split
 from moviola.training.one_video import of_each_video
 from moviola.training.recipes.prem import PREM
-
-Floats = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
 STREAMS = ("pictures", "subtitles")
 
@@ -55,8 +54,8 @@ class PremCase:
     text: str
     video: str
     rows: int
-    weights: Mapping[str, Floats]
-    boundaries: Mapping[str, Floats]
+    weights: Mapping[str, NDArray[np.float64]]
+    boundaries: Mapping[str, NDArray[np.float64]]
     clip_seconds: float
     true: tuple[tuple[float, float], ...]
 
@@ -100,21 +99,22 @@ def prem_cases(model: Prem, split: Split, queries: Sequence[str]) -> list[PremCa
     return [found[name] for name in queries]
 
 
-def _cases_in_video(model: Prem, part: Split, rows: np.ndarray) -> Iterator[PremCase]:
+def _cases_in_video(model: Prem, part: Split, rows: Integers) -> Iterator[PremCase]:
     videos, tokens = PREM.inputs(model, part)
     query, mask = token_batch(tokens, rows)
     context = encoded_corpus(model, videos)
     only_video = torch.zeros(len(rows), dtype=torch.int64)
     found = model.boundaries(model.encode_query(query, mask), context, only_video)
     weights = model.retriever.token_weights(query, mask)
-    streams = STREAMS if model.config.visual_size else STREAMS[1:]
+    sizes = model.config.visual_size, model.config.subtitle_size
+    streams = [name for name, size in zip(STREAMS, sizes, strict=True) if size]
     pairs = part.pairs
     for place, row in enumerate(rows.tolist()):
         count = int(mask[place].sum())
         own = pairs.moment[(pairs.query == row) & (pairs.relevance > 0)]
         yield PremCase(
             pairs.query_ids[row], pairs.texts[row], pairs.videos[0], len(tokens.rows[row]),
-            dict(zip(streams, weights[place, :, :count].double().numpy(), strict=False)),
+            dict(zip(streams, weights[place, :, :count].double().numpy(), strict=True)),
             {
                 "start": found.start[place].double().softmax(0).numpy(),
                 "end": found.end[place].double().softmax(0).numpy(),

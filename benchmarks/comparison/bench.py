@@ -98,6 +98,10 @@ class Bench:
         """What is planned, with the settings that are chosen by now."""
         return jobs(self.preset, self.chosen())
 
+    def job(self, name: str) -> Job:
+        """A planned job by its name."""
+        return {own.name: own for own in self.jobs()}[name]
+
     def stage1_of(self, job: Job) -> str | None:
         """The job that a job's model builds on; None for models that need none."""
         return job.stage1 if job.stage1 and recipe(job.recipe).needs else None
@@ -113,8 +117,7 @@ class Bench:
         path = self.out / "candidates" / f"{first}-{segments}.json"
         if not path.is_file():
             path.parent.mkdir(exist_ok=True)
-            by_name = {own.name: own for own in self.jobs()}
-            write_run(_proposed(self, by_name[first], segments), path)
+            write_run(_proposed(self, self.job(first), segments), path)
         return None, path
 
     def answering(self, job: Job, segments: int | None = None) -> AnsweringModel:

@@ -29,6 +29,7 @@ from moviola.training.validation import MEASURES, judge, run_of
 
 __all__ = [
     "CONTEXTS", "COUNTS", "FINE", "GRIDS", "MAIN", "OVER", "RECALL_DEPTHS", "TYPES", "Coarse", "figures",
+    "trained_stage1",
 ]  # fmt: skip
 
 OVER = tuple(f"nDCG@20,IoU>={overlap}" for overlap in (0.3, 0.5, 0.7))
@@ -174,9 +175,18 @@ class Coarse:
         return judge(self.run(self.proposals()), self.split) | self.recalls()
 
 
-def _trained(bench: Bench, job: Job, test: Split) -> Coarse:
+def trained_stage1(bench: Bench, job: Job) -> Stage1:
+    """The stage 1 that a job has trained.
+
+    Raises:
+        NotFound: its model is not there.
+    """
     folder = bench.model(job.name)
-    return Coarse.of(load_stage1(folder, revision_of(folder)), test, bench, job)
+    return load_stage1(folder, revision_of(folder))
+
+
+def _trained(bench: Bench, job: Job, test: Split) -> Coarse:
+    return Coarse.of(trained_stage1(bench, job), test, bench, job)
 
 
 def _of_stage1(bench: Bench, job: Job, test: Split) -> dict[str, Any]:

@@ -159,7 +159,7 @@ def _piece(bench: Bench, job: Job, device: str, deadline: float | None) -> dict[
     first = bench.stage1_of(job)
     if first and not (bench.model(first) / "config.json").is_file():
         # Figures that came from elsewhere say that it is done, but the model stayed there.
-        _train(bench, {own.name: own for own in bench.jobs()}[first], device, deadline)
+        _train(bench, bench.job(first), device, deadline)
     trained = _train(bench, job, device, deadline)
     begun = time.process_time()
     found = {"job": asdict(job), **_course(trained), **figures(bench, job)}

@@ -289,7 +289,7 @@ def reading(
     boundaries: Mapping[str, Sequence[float]],
     *,
     clip_seconds: float,
-    true: Sequence[Span],
+    true: Sequence[tuple[float, float]],
     title: str,
 ) -> Figure:
     """Weights of a query's tokens by stream, and confidence in boundaries over a video (PREM, figure 5).
@@ -298,8 +298,8 @@ def reading(
         tokens: names of the query's tokens.
         weights: by stream, one for each token.
         boundaries: by boundary, one for each clip.
-        clip_seconds: length of a clip.
-        true: the moments in the video that answer the query, shaded.
+        clip_seconds: length of a clip in seconds.
+        true: start and end in seconds of the moments that answer the query, which are shaded.
         title: above all.
     """
     with _style():
@@ -313,8 +313,8 @@ def reading(
             words.text(column, row, f"{share:.2f}", ha="center", va="center", fontsize=6.5, color=colour)
         words.set_yticks(range(len(weights)), list(weights))
         words.set_xticks(range(len(tokens)), tokens, rotation=45, ha="right", rotation_mode="anchor")
-        for span in filter(None, true):
-            video.axvspan(*span, color=COLOURS[4], alpha=0.25, linewidth=0)
+        for start, end in true:
+            video.axvspan(start, end, color=COLOURS[4], alpha=0.25, linewidth=0)
         for number, (name, curve) in enumerate(boundaries.items()):
             middle = (np.arange(len(curve)) + 0.5) * clip_seconds
             _line(video, number, middle.tolist(), curve, name)

@@ -87,7 +87,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path(__file__).with_name("results"))
     parser.add_argument("--trials", type=int, default=1000, help="pairs of subsets per size (paper: 5000)")
     parser.add_argument("--noisy", type=int, default=5, help="noisy data sets per level (paper: 100)")
-    parser.add_argument("--figures", type=Path, help="draw the effectiveness of the systems there, no more")
+    parser.add_argument(
+        "--figures", type=Path, help="folder: draw the systems' effectiveness, and nothing else"
+    )
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     for name, (kind, path, durations) in FILES.items():

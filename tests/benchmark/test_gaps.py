@@ -8,7 +8,7 @@ from moviola.retrieval import MeanPooling
 
 
 def test_wider_gaps_make_fewer_and_longer_proposals(bench: Bench) -> None:
-    rows = merged(bench, "spr-stage1-n20", MeanPooling())
+    rows = merged(bench, bench.job("spr-stage1-n20"), MeanPooling())
     assert [row[0] for row in rows] == list(RULES)
     counts, seconds = ([float(str(row[column])) for row in rows[:4]] for column in (1, 2))
     assert counts == sorted(counts, reverse=True) and counts[0] > counts[-1]

@@ -11,7 +11,7 @@ from moviola.retrieval import MeanPooling
 
 
 def test_what_the_pseudo_set_names_is_no_negative_and_what_it_does_not_may_be(bench: Bench) -> None:
-    job = next(iter(bench.jobs()))
+    job = bench.job("spr-stage1-n20")
     world = bench.world("report")
     every = world.split("train").pairs
     train = world.split("train", top=1)

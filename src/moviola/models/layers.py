@@ -174,7 +174,7 @@ class ModularQuery(nn.Linear):
         return torch.einsum("bls,bld->bsd", self.token_weights(tokens, mask), tokens)
 
     def token_weights(self, tokens: Tensor, mask: Tensor) -> Tensor:
-        """Weight of each token in each stream's vector, (B, L, streams), sum 1 over L; arguments likewise."""
+        """Token weights of each stream's vector, (B, L, streams), sum 1 over L; arguments as in the call."""
         return self._logits(tokens, mask).softmax(dim=1)
 
     def stream_weights(self, tokens: Tensor, mask: Tensor) -> Tensor:

@@ -205,7 +205,13 @@ class Prem(nn.Module):
         return self._localize(self.encode_query(query, query_mask), context, rows, prior)
 
     def boundaries(self, queries: PremQueries, context: PremContext, video: Tensor) -> Boundaries:
-        """The localizer's scores of first and last clip in a given video per query, ``video`` (Q,) int64."""
+        """Scores of first and last clip in one given video per query, by the localizer (section 3.4).
+
+        Args:
+            queries: Q encoded queries.
+            context: V encoded videos.
+            video: (Q,) int64, rows of the context.
+        """
         content, mask = context.content[video], context.mask[video]
         found: Boundaries = self.localizer(queries.tokens, queries.mask, queries.focus, content, mask)
         return found
