@@ -71,7 +71,7 @@ def compare(options: argparse.Namespace) -> None:
         return
     print(f"{left.done} of {left.planned} trainings are finished")
     if left.names:
-        unknown = f", and {left.unknown} of models of which none is finished" if left.unknown else ""
+        unknown = f", and {left.unknown} of models that no CPU has trained" if left.unknown else ""
         print(f"left: about {left.cpu_seconds / 3600:.1f} CPU hours{unknown}")
     if left.names and options.status:
         print("left: " + ", ".join(left.names))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, fields, replace
 from fnmatch import fnmatch
@@ -38,8 +39,8 @@ class Left:
     Attributes:
         done, planned: how many pieces.
         names: of the pieces that are left, in their order.
-        cpu_seconds: what they will cost, by what pieces of the same recipe have cost.
-        unknown: how many are not in that, since no piece of their recipe is finished.
+        cpu_seconds: what they will cost, by what a step of the same recipe has cost where a CPU trained it.
+        unknown: how many are not in that, since no piece of their recipe was trained on a CPU.
     """
 
     done: int
@@ -53,15 +54,22 @@ def what_is_left(bench: Bench, only: Sequence[str] = ()) -> Left:
     """What is left, of some rows or of all; see :func:`run_pieces`."""
     plan = [job for job in bench.jobs() if _is_wanted(job, only)]
     rest = [job for job in plan if not bench.done(job.name)]
-    spent: dict[str, list[float]] = {}
+    seconds, steps = Counter[str](), Counter[str]()
     for job in bench.jobs():
-        if bench.done(job.name):
-            spent.setdefault(job.recipe, []).append(bench.result(job.name)["cpu_seconds"])
-    known = [spent[job.recipe] for job in rest if job.recipe in spent]
-    cost = sum(sum(own) / len(own) for own in known)
+        if bench.done(job.name) and (found := bench.result(job.name)).get("device", "cpu") == "cpu":
+            seconds[job.recipe] += found["cpu_seconds"]
+            steps[job.recipe] += _steps(job)
+    known = [job for job in rest if job.recipe in steps]
+    cost = sum(_steps(job) * seconds[job.recipe] / steps[job.recipe] for job in known)
     return Left(
         len(plan) - len(rest), len(plan), tuple(job.name for job in rest), cost, len(rest) - len(known)
     )
+
+
+def _steps(job: Job) -> int:
+    """Steps of all phases of a training."""
+    settings = dict(override.split("=", 1) for override in job.overrides)
+    return sum(int(value) for name, value in settings.items() if name.endswith(".steps"))
 
 
 def _is_wanted(job: Job, only: Sequence[str]) -> bool:

@@ -16,7 +16,7 @@ from comparison import run as running
 from comparison.bench import Bench
 from comparison.figures import MAIN, OVER, figures
 from comparison.findings import Findings
-from comparison.plan import CONQUERS, SETTINGS, Job, Preset, tried_name
+from comparison.plan import CONQUERS, PRESETS, SETTINGS, Job, Preset, tried_name
 from comparison.report import write_report
 from comparison.rows import BASELINES, NAMES, REFINERS
 from comparison.run import run_pieces, what_is_left
@@ -190,6 +190,21 @@ def test_what_is_left_is_counted_and_estimated(trained: Bench, tmp_path: Path) -
     assert what_is_left(bench, ["main"]).names == ("reel-n20",)
     nothing = what_is_left(Bench(tmp_path / "nothing", bench.preset))
     assert (nothing.done, nothing.planned, nothing.unknown) == (0, left.planned, left.planned)
+
+
+def test_the_estimate_counts_steps_and_only_what_a_cpu_trained(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, PRESETS["third"])
+    write_result(bench, "prem-n20", cpu_seconds=100)
+    write_result(bench, "prem-n20-seed1", cpu_seconds=7, device="cuda")
+    write_result(bench, "reel-n20", cpu_seconds=7, device="cuda")
+    assert what_is_left(bench, ["prem-longer"]).cpu_seconds == pytest.approx(200)
+    left = what_is_left(bench, ["reel-n1"])
+    assert (left.cpu_seconds, left.unknown) == (0, 1)
+
+
+def write_result(bench: Bench, name: str, **found: object) -> None:
+    bench.result_file(name).parent.mkdir(exist_ok=True)
+    bench.result_file(name).write_text(json.dumps({"phases": [], **found}))
 
 
 def test_a_result_of_other_settings_is_refused(trained: Bench) -> None:
