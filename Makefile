@@ -39,8 +39,8 @@ quick: $(READY)
 # Results must not rest on rounding: the fast tests of what computes, as on two older kinds of machine (a newer one
 # than this would end in an illegal instruction) and with another number of threads; the first with all of torch's
 # sums shifted by a few last bits, as on any machine (tests/worlds/other_rounding.py).
-COMPUTES := $(BIN)/pytest -q -n 2 tests/benchmark tests/compiled tests/datasets tests/encoders tests/golden \
-  tests/index tests/library tests/measures tests/models tests/retrieval tests/search tests/temporal tests/training
+COMPUTES := $(BIN)/pytest -q -n 2 tests/study/benchmark tests/find/compiled tests/study/datasets tests/find/encoders tests/study/golden \
+  tests/find/index tests/find/library tests/study/measures tests/study/models tests/find/retrieval tests/find/search tests/find/temporal tests/study/training
 kernels: $(READY)
 	OPENBLAS_CORETYPE=Haswell ATEN_CPU_CAPABILITY=default OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 \
 	  PYTHONPATH=tests/worlds $(COMPUTES) -p other_rounding
@@ -56,7 +56,7 @@ fuzz: $(READY)
 # failure names the seed that finds it again.
 DURATION := 600
 torture: $(READY)
-	$(BIN)/python tests/torture/run.py --seconds $(DURATION)
+	$(BIN)/python tests/find/torture/run.py --seconds $(DURATION)
 
 # All installed versions against the advisories that the Python Package Index has; one that it cannot answer for is a
 # failure too. In an environment of its own: what audits is not what is audited.

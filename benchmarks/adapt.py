@@ -23,16 +23,16 @@ from typing import Any
 
 import torch
 
-from moviola.datasets import gridhouse
-from moviola.datasets.readers import ranked_rows
 from moviola.features import FeatureFolder
 from moviola.files.rows import read_json
 from moviola.files.writing import write_json
 from moviola.library import export_features
 from moviola.media import read_subtitles, write_video
 from moviola.search import Library
-from moviola.training.answering import answer
-from moviola.training.experiment import train_model
+from moviola.study.datasets import gridhouse
+from moviola.study.datasets.readers import ranked_rows
+from moviola.study.training.answering import answer
+from moviola.study.training.experiment import train_model
 
 NEAR = 4.0  # seconds before and after a line in which what it speaks of is to be seen
 FIFTH = 5

@@ -16,7 +16,7 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.datasets.building.nearest import nearest
+from moviola.study.datasets.building.nearest import nearest
 
 QUERIES, CAPTIONS, DIM, TOP = 69_317, 94_259, 384, 40
 

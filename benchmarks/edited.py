@@ -33,9 +33,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.measures import read_qrels, read_run
 from moviola.search import Library
-from moviola.training.fit_calibration import first_answers
+from moviola.study.measures import read_qrels, read_run
+from moviola.study.training.fit_calibration import first_answers
 from reliability import reliability
 
 Floats = NDArray[np.float64]

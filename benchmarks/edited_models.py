@@ -22,8 +22,8 @@ from comparison.plan import SETTINGS, SIZES
 from comparison.world import World, present_encoder, require_encoder
 from edited import MEASURES
 from moviola.library.disk.models_in_use import DEMO_MODELS
-from moviola.training.answering import answer
-from moviola.training.experiment import train_model
+from moviola.study.training.answering import answer
+from moviola.study.training.experiment import train_model
 
 KINDS = {"edited": "edited-", "plain": "gh-"}
 """What ids of films begin with, by kind."""

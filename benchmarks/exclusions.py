@@ -18,10 +18,10 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from moviola.datasets.gridhouse.vocabulary import ROBOTS
 from moviola.files.rows import read_json
-from moviola.measures import Qrels, Run, evaluate
 from moviola.search import Library, SearchQuery, Text
+from moviola.study.datasets.gridhouse.vocabulary import ROBOTS
+from moviola.study.measures import Qrels, Run, evaluate
 from moviola.types import Moment, Span
 
 MEASURE = "nDCG@20,IoU>=0.3"

@@ -23,7 +23,7 @@ from moviola.errors import MoviolaError
 from moviola.files.writing import write_csv
 from moviola.retrieval import MeanPooling, Stage1, propose
 from moviola.retrieval.proposals import merged_apart
-from moviola.training.validation import judge
+from moviola.study.training.validation import judge
 
 RULES: dict[str, tuple[int, float]] = {
     "adjacent": (0, 0.0),

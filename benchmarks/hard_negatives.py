@@ -24,12 +24,12 @@ from numpy.typing import NDArray
 from comparison.bench import Bench
 from comparison.figures import TYPES, Coarse, trained_stage1
 from comparison.plan import PRESETS, TOPS, Job
-from moviola.datasets.gridhouse.dataset import TRUTH, annotate
 from moviola.errors import MoviolaError
 from moviola.files.writing import write_csv
 from moviola.retrieval import Stage1
-from moviola.training.data import Pairs, Split
-from moviola.training.tasks.windows import Examples, WindowSampling
+from moviola.study.datasets.gridhouse.dataset import TRUTH, annotate
+from moviola.study.training.data import Pairs, Split
+from moviola.study.training.tasks.windows import Examples, WindowSampling
 
 EVERY = 1_000_000
 """More moments than any query has."""

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from moviola.measures import Qrels, Run, evaluate, read_qrels, read_run, write_qrels, write_run
+from moviola.study.measures import Qrels, Run, evaluate, read_qrels, read_run, write_qrels, write_run
 
 OVERLAPS = (0.3, 0.5, 0.7)
 DEPTHS = (10, 20, 40)

@@ -21,12 +21,12 @@ import torch
 from comparison.bench import Bench
 from comparison.figures import MAIN
 from comparison.plan import PRESETS, Job
-from moviola.datasets.building.relevant_pairs import write_relevant_pairs
-from moviola.datasets.building.steps import find_relevant_pairs
 from moviola.encoders import load_sentence_encoder
-from moviola.training.answering import AnsweringModel
-from moviola.training.experiment import train_model
-from moviola.training.validation import judge
+from moviola.study.datasets.building.relevant_pairs import write_relevant_pairs
+from moviola.study.datasets.building.steps import find_relevant_pairs
+from moviola.study.training.answering import AnsweringModel
+from moviola.study.training.experiment import train_model
+from moviola.study.training.validation import judge
 
 ROWS = ("xml-sl", "xml-sl-pr-related")
 

@@ -20,12 +20,12 @@ from unittest.mock import patch
 import numpy as np
 
 from moviola import Library
-from moviola.datasets.gridhouse.dataset import build
 from moviola.files.rows import read_json
-from moviola.measures import Qrels, Run, evaluate
 from moviola.media import write_video
 from moviola.retrieval import pipeline
 from moviola.retrieval.proposals import merged_apart
+from moviola.study.datasets.gridhouse.dataset import build
+from moviola.study.measures import Qrels, Run, evaluate
 
 MEASURE = "nDCG@10,IoU>=0.5"
 ALL = 10**6

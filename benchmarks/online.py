@@ -45,7 +45,7 @@ from moviola.index import backend_of, save_index
 from moviola.library import LibraryStore, VideoRow
 from moviola.library.derived.indexes import current_index, index_recipe
 from moviola.library.disk.models_in_use import copy_into
-from moviola.models.pretrained import build, save_pretrained
+from moviola.study.models.pretrained import build, save_pretrained
 from moviola.timing import STAGES, milliseconds
 from runtimes import random_vit
 from text_threads import busy

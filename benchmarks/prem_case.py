@@ -26,13 +26,13 @@ from measure_studies import figures
 from measure_studies.reports import Study
 from moviola.errors import InvalidValue, MoviolaError, NotFound
 from moviola.features import FeatureFolder, Integers
-from moviola.models.prem import Prem
-from moviola.models.pretrained import from_pretrained
-from moviola.retrieval.batches import token_batch
-from moviola.retrieval.corpus import encoded_corpus
-from moviola.training.data import Split
-from moviola.training.one_video import of_each_video
-from moviola.training.recipes.prem import PREM
+from moviola.study.models.prem import Prem
+from moviola.study.models.pretrained import from_pretrained
+from moviola.study.training.batches import token_batch
+from moviola.study.training.corpus import encoded_corpus
+from moviola.study.training.data import Split
+from moviola.study.training.one_video import of_each_video
+from moviola.study.training.recipes.prem import PREM
 
 STREAMS = ("pictures", "subtitles")
 

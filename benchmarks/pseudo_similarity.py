@@ -23,14 +23,14 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 from comparison.world import World, prepare
-from moviola.datasets import gridhouse
-from moviola.datasets.gridhouse import Slots
-from moviola.datasets.gridhouse.dataset import SentenceSimilarity, WordSimilarity
-from moviola.datasets.gridhouse.vocabulary import plain
 from moviola.encoders import load_sentence_encoder
-from moviola.training.answering import AnsweringModel
-from moviola.training.experiment import train_model
-from moviola.training.validation import judge
+from moviola.study.datasets import gridhouse
+from moviola.study.datasets.gridhouse import Slots
+from moviola.study.datasets.gridhouse.dataset import SentenceSimilarity, WordSimilarity
+from moviola.study.datasets.gridhouse.vocabulary import plain
+from moviola.study.training.answering import AnsweringModel
+from moviola.study.training.experiment import train_model
+from moviola.study.training.validation import judge
 
 TOP = 20
 SEGMENTS = 100

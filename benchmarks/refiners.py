@@ -35,12 +35,13 @@ from rich.table import Table
 from torch import nn
 
 from moviola.features import FeatureFolder, FeatureRows, KeyedShards, QueryFeatures, VideoFeatures
-from moviola.models.pretrained import build
 from moviola.retrieval import Proposals, refiner_of
 from moviola.retrieval.refiners import Refined
-from moviola.training.data import Sizes
-from moviola.training.recipes import recipe
-from moviola.training.settings import read_settings
+from moviola.study.models.pretrained import build
+from moviola.study.models.running import TorchRunner
+from moviola.study.training.data import Sizes
+from moviola.study.training.recipes import recipe
+from moviola.study.training.settings import read_settings
 
 DIM, CLIPS = 128, 84
 SEGMENT, MOST, CONTEXT = 4.0, 3, 8.0
@@ -147,14 +148,15 @@ def report(rows: list[dict[str, Any]], corpus: Corpus, options: argparse.Namespa
 
 def measured(corpus: Corpus) -> list[dict[str, Any]]:
     """Prepare, check that what is kept changes no span, then time all in turn."""
-    reel = refiner_of("reel", model_of("reel", corpus), "reel", context=CONTEXT)
+    reel = refiner_of("reel", TorchRunner(model_of("reel", corpus)), "reel", context=CONTEXT)
     for video in range(len(corpus.features)):
         reel.prepare(corpus.features, video)
     systems = [System("Reel", reel, True, prepared_bytes(reel, corpus))]
     for name in ("spr-clip", "spr-relo"):
         architecture = recipe(name).architecture
         plain, kept = (
-            refiner_of(architecture, model_of(name, corpus), name, context=CONTEXT) for _ in range(2)
+            refiner_of(architecture, TorchRunner(model_of(name, corpus)), name, context=CONTEXT)
+            for _ in range(2)
         )
         systems.append(System(f"{LABELS[name]}, plain", plain, False, 0))
         systems.append(System(f"{LABELS[name]}, kept", kept, True, bytes_of_windows(corpus, kept)))

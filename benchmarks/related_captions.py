@@ -25,16 +25,16 @@ import torch
 from comparison.plan import SIZES
 from comparison.recall import in_corpus
 from comparison.world import World, prepare
-from moviola.datasets.building.relevant_pairs import PHI, write_relevant_pairs
-from moviola.datasets.building.steps import find_relevant_pairs
 from moviola.encoders import load_sentence_encoder
 from moviola.files.rows import read_json
 from moviola.files.writing import write_csv, write_json
-from moviola.measures import evaluate
-from moviola.training.answering import AnsweringModel
-from moviola.training.data import Split
-from moviola.training.experiment import train_model
-from moviola.training.validation import MEASURES
+from moviola.study.datasets.building.relevant_pairs import PHI, write_relevant_pairs
+from moviola.study.datasets.building.steps import find_relevant_pairs
+from moviola.study.measures import evaluate
+from moviola.study.training.answering import AnsweringModel
+from moviola.study.training.data import Split
+from moviola.study.training.experiment import train_model
+from moviola.study.training.validation import MEASURES
 from silent_clips import schedule
 
 VIDEOS, SEED, TOP = 150, 2003, 1
@@ -56,7 +56,7 @@ class Row:
     """One training.
 
     Attributes:
-        terms: settings of :class:`moviola.models.relevant_pairs.RelevantPairsConfig`; none: XML.
+        terms: settings of :class:`moviola.study.models.relevant_pairs.RelevantPairsConfig`; none: XML.
         phi, theta: which captions are related.
     """
 

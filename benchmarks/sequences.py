@@ -27,13 +27,13 @@ from unittest.mock import patch
 
 import numpy as np
 
-from moviola.datasets import gridhouse
 from moviola.media import write_video
 from moviola.search import Library, Text, answers, searcher
 from moviola.search.answers import chains
 from moviola.search.evidence import EvidenceGatherer, Rows
 from moviola.search.found import Found
 from moviola.search.queries import Steps
+from moviola.study.datasets import gridhouse
 
 PAUSE, TOP = 30.0, 20
 SEGMENTS = (200, 40, 15, 8)

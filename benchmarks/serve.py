@@ -30,9 +30,9 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from moviola.datasets import gridhouse
 from moviola.media import write_video
 from moviola.search import Library
+from moviola.study.datasets import gridhouse
 
 QUERIES = [
     f"{verb} a {colour} {thing}"

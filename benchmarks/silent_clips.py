@@ -25,11 +25,11 @@ from comparison.plan import SIZES
 from comparison.world import World, prepare
 from moviola.files.rows import read_json
 from moviola.files.writing import write_json
-from moviola.measures import Run, evaluate
-from moviola.training.answering import AnsweringModel
-from moviola.training.data import Split
-from moviola.training.experiment import train_model
-from moviola.training.validation import MEASURES
+from moviola.study.measures import Run, evaluate
+from moviola.study.training.answering import AnsweringModel
+from moviola.study.training.data import Split
+from moviola.study.training.experiment import train_model
+from moviola.study.training.validation import MEASURES
 
 MAIN = "nDCG@20,IoU>=0.5"
 VIDEOS, SEED, QUERIES, TOP = 150, 1871, 535, 20

@@ -23,10 +23,10 @@ from rich.console import Console
 from rich.table import Table
 
 from moviola import Library
-from moviola.datasets import gridhouse
-from moviola.datasets.readers.queries import read_queries
-from moviola.measures import Qrels, Run, evaluate, read_qrels
 from moviola.media import write_video
+from moviola.study.datasets import gridhouse
+from moviola.study.datasets.readers.queries import read_queries
+from moviola.study.measures import Qrels, Run, evaluate, read_qrels
 from moviola.types import Moment, Query
 
 MEASURES = ("nDCG@20,IoU>=0.3", "nDCG@20,IoU>=0.5", "nDCG@20,IoU>=0.7")

@@ -21,10 +21,10 @@ from measure_studies.judged_pairs import caption_changes, read_judged, relevance
 from measure_studies.judged_pairs import replacements as replaced
 from measure_studies.judgements import rating_study, relevance_study
 from measure_studies.reports import Study, read_runs
-from moviola.datasets.building.annotation_files import read_ratings
-from moviola.datasets.readers import read_annotations
 from moviola.errors import InvalidValue, MoviolaError
-from moviola.measures import Qrels, Run, read_qrels, read_run
+from moviola.study.datasets.building.annotation_files import read_ratings
+from moviola.study.datasets.readers import read_annotations
+from moviola.study.measures import Qrels, Run, read_qrels, read_run
 
 study = typer.Typer(no_args_is_help=True, help=(__doc__ or "").splitlines()[0])
 

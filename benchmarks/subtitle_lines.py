@@ -23,9 +23,9 @@ from comparison.findings import Findings
 from comparison.lines import nearest_lines
 from comparison.plan import PRESETS
 from comparison.rows import ROWS, finished
-from moviola.measures import evaluate
-from moviola.training.data import Split
-from moviola.training.validation import MEASURES
+from moviola.study.measures import evaluate
+from moviola.study.training.data import Split
+from moviola.study.training.validation import MEASURES
 
 DEPTH = 40
 

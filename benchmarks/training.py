@@ -35,20 +35,20 @@ from rich.table import Table
 from torch import Tensor, nn
 
 from moviola.features import Computed, FeatureFolder, Integers, convert
-from moviola.models.batches import PairBatch
-from moviola.models.clip_windows import LABELS, ClipWindows
-from moviola.models.pretrained import build
-from moviola.models.refining import Windows
 from moviola.retrieval import Proposals
-from moviola.retrieval.batches import padded, token_batch, window_batch
-from moviola.retrieval.corpus import PooledVideos
-from moviola.training.data import Split, batches_by_length
-from moviola.training.optimizers import OptimizerConfig, make_optimizer
-from moviola.training.recipe import Recipe
-from moviola.training.recipes import recipe
-from moviola.training.settings import TrainingSettings, read_settings
-from moviola.training.tasks.pairs import PairTask
-from moviola.training.tasks.windows import WindowBatch, WindowTask
+from moviola.retrieval.saved.clip_windows import LABELS, ClipWindows
+from moviola.study.models.batches import PairBatch
+from moviola.study.models.pretrained import build
+from moviola.study.models.refining import Windows
+from moviola.study.training.batches import padded, token_batch, window_batch
+from moviola.study.training.corpus import PooledVideos
+from moviola.study.training.data import Split, batches_by_length
+from moviola.study.training.optimizers import OptimizerConfig, make_optimizer
+from moviola.study.training.recipe import Recipe
+from moviola.study.training.recipes import recipe
+from moviola.study.training.settings import TrainingSettings, read_settings
+from moviola.study.training.tasks.pairs import PairTask
+from moviola.study.training.tasks.windows import WindowBatch, WindowTask
 
 CLIPS, TOKENS = 128, 30
 LEAST_RATIO = 2.0

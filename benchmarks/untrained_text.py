@@ -24,9 +24,9 @@ from comparison.world import World
 from moviola.encoders import load_encoder
 from moviola.features import Computed, FeatureFolder, KeyedShards, convert
 from moviola.retrieval import MeanPooling, Retrieval, segment_index
-from moviola.training.answering import answer
-from moviola.training.experiment import train_model
-from moviola.training.validation import judge, run_of
+from moviola.study.training.answering import answer
+from moviola.study.training.experiment import train_model
+from moviola.study.training.validation import judge, run_of
 from spine import untrained
 
 MEASURES = tuple(f"nDCG@20,IoU>={overlap}" for overlap in (0.3, 0.5, 0.7))

@@ -20,14 +20,14 @@ from rich.console import Console
 from rich.table import Table
 
 from moviola import Library
-from moviola.datasets import gridhouse
-from moviola.datasets.readers.queries import read_queries
 from moviola.encoders import best_encoder
 from moviola.encoders.readers import OFFLINE_SPEECH
 from moviola.export import export_sheet
 from moviola.library.disk.settings import SETTINGS_FILE
-from moviola.measures import Run, evaluate, read_qrels
 from moviola.media import write_video
+from moviola.study.datasets import gridhouse
+from moviola.study.datasets.readers.queries import read_queries
+from moviola.study.measures import Run, evaluate, read_qrels
 from moviola.types import Moment, Span, clock
 from photo_film import FOOTBALL, NAME, STATION, UMBRELLA, Label, make_film
 

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from moviola.datasets.gridhouse.edit import Box
-from moviola.datasets.gridhouse.episode import Episode
-from moviola.datasets.gridhouse.motion import Point, beside, between, eased, moved, share_of
-from moviola.datasets.gridhouse.vocabulary import COLOURS, TYPES, Slots, Thing, caption, imprecise
+from moviola.study.datasets.gridhouse.edit import Box
+from moviola.study.datasets.gridhouse.episode import Episode
+from moviola.study.datasets.gridhouse.motion import Point, beside, between, eased, moved, share_of
+from moviola.study.datasets.gridhouse.vocabulary import COLOURS, TYPES, Slots, Thing, caption, imprecise
 
 # How often a frame of an event is described by the event rather than by how things stand.
 _DOING = 0.75

@@ -30,6 +30,8 @@ app = all_commands()
 PACKAGE = Path(moviola.__file__).parent
 WITHOUT_PAGE = {"__init__", "__main__", "cli"}
 """Rooms that have no page in the API: commands have one of their own."""
+OF_ROOMS = {"study", "addons"}
+"""Folders whose own folders are the rooms."""
 PUBLIC = "<!-- public names -->"
 
 
@@ -57,9 +59,18 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
 
 def name_tables() -> str:
     """The names in ``__all__`` of the package and of each room, with the first line of their docstrings."""
-    rooms = {path.parent.name for path in PACKAGE.glob("*/__init__.py")} - WITHOUT_PAGE
-    modules = [moviola, *(resolve_name(f"moviola.{room}") for room in ["types", "errors", *sorted(rooms)])]
+    names = ["types", "errors", *sorted(".".join(room.parts) for room in rooms())]
+    modules = [moviola, *(resolve_name(f"moviola.{name}") for name in names)]
     return "\n\n".join(name_table(module) for module in modules if hasattr(module, "__all__"))
+
+
+def rooms() -> Iterator[Path]:
+    """The folders that are rooms, below the package; of studies and of addons each has its own."""
+    for path in sorted(PACKAGE.glob("*/__init__.py")) + sorted(PACKAGE.glob("*/*/__init__.py")):
+        room = path.parent.relative_to(PACKAGE)
+        nested = room.parts[0] in OF_ROOMS
+        if room.name not in WITHOUT_PAGE and (len(room.parts) == 2) == nested:
+            yield room
 
 
 def name_table(module: Any) -> str:
@@ -106,9 +117,9 @@ def canonical(name: str) -> str:
 def api_pages() -> dict[str, str]:
     """Text of the page of each room, by its place."""
     pages: dict[str, str] = {}
-    for path in sorted(PACKAGE.iterdir(), key=lambda path: path.stem):
-        if path.stem not in WITHOUT_PAGE and (path.suffix == ".py" or (path / "__init__.py").is_file()):
-            pages[f"reference/api/{path.stem}.md"] = room_page(path)
+    modules = [path.relative_to(PACKAGE) for path in PACKAGE.glob("*.py") if path.stem not in WITHOUT_PAGE]
+    for room in sorted([*modules, *rooms()]):
+        pages[f"reference/api/{room.with_suffix('').as_posix()}.md"] = room_page(PACKAGE / room)
     return pages
 
 

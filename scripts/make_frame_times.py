@@ -1,6 +1,6 @@
 """Ask ffprobe when each picture of the reference footage is shown; the tests compare our times with that.
 
-    python scripts/make_frame_times.py --footage ../shared/videos --out tests/footage/frame_times.json
+    python scripts/make_frame_times.py --footage ../shared/videos --out tests/find/footage/frame_times.json
 
 Needs the ``ffprobe`` command, which the tests then do without. The file holds, by file name:
 
@@ -61,7 +61,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--footage", type=Path, required=True, help="folder with manifest.json and its files")
-    parser.add_argument("--out", type=Path, default=Path("tests/footage/frame_times.json"))
+    parser.add_argument("--out", type=Path, default=Path("tests/find/footage/frame_times.json"))
     options = parser.parse_args()
     if shutil.which("ffprobe") is None:
         sys.exit("ffprobe is missing: install ffmpeg")

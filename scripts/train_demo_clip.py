@@ -45,13 +45,14 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from demo_scenes import IN_PATCH, Scene, in_patches, scene_at, scene_caption
-from moviola.datasets.gridhouse.edit import Box, Edit, Footage, Format, film_moments
-from moviola.datasets.gridhouse.editor import edited
-from moviola.datasets.gridhouse.episode import Episode, GridMoment, simulate
-from moviola.datasets.gridhouse.motion import looked_at
-from moviola.datasets.gridhouse.picture import VIEW, Camera
-from moviola.datasets.gridhouse.projection import Projector
-from moviola.datasets.gridhouse.vocabulary import (
+from moviola.media import sample_frames, write_video
+from moviola.study.datasets.gridhouse.edit import Box, Edit, Footage, Format, film_moments
+from moviola.study.datasets.gridhouse.editor import edited
+from moviola.study.datasets.gridhouse.episode import Episode, GridMoment, simulate
+from moviola.study.datasets.gridhouse.motion import looked_at
+from moviola.study.datasets.gridhouse.picture import VIEW, Camera
+from moviola.study.datasets.gridhouse.projection import Projector
+from moviola.study.datasets.gridhouse.vocabulary import (
     ACTIONS,
     COLOURS,
     FLOORS,
@@ -63,7 +64,6 @@ from moviola.datasets.gridhouse.vocabulary import (
     imprecise,
     relevance,
 )
-from moviola.media import sample_frames, write_video
 from moviola.types import FrameSize
 
 FIRST_SEED = 1_000_000_000

@@ -29,10 +29,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))  # t
 
 from comparison.world import World, prepare, present_encoder, require_encoder
 from moviola.library.disk.models_in_use import DEMO_MODELS
-from moviola.models.pretrained import save_pretrained
-from moviola.training.answering import Answer, answer
-from moviola.training.experiment import TrainedModel, train_model
-from moviola.training.fit_calibration import ANSWERS, first_answers
+from moviola.study.models.pretrained import save_pretrained
+from moviola.study.training.answering import Answer, answer
+from moviola.study.training.experiment import TrainedModel, train_model
+from moviola.study.training.fit_calibration import ANSWERS, first_answers
 from reliability import reliability
 
 SEED = 31

@@ -38,6 +38,10 @@ ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"
 
 
+# Fixtures of more than one folder: the command line in this process, and a server with a browser that opens
+# its page.
+pytest_plugins = ["command_line", "page_fixtures"]
+
 settings.register_profile("same", derandomize=True, deadline=None, database=None)
 settings.register_profile("fuzz", deadline=None, database=None, max_examples=500, print_blob=True)
 settings.load_profile("same")

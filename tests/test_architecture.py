@@ -11,7 +11,7 @@ import ast
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from importlib import import_module
@@ -27,41 +27,46 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 
 BASE = {"types", "errors", "files", "plugins"}
 """What every room may import."""
+SMALL = {"temporal", "timing", "devices", "threads"}
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "plugins": {"errors"},
     "types": {"errors"},
     "files": {"types", "errors"},
-    "temporal": BASE,
-    "timing": BASE,
-    "devices": BASE,
-    "threads": BASE,
+    **dict.fromkeys(SMALL, BASE),
     "compiled": BASE,
     "media": BASE | {"threads"},
     "encoders": BASE | {"devices", "threads", "compiled"},
     "features": BASE,
-    "models": BASE | {"temporal", "devices", "compiled"},
     "index": BASE | {"threads"},
-    "retrieval": BASE
-    | {"devices", "features", "models", "index", "temporal", "timing", "threads", "compiled"},
+    "retrieval": BASE | {"devices", "features", "index", "temporal", "timing", "threads", "compiled"},
     "library": BASE
-    | {"devices", "threads", "media", "encoders", "features", "index", "retrieval", "models", "compiled"},
+    | {"devices", "threads", "media", "encoders", "features", "index", "retrieval", "compiled"},
     "search": BASE | {"library", "retrieval", "encoders", "features", "temporal", "threads", "timing"},
-    "measures": BASE | {"temporal"},
-    "datasets": BASE | {"encoders", "measures", "features"},
-    "training": BASE | {"temporal", "devices", "features", "retrieval", "models", "measures", "datasets"},
     "export": BASE | {"media"},
-    "public": BASE | {"search", "library", "encoders", "datasets", "measures"},
-    "judging": BASE | {"search", "library", "datasets", "measures", "export"},
-    "server": BASE | {"search", "library", "export", "datasets", "judging", "media", "threads", "timing"},
+    "server": BASE | {"search", "library", "export", "media", "threads", "timing"},
     "mcp": BASE | {"search", "library", "export", "media"},
 }
-BELOW = BASE | set(MAY_IMPORT) - {"server", "mcp"}
+FINDING = {*MAY_IMPORT, "cli"}
+"""One side of the wall: what finds moments. It never names the other side."""
 MAY_IMPORT |= {
-    "cli": BELOW | {"server", "mcp"},
+    "cli": FINDING - {"cli"},
     "__main__": {"cli"},
-    "__init__": BELOW,
+    "__init__": FINDING - {"server", "mcp", "cli"},
+    "addons/dres": BASE | {"library", "server"},
+    "addons/milvus": BASE | {"index"},
+    "addons/ray": BASE | {"library", "threads"},
+    "study/models": BASE | {"retrieval", "features", "temporal", "devices", "threads", "compiled"},
+    "study/measures": BASE | {"temporal"},
+    "study/datasets": BASE | {"encoders", "features", "study/measures"},
+    "study/training": BASE
+    | {"temporal", "devices", "features", "retrieval", "study/models", "study/measures", "study/datasets"},
+    "study/public": BASE | {"search", "library", "encoders", "study/datasets", "study/measures"},
+    "study/judging": BASE | {"search", "library", "export", "server", "study/datasets", "study/measures"},
 }
+MAY_IMPORT["study/cli"] = FINDING | {room for room in MAY_IMPORT if room.startswith("study/")}
+WINGS_OF_PACKAGE = {"study", "addons"}
+"""Folders whose own folders are the rooms."""
 # Heavy or replaceable libraries live where they are needed and nowhere else.
 HOME: dict[str, set[str]] = {
     "av": {"media"},
@@ -77,36 +82,35 @@ HOME: dict[str, set[str]] = {
     "pocketsphinx": {"encoders"},
     "faster_whisper": {"encoders"},
     "huggingface_hub": {"encoders"},
-    "faiss": {"index", "datasets", "threads"},  # datasets: exact nearest captions, which need no index
-    "pymilvus": {"index"},
-    "h5py": {"features", "models"},
-    "safetensors": {"features", "models", "library"},
-    "torch": {"devices", "compiled", "encoders", "models", "features", "retrieval", "training"},
+    "faiss": {"index", "study/datasets", "threads"},  # data sets: exact nearest captions, which need no index
+    "pymilvus": {"addons/milvus"},
+    "h5py": {"features", "study/models"},
+    "safetensors": {"encoders", "features", "retrieval", "library", "study/models"},
+    "torch": {"devices", "compiled", "encoders", "retrieval", "study/models", "study/training"},
     "opentimelineio": {"export"},
     "timecode": {"export"},
-    "minigrid": {"datasets"},
-    "gymnasium": {"datasets"},
-    "spacy": {"datasets"},
-    "sqlite3": {"library", "judging"},
-    "ray": {"library"},
+    "minigrid": {"study/datasets"},
+    "gymnasium": {"study/datasets"},
+    "spacy": {"study/datasets"},
+    "sqlite3": {"library", "study/judging"},
+    "ray": {"addons/ray"},
     "filelock": {"files"},
     "tomli_w": {"files"},
     "Stemmer": {"library"},
-    "typer": {"cli"},
-    "rich": {"cli"},
-    "fastapi": {"server"},
+    "typer": {"cli", "study/cli", "study/judging", "addons/dres"},
+    "rich": {"cli", "study/cli"},
+    "fastapi": {"server", "study/judging", "addons/dres"},
     "uvicorn": {"server"},
     "starlette": {"server"},
     "prometheus_client": {"server"},
-    "httpx2": {"server"},
+    "httpx2": {"server", "addons/dres"},
     "mcp": {"mcp"},
 }
 # What computes on GPUs, trains, and converts: these import torch, or transformers. On the way of a film into
 # a library, and of a question through it, nothing else does.
 BY_TORCH = (
-    "devices.py", "compiled/runtime.py", "encoders/by_torch/", "encoders/tokens.py", "models/", "training/",
-    "retrieval/batches.py", "retrieval/corpus.py",
-    "retrieval/refiners/by_torch.py", "retrieval/stage1.py",
+    "devices.py", "compiled/runtime.py", "encoders/by_torch/", "encoders/tokens.py", "study/models/",
+    "study/training/",
 )  # fmt: skip
 LONGEST = 500
 LONGER: dict[str, str] = {
@@ -122,8 +126,15 @@ def tree_of(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
+def room(parts: Sequence[str]) -> str:
+    """The room of a module by the parts of its name below the package."""
+    own = parts[:2] if parts[0] in WINGS_OF_PACKAGE and len(parts) > 1 else parts[:1]
+    return "/".join(own)
+
+
 def room_of(path: Path) -> str:
-    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return room(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
 
 
 def name_of(path: Path) -> str:
@@ -173,22 +184,34 @@ def test_the_design_has_no_cycle() -> None:
 
 
 def test_every_module_is_in_a_room_of_the_design() -> None:
-    assert {room_of(path) for path in MODULES} <= set(MAY_IMPORT)
+    assert {room_of(path) for path in MODULES} <= set(MAY_IMPORT) | WINGS_OF_PACKAGE
 
 
 def test_rooms_import_only_what_the_design_allows() -> None:
     wrong = set()
     for path in MODULES:
-        room = room_of(path)
+        here = room_of(path)
         for name in imports_of(path):
             first, *rest = name.split(".")
             if first == "moviola":
-                target = rest[0] if rest else "the package root"
-                if target != room and target not in MAY_IMPORT[room]:
+                target = room(rest) if rest else "the package root"
+                if target != here and target not in MAY_IMPORT.get(here, ()):
                     wrong.add(f"{path.relative_to(PACKAGE)} imports {target}")
-            elif first in HOME and room not in HOME[first]:
+            elif first in HOME and here not in HOME[first]:
                 wrong.add(f"{path.relative_to(PACKAGE)} imports {first}")
     assert not wrong, "\n".join(sorted(wrong))
+
+
+def test_the_wall() -> None:
+    """Nothing of finding names a module of study, or an addon, not even in a text; they come in by hooks."""
+    other = re.compile(r"\bmoviola\.(study|addons)\b|\bfrom moviola import (study|addons)\b")
+    wrong = [
+        f"{path.relative_to(PACKAGE)}: {found[0]}"
+        for path in MODULES
+        if room_of(path).partition("/")[0] not in WINGS_OF_PACKAGE
+        for found in other.finditer(path.read_text(encoding="utf-8"))
+    ]
+    assert not wrong, "\n".join(wrong)
 
 
 def test_torch_is_imported_where_it_computes_and_nowhere_else() -> None:
@@ -210,8 +233,7 @@ def test_no_room_on_the_way_of_a_search_imports_torch_when_it_is_imported() -> N
     modules = [
         name_of(path)
         for path in MODULES
-        if room_of(path) in {*MAY_IMPORT["server"], "encoders", "index", "server", "mcp", "cli"} - {"models"}
-        and not path.relative_to(PACKAGE).as_posix().startswith(BY_TORCH)
+        if room_of(path) in FINDING and not path.relative_to(PACKAGE).as_posix().startswith(BY_TORCH)
     ]
     script = f"""
 import sys
@@ -231,8 +253,8 @@ def test_the_table_of_rooms_says_the_same() -> None:
     said: dict[str, set[str] | None] = {}
     for row in re.findall(r"^\| (`.+?) \| .* \| (.+) \|$", table, re.MULTILINE):
         imports = None if row[1].startswith("all") else {word for word in row[1].split(", ") if word != "–"}
-        said |= dict.fromkeys(re.findall(r"`(\w+)", row[0]), imports)
-    rooms = {room_of(path) for path in MODULES} - {"__init__", "__main__"}
+        said |= dict.fromkeys(re.findall(r"`([\w/]+?)/?(?:\.py)?`", row[0]), imports)
+    rooms = {room_of(path) for path in MODULES} - {"__init__", "__main__"} - WINGS_OF_PACKAGE
     assert said.keys() == rooms
     listed = {room: imports for room, imports in said.items() if imports is not None and room not in BASE}
     assert listed == {room: MAY_IMPORT[room] - BASE for room in listed}
@@ -282,8 +304,8 @@ def test_the_wings_of_the_library_import_one_way() -> None:
 
 
 ONE = {
-    "encoders/by_torch", "encoders/readers", "models/conquer", "models/prem", "models/spr",
-    "retrieval/refiners", "server/routes", "training/recipes", "training/tasks",
+    "encoders/by_torch", "encoders/readers", "study/models/conquer", "study/models/prem",
+    "retrieval/refiners", "server/routes", "study/training/recipes", "study/training/tasks",
 }  # fmt: skip
 """Folders that are one with the folder above: what their modules share lies there, and so does what picks
 one of them."""

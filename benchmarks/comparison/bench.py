@@ -13,9 +13,9 @@ from comparison.world import World, prepare, require_encoder
 from moviola.errors import InvalidValue
 from moviola.files.locks import exclusive
 from moviola.files.rows import read_json
-from moviola.measures import Run, write_run
-from moviola.training.answering import AnsweringModel
-from moviola.training.recipes import recipe
+from moviola.study.measures import Run, write_run
+from moviola.study.training.answering import AnsweringModel
+from moviola.study.training.recipes import recipe
 
 __all__ = ["Bench"]
 

@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.features import Integers
-from moviola.measures import Measure, Run, evaluate
 from moviola.retrieval import Proposals
+from moviola.study.measures import Measure, Run, evaluate
+from moviola.study.training.data import Split
 from moviola.temporal import overlap
-from moviola.training.data import Split
 
 __all__ = ["upper_bounds"]
 

@@ -16,16 +16,16 @@ from comparison.lines import proposals_and_lines
 from comparison.plan import OWN_STAGE1, WORLDS, Job
 from comparison.recall import in_corpus, in_video
 from comparison.world import World
-from moviola.measures import Results, Run, evaluate, temporal_nms
-from moviola.models.description import revision_of
 from moviola.retrieval import MeanPooling, Proposals, Retrieval, Stage1, load_stage1, segment_index
+from moviola.retrieval.saved.description import revision_of
 from moviola.retrieval.segments import normalised, whole_segments
 from moviola.retrieval.trained_models import STAGE1S
-from moviola.training.answering import AnsweringModel
-from moviola.training.data import Split
-from moviola.training.one_video import SEGMENTS_IN_VIDEO
-from moviola.training.tasks.segments import SegmentGrid, recall
-from moviola.training.validation import MEASURES, judge, run_of
+from moviola.study.measures import Results, Run, evaluate, temporal_nms
+from moviola.study.training.answering import AnsweringModel
+from moviola.study.training.data import Split
+from moviola.study.training.one_video import SEGMENTS_IN_VIDEO
+from moviola.study.training.tasks.segments import SegmentGrid, recall
+from moviola.study.training.validation import MEASURES, judge, run_of
 
 __all__ = [
     "CONTEXTS", "COUNTS", "FINE", "GRIDS", "MAIN", "OVER", "RECALL_DEPTHS", "TYPES", "Coarse", "figures",

@@ -10,7 +10,7 @@ import numpy as np
 from comparison.bench import Bench
 from comparison.figures import MAIN, OVER
 from comparison.plan import RISING, Preset
-from moviola.measures import Results
+from moviola.study.measures import Results
 
 __all__ = ["Findings"]
 

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from moviola.errors import InvalidValue
 from moviola.features import VideoFeatures, normalise_rows
-from moviola.measures import Run
-from moviola.models.spr import SegmentRetriever
 from moviola.retrieval import Proposals
 from moviola.retrieval.stage1 import VideoScores
-from moviola.training.data import Split
-from moviola.training.first_stage import Candidates, FirstStage
+from moviola.study.measures import Run
+from moviola.study.models.spr import SegmentRetriever
+from moviola.study.training.data import Split
+from moviola.study.training.first_stage import Candidates, FirstStage
 
 __all__ = ["Line", "WithLines", "lines_of", "nearest_lines", "proposals_and_lines", "with_lines"]
 

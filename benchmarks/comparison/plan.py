@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from moviola.training.validation import OVER_TYPES
+from moviola.study.training.validation import OVER_TYPES
 
 __all__ = [
     "PRESETS",
@@ -49,7 +49,7 @@ class Cut:
 
     Attributes:
         films: the name of the films.
-        similarity: by which labels are chosen, see :func:`moviola.datasets.gridhouse.build`.
+        similarity: by which labels are chosen, see :func:`moviola.study.datasets.gridhouse.build`.
         times: training queries, in those of the preset; where there are fewer, all.
         clip_seconds: seconds from one frame's features to the next. Proposals are those of the stage 1 that
             reads one frame a second.
@@ -98,7 +98,7 @@ class Job:
 
     Attributes:
         name: unique, and good for a file name.
-        recipe: a name in :data:`moviola.training.recipes.RECIPES`.
+        recipe: a name in :data:`moviola.study.training.recipes.RECIPES`.
         top: N, moments a training query.
         seed: of the training.
         overrides: settings, as on the command line.
@@ -626,7 +626,7 @@ RELEVANT: dict[str, tuple[float, str]] = {
     "xml-sl-pr-related": (0.9, "segments=true"),
     "xml-pr-c1-related": (0.9, "confidence=false"),
 }
-"""Theta and the settings of :class:`moviola.models.relevant_pairs.RelevantPairsConfig`.
+"""Theta and the settings of :class:`moviola.study.models.relevant_pairs.RelevantPairsConfig`.
 
 By phrases, each of gridhouse's captions, which are all alike, is related to 38 % of the others at the paper's
 0.7; at 0.9 to 1.9 %. In Charades-STA, for which the paper chose 0.7, it is 2.6 %.

@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from moviola.measures import Measure, Run, evaluate
-from moviola.training.data import Split
-from moviola.training.one_video import best_answers, of_each_video, recall_in_one_video, run_in_one_video
+from moviola.study.measures import Measure, Run, evaluate
+from moviola.study.training.data import Split
+from moviola.study.training.one_video import (
+    best_answers,
+    of_each_video,
+    recall_in_one_video,
+    run_in_one_video,
+)
 
 __all__ = ["best_answers", "in_corpus", "in_video", "of_each_video", "whole_videos"]
 

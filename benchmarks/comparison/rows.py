@@ -9,7 +9,7 @@ import numpy as np
 from comparison.findings import Findings
 from comparison.plan import CONQUERS, seed_mark
 from comparison.table import Row, Table
-from moviola.training.validation import MEASURES
+from moviola.study.training.validation import MEASURES
 
 __all__ = [
     "ALL", "BASELINES", "NAMES", "REFINERS", "ROWS", "cells", "finished", "more_steps", "seed_names",

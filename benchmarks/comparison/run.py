@@ -23,8 +23,8 @@ from comparison.lines import with_lines
 from comparison.plan import SETTINGS, Job, jobs
 from moviola.errors import InvalidValue, LibraryLocked
 from moviola.files.writing import write_json
-from moviola.training.data import Split
-from moviola.training.experiment import Experiment, TrainedModel
+from moviola.study.training.data import Split
+from moviola.study.training.experiment import Experiment, TrainedModel
 
 __all__ = ["Left", "run_pieces", "what_is_left"]
 
@@ -232,9 +232,9 @@ def _losses(row: Mapping[str, float]) -> dict[str, float]:
 
 def _write_relevant_pairs(split: Split, theta: float, path: Path) -> None:
     """Potentially relevant pairs of the training captions (Phi of noun and verb phrases)."""
-    from moviola.datasets.building.relevant_pairs import write_relevant_pairs
-    from moviola.datasets.building.steps import find_relevant_pairs
     from moviola.encoders import load_sentence_encoder
+    from moviola.study.datasets.building.relevant_pairs import write_relevant_pairs
+    from moviola.study.datasets.building.steps import find_relevant_pairs
 
     found = find_relevant_pairs(split.pairs.captions, load_sentence_encoder("minilm"), theta=theta)
     write_relevant_pairs(found, path)

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from comparison.bench import Bench
-from moviola.measures import write_run
-from moviola.measures.output_formats import write_qrels
+from moviola.study.measures import write_run
+from moviola.study.measures.output_formats import write_qrels
 
 __all__ = ["write_runs"]
 

@@ -30,7 +30,7 @@ from comparison.rows import (
     with_seeds,
 )
 from comparison.table import Row, Table
-from moviola.training.one_video import SEGMENTS_IN_VIDEO
+from moviola.study.training.one_video import SEGMENTS_IN_VIDEO
 
 __all__ = ["STUDIES"]
 

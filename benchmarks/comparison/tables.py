@@ -23,7 +23,7 @@ from comparison.rows import (
 )
 from comparison.studies import STUDIES
 from comparison.table import Row, Table
-from moviola.measures import compare
+from moviola.study.measures import compare
 
 __all__ = ["TABLES"]
 

@@ -12,16 +12,16 @@ import numpy as np
 from numpy.random import Generator
 
 from comparison.streams import export_two_streams
-from moviola.datasets.gridhouse.dataset import SLOTS, annotate, build
-from moviola.datasets.gridhouse.films import SHARES
-from moviola.datasets.readers import ranked_rows
 from moviola.encoders import DEMO, find_checkpoint
 from moviola.encoders.checkpoints import DEMO_FOLDER
 from moviola.errors import EncoderMismatch, InvalidValue
 from moviola.features import FeatureFolder
 from moviola.files.rows import read_json
 from moviola.files.writing import write_json
-from moviola.training.data import Split
+from moviola.study.datasets.gridhouse.dataset import SLOTS, annotate, build
+from moviola.study.datasets.gridhouse.films import SHARES
+from moviola.study.datasets.readers import ranked_rows
+from moviola.study.training.data import Split
 
 __all__ = ["World", "prepare", "present_encoder", "require_encoder"]
 
@@ -35,7 +35,8 @@ class World:
     Attributes:
         folder: where it lies.
         part: what the names of pair files begin with that hold a part of the queries; "" for all.
-        similarity: by which the pseudo labels were chosen, see :mod:`moviola.datasets.gridhouse.dataset`.
+        similarity: by which the pseudo labels were chosen, see
+        :mod:`moviola.study.datasets.gridhouse.dataset`.
         clip_seconds: from one frame's features to the next.
         share: of the training films, the first ones, and of the training queries. Val and test are those of
             the whole world.

@@ -25,7 +25,7 @@ from rich.table import Table
 
 from moviola import Library
 from moviola.encoders import load_encoder
-from moviola.measures import Qrels, Run, evaluate
+from moviola.study.measures import Qrels, Run, evaluate
 from moviola.types import Moment
 from moviola.types import Query as TextQuery
 

@@ -10,11 +10,11 @@ import numpy as np
 from measure_studies import figures
 from measure_studies.reports import Study
 from moviola.errors import InvalidValue, NotFound
-from moviola.measures.evaluation import Joined
-from moviola.measures.matching import FREE
-from moviola.measures.measure_names import Measure
-from moviola.measures.presets import DEFAULT
-from moviola.measures.qrels_and_run import Qrels, Run
+from moviola.study.measures.evaluation import Joined
+from moviola.study.measures.matching import FREE
+from moviola.study.measures.measure_names import Measure
+from moviola.study.measures.presets import DEFAULT
+from moviola.study.measures.qrels_and_run import Qrels, Run
 
 __all__ = ["MEASURE", "Case", "CaseRow", "case_study", "cases"]
 

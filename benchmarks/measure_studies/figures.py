@@ -15,7 +15,7 @@ import numpy as np
 
 from measure_studies.statistics import SelfAgreement, bias_variance
 from moviola.errors import MissingDependency
-from moviola.measures.qrels_and_run import Floats, Integers
+from moviola.study.measures.qrels_and_run import Floats, Integers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

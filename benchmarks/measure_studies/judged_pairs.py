@@ -11,12 +11,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.datasets.annotations import Annotations
-from moviola.datasets.building.consensus import LEVELS
-from moviola.datasets.readers import ranked_rows
-from moviola.datasets.statistics import words
 from moviola.errors import DataError, InvalidValue
 from moviola.files.rows import number
+from moviola.study.datasets.annotations import Annotations
+from moviola.study.datasets.building.consensus import LEVELS
+from moviola.study.datasets.readers import ranked_rows
+from moviola.study.datasets.statistics import words
 
 __all__ = [
     "Judged",

@@ -9,7 +9,7 @@ import numpy as np
 from measure_studies import figures
 from measure_studies.judged_pairs import Judged, ranks
 from measure_studies.reports import Study
-from moviola.datasets.building.consensus import LEVELS, Rating, agreement
+from moviola.study.datasets.building.consensus import LEVELS, Rating, agreement
 
 __all__ = ["rating_study", "relevance_study"]
 

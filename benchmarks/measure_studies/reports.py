@@ -15,9 +15,9 @@ import numpy as np
 from measure_studies import figures, statistics
 from moviola.errors import InvalidValue
 from moviola.files.writing import write_csv
-from moviola.measures.input_formats import read_qrels, read_run
-from moviola.measures.measure_names import Measure
-from moviola.measures.qrels_and_run import Qrels, Run
+from moviola.study.measures.input_formats import read_qrels, read_run
+from moviola.study.measures.measure_names import Measure
+from moviola.study.measures.qrels_and_run import Qrels, Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

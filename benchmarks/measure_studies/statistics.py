@@ -19,8 +19,8 @@ import numpy as np
 from numpy.random import Generator
 
 from moviola.errors import InvalidValue
-from moviola.measures.evaluation import evaluate
-from moviola.measures.qrels_and_run import Floats, Integers, Qrels, Run
+from moviola.study.measures.evaluation import evaluate
+from moviola.study.measures.qrels_and_run import Floats, Integers, Qrels, Run
 from moviola.temporal import overlap
 
 __all__ = [

@@ -28,10 +28,10 @@ from rich.console import Console
 from rich.table import Table
 
 from moviola import Library
-from moviola.datasets.readers.queries import read_queries
-from moviola.measures.no_answer import auroc, auroc_interval, refused_share, rejection_f1
 from moviola.retrieval import STRONG
 from moviola.search import By
+from moviola.study.datasets.readers.queries import read_queries
+from moviola.study.measures.no_answer import auroc, auroc_interval, refused_share, rejection_f1
 from moviola.types import Query
 
 HERE = Path(__file__).parent

@@ -29,16 +29,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.datasets.annotations import Annotations
-from moviola.datasets.building.candidate_pairs import BATCH, draw_queries, needs_second_batch
-from moviola.datasets.building.consensus import LEVELS, Rating, agreement, consensus
-from moviola.datasets.building.nearest import TextEncoder, embed, nearest, unit_rows
-from moviola.datasets.building.pseudo import pseudo_training_set
-from moviola.datasets.building.steps import Rewritten, rewrite_captions
-from moviola.datasets.readers import read_annotations
-from moviola.datasets.statistics import Statistics, statistics
 from moviola.encoders import load_sentence_encoder
 from moviola.files.rows import read_json_lines
+from moviola.study.datasets.annotations import Annotations
+from moviola.study.datasets.building.candidate_pairs import BATCH, draw_queries, needs_second_batch
+from moviola.study.datasets.building.consensus import LEVELS, Rating, agreement, consensus
+from moviola.study.datasets.building.nearest import TextEncoder, embed, nearest, unit_rows
+from moviola.study.datasets.building.pseudo import pseudo_training_set
+from moviola.study.datasets.building.steps import Rewritten, rewrite_captions
+from moviola.study.datasets.readers import read_annotations
+from moviola.study.datasets.statistics import Statistics, statistics
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 

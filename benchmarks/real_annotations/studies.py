@@ -27,9 +27,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.datasets.annotations import Annotations
-from moviola.datasets.readers import read_annotations
-from moviola.measures import Qrels, Run, evaluate
+from moviola.study.datasets.annotations import Annotations
+from moviola.study.datasets.readers import read_annotations
+from moviola.study.measures import Qrels, Run, evaluate
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 

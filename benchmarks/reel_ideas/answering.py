@@ -13,16 +13,16 @@ from torch import nn
 
 from moviola.features import QueryFeatures, VideoFeatures, normalise_rows
 from moviola.index.half_rows import widened
-from moviola.models.clip_windows import ClipWindows
 from moviola.retrieval import Moments, Proposals, Retrieval
 from moviola.retrieval.model_parts import Decoded, ReelParts
 from moviola.retrieval.refiners import Refined
-from moviola.retrieval.refiners.by_torch import TorchRunner
 from moviola.retrieval.refiners.trained import Cuts, ReelRefiner
-from moviola.training.data import Split
-from moviola.training.recipe import AnswerSettings
-from moviola.training.recipes.reel import ReelRecipe
-from moviola.training.validation import judge
+from moviola.retrieval.saved.clip_windows import ClipWindows
+from moviola.study.models.running import TorchRunner
+from moviola.study.training.data import Split
+from moviola.study.training.recipe import AnswerSettings
+from moviola.study.training.recipes.reel import ReelRecipe
+from moviola.study.training.validation import judge
 from reel_ideas.models import Again, FinerTimes
 
 __all__ = ["AgainRefiner", "FeedbackRecipe", "FinerRefiner", "VariantRecipe"]
@@ -31,7 +31,7 @@ __all__ = ["AgainRefiner", "FeedbackRecipe", "FinerRefiner", "VariantRecipe"]
 class _Whole(TorchRunner):
     """A variant, which has no parts of its own, in the place of parts."""
 
-    def run(self, name: str, *inputs: NDArray[np.float32] | None) -> tuple[Any, ...]:
+    def run(self, name: str, *inputs: NDArray[np.float32] | None, threads: int = 1) -> tuple[Any, ...]:
         model = self.network
         device = next(model.parameters()).device
         given = [torch.from_numpy(each).to(device) for each in inputs if each is not None]

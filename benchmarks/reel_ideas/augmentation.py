@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from moviola.errors import InvalidValue
-from moviola.models.reel import AnswerBatch
+from moviola.study.models.reel import AnswerBatch
 
 __all__ = ["Augmentation"]
 

@@ -11,9 +11,9 @@ from numpy.random import Generator
 from torch import Tensor
 
 from moviola.features import Integers
-from moviola.models.reel import AnswerBatch
 from moviola.retrieval import Proposals
-from moviola.training.tasks.answers import AnswerTask
+from moviola.study.models.reel import AnswerBatch
+from moviola.study.training.tasks.answers import AnswerTask
 from reel_ideas.models import UnknownBatch
 
 __all__ = ["Change", "IdeaTask", "clips_repeated", "time_stretched"]

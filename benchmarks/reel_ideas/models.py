@@ -10,10 +10,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from moviola.models.layers import ModularQuery, masked_fill, self_attention_bias
-from moviola.models.losses import list_wise
-from moviola.models.reel import AnswerBatch, Reel, ReelConfig
-from moviola.models.spans import sliding
+from moviola.study.models.layers import ModularQuery, masked_fill, self_attention_bias
+from moviola.study.models.losses import list_wise
+from moviola.study.models.reel import AnswerBatch, Reel, ReelConfig
+from moviola.study.models.spans import sliding
 
 __all__ = [
     "Again", "Boundaries", "Distilled", "EightVectors", "FinerTimes", "FourVectors", "ManyVectors", "SpanMap",

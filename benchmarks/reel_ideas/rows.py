@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from moviola.models.reel import Reel
+from moviola.study.models.reel import Reel
 from reel_ideas import batches, models
 from reel_ideas.answering import AgainRefiner, FeedbackRecipe, FinerRefiner, VariantRecipe
 from reel_ideas.augmentation import Augmentation

@@ -35,14 +35,14 @@ from moviola.files.locks import exclusive
 from moviola.files.rows import read_json
 from moviola.files.writing import write_json
 from moviola.library.disk.models_in_use import DEMO_MODELS
-from moviola.measures import evaluate
-from moviola.models.reel import Reel, ReelConfig
-from moviola.training.data import Split
-from moviola.training.experiment import Experiment
-from moviola.training.first_stage import FirstStage
-from moviola.training.loop import fit
-from moviola.training.recipe import AnswerSettings
-from moviola.training.validation import MEASURES, judge
+from moviola.study.measures import evaluate
+from moviola.study.models.reel import Reel, ReelConfig
+from moviola.study.training.data import Split
+from moviola.study.training.experiment import Experiment
+from moviola.study.training.first_stage import FirstStage
+from moviola.study.training.loop import fit
+from moviola.study.training.recipe import AnswerSettings
+from moviola.study.training.validation import MEASURES, judge
 from reel_ideas.answering import FeedbackRecipe
 from reel_ideas.batches import IdeaTask
 from reel_ideas.models import Distilled

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from moviola.errors import InvalidValue
 from moviola.features import FeatureFolder, FeatureRows, Integers, KeyedShards, QueryFeatures, VideoFeatures
 from moviola.files.writing import draft_of
-from moviola.measures import Qrels, Run, evaluate
 from moviola.retrieval import Hits, MeanPooling, Proposals, propose
 from moviola.retrieval.segments import pack_ids, segment_counts, unpack_ids
+from moviola.study.measures import Qrels, Run, evaluate
 from scale.plan import DEPTH, Preset
 from scale.vectors import PER_VIDEO, made_queries, made_segments, unit
 

@@ -16,11 +16,12 @@ import numpy as np
 
 from moviola.encoders import load_encoder
 from moviola.features import VideoFeatures
-from moviola.models.pretrained import build
 from moviola.retrieval import Proposals, Refiner, refiner_of
-from moviola.training.data import Sizes
-from moviola.training.recipes import recipe
-from moviola.training.settings import read_settings
+from moviola.study.models.pretrained import build
+from moviola.study.models.running import TorchRunner
+from moviola.study.training.data import Sizes
+from moviola.study.training.recipes import recipe
+from moviola.study.training.settings import read_settings
 from scale.corpus import Corpus
 from scale.measured import Spent, spent
 from scale.text_tower import random_text_tower
@@ -86,7 +87,7 @@ def _refiner(corpus: Corpus, name: str, overrides: tuple[str, ...]) -> Refiner:
     sizes = Sizes(dim, 0, dim, corpus.features.clip_seconds, int(corpus.features.counts.max()))
     settings = read_settings(how, overrides=overrides)
     model = build(how.architecture, {**how.sized(sizes), **settings.model}).eval()
-    return refiner_of(how.architecture, model, name)
+    return refiner_of(how.architecture, TorchRunner(model), name)
 
 
 def _refining(corpus: Corpus, refiner: Refiner, proposals: list[Proposals]) -> list[Spent]:

@@ -9,7 +9,16 @@
 ``moviola.refiners``   a function of a model's folder, its revision, a device, ``context`` and
                        ``calibration``; gives a :class:`moviola.retrieval.Refiner`. The entry point's name is
                        the ``architecture`` of the folder's ``config.json``
-``moviola.indexes``    a subclass of :class:`moviola.index.Index`
+``moviola.indexes``    a subclass of :class:`moviola.index.Index`; one that has addresses goes by their scheme
+``moviola.models``     a function of a model's folder and a device of torch; gives a
+                       :class:`moviola.retrieval.opening.OpenModel`. The entry point's name is the
+                       ``architecture`` of the folder's ``config.json``
+``moviola.workers``    a function of a number of processes, or of an address; gives
+                       :class:`moviola.library.ingest.workers.Workers`. The entry point's name is the scheme
+                       of the address, or ``local``
+``moviola.commands``   a ``typer.Typer``, whose commands and groups become those of ``moviola``. The entry
+                       point's name is that of a command or group in it
+``moviola.routes``     a :class:`ServerAddition`
 =====================  =====================================================================================
 
 A plug-in is imported when its name is used, never before. Names of moviola's own come first. Code that
@@ -19,17 +28,19 @@ calls plug-ins runs inside :func:`naming_plugins`.
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from moviola.errors import BrokenPlugin, MoviolaError
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-__all__ = ["GROUPS", "Plugin", "naming_plugins", "plugin", "plugins"]
+__all__ = ["GROUPS", "Plugin", "ServerAddition", "naming_plugins", "plugin", "plugins", "server_additions"]
 
 GROUPS = {
     "moviola.encoders": "encoder",
@@ -37,6 +48,10 @@ GROUPS = {
     "moviola.exporters": "exporter",
     "moviola.refiners": "refiner",
     "moviola.indexes": "index",
+    "moviola.models": "model",
+    "moviola.commands": "commands",
+    "moviola.routes": "addition to the server",
+    "moviola.workers": "workers",
 }
 """Groups of entry points, and what each entry point in them is."""
 
@@ -93,6 +108,28 @@ class Plugin:
         return BrokenPlugin(f"{self}: {type(error).__name__}: {error}; update the package, or uninstall it")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerAddition:
+    """What a plug-in adds to a library's server, below ``/api/NAME``; ``NAME`` is that of the entry point.
+
+    Attributes:
+        options: function whose parameters are options of ``moviola serve``, as Typer reads them; gives the
+            settings, None where the addition is not wanted.
+        opened: function of the served :class:`moviola.Library` and the settings; gives what the routes work
+            on, with a method ``close``.
+        router: function that gives FastAPI's ``APIRouter``; ``service.additions.get(NAME)`` in a route is
+            what was opened, None without settings.
+        right: right that requests need which are not GET or HEAD.
+        pages: folder of files that are served below ``/static``; each ``PAGE.html`` in it is at ``/PAGE``.
+    """
+
+    options: Callable[..., Any]
+    opened: Callable[[Any, Any], Any]
+    router: Callable[[], Any]
+    right: Literal["read", "change"] = "change"
+    pages: Path | None = None
+
+
 def plugins(group: str | None = None) -> list[Plugin]:
     """The installed plug-ins, of one group or of all; none is imported."""
     from importlib.metadata import entry_points  # its import takes a twentieth of a cold search
@@ -115,6 +152,18 @@ def plugin(group: str, name: str) -> Plugin | None:
     if len(found) > 1:
         raise BrokenPlugin(f"{' and '.join(map(str, found))} have one name; uninstall one of the packages")
     return found[0] if found else None
+
+
+@cache
+def server_additions() -> dict[str, ServerAddition]:
+    """What installed packages add to ``moviola serve``, by name.
+
+    Raises:
+        BrokenPlugin: one cannot be imported, is something else, or shares its name with another one.
+    """
+    names = dict.fromkeys(one.point.name for one in plugins("moviola.routes"))
+    found = ((name, plugin("moviola.routes", name)) for name in names)
+    return {name: one.load(ServerAddition) for name, one in found if one is not None}
 
 
 @contextmanager

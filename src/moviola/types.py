@@ -2,8 +2,8 @@
 
 Conventions: times are seconds as ``float``, taken from presentation time stamps; a span is half-open,
 ``start <= t < end``; scores are comparable within one answer only, higher is better; ranks start at 1.
-All values are frozen. Columns of many moments live where they are used: :class:`~moviola.measures.Qrels` and
-:class:`~moviola.measures.Run` in ``moviola.measures``, hits, proposals and moments in ``moviola.retrieval``.
+All values are frozen. Columns of many moments live where they are used: hits, proposals and moments in
+``moviola.retrieval``, runs and judgements with the measures.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from moviola import Library
-from moviola.datasets import gridhouse
 from moviola.media import write_video
+from moviola.study.datasets import gridhouse
 
 SUBTITLES = """1
 00:00:05,000 --> 00:00:09,000

@@ -20,7 +20,7 @@ from moviola.server import routes
 ROOT = Path(__file__).resolve().parents[2]
 API = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
 ROOMS = ("", "types", "errors", "search", "library", "media", "encoders", "features", "index", "retrieval",
-         "measures", "export", "public", "judging", "server", "mcp")  # fmt: skip
+         "export", "server", "mcp", "study.measures", "study.public", "study.judging")  # fmt: skip
 
 
 @pytest.mark.parametrize("room", ROOMS)

@@ -13,7 +13,7 @@ import typer
 
 from moviola.cli import all_commands
 from moviola.library.disk import settings
-from moviola.models import description
+from moviola.retrieval.saved import description
 
 app = all_commands()
 

@@ -16,10 +16,10 @@ import typer
 
 from comparison import studies, tables
 from moviola.cli import all_commands
-from moviola.models.pretrained import build
-from moviola.training.data import Sizes
-from moviola.training.recipes import RECIPES, recipe
-from moviola.training.settings import read_settings
+from moviola.study.models.pretrained import build
+from moviola.study.training.data import Sizes
+from moviola.study.training.recipes import RECIPES, recipe
+from moviola.study.training.settings import read_settings
 
 app = all_commands()
 

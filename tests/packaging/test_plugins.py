@@ -12,20 +12,24 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fastapi.testclient import TestClient
 from safetensors.numpy import save_file
 from typer.testing import CliRunner
 
-from moviola.cli import all_commands
-from moviola.datasets import gridhouse
+from moviola.cli import all_commands, load_commands
 from moviola.encoders import load_encoder
 from moviola.encoders.readers import load_speech_reader, load_text_reader
 from moviola.errors import BrokenPlugin, InvalidValue, LibraryError
 from moviola.export import format_of, write_moments
 from moviola.index import backend_of, backends_of
 from moviola.library import diagnosis
+from moviola.library.ingest.workers import open_workers
 from moviola.media import write_video
-from moviola.plugins import GROUPS, naming_plugins, plugin, plugins
+from moviola.plugins import GROUPS, naming_plugins, plugin, plugins, server_additions
+from moviola.retrieval.opening import open_model
 from moviola.search import Library
+from moviola.server import Options, create_app
+from moviola.study.datasets import gridhouse
 from moviola.types import Moment
 
 OTHER = "moviola_broken-2.0.dist-info"
@@ -135,11 +139,75 @@ def test_the_command_line_reads_text_by_it(films: Path, folder: Path, tmp_path: 
     assert "text reader 'nobody': there is rapidocr, example-" in str(refused.exception)
 
 
+def test_its_command_and_its_command_in_a_group_are_there(folder: Path) -> None:
+    app = all_commands()
+    counted = CliRunner().invoke(app, ["example-count", str(folder)])
+    assert (counted.exit_code, counted.output) == (0, "2\n")
+    assert CliRunner().invoke(app, ["models", "example-sizes"]).output == "small\n"
+    assert CliRunner().invoke(app, ["models", "list", "--json"]).exit_code == 0
+    shown = CliRunner().invoke(app, ["--help"], env={"COLUMNS": "80"}).output
+    assert "Examples" in shown and "example-count" in shown
+
+
+@pytest.mark.parametrize(("word", "greeting"), [("hello", "hello"), (None, "")])
+def test_its_routes_are_served_and_it_is_closed(folder: Path, word: str | None, greeting: str) -> None:
+    settings = {} if word is None else {"example": word}
+    app = create_app(folder, Options(additions=settings))
+    with TestClient(app, base_url="http://localhost") as client:
+        assert client.get("/api/example/greeting").json() == {"greeting": greeting}
+        assert client.get("/api/library").json()["additions"] == [*settings]
+        opened = app.state.service.additions.get("example")
+    assert opened is None or opened.word == ""
+
+
+def test_its_option_of_serve_reaches_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    served: list[Options] = []
+    monkeypatch.setattr("moviola.server.serve", lambda library, options, started: served.append(options))
+    words = ["serve", "-l", str(folder), "--example-greeting", "good day"]
+    assert CliRunner().invoke(all_commands(), words).exit_code == 0
+    assert served[0].additions == {"example": "good day"}
+
+
+def test_its_workers_index_the_same(folder: Path, films: Path, tmp_path: Path) -> None:
+    with Library(tmp_path / "own", encoder="example") as library:
+        assert len(library.index(films, workers="example-inline://here").added) == 2
+        found = library.search("a robot picks up a key", top_k=3)
+    with Library(folder, read_only=True) as library:
+        assert library.search("a robot picks up a key", top_k=3) == found
+
+
+def test_its_model_is_opened_by_the_architecture_of_its_folder(tmp_path: Path) -> None:
+    content = {
+        "format": 3, "architecture": "example-scaled", "config": {"factor": 3}, "moviola_version": "0.1.0",
+        "extra": {},
+    }  # fmt: skip
+    (tmp_path / "config.json").write_text(json.dumps(content))
+    opened = open_model(tmp_path, purpose="a test")
+    assert opened.run("all", np.ones(2, np.float32))[0].tolist() == [3, 3]
+    (tmp_path / "config.json").write_text(json.dumps({**content, "architecture": "nobodys"}))
+    with pytest.raises(InvalidValue, match=r"architecture 'nobodys'; install the package that trained it"):
+        open_model(tmp_path, purpose="a test")
+
+
+def test_a_broken_command_is_named_and_the_help_shows_the_others(
+    broken: Callable[..., None], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken("moviola.commands", "bad = moviola_nowhere:x")
+    load_commands()
+    assert "commands 'bad' of moviola-broken 2.0: ModuleNotFoundError" in " ".join(
+        capsys.readouterr().err.split()
+    )
+    with pytest.raises(BrokenPlugin, match=r"commands 'bad' of moviola-broken 2\.0"):
+        load_commands("bad")
+
+
 USES: dict[str, Callable[[], object]] = {
     "moviola.encoders": lambda: load_encoder("bad"),
     "moviola.readers": lambda: load_text_reader("bad"),
     "moviola.exporters": lambda: write_moments([Moment("a", 1, 2, 0.5, 1)], {}, Path("x"), "bad"),
     "moviola.indexes": lambda: backends_of("bad"),
+    "moviola.workers": lambda: open_workers("bad://there"),
+    "moviola.routes": server_additions.__wrapped__,
 }
 
 

@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from moviola.index import MilvusIndex
+from moviola.addons.milvus import MilvusIndex
 
 # Seconds: it takes some five, after a kill until the dead one's lease ends, and more on a busy machine.
 _PATIENCE = 240

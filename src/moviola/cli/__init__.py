@@ -9,38 +9,89 @@ import importlib
 import io
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import typer
+from typer.models import CommandInfo, TyperInfo
 
-from moviola.cli.app import app, note
-from moviola.errors import MoviolaError
+from moviola.cli.app import PANELS, app, note, placed
+from moviola.errors import BrokenPlugin, MoviolaError
+from moviola.plugins import naming_plugins, plugin, plugins
 
 __all__ = ["all_commands", "main"]
 
-COMMANDS = {
-    "index": "indexing", "watch": "indexing", "search": "search", "list": "library", "show": "library",
-    "transcript": "library", "remove": "library", "verify": "library", "repair": "library",
-    "compact": "library", "library": "library", "duplicates": "library", "kept": "kept", "answer": "answers",
-    "mark": "kept", "teach": "kept", "concepts": "kept", "export": "export", "open": "export",
-    "cut": "export", "mcp": "serve", "doctor": "library", "serve": "serve", "gridhouse": "datasets",
-    "evaluate": "measures", "compare": "measures", "dataset": "datasets", "judge": "judge",
-    "features": "features", "models": "models", "train": "train", "public": "public",
-}  # fmt: skip
-"""The module of each command and group, which adds it when imported; in the order of the help."""
+COMMANDS = {name: module for names in PANELS.values() for name, module in names.items()}
+"""The module of each of moviola's own commands and groups."""
+
+HOOK = "moviola.commands"
+"""The group of entry points by which packages add commands; those of studies come so, too."""
 
 
 def load_commands(wanted: str = "") -> None:
     """Add commands to :data:`app`: the one that is wanted, or all if there is none of that name.
 
-    To build all of them takes as long as a tenth of a first search. Heavy libraries are imported by the
-    command that runs.
+    To build all of them takes as long as a tenth of a first search, and to look for those of other packages a
+    twentieth. Heavy libraries are imported by the command that runs. Where all are added, for the help, a
+    plug-in that is broken is named, and the others are shown.
     """
-    for module in [COMMANDS[wanted]] if wanted in COMMANDS else dict.fromkeys(COMMANDS.values()):
-        importlib.import_module(f"moviola.cli.{module}")
-    order = list(COMMANDS)
-    app.registered_commands.sort(
-        key=lambda one: order.index(str(one.name or getattr(one.callback, "__name__", "")))
-    )
+    if wanted in COMMANDS:
+        importlib.import_module(f"moviola.cli.{COMMANDS[wanted]}")
+        if any(_group(one).info.name == wanted for one in app.registered_groups):
+            for added in plugins(HOOK):
+                if added.point.name == wanted:
+                    _adopt(added.load(typer.Typer))
+    elif named := plugin(HOOK, wanted) if wanted else None:
+        _adopt(named.load(typer.Typer))
+    else:
+        for module in dict.fromkeys(COMMANDS.values()):
+            with _naming_broken():
+                importlib.import_module(f"moviola.cli.{module}")
+        for added in plugins(HOOK):
+            with _naming_broken():
+                _adopt(added.load(typer.Typer))
+    for command in app.registered_commands:
+        if not isinstance(command.rich_help_panel, str):
+            command.rich_help_panel = placed(_name(command))[1]
+    for group in app.registered_groups:
+        if not isinstance(group.rich_help_panel, str):
+            group.rich_help_panel = placed(str(_group(group).info.name))[1]
+
+
+@contextmanager
+def _naming_broken() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPlugin as error:
+        note(f"error: {error}")
+
+
+def _adopt(added: typer.Typer) -> None:
+    """Add the commands and groups of a plug-in; a group of a name that is there gets more commands."""
+    _add_commands(added, app)
+    groups = {_group(one).info.name: _group(one) for one in app.registered_groups}
+    for group in added.registered_groups:
+        own = _group(group)
+        if there := groups.get(own.info.name):
+            if there is not own:
+                _add_commands(own, there)
+        else:
+            app.registered_groups.append(group)
+
+
+def _add_commands(added: typer.Typer, group: typer.Typer) -> None:
+    """Commands of a name that is there stay what they are."""
+    known = set(map(_name, group.registered_commands))
+    group.registered_commands += [one for one in added.registered_commands if _name(one) not in known]
+
+
+def _name(command: CommandInfo) -> str:
+    return str(command.name or getattr(command.callback, "__name__", ""))
+
+
+def _group(info: TyperInfo) -> typer.Typer:
+    assert info.typer_instance is not None  # that of all groups which were added as one
+    return info.typer_instance
 
 
 _EXTRAS = {"torch": "train", "transformers": "train", "scipy": "studies"}
@@ -63,9 +114,10 @@ def main() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A terminal may lack letters of a name or a subtitle; standard error escapes them by itself.
         sys.stdout.reconfigure(errors="backslashreplace")
-    load_commands(_command_in(sys.argv[1:]))
     try:
-        app()
+        load_commands(_command_in(sys.argv[1:]))
+        with naming_plugins():
+            app()
     except SystemExit as left:
         if left.code == 130:
             note("interrupted")

@@ -19,14 +19,50 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 from typer import Context, Exit, Option
+from typer.core import TyperGroup
 
 from moviola.cli.config import nested_defaults, read_config
 
 Cell = str | tuple[str, ...]
 """A cell of a table: a text, or several, below each other on a terminal."""
 
+PANELS: dict[str, dict[str, str]] = {
+    "First steps": {
+        "index": "indexing", "search": "search", "serve": "serve", "open": "export", "export": "export",
+    },
+    "Library": {
+        "list": "library", "show": "library", "transcript": "library", "cut": "export", "mark": "kept",
+        "teach": "kept", "concepts": "kept", "kept": "kept", "watch": "indexing", "remove": "library",
+        "duplicates": "library", "library": "library", "doctor": "library", "verify": "library",
+        "repair": "library", "compact": "library", "models": "models",
+    },
+    "Agents and servers": {"mcp": "agents"},
+}  # fmt: skip
+"""Panels of the help: the module of each own command and group, which adds it when imported."""
+
+OTHERS = "Plug-ins"
+"""Panel of commands from other packages that name none."""
+
+_PLACES = {
+    name: (number, panel)
+    for number, (name, panel) in enumerate((name, panel) for panel, names in PANELS.items() for name in names)
+}
+
+
+def placed(name: str) -> tuple[int, str]:
+    """Place in the help of a command, and its panel; those of plug-ins come last."""
+    return _PLACES.get(name, (len(_PLACES), OTHERS))
+
+
+class _InOrder(TyperGroup):
+    """Commands in the order of the help's panels, whatever was imported first."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return sorted(super().list_commands(ctx), key=lambda name: placed(name)[0])
+
+
 app = typer.Typer(
-    name="moviola",
+    name="moviola", cls=_InOrder,
     help="Video moment search: text in, a ranked list of moments out.\n\n"
     "Exit codes: 0 success; 1 an error; 2 wrong usage; 3 done, but something was refused or found damaged; "
     "130 interrupted. In a pipe each row is one line with tabs between columns; --json prints one object per "
@@ -36,10 +72,10 @@ app = typer.Typer(
 )  # fmt: skip
 
 
-def command_group(name: str, help: str) -> typer.Typer:
-    """A group of commands below ``moviola``."""
+def command_group(name: str, help: str, *, below: typer.Typer = app, panel: str | None = None) -> typer.Typer:
+    """A group of commands below ``moviola``, or in what a plug-in adds to it."""
     group = typer.Typer(name=name, help=help, no_args_is_help=True, rich_markup_mode="markdown")
-    app.add_typer(group)
+    below.add_typer(group, rich_help_panel=panel)
     return group
 
 

@@ -1,32 +1,31 @@
-"""``moviola serve`` and ``moviola mcp``: a library over HTTP, with a page, and as tools for agents."""
+"""``moviola serve``: a library over HTTP, with a page."""
 
 from __future__ import annotations
 
-import os
-import sys
 import threading
 import webbrowser
+from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any
 
 from typer import BadParameter, Option
 
-from moviola.cli.app import JsonOption, app, emit_json, show
+from moviola.cli.app import JsonOption, app, show
 from moviola.cli.config import usual_device
 from moviola.cli.options import (
     DEFAULT_LIBRARY,
     LibraryOption,
     alert_options,
-    reading,
     reading_options,
     with_options,
 )
-from moviola.errors import MissingDependency
+from moviola.plugins import server_additions
 
 
 @app.command()
 @with_options("reading", reading_options)
 @with_options("alerts", alert_options)
+@with_options("added", *(one.options for one in server_additions().values()))
 def serve(
     *,
     library: LibraryOption = DEFAULT_LIBRARY,
@@ -54,14 +53,7 @@ def serve(
     ] = None,
     reading: dict[str, Any],
     alerts: dict[str, Any],
-    judge: Annotated[Path | None, Option(help="Task of `moviola judge new`, for raters at /judge.")] = None,
-    dres: Annotated[str, Option(help="Address of a DRES evaluation server to submit moments to.")] = "",
-    dres_user: Annotated[
-        str, Option(help="Account there; its password stands in MOVIOLA_DRES_PASSWORD.", show_default=False)
-    ] = "",
-    dres_evaluation: Annotated[
-        str, Option(help="Name or id of the evaluation; by default the only active one.", show_default=False)
-    ] = "",
+    added: dict[str, Any],
     open_page: Annotated[bool, Option("--open", help="Open the page in a browser of this machine.")] = False,
     json: JsonOption = False,
 ) -> None:
@@ -85,18 +77,14 @@ def serve(
     """
     from moviola.server import Options
     from moviola.server import serve as run
-    from moviola.server.dres import PASSWORD
 
     reports = alert_options(**alerts)
     if reports and not watch:
         raise BadParameter("--alert-command and --webhook report what comes in by --watch; give that too")
-    if (dres_user or dres_evaluation) and not dres:
-        raise BadParameter("--dres-user and --dres-evaluation: name the server, too, with --dres")
     options = Options(
         host=host, port=port, token=token, read_token=read_token, allow_ingest=tuple(allow_ingest or ()),
-        allow_hosts=tuple(allow_host or ()), watch=tuple(watch or ()), judge=judge,
-        reading=reading, alerts=reports, device=usual_device(),
-        dres=(dres, dres_user, os.environ.get(PASSWORD, ""), dres_evaluation) if dres else None,
+        allow_hosts=tuple(allow_host or ()), watch=tuple(watch or ()), reading=reading, alerts=reports,
+        device=usual_device(), additions=_wanted(added),
     )  # fmt: skip
 
     def started(address: str) -> None:
@@ -109,48 +97,11 @@ def serve(
     run(library, options, started=started)
 
 
-@app.command()
-def mcp(
-    library: LibraryOption = DEFAULT_LIBRARY,
-    clips: Annotated[Path | None, Option(help="Folder for clips that agents cut; by default none.")] = None,
-    http: Annotated[
-        int | None,
-        Option(
-            metavar="PORT",
-            min=1,
-            max=65535,
-            help="Serve http://127.0.0.1:PORT/mcp instead of standard input.",
-        ),
-    ] = None,
-    json: Annotated[bool, Option("--json", help="Print the entry for an agent's configuration.")] = False,
-) -> None:
-    """Serve a library to agents: search moments, look at them, list videos, cut clips.
-
-    Speaks the Model Context Protocol on standard input and output; an agent's program starts this command.
-
-    Example: `moviola mcp --library films --clips clips`
-
-    The entry for its configuration: `moviola mcp --library films --json`; with --http that of a server at the
-    port, which you start yourself by the same command without --json.
-
-    From Python: `moviola.mcp.library_server` and `serve_stdio`.
-    """
-    try:
-        from moviola.mcp import library_server, serve_http, serve_stdio
-    except ModuleNotFoundError as error:
-        raise MissingDependency(f"{error.name} is not installed; run: pip install 'moviola[mcp]'") from error
-
-    with reading(library) as lib:
-        if json and http is not None:  # where a client finds the server
-            emit_json({"mcpServers": {"moviola": {"type": "http", "url": f"http://127.0.0.1:{http}/mcp"}}})
-            return
-        if json:  # how a client starts this server
-            options = ["--clips", str(clips.resolve())] if clips else []
-            args = ["-m", "moviola", "mcp", "--library", str(library.resolve()), *options]
-            emit_json({"mcpServers": {"moviola": {"command": sys.executable, "args": args}}})
-            return
-        server = library_server(lib, clips=clips)
-        if http is not None:
-            serve_http(server, http)
-        else:
-            serve_stdio(server)
+def _wanted(given: dict[str, Any]) -> dict[str, Any]:
+    """Settings of the additions that are wanted, from the values of their options."""
+    settings = {}
+    for name, one in server_additions().items():
+        own = {key: given[key] for key in signature(one.options).parameters if key in given}
+        if (found := one.options(**own)) is not None:
+            settings[name] = found
+    return settings

@@ -1,4 +1,4 @@
-"""Contract of the encoders of frames and texts; ``tests/encoders/test_contract.py`` checks all of them."""
+"""Contract of the encoders of frames and texts; ``tests/find/encoders/test_contract.py`` checks all."""
 
 from __future__ import annotations
 

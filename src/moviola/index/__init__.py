@@ -10,7 +10,6 @@ from moviola.index.contract import Index, IndexStats
 from moviola.index.files import home_of, load_index, save_index
 from moviola.index.flat import FlatIndex
 from moviola.index.ivf import IVFIndex, IVFPQIndex
-from moviola.index.milvus import MilvusAddress, MilvusIndex
 from moviola.index.reranked import RerankedIndex
 from moviola.index.trained import TrainedIndex
 from moviola.index.tuning import DEPTH, Exact, Trial, tune
@@ -18,14 +17,14 @@ from moviola.plugins import plugin, plugins
 
 __all__ = [
     "AUTO", "BACKENDS", "DEPTH", "Exact", "FileRows", "FlatIndex", "IVFIndex", "IVFPQIndex", "Index",
-    "IndexStats", "MilvusAddress", "MilvusIndex", "RerankedIndex", "Rows", "TrainedIndex", "Trial",
+    "IndexStats", "RerankedIndex", "Rows", "TrainedIndex", "Trial",
     "backend_of", "backends_of", "home_of", "load_index", "name_of", "rows_in_file", "save_index", "suited",
     "tune",
 ]  # fmt: skip
 
 BACKENDS: dict[str, type[Index]]
 BACKENDS = {"flat": FlatIndex, "ivf": IVFIndex, "ivfpq": IVFPQIndex, "reranked": RerankedIndex}
-"""The backends by name. A new backend is done when ``tests/index/test_conformance.py`` passes for it."""
+"""The backends by name. A new backend is done when ``tests/find/index/test_conformance.py`` passes for it."""
 
 
 AUTO = "auto"
@@ -43,37 +42,32 @@ def suited(count: int, present: str = "") -> str:
 
 
 def backends_of(setting: str) -> dict[str, type[Index]]:
-    """:data:`BACKENDS`, and the type for a setting that is an address or the name of a plug-in.
+    """:data:`BACKENDS`, and the type for a setting that is the name of a plug-in, or an address of its
+    servers.
 
     Raises:
-        InvalidValue: an address of no server.
+        InvalidValue: an address of no server; the message names no secret of it.
         BrokenPlugin: the plug-in fails.
     """
-    if _is_address(setting):
-        return {**BACKENDS, "milvus": MilvusIndex.at(setting)}
-    if setting in (AUTO, *BACKENDS) or (added := plugin("moviola.indexes", setting)) is None:
+    wanted = setting.partition("://")[0]
+    if setting in (AUTO, *BACKENDS) or (added := plugin("moviola.indexes", wanted)) is None:
         return BACKENDS
     kind = added.load(type)
     if not issubclass(kind, Index):
         raise added.broken(TypeError(f"{kind.__name__} is no moviola.index.Index"))
-    return {**BACKENDS, setting: kind}
+    return {**BACKENDS, name_of(setting): kind if wanted == setting else kind.at(setting)}
 
 
 def name_of(setting: str) -> str:
-    """Name of the type in a setting: the setting itself, or ``"milvus"`` for an address."""
-    return "milvus" if _is_address(setting) else setting
+    """Name of the type in a setting: the setting itself, or of an address what its scheme begins with."""
+    scheme, separator, _ = setting.partition("://")
+    return scheme.partition("+")[0] if separator else setting
 
 
 def backend_of(index: Index) -> str:
     """The name of an index's type in :func:`backends_of`."""
-    if isinstance(index, MilvusIndex):
-        return "milvus"
     for name, kind in BACKENDS.items():
         if type(index) is kind:
             return name
-    entry = f"{type(index).__module__}:{type(index).__qualname__}"
-    return next(one.point.name for one in plugins("moviola.indexes") if one.point.value == entry)
-
-
-def _is_address(setting: str) -> bool:
-    return "://" in setting
+    entries = {f"{kind.__module__}:{kind.__qualname__}" for kind in type(index).__mro__}
+    return next(name_of(one.point.name) for one in plugins("moviola.indexes") if one.point.value in entries)

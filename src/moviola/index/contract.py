@@ -1,4 +1,4 @@
-"""Contract of the backends. A new one is done when ``tests/index/test_conformance.py`` passes for it."""
+"""Contract of the backends. A new one is done when ``tests/find/index/test_conformance.py`` passes for it."""
 
 from __future__ import annotations
 
@@ -54,6 +54,7 @@ class Index(ABC):
 
     Attributes:
         LADDERS: search parameters, with the values that tuning tries, rising.
+        ON_SERVER: whether vectors go to a server, part by part, and not into files.
         parameters: their present values; written and read with the index.
         origin: name of the file that the index was read from; empty for one made in memory.
         home: folder and name of a saved index, as one path; empty before that.
@@ -62,6 +63,21 @@ class Index(ABC):
     """
 
     LADDERS: ClassVar[Mapping[str, tuple[int, ...]]] = {}
+    ON_SERVER: ClassVar[bool] = False
+
+    @classmethod
+    def at(cls, address: str) -> type[Self]:
+        """The type whose vectors are at an address, for a type that has addresses.
+
+        Raises:
+            InvalidValue: it has none, or this is no address of its servers; the message names no secret.
+        """
+        raise InvalidValue(f"index: {cls.__name__} has no addresses; give its name alone")
+
+    @classmethod
+    def shown(cls) -> str:
+        """What may be shown of the address; empty for a type without."""
+        return ""
 
     def __init__(self, dim: int) -> None:
         if dim < 1:

@@ -24,7 +24,7 @@ from moviola.library.disk.video_table import VideoTable
 from moviola.library.ingest.indexer import Indexer
 from moviola.library.ingest.reading import mend_cues
 from moviola.library.kept.concepts import concepts_of, read_concept
-from moviola.models.graphs import require_intact_graphs
+from moviola.retrieval.saved.graphs import require_intact_graphs
 from moviola.retrieval.segments import pack_ids
 
 __all__ = ["Problem", "command", "compact", "repair", "verify"]

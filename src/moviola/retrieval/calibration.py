@@ -5,8 +5,8 @@ that is linear in the log odds: a cosine, Reel's score itself (a logit), and the
 SPR's refiners, a product of probabilities and an exponential. A rising scale turns evidence into a score in
 [0, 1]:
 
-- :class:`Calibration`: the probability of being right, of a trained refiner as measured on val
-  (:mod:`moviola.training.fit_calibration`), without training by the encoder's own background
+- :class:`Calibration`: the probability of being right, of a trained refiner as measured on val (which
+  its folder says), without training by the encoder's own background
   (:mod:`moviola.retrieval.background`);
 - :class:`Chance`, of a trained refiner or stage 1 without a calibration: the evidence is compared with that
   of random pieces of the library. With z its standard score among them, and sqrt(2 ln n) the expected best of

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.features import EncodingCache, Integers, VideoFeatures
-from moviola.models.clip_windows import ClipWindows, clip_windows, pool_clips
+from moviola.retrieval.saved.clip_windows import ClipWindows, clip_windows, pool_clips
 
 __all__ = ["EncodedWindows", "context_windows", "padded_rows", "read_windows"]
 

@@ -1,7 +1,8 @@
-"""Parts of trained models (:mod:`moviola.models.parts`) as refiners and Reel's stage 1 call them.
+"""Parts of trained models as refiners and Reel's stage 1 call them.
 
-A :class:`Runner` computes them: torch (:mod:`moviola.retrieval.refiners.by_torch`), or compiled graphs, which
-need no torch (:mod:`moviola.retrieval.compiled_models`).
+A :class:`Runner` computes them: compiled graphs, which need no torch
+(:mod:`moviola.retrieval.compiled_models`), or what a plug-in opens with torch
+(:func:`moviola.retrieval.opening.open_model`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.retrieval.encoded_windows import padded_rows
+from moviola.threads import ONE
 
 __all__ = ["Decoded", "ReelParts", "RoleParts", "Runner", "WindowParts"]
 
@@ -42,8 +44,8 @@ class Runner(Protocol):
     def number(self, name: str) -> int:
         """One of the settings. Raises DataError: it is missing, or no number."""
 
-    def run(self, name: str, *inputs: Floats | None) -> tuple[Any, ...]:
-        """The outputs of a part for those of its inputs that are there."""
+    def run(self, name: str, *inputs: Floats | None, threads: int = ONE) -> tuple[Any, ...]:
+        """The outputs of a part for those of its inputs that are there; a graph uses ``threads``."""
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from moviola.features import Integers, QueryFeatures, VideoFeatures
 from moviola.index import FlatIndex, Index
 from moviola.retrieval.segments import mean_pooled, normalised, pack_ids, segment_counts, whole_segments
+from moviola.threads import ONE, compute_threads
 
 if TYPE_CHECKING:
-    from moviola.models.spr import SegmentRetriever
-    from moviola.retrieval.model_parts import RoleParts
+    from moviola.retrieval.model_parts import RoleParts, Runner
 
 __all__ = [
     "EmbeddedSegments", "MeanPooling", "PooledStage1", "Stage1", "TrainedStage1",
@@ -32,8 +32,11 @@ VideoScores = Callable[[slice], NDArray[np.float32]]
 So no table of all queries and all videos is held: on TVR-Ranking it would be 5 GB.
 """
 
-# Segments that pass through a trained stage 1 together.
-_BATCH = 1024
+# Segments that pass through a trained stage 1 together; so few that one thread is enough, like those of one
+# query.
+_BATCH, _FEW = 1024, 64
+# Length of free axes in the arrays for planning.
+_SOME = 3
 
 
 class Stage1(Protocol):
@@ -102,38 +105,37 @@ class TrainedVectors(Stage1):
 
 @dataclass(frozen=True)
 class TrainedStage1(TrainedVectors):
-    """A trained segment retriever (SPR, section 3.1.2), in evaluation mode."""
+    """A trained segment retriever (SPR, section 3.1.2)."""
 
-    model: SegmentRetriever
+    model: Runner
     revision: str
 
     @property
     def dim(self) -> int:
-        return self.model.config.hidden_size
+        return self.model.number("hidden_size")
 
-    def segments(self, clips: NDArray[np.float32], segment_clips: int) -> NDArray[np.float32]:
-        import torch
+    def segments(self, clips: Vectors, segment_clips: int) -> Vectors:
+        whole = whole_segments(clips, segment_clips)
+        threads = ONE if len(whole) <= _FEW else compute_threads()
+        begins = range(0, len(whole), _BATCH)
+        parts = [
+            self.model.run("segments", whole[begin : begin + _BATCH], threads=threads)[0] for begin in begins
+        ]
+        return normalised(np.concatenate(parts))
 
-        device = self.model.pt_clip_logit_scale.device
-        whole = torch.from_numpy(whole_segments(clips, segment_clips))
-        with torch.inference_mode():
-            parts = [
-                self.model.encode_segments(part.to(device), torch.ones(part.shape[:2], device=device)).cpu()
-                for part in torch.split(whole, _BATCH)
-            ]
-        return normalised(torch.cat(parts).numpy())
+    def queries(self, queries: QueryFeatures) -> Vectors:
+        return normalised(self.model.run("queries", queries.vectors)[0])
 
-    def queries(self, queries: QueryFeatures) -> NDArray[np.float32]:
-        import torch
-
-        with torch.inference_mode():
-            given = torch.from_numpy(queries.vectors).to(self.model.pt_clip_logit_scale.device)
-            return normalised(self.model.encode_queries(given).cpu().numpy())
+    def make(self) -> None:
+        """Make the missing graphs, by running both parts once."""
+        rows = np.eye(_SOME, self.dim, dtype=np.float32)
+        self.segments(rows, 1)
+        self.model.run("queries", rows)
 
 
 @dataclass(frozen=True)
 class PooledStage1(TrainedVectors):
-    """Reel's stage 1 (:mod:`moviola.models.reel`): a segment is the mean of its clips' vectors.
+    """Reel's stage 1: a segment is the mean of its clips' vectors.
 
     A segment knows what is around it, so that :meth:`segments` wants whole videos.
     """

@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from moviola.devices import require_torch
 from moviola.errors import DataError, InvalidValue
-from moviola.models.description import Description, read_description
 from moviola.plugins import plugin
 from moviola.retrieval.calibration import Calibration
-from moviola.retrieval.compiled_models import CompiledRunner, CompiledStage1, Graphs
+from moviola.retrieval.compiled_models import CompiledRunner, Graphs
 from moviola.retrieval.model_parts import ReelParts, RoleParts, Runner, WindowParts
+from moviola.retrieval.opening import open_model
 from moviola.retrieval.refiners.contract import CONTEXT, Refiner
 from moviola.retrieval.refiners.trained import ReelRefiner, WindowRefiner
+from moviola.retrieval.saved.description import Description, read_description
 from moviola.retrieval.stage1 import PooledStage1, TrainedStage1, TrainedVectors
 
 __all__ = [
@@ -36,12 +36,12 @@ def is_refiner(architecture: str) -> bool:
     return architecture in REFINERS or plugin("moviola.refiners", architecture) is not None
 
 
-def refiner_of(architecture: str, model: Any, revision: str, **options: Any) -> Refiner:
-    """The refiner that runs a model.
+def refiner_of(architecture: str, runner: Runner, revision: str, **options: Any) -> Refiner:
+    """The refiner of a model.
 
     Args:
         architecture: a key of :data:`REFINERS`.
-        model: in evaluation mode.
+        runner: runs the model's parts.
         revision: changes with its weights.
         options: ``context``, ``calibration``, ``suppress_above``, ``proposal_weight``; see
             :class:`moviola.retrieval.refiners.trained.TrainedRefiner`.
@@ -51,17 +51,15 @@ def refiner_of(architecture: str, model: Any, revision: str, **options: Any) -> 
     """
     if architecture not in REFINERS:
         raise InvalidValue(f"architecture {architecture!r} is no refiner; there are {', '.join(REFINERS)}")
-    from moviola.retrieval.refiners.by_torch import TorchRunner
-
     refiner, parts = REFINERS[architecture]
-    return refiner(parts(TorchRunner(model)), revision, **options)
+    return refiner(parts(runner), revision, **options)
 
 
 def load_refiner(folder: Path, revision: str, device: str = "cpu", **options: Any) -> Refiner:
     """The refiner in a model's folder, with the context that it was trained with and its calibration.
 
     Args:
-        folder: what :func:`moviola.models.pretrained.save_pretrained` wrote.
+        folder: of a trained model.
         revision: changes with the model's weights and settings.
         options: as of :func:`refiner_of`, instead of what the folder says.
 
@@ -76,10 +74,8 @@ def load_refiner(folder: Path, revision: str, device: str = "cpu", **options: An
     if about.architecture not in REFINERS and (added := plugin("moviola.refiners", about.architecture)):
         refiner: Refiner = added.make(folder, revision, device, **options)
         return refiner
-    require_torch(f"{folder} on {device}")
-    from moviola.models.pretrained import from_pretrained
-
-    return refiner_of(about.architecture, cast("Any", from_pretrained(folder, device)), revision, **options)
+    opened = open_model(folder, device, purpose=f"{folder} on {device}")
+    return refiner_of(about.architecture, opened, revision, **options)
 
 
 def load_compiled_refiner(folder: Path, revision: str, graphs: Graphs) -> Refiner | None:
@@ -87,8 +83,7 @@ def load_compiled_refiner(folder: Path, revision: str, graphs: Graphs) -> Refine
     about, said = _described(folder)
     if about.architecture not in REFINERS:
         return None
-    refiner, parts = REFINERS[about.architecture]
-    return refiner(parts(CompiledRunner(folder, revision, graphs)), revision, **said)
+    return refiner_of(about.architecture, CompiledRunner(folder, revision, graphs), revision, **said)
 
 
 def _described(folder: Path) -> tuple[Description, dict[str, Any]]:
@@ -163,52 +158,38 @@ def _pooled(runner: Runner, revision: str) -> PooledStage1:
     return PooledStage1(RoleParts(runner), revision)
 
 
-def _pooled_by_torch(model: Any, revision: str) -> PooledStage1:
-    from moviola.retrieval.refiners.by_torch import TorchRunner
-
-    return _pooled(TorchRunner(model), revision)
-
-
-ByTorch = Callable[[Any, str], TrainedVectors]
-Compiled = Callable[[CompiledRunner, str], TrainedVectors]
-
-STAGE1S: dict[str, tuple[ByTorch, Compiled]] = {
-    "spr-stage1": (TrainedStage1, CompiledStage1),
-    "reel-stage1": (_pooled_by_torch, _pooled),
+STAGE1S: dict[str, Callable[[Runner, str], TrainedVectors]] = {
+    "spr-stage1": TrainedStage1,
+    "reel-stage1": _pooled,
 }
-"""What runs a trained stage 1: by torch, of a model and its revision; and from compiled graphs."""
+"""The trained stage 1 of a model, by what runs its parts and its revision."""
 
 
-def stage1_of(architecture: str, model: Any, revision: str) -> TrainedVectors:
-    """The stage 1 that runs a model by torch.
+def stage1_of(architecture: str, runner: Runner, revision: str) -> TrainedVectors:
+    """The stage 1 of a model.
 
     Args:
         architecture: a key of :data:`STAGE1S`.
-        model: of that architecture, in evaluation mode.
+        runner: runs the model's parts.
+        revision: changes with its weights.
     """
-    by_torch, _ = STAGE1S[architecture]
-    return by_torch(model, revision)
+    return STAGE1S[architecture](runner, revision)
 
 
 def load_stage1(folder: Path, revision: str, device: str = "cpu") -> TrainedVectors:
     """The stage 1 in a model's folder.
 
     Raises:
-        InvalidValue: it holds a model of another kind; else as of
-            :func:`moviola.models.pretrained.from_pretrained`.
-        MissingDependency: torch, which runs it, is not installed.
+        InvalidValue: it holds a model of another kind; else those of
+            :func:`moviola.retrieval.opening.open_model`.
     """
     architecture = _architecture(folder)
-    require_torch(f"{folder} on {device}")
-    from moviola.models.pretrained import from_pretrained
-
-    return stage1_of(architecture, from_pretrained(folder, device), revision)
+    return stage1_of(architecture, open_model(folder, device, purpose=f"{folder} on {device}"), revision)
 
 
 def load_compiled_stage1(folder: Path, revision: str, graphs: Graphs) -> TrainedVectors:
-    """The same from compiled graphs, made where they are missing; errors as of :func:`load_stage1`."""
-    _, compiled = STAGE1S[_architecture(folder)]
-    return compiled(CompiledRunner(folder, revision, graphs), revision)
+    """The same from compiled graphs, made where they are missing, with the same errors."""
+    return stage1_of(_architecture(folder), CompiledRunner(folder, revision, graphs), revision)
 
 
 def _architecture(folder: Path) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -12,15 +12,14 @@ from fastapi import Depends, FastAPI, Request
 from fastapi.responses import Response
 from fastapi.staticfiles import StaticFiles
 
+from moviola.plugins import server_additions
 from moviola.server.file_headers import Ranges
 from moviola.server.metrics import Measured, Metrics
 from moviola.server.options import Options
 from moviola.server.problems import ANSWERS, Defects, handle_problems, require_known_parameters
 from moviola.server.routes import (
-    dres,
     exports,
     jobs,
-    judging,
     kept,
     library,
     search,
@@ -56,26 +55,37 @@ def create_app(library_folder: str | os.PathLike[str], options: Options | None =
     )  # fmt: skip
     app.state.service = service
     handle_problems(app)
-    for routes in (
-        library, search, videos, streams, exports, jobs, judging, kept, upkeep, uploads, dres,
-    ):  # fmt: skip
-        app.include_router(routes.router, dependencies=[Depends(require_known_parameters)])
+    own = (library, search, videos, streams, exports, jobs, kept, upkeep, uploads)
+    added = server_additions()
+    for router in (*(one.router for one in own), *(one.router() for one in added.values())):
+        app.include_router(router, dependencies=[Depends(require_known_parameters)])
     metrics = Metrics(service)
     app.add_api_route("/metrics", metrics.answer, include_in_schema=False, response_class=Response)
+    pages = _add_pages(app, [one.pages for one in added.values() if one.pages is not None])
+    reading = tuple(f"/api/{name}/" for name, one in added.items() if one.right == "read")
+    _guard(app, options, metrics, pages, reading)
+    return app
+
+
+def _add_pages(app: FastAPI, folders: Sequence[Path]) -> frozenset[str]:
+    """Serve the page, and those of additions; returns their paths."""
     files = _Files(directory=_PAGES, check_dir=False)
+    files.all_directories += folders
     app.mount("/static", files)
 
     async def page(request: Request) -> Response:
         return await files.get_response(f"{request.url.path.strip('/') or 'index'}.html", request.scope)
 
-    for path in ("/", "/judge"):
+    paths = frozenset({"/", *(f"/{html.stem}" for folder in folders for html in folder.glob("*.html"))})
+    for path in paths:
         app.add_api_route(path, page, methods=["GET", "HEAD"], include_in_schema=False, response_model=None)
-    _guard(app, options, metrics)
-    return app
+    return paths
 
 
-def _guard(app: FastAPI, options: Options, metrics: Metrics) -> None:
-    """Wrap the app; the guard added last comes first."""
+def _guard(
+    app: FastAPI, options: Options, metrics: Metrics, pages: frozenset[str], reading: tuple[str, ...]
+) -> None:
+    """Wrap the app; the guard added last comes first. Requests below ``reading`` need the right to read."""
     limits = options.limits
     app.add_middleware(Ranges)
     app.add_middleware(RawPaths)
@@ -89,7 +99,7 @@ def _guard(app: FastAPI, options: Options, metrics: Metrics) -> None:
         },
     )
     tokens: dict[Right, str] = {"change": options.token, "read": options.read_token}
-    app.add_middleware(Guard, tokens=tokens, hosts=options.allow_hosts)
+    app.add_middleware(Guard, tokens=tokens, hosts=options.allow_hosts, pages=pages, reading=reading)
     app.add_middleware(Defects)
     app.add_middleware(Measured, metrics=metrics)
     app.add_middleware(AddedHeaders, headers={"Tus-Resumable": uploads.VERSION}, below=uploads.PATH)

@@ -14,7 +14,6 @@ from pydantic import BaseModel, ValidationError
 from moviola.errors import InvalidValue, LibraryError, MoviolaError, NotFound
 from moviola.library.kept.values import Entry, Kind
 from moviola.server import schemas
-from moviola.server.routes import judging as judged
 from moviola.server.routes.kept import KeptList
 
 __all__ = ["Client", "ServerError"]
@@ -214,36 +213,6 @@ class Client:
                         name = value
                     elif field == "data":
                         yield name, schemas.Job.model_validate_json(value)
-
-    def judging(self) -> judged.JudgingInfo:
-        """The judging task and its guideline."""
-        return self._get(judged.JudgingInfo, "/api/judging")
-
-    def sign_in(self, rater: str) -> str:
-        """Sign in as a rater; returns the name as it was first written."""
-        return self._post(judged.SignedIn, "/api/judging/sign-in", {"rater": rater}).rater
-
-    def next_batch(self, rater: str) -> judged.NextBatch:
-        """The batch that a rater holds, else another that needs a rater."""
-        return self._post(judged.NextBatch, "/api/judging/next", {"rater": rater})
-
-    def judge(self, rater: str, pair_id: str, level: int | None) -> None:
-        """Rate a moment, 0 to 4, or skip it with None; saved on disk when this returns."""
-        self._post(
-            judged.GivenAnswer, "/api/judging/answers", {"rater": rater, "pair_id": pair_id, "level": level}
-        )
-
-    def take_back(self, rater: str, pair_id: str) -> None:
-        """Withdraw a rater's answer."""
-        self._post(judged.TakenBack, "/api/judging/undo", {"rater": rater, "pair_id": pair_id})
-
-    def judging_progress(self) -> judged.ProgressAnswer:
-        """Progress of all raters, and their agreement."""
-        return self._get(judged.ProgressAnswer, "/api/judging/progress")
-
-    def export_judged(self, out: str | Path, form: str = "tvr_ranking") -> None:
-        """Save agreed ratings as a file; :meth:`judging` lists the formats."""
-        Path(out).write_bytes(self._send("GET", "/api/judging/export", params={"form": form}).content)
 
     def _get(self, model: type[Model], path: str, **params: Any) -> Model:
         return _read(model, self._send("GET", path, params=params))

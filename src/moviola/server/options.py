@@ -65,8 +65,7 @@ class Options:
         reading: what is read of videos in watched folders: ``ocr``, ``ocr_reader``, ``speech`` and
             ``speech_language`` of :meth:`moviola.library.Indexer.index`; its defaults by default.
         alerts: reports of new findings of saved searches in watched folders; none by default.
-        judge: judging task of the library's videos, made by ``moviola judge new``; None for none.
-        dres: address, user, password and evaluation for :class:`moviola.server.dres.Dres`; None for none.
+        additions: settings of what plug-ins add (:class:`moviola.plugins.ServerAddition`), by name.
         device: what encodes queries and videos: ``"cpu"``, ``"cuda"``, ``"cuda:N"``, ``"mps"`` or ``"auto"``.
         threads: searching threads, and threads that read videos; by default one per core.
 
@@ -85,8 +84,7 @@ class Options:
     watch: tuple[Path, ...] = ()
     reading: Mapping[str, Any] = field(default_factory=dict)
     alerts: AlertOptions = field(default_factory=AlertOptions)
-    judge: Path | None = None
-    dres: tuple[str, str, str, str] | None = field(default=None, repr=False)
+    additions: Mapping[str, Any] = field(default_factory=dict, repr=False)
     device: str = "auto"
     threads: int = field(default_factory=available_cores)
     limits: Limits = field(default_factory=Limits)

@@ -405,8 +405,10 @@ class LibraryInfo(ResponseModel):
     sentence_encoder: str = Field(description="Sentence encoder; empty without one.", examples=["minilm"])
     models: dict[str, ModelInUse | None] = Field(examples=[{"stage1": None, "refiner": None}])
     evidence: list[str] = Field(examples=[["visual", "subtitle"]])
-    judging: bool = Field(description="Whether there is something to judge.", examples=[False])
-    dres: bool = Field(description="Whether moments can be submitted, by this client.", examples=[False])
+    additions: list[str] = Field(
+        description="What plug-ins add to this server, for this client: judging, dres.",
+        examples=[["judging"]],
+    )
     right: Literal["read", "change"] = Field(description="Of this client.", examples=["change"])
     writable: bool = Field(description="By this client.", examples=[True])
     opens_folders: bool = Field(

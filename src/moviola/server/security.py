@@ -79,14 +79,14 @@ READING_POSTS = frozenset({"/api/search", "/api/curve", "/api/pictures", "/api/e
 """Questions that are too long for an address. They change nothing of the library."""
 
 
-def needed_right(method: str, path: str) -> Right:
+def needed_right(method: str, path: str, reading: tuple[str, ...] = ()) -> Right:
     """The right that a request needs: the one place where this is decided.
 
-    Methods that only read need the right to read, and so do :data:`READING_POSTS`, exports, and answers of
-    raters: a judging task is served to be answered, and is a file of its own. All else needs the other right.
+    Methods that only read need the right to read, and so do :data:`READING_POSTS`, exports, and what lies
+    below ``reading``, paths of additions that change nothing of the library. All else needs the other right.
     """
     reads = method in ("GET", "HEAD", "OPTIONS") or path in READING_POSTS
-    return "read" if reads or path.startswith(("/api/judging/", "/api/exports")) else "change"
+    return "read" if reads or path.startswith(("/api/exports", *reading)) else "change"
 
 
 class Guard:
@@ -97,10 +97,20 @@ class Guard:
     Args:
         tokens: secret for each right; empty for none. Without any, everybody may do everything.
         hosts: allowed names besides ``localhost`` and numeric addresses.
+        pages: paths of pages, where a browser without a token may sign in.
+        reading: see :func:`needed_right`.
     """
 
-    def __init__(self, app: ASGIApp, *, tokens: Mapping[Right, str], hosts: Iterable[str]) -> None:
-        self.app = app
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        tokens: Mapping[Right, str],
+        hosts: Iterable[str],
+        pages: frozenset[str] = frozenset({"/"}),
+        reading: tuple[str, ...] = (),
+    ) -> None:
+        self.app, self.pages, self.reading = app, pages, reading
         self.tokens = {right: token for right, token in tokens.items() if token}
         self.hosts = {"localhost", *(host.lower() for host in hosts)}
 
@@ -164,7 +174,7 @@ class Guard:
         return next(rights, None)
 
     def _missing_right(self, scope: Scope, headers: Headers) -> ASGIApp | None:
-        needed = needed_right(scope["method"], scope["path"])
+        needed = needed_right(scope["method"], scope["path"], self.reading)
         if scope["path"] in OPEN_PATHS or scope["right"] in ("change", needed):
             return None
         if scope["right"] == "read":
@@ -172,7 +182,7 @@ class Guard:
                 "forbidden",
                 "token: this one only reads; to change something, sign in with the token that may",
             )
-        if scope["path"] in ("/", "/judge") and "text/html" in headers.get("accept", ""):
+        if scope["path"] in self.pages and "text/html" in headers.get("accept", ""):
             return _sign_in_page()
         return problem(
             "unauthorised",

@@ -6,21 +6,19 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable
-from pathlib import Path
-from typing import Annotated, TypeVar, cast
+from typing import Annotated, Any, TypeVar, cast
 from urllib.parse import unquote
 
 from fastapi import Depends, Request
 from fastapi import Path as PathParameter
 
-from moviola.errors import InvalidValue, MoviolaError, counted
+from moviola.errors import InvalidValue, MoviolaError
 from moviola.files.caches import cache_of
-from moviola.judging import JudgingTask
 from moviola.library import VideoRow, there
 from moviola.library.ingest.watching import require_watchable
+from moviola.plugins import server_additions
 from moviola.search import Library
 from moviola.server.converting import Conversions
-from moviola.server.dres import Dres
 from moviola.server.exporting import Exports
 from moviola.server.jobs import Jobs, watch
 from moviola.server.options import Options
@@ -46,8 +44,11 @@ class Service:
         # It follows the changes of writers.
         self.library = Library(folder, read_only=True, device=options.device)
         require_watchable(self.library.catalogue, options.watch)
-        self.task = None if options.judge is None else _task_on(self.library, options.judge)
-        self.dres = options.dres and Dres(*options.dres)
+        self.additions: dict[str, Any] = {
+            name: server_additions()[name].opened(self.library, settings)
+            for name, settings in options.additions.items()
+        }
+        """What plug-ins have opened, by name."""
         self.searching = Pool("search", threads=options.threads, waiting=limits.waiting)
         self.media = Pool("media", threads=options.threads, waiting=limits.waiting)  # stills and clips
         self.converting = Pool("convert", threads=1, waiting=limits.jobs)
@@ -111,23 +112,10 @@ class Service:
         self.exports.close()
         ended = await asyncio.gather(*(asyncio.to_thread(pool.close, _PATIENCE) for pool in self.pools))
         self.uploads.close()
-        if self.dres is not None:
-            self.dres.close()
-        if self.task is not None:
-            self.task.close()
+        for addition in self.additions.values():
+            addition.close()
         if all(ended):
             self.library.close()  # not under a thread that reads from it
-
-
-def _task_on(library: Library, path: Path) -> JudgingTask:
-    task = JudgingTask(path)
-    lacking = {pair.video_name for pair in task.pairs} - {video.video_id for video in library.videos()}
-    if lacking:
-        raise InvalidValue(
-            f"{path}: judges {counted(len(lacking), 'video')} that {library.folder} lacks "
-            f"({min(lacking)}, …); serve the library that the task was made on"
-        )
-    return task
 
 
 def _service(request: Request) -> Service:

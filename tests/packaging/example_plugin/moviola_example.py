@@ -6,14 +6,17 @@ A package of one's own has them in its pyproject.toml, ``[project.entry-points."
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
+import typer
+from fastapi import APIRouter, Request
 from numpy.typing import NDArray
 
+from moviola.cli.app import JsonOption, show
 from moviola.encoders import DeviceChoice, FrameTextEncoder, load_encoder
 from moviola.encoders.readers import (
     SpeechReader,
@@ -25,6 +28,7 @@ from moviola.encoders.readers import (
 from moviola.export import Export, MomentFormat, Written
 from moviola.files.writing import write_text
 from moviola.index import Index
+from moviola.plugins import ServerAddition
 from moviola.retrieval import Calibration
 from moviola.retrieval.refiners import Refined
 
@@ -145,3 +149,105 @@ class Plain(Index):
             index = cls(stored["vectors"].shape[1])
             index._add(stored["ids"], stored["vectors"])
         return index
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """A model that multiplies by its one setting."""
+
+    settings: Mapping[str, Any]
+    is_compiled = False
+
+    def number(self, name: str) -> int:
+        return int(self.settings[name])
+
+    def run(self, name: str, *inputs: NDArray[np.float32] | None, threads: int = 1) -> tuple[Any, ...]:
+        return tuple(self.number("factor") * each for each in inputs if each is not None)
+
+    def graph(self, name: str) -> Any:
+        raise NotImplementedError("the folder has its graphs")
+
+
+def open_model(folder: Path, device: str) -> Scaled:
+    """The model in a folder."""
+    return Scaled(json.loads((folder / "config.json").read_text())["config"])
+
+
+class Inline:
+    """Workers that are this process."""
+
+    def __init__(self, where: int | str) -> None:
+        self.where = where
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing was started."""
+
+    def require(self, check: Callable[[Any], object], item: Any) -> None:
+        check(item)
+
+    def map(
+        self, function: Callable[[Any], Any], items: Iterable[Any], *, gpu: bool = False
+    ) -> Iterator[Any]:
+        yield from map(function, items)
+
+
+commands = typer.Typer()
+more_models = typer.Typer(name="models")
+commands.add_typer(more_models)
+
+
+@commands.command("example-count", rich_help_panel="Examples")
+def count(library: Path, json: JsonOption = False) -> None:
+    """Print the number of videos of a library.
+
+    Example: `moviola example-count films`
+
+    From Python: `moviola.Library.videos`.
+    """
+    from moviola import Library
+
+    with Library(library, read_only=True) as opened:
+        show(json, {"videos": len(opened.videos())}, str(len(opened.videos())))
+
+
+@more_models.command("example-sizes")
+def sizes(json: JsonOption = False) -> None:
+    """Print the sizes that there are, in a group of moviola's own.
+
+    Example: `moviola models example-sizes`
+
+    From Python: `moviola.encoders.available_models`.
+    """
+    show(json, {"sizes": ["small"]}, "small")
+
+
+def _options(
+    example_greeting: Annotated[str, typer.Option(help="Word at /api/example/greeting.")] = "",
+) -> str | None:
+    return example_greeting or None
+
+
+@dataclass
+class Greeter:
+    word: str
+
+    def close(self) -> None:
+        self.word = ""
+
+
+def _router() -> APIRouter:
+    router = APIRouter(prefix="/api/example", tags=["example"])
+
+    def greeting(request: Request) -> dict[str, str]:
+        """The word that the server was started with."""
+        greeter: Greeter | None = request.app.state.service.additions.get("example")
+        return {"greeting": greeter.word if greeter else ""}
+
+    router.add_api_route("/greeting", greeting, methods=["GET"])
+    return router
+
+
+ADDITION = ServerAddition(options=_options, opened=lambda library, word: Greeter(word), router=_router)

@@ -1,4 +1,4 @@
-"""Contracts of the readers of text and speech; ``tests/encoders/test_readers.py`` checks all of them."""
+"""Contracts of the readers of text and speech; ``tests/find/encoders/test_readers.py`` checks all of them."""
 
 from __future__ import annotations
 

@@ -162,10 +162,12 @@ def publish_indexes(store: LibraryStore, *, thorough: bool = False) -> None:
     videos = store.searchable()
     for name in INDEXES:
         stored = published_index(store, name, thorough=thorough)
-        on_server = name_of(store.settings.index) == "milvus"
-        if on_server and (stored is None or backend_of(stored) != "milvus") and (dim := _dim(store, name)):
+        wanted = name_of(store.settings.index)
+        kind = backends_of(store.settings.index).get(wanted)
+        other = stored is None or backend_of(stored) != wanted
+        if kind is not None and kind.ON_SERVER and other and (dim := _dim(store, name)):
             # Empty, to be filled part by part.
-            stored = backends_of(store.settings.index)["milvus"](dim)
+            stored = kind(dim)
             stored.home = home_of(store.folder / "index", name)
         if stored is None and thorough:
             # A mapped file with a flipped byte opens all the same, and would be extended.

@@ -19,25 +19,26 @@ from threading import RLock
 from typing import Any
 
 from moviola.compiled import cache_folder
-from moviola.devices import require_torch
 from moviola.encoders.checkpoints import DEMO
 from moviola.errors import EncoderMismatch, InvalidValue, LibraryError
 from moviola.files.writing import draft_folder_of
 from moviola.library.disk.encoders_in_use import LibraryEncoders
 from moviola.library.disk.settings import Settings
-from moviola.models.description import Description, read_description, require_finite, revision_of
-from moviola.models.graphs import GRAPHS, has_graphs
 from moviola.retrieval import (
     CurveRefiner,
     MeanPooling,
     Refiner,
     ShotRefiner,
     Stage1,
+    TrainedStage1,
     load_refiner,
     load_stage1,
 )
-from moviola.retrieval.compiled_models import CompiledStage1, Graphs
+from moviola.retrieval.compiled_models import Graphs
 from moviola.retrieval.model_parts import RoleParts, WindowParts
+from moviola.retrieval.opening import open_model
+from moviola.retrieval.saved.description import Description, read_description, require_finite, revision_of
+from moviola.retrieval.saved.graphs import GRAPHS, WITHOUT_GRAPHS, has_graphs
 from moviola.retrieval.trained_models import (
     REFINERS,
     STAGE1S,
@@ -59,7 +60,7 @@ NONE = "none"
 ROLES: dict[str, frozenset[str]] = {"stage1": frozenset(STAGE1S), "refiner": frozenset(REFINERS)}
 """Roles of models, with the architectures that fill them, besides those of plug-ins."""
 
-_MODELS = Path(__file__).parents[2] / "models"
+_MODELS = Path(__file__).parents[2] / "retrieval" / "saved"
 DEMO_MODELS: dict[str, Path] = {"stage1": _MODELS / "demo_stage1", "refiner": _MODELS / "demo_reel"}
 """The trained models that the package carries: they fit libraries of the encoder ``demo``, under whose name
 they are known."""
@@ -112,10 +113,7 @@ def check_fits(role: str, source: Path, settings: Settings, *, force: bool) -> N
     if of_plugin:
         load_refiner(source, "checked")
     elif not has_graphs(source):
-        require_torch(f"{source}: has no graphs of these weights; making them")
-        from moviola.models.pretrained import from_pretrained
-
-        from_pretrained(source)
+        open_model(source, purpose=f"{source}: {WITHOUT_GRAPHS}")
 
 
 def _compared(role: str, about: Description, settings: Settings) -> list[tuple[str, Any, Any, str]]:
@@ -277,5 +275,5 @@ class ModelsInUse:
         """Make the graphs of the models in use, so that no search needs torch; delete others."""
         self._graphs.keep_only({self.settings.stage1_revision, self.settings.refiner_revision})
         for model in (self.stage1, *(getattr(each, "model", None) for each in (self.stage1, self.refiner))):
-            if isinstance(model, CompiledStage1 | RoleParts | WindowParts) and self._compiles:
+            if isinstance(model, TrainedStage1 | RoleParts | WindowParts) and self._compiles:
                 model.make()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from moviola.errors import DataError, EncoderMismatch, InvalidValue, LibraryError
 from moviola.files.toml import read_toml, write_toml
-from moviola.index import AUTO, MilvusAddress, backends_of, name_of
+from moviola.index import AUTO, backends_of, name_of
 
 __all__ = ["FORMAT_VERSION", "SETTINGS_FILE", "Settings"]
 
@@ -90,8 +90,9 @@ class Settings:  # no model of pydantic's, whose import takes a tenth of a searc
     def _require_usable(self) -> None:
         backends = backends_of(self.index)
         if self.index != AUTO and name_of(self.index) not in backends:
+            shown = self.index.partition("://")[0]  # an address may hold a secret
             raise InvalidValue(
-                f"index {self.index!r}: unknown; choose {', '.join((AUTO, *backends))}, and "
+                f"index {shown!r}: unknown; choose {', '.join((AUTO, *backends))}, or "
                 "milvus://HOST:PORT/COLLECTION, or install the package that adds it"
             )
         for name, dim in ((self.encoder, self.encoder_dim), (self.sentence_encoder, self.sentence_dim)):
@@ -103,7 +104,8 @@ class Settings:  # no model of pydantic's, whose import takes a tenth of a searc
     @property
     def shown_index(self) -> str:
         """``index`` without the secret that an address may hold."""
-        return str(MilvusAddress.of(self.index)) if name_of(self.index) == "milvus" else self.index
+        kind = backends_of(self.index).get(name_of(self.index))
+        return (kind.shown() if kind else "") or self.index
 
     @property
     def frame_dim(self) -> int:

@@ -40,7 +40,7 @@ from moviola.library.ingest.following import (
 )
 from moviola.library.ingest.plan import FoundFile, IngestProgress, IngestReport, Paused, Plan, only_renamed
 from moviola.library.ingest.reading import Readers, ReadingRun, replace_subtitles
-from moviola.library.ingest.workers import Workers
+from moviola.library.ingest.workers import Workers, open_workers
 from moviola.plugins import naming_plugins
 from moviola.types import require_kind, require_kinds, several
 
@@ -160,7 +160,7 @@ class Indexer:
             ocr, ocr_reader, speech, self._store.encoders.device,
             speech_track=speech_track, speech_language=speech_language,
         )  # fmt: skip
-        chosen = nullcontext() if workers is None else Workers(workers)
+        chosen = nullcontext() if workers is None else open_workers(workers)
         progress = progress or (lambda _: None)
         with self._store.writing(), chosen as pool:
             catalogue = self._store.catalogue

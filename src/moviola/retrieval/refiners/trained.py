@@ -1,7 +1,7 @@
 """Trained refiners: proposals as windows of clips, and times from clips.
 
-Reel encodes every video once, without the query (:mod:`moviola.models.reel`); SPR's own refiners encode every
-window separately, and compare it with the query (SPR, section 3.3).
+Reel encodes every video once, without the query; SPR's own refiners encode
+every window separately, and compare it with the query (SPR, section 3.3).
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from moviola.features import MAX_TOKENS, Integers, QueryFeatures, VideoFeatures, clips_by_video
 from moviola.index.half_rows import widened
-from moviola.models.clip_windows import LABELS, ClipWindows
 from moviola.retrieval.calibration import Calibration, logarithm
 from moviola.retrieval.encoded_windows import EncodedWindows, context_windows
 from moviola.retrieval.model_parts import Decoded, ReelParts, WindowParts
 from moviola.retrieval.proposals import Proposals
 from moviola.retrieval.refiners.contract import CONTEXT, SAME_MOMENT, Refined
+from moviola.retrieval.saved.clip_windows import LABELS, ClipWindows
 
 __all__ = ["Cuts", "ReelRefiner", "TrainedRefiner", "WindowRefiner"]
 
@@ -75,7 +75,7 @@ class TrainedRefiner(ABC, Generic[Model]):
     @property
     @abstractmethod
     def labels(self) -> str:
-        """Meaning of the model's end clips, a key of :data:`moviola.models.clip_windows.LABELS`."""
+        """Meaning of the model's end clips, a key of :data:`moviola.retrieval.saved.clip_windows.LABELS`."""
 
     @abstractmethod
     def evidence(self, score: NDArray[np.floating[Any]]) -> NDArray[np.float64]:

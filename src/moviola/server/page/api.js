@@ -21,7 +21,7 @@ import { language, t } from "./language.js";
  *   min_score: number, by: string, refine: boolean}} SearchRequest
  * @typedef {{name: string, version: string, videos: number, seconds: number, segments: number,
  *   encoder: string, sentence_encoder: string, models: Record<string, {name: string} | null>,
- *   evidence: string[], judging: boolean, dres: boolean, right: "read" | "change", writable: boolean, opens_folders: boolean, can_ingest: boolean, ingest_folders: string[],
+ *   evidence: string[], additions: string[], right: "read" | "change", writable: boolean, opens_folders: boolean, can_ingest: boolean, ingest_folders: string[],
  *   export_formats: {name: string, title: string, suffix: string, options: string[]}[], limits: Record<string, number>}} LibraryInfo
  * @typedef {{video_id: string, path: string, duration: number, state: "ready" | "partial" | "refused",
  *   error: string, bytes: number, modified: string, width: number, height: number, version: string, away: boolean, taken: string}} Video

@@ -61,7 +61,7 @@ async function start() {
   rememberSeen(info.name);
   rememberRecent(info.name);
   rememberKnown(info.name);
-  byId("to-judging", HTMLAnchorElement).hidden = !info.judging;
+  byId("to-judging", HTMLAnchorElement).hidden = !info.additions.includes("judging");
   byId("bar-end", HTMLDivElement).prepend(
     h("span", { class: "library-name", title: t("The library that is searched") }, info.name), iconButton("keys", t("Keys (?)"), showKeys));
   showRight();

@@ -6,7 +6,7 @@ import { t } from "./language.js";
 import { notify } from "./notices.js";
 import { libraryInfo } from "./store.js";
 
-export const canSubmit = () => Boolean(libraryInfo.value?.dres);
+export const canSubmit = () => Boolean(libraryInfo.value?.additions.includes("dres"));
 
 let waits = false;
 

@@ -12,6 +12,7 @@ from fastapi.responses import JSONResponse, PlainTextResponse
 from pydantic import Field
 
 from moviola.export import all_formats
+from moviola.plugins import server_additions
 from moviola.search import LENGTHS
 from moviola.search.options import By
 from moviola.server.options import is_loopback
@@ -145,7 +146,7 @@ def library(service: ServiceOf, request: Request) -> LibraryInfo:
         encoder=settings.encoder, sentence_encoder=settings.sentence_encoder,
         models={role: ModelInUse(**model) if model else None for role, model in models.items()},
         evidence=[*(["visual"] if settings.encoder else []), *(kind for kind, n in cues.items() if n)],
-        judging=service.task is not None, dres=service.dres is not None and right == "change",
+        additions=[name for name in service.additions if right in ("change", server_additions()[name].right)],
         right=right, writable=may_write, opens_folders=right == "change" and is_loopback(options.host),
         can_ingest=bool(options.allow_ingest) and may_write,
         ingest_folders=[*map(str, service.receiving.folders)], clip_formats=["exact", "key-frames"],

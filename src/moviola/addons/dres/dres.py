@@ -1,0 +1,162 @@
+"""Submissions to a DRES evaluation server (VBS, LSC), by version 2 of its API (github.com/dres-dev/DRES)."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any, Literal
+from urllib.parse import quote
+
+import httpx2
+
+from moviola.addons.dres import PASSWORD
+from moviola.errors import InvalidValue, MoviolaError
+
+__all__ = ["Dres", "DresError", "Outcome"]
+
+_PATIENCE = 10.0  # seconds for a request
+_LONGEST = 300  # characters of a server's message that are passed on
+
+Verdict = Literal["correct", "wrong", "undecided", "pending"]
+# An answer without a verdict is pending.
+_VERDICTS: dict[str, Verdict] = {"CORRECT": "correct", "WRONG": "wrong", "": "pending"}
+
+
+class DresError(MoviolaError):
+    """A submission that did not reach the evaluation, or that it has refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The evaluation's verdict on a submission, ``"undecided"`` where it stays open, in its own words."""
+
+    verdict: Verdict
+    description: str
+    evaluation: str
+
+
+class Dres:
+    """An account on an evaluation server. Safe for threads.
+
+    Args:
+        url: address of the server, without ``/api``.
+        user, password: of the account.
+        evaluation: name or id of the evaluation; empty for the only active one.
+        http: HTTP client to use in place of one of its own.
+
+    Raises:
+        InvalidValue: no address of HTTP, or an account without a name or password.
+
+    >>> Dres("https://dres.example.org", "team-7", "secret").submit("00123", 12.0, 12.0)  # doctest: +SKIP
+    Outcome(verdict='correct', description='Submission correct!', evaluation='VBS 2026')
+    """
+
+    def __init__(
+        self, url: str, user: str, password: str, evaluation: str = "", *, http: httpx2.Client | None = None
+    ) -> None:
+        if not url.startswith(("http://", "https://")):
+            raise InvalidValue(f"--dres {url}: give an address such as https://dres.example.org")
+        if not user or not password:
+            raise InvalidValue(f"--dres {url}: name the account in --dres-user, its password in {PASSWORD}")
+        self.url, self._user, self._password, self._wanted = url.rstrip("/"), user, password, evaluation
+        self._http = http or httpx2.Client(timeout=_PATIENCE)
+        self._session = ""
+        self._lock = Lock()
+
+    def submit(self, item: str, start: float, end: float) -> Outcome:
+        """Submit a part of a video as the answer to the current task.
+
+        Args:
+            item: name of the video as the evaluation knows it.
+            start, end: seconds; the same for one picture. They are sent in whole milliseconds.
+
+        Raises:
+            DresError: no connection, a refused account, no active evaluation (or several), a refused
+                submission. Says what to do.
+        """
+        answer = {"mediaItemName": item, "start": round(start * 1000), "end": round(end * 1000)}
+        with self._lock:
+            name, evaluation = self._evaluation()
+            body = {"answerSets": [{"answers": [answer]}]}
+            said = self._answer_to("POST", f"/submit/{quote(evaluation, safe='')}", body)
+        verdict = _VERDICTS.get(str(said.get("submission", "")), "undecided")
+        return Outcome(verdict, str(said.get("description", ""))[:_LONGEST], name)
+
+    def _evaluation(self) -> tuple[str, str]:
+        listed = self._answer_to("GET", "/client/evaluation/list", kind=list)
+        try:
+            active = [(str(one["name"]), str(one["id"])) for one in listed if one["status"] == "ACTIVE"]
+        except (KeyError, TypeError) as error:
+            raise DresError(
+                f"{self.url}: lists an evaluation without name, id or status; is it a DRES server of version "
+                "2? If so, ask the organisers of the evaluation"
+            ) from error
+        wanted = [one for one in active if not self._wanted or self._wanted in one]
+        if len(wanted) == 1:
+            return wanted[0]
+        names = ", ".join(name for name, _ in active) or "none"
+        if wanted:
+            raise DresError(
+                f"{self.url}: several evaluations are active ({names}); name one in --dres-evaluation"
+            )
+        which = f"{self._wanted!r} is not active" if self._wanted else "no evaluation is active"
+        raise DresError(f"{self.url}: {which} for {self._user} (active: {names}); wait until it begins")
+
+    def _answer_to(self, method: str, path: str, body: object = None, *, kind: type = dict) -> Any:
+        """The answer to a request; signs in where there is no session, or no more."""
+        if not self._session:
+            self._sign_in()
+        answer = self._sent(method, path, body)
+        if answer.status_code == 401:  # the session has ended
+            self._sign_in()
+            answer = self._sent(method, path, body)
+        if answer.status_code in (200, 202):
+            return _content(answer, kind)
+        reasons = {
+            401: "the session is refused; sign out elsewhere, or ask the organisers about the account",
+            404: "no such evaluation, or none of this account; check --dres-evaluation",
+            412: "the rules of the task refuse it; wait for the next task, or submit another moment",
+        }
+        remedy = reasons.get(answer.status_code, "ask the organisers of the evaluation")
+        raise DresError(f"{self.url}: {_message(answer)} ({answer.status_code}); {remedy}")
+
+    def _sign_in(self) -> None:
+        self._session = ""
+        answer = self._sent("POST", "/login", {"username": self._user, "password": self._password})
+        if answer.status_code != 200:
+            raise DresError(
+                f"{self.url}: no sign-in as {self._user}, {_message(answer)} ({answer.status_code}); check "
+                f"--dres-user and {PASSWORD}"
+            )
+        self._session = str(_content(answer, dict).get("sessionId") or "")
+        if not self._session:
+            raise DresError(
+                f"{self.url}: sign-in as {self._user} gave no session; is it a DRES server of version 2?"
+            )
+
+    def _sent(self, method: str, path: str, body: object) -> httpx2.Response:
+        parameters = {"session": self._session} if self._session else {}
+        try:
+            return self._http.request(method, f"{self.url}/api/v2{path}", params=parameters, json=body)
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            raise DresError(
+                f"{self.url}: does not answer ({type(error).__name__}); check --dres and the network"
+            ) from error
+
+    def close(self) -> None:
+        self._http.close()
+
+
+def _content(answer: httpx2.Response, kind: type) -> Any:
+    """What a server says, of a kind that JSON has."""
+    with suppress(ValueError):
+        if isinstance(said := answer.json(), kind):
+            return said
+    raise DresError(f"{answer.url.host}: answers what DRES does not; is it a DRES server?")
+
+
+def _message(answer: httpx2.Response) -> str:
+    with suppress(DresError):
+        return str(_content(answer, dict).get("description") or "refused")[:_LONGEST]
+    return "refused"

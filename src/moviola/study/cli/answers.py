@@ -1,0 +1,191 @@
+"""``moviola answer``: a file of queries, answered by a search of the library or by a trained model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from inspect import signature
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
+from typer import Argument, Context, Option, Typer
+
+from moviola.cli.app import JsonOption, leave_partial, note, show
+from moviola.cli.options import (
+    DEFAULT_LIBRARY,
+    SEARCH_OPTIONS,
+    DeviceOption,
+    LibraryOption,
+    reading,
+    refuse_given,
+    with_options,
+)
+from moviola.cli.progress import progress_bar
+from moviola.cli.search import options_of
+from moviola.errors import InvalidValue, MoviolaError, counted
+from moviola.files.writing import draft_of, require_unread
+from moviola.study.cli import STUDIES
+from moviola.study.cli.train import (
+    CandidatesOption,
+    FeaturesOption,
+    Stage1Option,
+    VideosOption,
+    note_left_out,
+    note_unusable,
+    video_ids,
+)
+
+if TYPE_CHECKING:
+    from moviola.search import SearchOptions
+    from moviola.study.measures import Run
+
+commands = Typer()
+"""What this module adds to ``moviola``."""
+
+# Queries that are encoded together.
+_AT_ONCE = 32
+_SEARCH_ONLY = [name for options in SEARCH_OPTIONS for name in signature(options).parameters]
+_MODEL_ONLY = ("features", "stage1", "candidates", "judgements", "task", "recipe", "suppress_above")
+
+
+def _model(help: str, **more: Any) -> Any:
+    return Option(help=help, rich_help_panel="With --model", **more)
+
+
+@commands.command(rich_help_panel=STUDIES)
+@with_options("options", *SEARCH_OPTIONS)
+def answer(
+    context: Context,
+    queries: Annotated[Path, Argument(help="Queries: TVR-Ranking JSON, or one query per line.")],
+    options: dict[str, Any],
+    out: Annotated[Path, Option("--out", "-o", help="Run file: .json, .jsonl, .csv, or .trec (.txt, too).")],
+    library: LibraryOption = DEFAULT_LIBRARY,
+    videos: VideosOption = None,
+    device: DeviceOption = "auto",
+    model: Annotated[Path | None, _model("Folder of a trained model, in place of a search.")] = None,
+    features: FeaturesOption = None,
+    stage1: Stage1Option = None,
+    candidates: CandidatesOption = None,
+    judgements: Annotated[
+        Path | None, _model("File for the judgements of the searched videos (.json, .csv).")
+    ] = None,
+    task: Annotated[
+        str, _model("vcmr: moments of all videos; svmr: of the one video that answers; vr: whole videos.")
+    ] = "vcmr",
+    recipe: Annotated[str | None, _model("Recipe that answers; by default that of the model.")] = None,
+    suppress_above: Annotated[
+        float,
+        _model(
+            "Overlap (IoU) above which the worse of two refined moments is dropped; 1 keeps all.",
+            min=0,
+            max=1,
+        ),
+    ] = 0.5,
+    json: JsonOption = False,
+) -> None:
+    """Answer every query of a file, and write the ranked moments as a run for `moviola evaluate`.
+
+    Without --model the library is searched, as by `moviola search`, with the models that it uses. With
+    --model a trained model answers from the library's features, or from --features; its queries come from a
+    TVR-Ranking pair file, and --judgements receives the judgements that count in the searched videos.
+
+    Example: `moviola answer test.json --out run.json --top-k 100`
+
+    A query that cannot be answered, for instance with the @name of a concept that is not there, is named and
+    has no moments; the exit code is then 3, as where --candidates has videos without features.
+
+    A trained model: `moviola answer world/test.json --model reel --stage1 stage1 --videos
+    world/splits.json:test --out run.jsonl --judgements judged.json`
+
+    On features of files: `moviola answer test.json --model conquer --features feat --candidates other.trec
+    --out run.jsonl`
+
+    From Python: `moviola.Library.search_many`; `moviola.study.training.answering.answer`, and
+    `moviola.study.measures.write_run`.
+    """
+    files = [file for file in (out, judgements) if file is not None]
+    for file in files:
+        require_unread(file, queries, candidates)
+    if judgements is not None and out.resolve() == judgements.resolve():
+        raise InvalidValue(f"{out}: given for the run and for the judgements; name two files")
+    if features is None:
+        with reading(library) as lib:
+            for file in files:
+                lib.require_outside(file)
+    unknown: Sequence[str] = ()
+    past_end = 0
+    if model is None:
+        refuse_given(context, _MODEL_ONLY, "only together with --model")
+        limits = {"videos": video_ids(videos)} if videos else {}
+        run, refused = _search_all(library, queries, out, options_of(options | limits), device)
+        measures = {}
+    else:
+        from moviola.library import open_features
+        from moviola.study.measures.output_formats import write_qrels, write_run
+        from moviola.study.training import answering
+
+        refuse_given(context, _SEARCH_ONLY, "an option of searches; leave it out with --model")
+        if queries.suffix == ".txt":
+            raise InvalidValue(
+                f"{queries}: --model takes no plain queries; give a TVR-Ranking pair file (JSON), as "
+                "`moviola dataset convert --pairs` writes"
+            )
+        found = answering.answer(
+            model, open_features(features or library), queries, task=task, videos=video_ids(videos),
+            stage1=stage1, candidates=candidates, suppress_above=suppress_above, recipe_name=recipe,
+            device=device,
+        )  # fmt: skip
+        if found.other_stage1:
+            note(f"{model}: {found.other_stage1}")
+        note_left_out(queries, found.left_out, counted(found.videos, "searched video"))
+        run, refused, measures = found.run, {}, dict(found.figures)
+        unknown, past_end = found.unusable.videos, found.unusable.past_end
+        note_unusable(found.unusable)
+        write_run(run, out)
+        if judgements is not None:
+            write_qrels(found.qrels, judgements)
+    for query_id, reason in refused.items():
+        note(f"query {query_id} is not answered: {reason}")
+    counts = {"queries": len(run.query_ids), "moments": len(run)}
+    about = {
+        "measures": measures,
+        "refused": refused,
+        "unknown_videos": list(unknown),
+        "moments_past_end": past_end,
+    }
+    show(
+        json, {"out": str(out), **counts, **about},
+        f"{out}: {counted(counts['queries'], 'query')}, {counted(counts['moments'], 'moment')}",
+        *(f"{measure}  {value:.4f}" for measure, value in measures.items()),
+    )  # fmt: skip
+    if refused or unknown or past_end:
+        leave_partial()
+
+
+def _search_all(
+    library: Path, queries: Path, out: Path, options: SearchOptions, device: str
+) -> tuple[Run, dict[str, str]]:
+    """Search for every query and write the run; returns it, and why queries are not answered, by id."""
+    from moviola.study.datasets.readers.queries import read_queries
+    from moviola.study.measures import Run, write_run
+    from moviola.study.measures.output_formats import format_of
+
+    texts, format = read_queries(queries), format_of(out)  # before a search that may take long
+    shown = BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    with draft_of(out) as draft, reading(library, device) as lib, progress_bar(*shown) as bar:
+        rows, errors = [], dict[str, MoviolaError]()
+        task = bar.add_task("searching", total=len(texts))
+        for start in range(0, len(texts), _AT_ONCE):
+            batch = texts[start : start + _AT_ONCE]
+            refused = dict[int, MoviolaError]()
+            answers = lib.search_many(batch, options, refuse=refused.__setitem__)
+            errors |= {batch[place].query_id: error for place, error in refused.items()}
+            for query, moments in zip(batch, answers, strict=True):
+                rows += [(query.query_id, m.video_id, m.start, m.end, m.score) for m in moments]
+            bar.update(task, advance=len(batch))
+        if len(errors) == len(texts):
+            raise next(iter(errors.values()))
+        columns = list(zip(*rows, strict=True)) or [()] * 5
+        run = Run.from_columns(*columns, queries=[query.query_id for query in texts], ranked=True)
+        write_run(run, draft, format)
+    return run, {query_id: str(error) for query_id, error in errors.items()}

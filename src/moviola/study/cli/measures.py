@@ -1,0 +1,181 @@
+"""``moviola evaluate`` and ``compare``: measures of runs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Argument, Context, Option, Typer
+
+from moviola.cli.app import JsonOption, emit_json, note, show_records, show_table, some
+from moviola.cli.options import refuse_given
+from moviola.errors import InvalidValue, counted
+from moviola.study.cli import STUDIES
+
+if TYPE_CHECKING:
+    from moviola.study.measures import Qrels, Run
+
+commands = Typer()
+"""What this module adds to ``moviola``."""
+
+DEFAULT_MEASURES = ["nDCG@20,IoU>=0.3", "nDCG@20,IoU>=0.5", "nDCG@20,IoU>=0.7"]
+
+MeasureOption = Annotated[
+    list[str] | None,
+    Option("--measure", "-m", help="A measure: 'nDCG@20,IoU>=0.5', 'R@5,IoU>0.7', 'AxIoU@10'; repeatable."),
+]
+PresetOption = Annotated[
+    str | None, Option(help="Rules of a release: tvr_ranking or spr (moments of zero length count).")
+]
+FormatOption = Annotated[str | None, Option(help="Format of the file; by default detected.")]
+
+_NOT_WITH_TVR = ("measure", "preset", "per_query", "run_format", "qrels_format")
+
+
+@commands.command(rich_help_panel=STUDIES)
+def evaluate(
+    context: Context,
+    run: Annotated[Path, Argument(help="Ranked moments: JSON, JSON lines, CSV, TVR, QVHighlights or TREC.")],
+    qrels: Annotated[Path, Argument(help="Judgements, in any of the formats.")],
+    measure: MeasureOption = None,
+    preset: PresetOption = None,
+    tvr: Annotated[
+        bool,
+        Option("--tvr", help="Recall by the rules of TVR's evaluator; QRELS are TVR's annotations (jsonl)."),
+    ] = False,
+    task: Annotated[
+        str, Option(help="With --tvr: task of the run, VCMR, SVMR or VR; a submission names it itself.")
+    ] = "VCMR",
+    per_query: Annotated[bool, Option("--per-query", help="Print the values of every query, too.")] = False,
+    run_format: FormatOption = None,
+    qrels_format: FormatOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Score a run against judgements.
+
+    Every judged query with a relevant moment counts; one that is missing from the run scores 0 and is named.
+    AUROC, Rej-F1 and G-mIoU also count queries that were judged to have no relevant moment. A measure that
+    counts no query has no value (–, in JSON null).
+
+    Example: `moviola evaluate run.json test.json -m "nDCG@20,IoU>=0.5" -m "R@5,IoU>0.7"`
+
+    Queries without an answer: `moviola evaluate run.json test.json -m AUROC -m "Rej-F1,score<=0.5"`
+
+    By TVR's rules: `moviola evaluate videos.jsonl tvr_val_release.jsonl --tvr --task VR`
+
+    From Python: `moviola.study.measures.evaluate`; with --tvr `moviola.study.measures.tvr_recall`.
+    """
+    from moviola.study import measures as m
+
+    if tvr:
+        refuse_given(context, _NOT_WITH_TVR, "not with --tvr, whose rules, files and measures are its own")
+        submission, truth = m.read_tvr_files(run, qrels, task.upper())
+        recall = m.tvr_recall(submission, truth)
+        cells = [(name, *map(str, pair)) for name, values in recall.items() for pair in values.items()]
+        show_records(json, recall, ("task", "measure", "value"), cells)
+        _note_unmatched(*m.unmatched_queries(submission, truth))
+        return
+    refuse_given(context, ("task",), "only together with --tvr")
+    ranked = m.read_run(run, run_format, preset=preset)
+    judged = m.read_qrels(qrels, qrels_format, preset=preset)
+    results = m.evaluate(ranked, judged, measure or DEFAULT_MEASURES, preset)
+    means = {name: value if results.counts[name] else None for name, value in results.measures.items()}
+    by_query: dict[str, dict[str, float]] = {}  # NaN where the measure does not count the query
+    if per_query:
+        for query, *values in zip(results.query_ids, *results.per_query.values(), strict=True):
+            by_query[query] = dict(zip(results.per_query, map(float, values), strict=True))
+    _note_other_videos(ranked, judged, run, qrels)
+    if json:
+        fields = ("measures", "queries", "counts", "missing", "extra")
+        document = {field: getattr(results, field) for field in fields} | {"measures": means}
+        emit_json(document | ({"per_query": by_query} if per_query else {}))
+        return
+    alike = len(set(results.counts.values())) == 1  # then the title has the number of queries
+    columns = ("measure", "value") if alike else ("measure", "value", "queries")
+    rows = [
+        (name, "–" if mean is None else f"{mean:.4f}", str(results.counts[name]))[: len(columns)]
+        for name, mean in means.items()
+    ]
+    show_table(columns, rows, title=counted(results.queries, "query"))
+    if per_query:
+        cells = [
+            (query, *("" if math.isnan(value) else f"{value:.4f}" for value in row.values()))
+            for query, row in by_query.items()
+        ]
+        show_table(("query", *results.per_query), cells, title="per query")
+    _note_unmatched(results.missing, results.extra)
+
+
+def _note_other_videos(run: Run, judged: Qrels, path: Path, qrels: Path) -> None:
+    """Print that no video of a run is judged; where some are, the others may rightly have no judgement."""
+    if run.video_ids and judged.video_ids and not set(run.video_ids) & set(judged.video_ids):
+        note(
+            f"{path}: no video of the run is judged; it names {run.video_ids[0]}, {qrels} for instance "
+            f"{judged.video_ids[0]}; give the run the ids of the judgements"
+        )
+
+
+def _note_unmatched(missing: tuple[str, ...], extra: tuple[str, ...], run: str = "the run") -> None:
+    for queries, what in (
+        (missing, f"judged, but missing from {run}"),
+        (extra, f"in {run}, but not judged (they do not count)"),
+    ):
+        if queries:
+            note(f"{counted(len(queries), 'query')} {what}: {some(queries, 10)}")
+
+
+@commands.command(rich_help_panel=STUDIES)
+def compare(
+    runs: Annotated[
+        list[Path], Argument(metavar="RUN RUN … QRELS", help="Runs, baseline first; judgements.")
+    ],
+    measure: MeasureOption = None,
+    preset: PresetOption = None,
+    trials: Annotated[int, Option(min=1, help="Number of permutations and of bootstrap samples.")] = 10_000,
+    seed: Annotated[int, Option(min=0, help="Random seed of both.")] = 0,
+    json: JsonOption = False,
+) -> None:
+    """Compare runs with the first one: difference, 95 % interval, and p values of two paired tests.
+
+    It needs SciPy, which `moviola[studies]` and `moviola[train]` bring.
+
+    Example: `moviola compare baseline.json refined.json test.json -m "nDCG@20,IoU>=0.5"`
+
+    From Python: `moviola.study.measures.compare`.
+    """
+    from moviola.study import measures as m
+
+    if len(runs) < 3:
+        raise InvalidValue(
+            f"{counted(len(runs), 'file')} given: give at least two runs and, last, the judgements"
+        )
+    *paths, qrels = runs
+    if again := [path for path in paths if paths.count(path) > 1]:
+        raise InvalidValue(f"{again[0]}: is given twice; give each run once")
+    judged = m.read_qrels(qrels, preset=preset)
+    names = [str(m.Measure.parse(name)) for name in measure or DEFAULT_MEASURES]
+    ranked = {str(path): m.read_run(path, preset=preset) for path in paths}
+    found = {path: m.evaluate(run, judged, names, preset) for path, run in ranked.items()}
+    baseline, *others = found
+    rows = [
+        (other, m.compare(found[baseline], found[other], name, trials=trials, seed=seed))
+        for name in names
+        for other in others
+    ]
+    cells = (
+        (
+            (row.measure, Path(other).name), f"{row.first:.3f} → {row.second:.3f}",
+            f"{row.low:+.3f} to {row.high:+.3f}", f"{row.wins}/{row.losses}", f"{row.permutation:.3g}",
+            f"{row.t:.2g}",
+        )
+        for other, row in rows
+    )  # fmt: skip
+    records = [{"baseline": baseline, "run": other} | asdict(row) for other, row in rows]
+    columns = ("measure, run", "means", "difference, 95 %", "+/-", "p perm.", "p t")
+    title = f"against {Path(baseline).name}, {counted(found[baseline].queries, 'query')}"
+    show_records(json, records, columns, cells, title=title)
+    for path, results in found.items():
+        _note_other_videos(ranked[path], judged, Path(path), qrels)
+        _note_unmatched(results.missing, results.extra, path)

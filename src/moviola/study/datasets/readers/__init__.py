@@ -1,0 +1,58 @@
+"""One reader per data set: public annotation files to
+:class:`~moviola.study.datasets.annotations.Annotations`.
+
+Durations are in separate files for some sets; those readers take a ``durations`` file. All raise
+:class:`NotFound` where there is no file, and :class:`DataError` with the file, the row and the field where
+one is damaged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from moviola.study.datasets.annotations import Annotations
+from moviola.study.datasets.readers.moments import (
+    read_activitynet,
+    read_charades,
+    read_didemo,
+    read_qvhighlights,
+    read_tacos,
+)
+from moviola.study.datasets.readers.public import QUESTIONS, annotations_reader, read_questions
+from moviola.study.datasets.readers.queries import QUERY_KEYS, read_query_keys
+from moviola.study.datasets.readers.tvr import read_tvr, write_tvr
+from moviola.study.datasets.readers.tvr_ranking import (
+    ranked_queries,
+    ranked_rows,
+    read_tvr_ranking,
+    write_own_pairs,
+)
+from moviola.study.datasets.readers.videos import read_video_corpus, read_videos
+from moviola.types import require_known
+
+__all__ = [
+    "QUERIES_OF", "QUERY_KEYS", "QUESTIONS", "READERS", "ranked_rows", "read_activitynet", "read_annotations",
+    "read_charades", "read_didemo", "read_query_keys", "read_questions", "read_qvhighlights", "read_tacos",
+    "read_tvr", "read_tvr_ranking", "read_video_corpus", "read_videos", "write_own_pairs", "write_tvr",
+]  # fmt: skip
+
+READERS: dict[str, Callable[[Path, Path | None], Annotations]] = {
+    "tvr": read_tvr,
+    "tvr_ranking": read_tvr_ranking,
+    "charades": read_charades,
+    "activitynet": read_activitynet,
+    "tacos": read_tacos,
+    "qvhighlights": read_qvhighlights,
+    "didemo": read_didemo,
+    **{kind: annotations_reader(kind) for kind in QUESTIONS},
+}
+
+QUERIES_OF: dict[str, Callable[[Path], list[str]]] = {"tvr_ranking": ranked_queries}
+"""Query texts of the data sets whose queries are not the captions of their moments."""
+
+
+def read_annotations(path: str | Path, kind: str, durations: str | Path | None = None) -> Annotations:
+    """Read a file by the name of its data set; :class:`InvalidValue` for an unknown name."""
+    require_known("data set", kind, READERS)
+    return READERS[kind](Path(path), None if durations is None else Path(durations))

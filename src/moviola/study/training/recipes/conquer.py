@@ -1,0 +1,95 @@
+"""CONQUER: moments within the best videos of a first stage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from moviola.errors import InvalidValue
+from moviola.retrieval import Moments
+from moviola.retrieval.stage1 import VideoScores
+from moviola.study.models.batches import Ranked
+from moviola.study.models.conquer import Context
+from moviola.study.training.corpus import ANSWERS, best_videos, rank_corpus
+from moviola.study.training.data import Split
+from moviola.study.training.loop import LoopConfig, Task
+from moviola.study.training.recipe import AnswerSettings
+from moviola.study.training.recipes.ranking import CandidateRecipe, adamw
+from moviola.study.training.settings import TrainingSettings
+from moviola.study.training.tasks.candidates import CandidateSampling, CandidateTask, hardest_videos
+from moviola.study.training.validation import judge
+
+__all__ = ["CONQUER"]
+
+
+class ConquerRecipe(CandidateRecipe):
+    """AdamW, batches of 16, three negatives, stopped after three evaluations without a better value.
+
+    The first stage's scores must not be negative; see :func:`moviola.retrieval.stage1.video_scores`.
+    """
+
+    architecture = "conquer"
+    needs = frozenset({"first_stage"})
+
+    # The release's; epochs and the clipping of gradients are ours.
+    settings = TrainingSettings(
+        loops={"train": LoopConfig(epochs=100, batch_size=16, optimizer=adamw(eps=1e-6), patience=3)},
+        sampling=CandidateSampling(),
+    )
+
+    def phases(self, model: Any, train: Split, val: Split, settings: TrainingSettings) -> Iterable[Task[Any]]:
+        """One phase, on pairs with videos that the first stage takes for answers."""
+        loop, sampling = settings.loops["train"], settings.sampling
+        yield CandidateTask(
+            model, *self.inputs(model, train), train.pairs,
+            lambda batch, epoch, generator: model.loss(batch),
+            lambda: judge(self.run(model, val), val), loop.batch_size, sampling.even_types,
+            hardest=hardest_videos(_first_stage(train), train.pairs, sampling.pool),
+            negatives=sampling.negatives,
+        )  # fmt: skip
+
+    def moments(self, model: Any, split: Split, how: AnswerSettings) -> Moments:
+        """The best 100 moments of each query in the first stage's best videos."""
+        self.require_unscored(how)
+        return self._ranked(model, split, model.rank)
+
+    def rank_videos(self, model: Any, split: Split, how: AnswerSettings) -> Moments:
+        """The best 100 videos of each query.
+
+        Under the general similarity they are in the order of the first stage, which the model does not
+        change; else the model re-ranks the candidates, see :meth:`Conquer.video_terms`.
+        """
+        self.require_unscored(how)
+        if not model.similarity.ranks_videos:
+            return best_videos(_first_stage(split), split.features, len(split.queries))
+
+        def rank(query: Tensor, mask: Tensor, context: Context, *, first_stage: Tensor) -> Ranked:
+            rows, scores = model.rank_videos(query, mask, context, first_stage=first_stage, keep=ANSWERS)
+            return Ranked.whole_videos(rows, scores)
+
+        return self._ranked(model, split, rank)
+
+    def _ranked(self, model: Any, split: Split, rank: Callable[..., Ranked]) -> Moments:
+        """``rank`` for some queries at a time, in all videos with their first-stage scores."""
+        scores = _first_stage(split)
+
+        def ranked(some: slice, query: Tensor, mask: Tensor, context: Context) -> Ranked:
+            first_stage = torch.from_numpy(scores(some)).to(query.device)
+            return rank(query, mask, context, first_stage=first_stage)
+
+        return rank_corpus(model, *self.inputs(model, split), ranked)
+
+
+def _first_stage(split: Split) -> VideoScores:
+    if split.first_stage is None:
+        raise InvalidValue(
+            "conquer: the split has no first_stage; give the scores of a retriever, for instance "
+            "moviola.retrieval.stage1.video_scores"
+        )
+    return split.first_stage
+
+
+CONQUER = ConquerRecipe()

@@ -1,0 +1,113 @@
+"""A small library of real films, copied for every test, and tiny random models that fit it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pytest
+import torch
+
+from moviola.media import write_video
+from moviola.search import Library
+from moviola.study.models.pretrained import build, save_pretrained
+from moviola.study.models.reel import Reel
+
+RATE = 5
+SUBTITLES = """1
+00:00:01,000 --> 00:00:03,000
+The lighthouse keeper lost his umbrella.
+
+2
+00:00:06,500 --> 00:00:08,000
+Nobody remembered the harbour in winter.
+"""
+
+# Sizes that keep a forward pass at milliseconds; 128 is the demo encoder's, 384 the sentence encoder's.
+TINY: dict[str, dict[str, Any]] = {
+    "spr-stage1": {"hidden_size": 128, "layers": 1, "max_clips": 8},
+    "reel-stage1": {"visual_size": 128, "query_size": 128, "hidden_size": 16},
+    "spr-clip": {"hidden_size": 128, "layers": 1, "max_clips": 32},
+    "reel": {"visual_size": 128, "query_size": 128, "subtitle_size": 384, "hidden_size": 16,
+        "longest_span": 12},
+    "reloclnet": {
+        "visual_size": 128, "query_size": 128, "subtitle_size": 384, "hidden_size": 16, "heads": 2,
+        "max_clips": 32, "labels": "spr", "shortest_span": 1, "clip_seconds": 1.0,
+    },
+}  # fmt: skip
+
+
+def _film(path: Path, seconds: int, seed: int) -> None:
+    """Rooms of another colour every few seconds, so that segments differ."""
+    generator = np.random.default_rng(seed)
+    frames = []
+    for _ in range(-(-seconds // 3)):
+        colour = generator.integers(0, 255, 3, np.uint8)
+        wall = np.broadcast_to(colour, (64, 64, 3)).copy()
+        left, top = generator.integers(0, 40, 2)
+        wall[top : top + 20, left : left + 20] = 255 - colour
+        frames += [wall] * (3 * RATE)
+    write_video(path, frames[: seconds * RATE], rate=RATE)
+
+
+@pytest.fixture(scope="session")
+def films(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three films; the last segment of two is short, one has subtitles."""
+    folder = tmp_path_factory.mktemp("films")
+    for number, seconds in enumerate((34, 21, 16)):
+        _film(folder / f"film{number}.mp4", seconds, number)
+    (folder / "film0.srt").write_text(SUBTITLES)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def original(films: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Their library; not to be changed."""
+    folder = tmp_path_factory.mktemp("original") / "library"
+    with Library(folder, encoder="demo", sentence_encoder="minilm") as library:
+        library.index(films)
+    return folder
+
+
+@pytest.fixture
+def folder(original: Path, tmp_path: Path) -> Path:
+    """A copy of the library."""
+    return Path(shutil.copytree(original, tmp_path / "library"))
+
+
+@pytest.fixture
+def library(folder: Path) -> Iterator[Library]:
+    """The copy, opened."""
+    with Library(folder) as opened:
+        yield opened
+
+
+@pytest.fixture
+def trained(tmp_path: Path, original: Path) -> Callable[..., Path]:
+    """``trained("reel", seed=1)``: the folder of a random model that fits the library.
+
+    ``extra`` changes what is said of its training; None says nothing. Other words are settings of the model.
+    """
+    with Library(original, read_only=True) as opened:
+        settings = opened.settings
+
+    def make(architecture: str, *, seed: int = 0, extra: dict[str, Any] | None = {}, **config: Any) -> Path:  # noqa: B006
+        torch.manual_seed(seed)
+        model = build(architecture, {**TINY[architecture], **config})
+        with torch.no_grad():
+            for weight in model.parameters():
+                weight.add_(torch.randn_like(weight) / 8)  # fresh models say nearly the same of everything
+            if config.get("cuts"):
+                cast("Reel", model).crossing.fill_(0.5)
+        about = {
+            "encoder": settings.encoder, "encoder_revision": settings.encoder_revision,
+            "clip_seconds": 1.0, "segment_clips": 4,
+        }  # fmt: skip
+        out = tmp_path / "models" / f"{architecture} {seed}"
+        save_pretrained(model, out, card="A test's.", extra=None if extra is None else {**about, **extra})
+        return out
+
+    return make

@@ -1,0 +1,291 @@
+"""What videos are called counts beside what they show."""
+
+from __future__ import annotations
+
+import math
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args
+from unicodedata import normalize
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moviola.cli.options import By as CommandLineBy
+from moviola.errors import LibraryError, NotFound
+from moviola.library import NameTable, VideoNames, VideoRow, names_in, stems_of
+from moviola.library.derived import video_names
+from moviola.library.derived.video_names import publish_names
+from moviola.library.disk.video_table import VideoTable
+from moviola.library.kept.values import SavedSearch
+from moviola.search import KINDS, By, Filter, Library, LikeMoment, SearchOptions, Text
+from moviola.search.answers import candidates
+from moviola.search.found import Found
+from moviola.search.name_evidence import with_names
+from moviola.study.judging import library_runs
+from moviola.types import Query, Reason, Span
+
+
+@pytest.fixture(scope="module")
+def named_original(films: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The library of three films without subtitles whose names share a word; not to be changed."""
+    videos = tmp_path_factory.mktemp("named")
+    for film, place in zip(sorted(films.glob("*.mp4")), ("beach", "lighthouse", "market"), strict=True):
+        shutil.copy(film, videos / f"holiday_{place}.mp4")
+    with Library(videos / "library", encoder="demo", sentence_encoder="minilm") as library:
+        library.index(videos)
+    return videos / "library"
+
+
+@pytest.fixture
+def named_library(named_original: Path, tmp_path: Path) -> Iterator[Library]:
+    """A copy of it, opened."""
+    with Library(shutil.copytree(named_original, tmp_path / "library")) as library:
+        yield library
+
+
+@pytest.mark.parametrize(
+    ("text", "stems"),
+    [
+        ("Cars driving on the road", {"car", "drive", "road"}),
+        ("BottleDetection_2019-v2", {"bottl", "detect"}),
+        ("IMG_20190704_183000", {"img"}),
+        ("the of and", set()),
+        ("Café_Übung", {"café", "übung"}),
+        (normalize("NFD", "Café_Übung"), {"café", "übung"}),
+        ("ÜBERGRÖSSE", {"übergröss"}),
+        ("Übergröße", {"übergröss"}),
+        ("一只狗_Fahrrad自行车", {"一只", "只狗", "fahrrad", "自行", "行车"}),
+        ("", set()),
+    ],
+)
+def test_stems(text: str, stems: set[str]) -> None:
+    assert stems_of(text) == stems
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 5), st.floats(0, 1)), max_size=8),
+    st.dictionaries(st.integers(0, 5), st.floats(0, 1)),
+)
+def test_a_name_never_lowers_a_score_and_keeps_it_in_range(
+    found: list[tuple[int, float]], shares: dict[int, float]
+) -> None:
+    before = [Found(row, Span(0, 1), score, "visual") for row, score in found]
+    for old, new in zip(before, with_names(before, shares), strict=True):
+        assert old.score - 1e-12 <= new.score <= 1
+        assert new.score == pytest.approx(old.score) or shares[old.row] > 0
+
+
+def test_what_all_names_hold_tells_nothing(named_library: Library) -> None:
+    names = VideoNames.of(named_library.store.searchable())
+    assert names.weight["holiday"] == 0
+    assert set(names.distinctive.values()) == {"beach", "lighthouse", "market"}
+
+
+@pytest.mark.parametrize("place", ["beach", "lighthouse", "market"])
+def test_a_word_of_the_name_lifts_its_video_most(named_library: Library, place: str) -> None:
+    def best(**options: Any) -> dict[str, float]:
+        found = named_library.search(f"the {place}", top_k=3, per_video=1, **options)
+        return {moment.video_id: moment.score for moment in found}
+
+    seen, both = best(by="visual"), best()
+    for video_id, score in seen.items():
+        odds = math.exp(5) * score / (1 - score)
+        whole = 1 - (1 - odds / (1 + odds)) / 2
+        found = both[video_id]
+        assert found == pytest.approx(whole) if video_id == f"holiday_{place}" else found < whole
+
+
+def test_a_name_is_found_by_its_meaning(named_library: Library) -> None:
+    def best(by: By) -> float:
+        return named_library.search("sand and waves", videos=["holiday_beach"], by=by)[0].score
+
+    assert best("all") > 2 * best("visual")
+
+
+def test_a_name_is_a_confident_answer(named_library: Library) -> None:
+    assert named_library.search("lighthouses").confident is True
+
+
+def test_a_video_known_by_its_name_is_looked_into_where_nothing_was_found(
+    named_library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every other moment is lost; the text is encoded once."""
+    searcher, query = named_library._searcher, Text("the lighthouse")
+    gatherer = searcher._gatherer(searcher._viewer.view(), SearchOptions())
+    gatherer.prepare([query])
+    seen = gatherer.seen
+    monkeypatch.setattr(gatherer, "seen", lambda thing, rows, *more: seen(thing, rows, *more) if rows else [])
+    monkeypatch.setattr(type(named_library.encoder), "encode_text", None)
+    found = candidates(gatherer, query, None)
+    assert {gatherer.view.videos[one.row].video_id for one in found} == {"holiday_lighthouse"}
+    assert any(one.strong for one in found)
+
+
+def test_by_names_alone_whole_videos_are_found(named_library: Library) -> None:
+    duration = named_library.catalogue.video("holiday_lighthouse").duration
+    (found,) = named_library.search("lighthouses", by="named")
+    assert (found.video_id, found.start, found.end) == ("holiday_lighthouse", 0, duration)
+    assert (found.score, found.source, found.why) == (0.5, "named", (Reason("named", 1.0),))
+    (late,) = named_library.search("lighthouses", by="named", filter=Filter.parse(where="50%.."))
+    assert (late.start, late.end) == (duration / 2, duration)
+    assert not named_library.search("lighthouses", by="named", videos=["holiday_beach"])
+    assert not named_library.search("holiday", by="named"), "all videos are called so"
+    (left,) = named_library.search(Text("lighthouses").without("a lighthouse"), by="named")
+    assert left.score == 0
+    with pytest.raises(LibraryError, match="needs a search by pictures"):
+        named_library.search(LikeMoment("holiday_beach", 1), by="named")
+
+
+def test_kinds_of_evidence_have_the_same_names_everywhere() -> None:
+    kept = SavedSearch.model_fields["by"].annotation
+    assert get_args(By) == get_args(CommandLineBy) == get_args(kept) == tuple(KINDS)
+
+
+def test_without_pictures_a_name_finds_its_video(films: Path, tmp_path: Path) -> None:
+    """Names that tell nothing are no evidence."""
+    videos = tmp_path / "films"
+    videos.mkdir()
+    with Library(tmp_path / "library", encoder="none", sentence_encoder="minilm") as library:
+        for film, name in zip(
+            sorted(films.glob("*.mp4")), ("holiday beach", "holiday 2", "holiday"), strict=True
+        ):
+            shutil.copy(film, videos / f"{name}.mp4")
+        library.index(videos)
+        for by in ("all", "named"):
+            assert [one.video_id for one in library.search("the beach", by=by)] == ["holiday beach"]
+        assert library.facets().evidence == {"named": 1}
+        library.remove(["holiday beach"])
+        assert library.facets().evidence == {}
+        assert library.search("the beach") == []
+        with pytest.raises(LibraryError, match="differ by words in the names"):
+            library.search("the beach", by="named")
+
+
+def test_names_in_scripts_without_spaces_are_found_by_parts(films: Path, tmp_path: Path) -> None:
+    videos = tmp_path / "films"
+    videos.mkdir()
+    for film, name in zip(sorted(films.glob("*.mp4")), ("一只狗跳水", "一只猫iPhone", "電話"), strict=True):
+        shutil.copy(film, videos / f"{name}.mp4")
+    with Library(tmp_path / "library", encoder="none", sentence_encoder="none") as library:
+        library.index(videos)
+        for query, name in {"狗": 0, "狗跳": 0, "猫": 1, "phone": 1, "電話": 2}.items():
+            found = library.search(query, by="named", weak=True)
+            assert [one.video_id for one in found] == [("一只狗跳水", "一只猫iPhone", "電話")[name]], query
+
+
+def test_a_name_is_found_in_capitals(films: Path, tmp_path: Path) -> None:
+    """ß is SS there."""
+    videos = tmp_path / "films"
+    videos.mkdir()
+    for film, name in zip(sorted(films.glob("*.mp4")), ("Übergröße", "Straße", "Haus"), strict=True):
+        shutil.copy(film, videos / f"{name}.mp4")
+    with Library(tmp_path / "library", encoder="none", sentence_encoder="none") as library:
+        library.index(videos)
+        for query, name in {"ÜBERGRÖSSE": "Übergröße", "übergröße": "Übergröße", "strasse": "Straße"}.items():
+            assert [one.video_id for one in library.search(query, by="named")] == [name], query
+        with pytest.raises(NotFound, match="did you mean Übergröße"):
+            library.catalogue.video("ÜBERGRÖSSE")
+
+
+def test_names_of_earlier_versions_keep_their_vectors(
+    named_library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their stems are another's; they are made anew."""
+    store = named_library.store
+    state = store.catalogue.generation, store.searchable()
+    monkeypatch.setattr(video_names, "_KIND", "4")
+    (store.folder / "cache" / "names.table").unlink()
+    publish_names(store)
+    monkeypatch.undo()
+    assert set(names_in(store, *state).vector_of()) == {"beach", "lighthouse", "market"}
+    assert names_in(store, state[0], VideoTable.of([])).counts.tolist() == [0, 0], "not mapped"
+    monkeypatch.setattr(type(store.encoders.sentences), "encode_text", None)
+    publish_names(store)
+    assert names_in(store, state[0], VideoTable.of([])).counts.tolist() == [3, 3]
+
+
+def test_the_name_of_a_video_that_is_not_looked_into_says_nothing(named_library: Library) -> None:
+    elsewhere = named_library.search("lighthouses", videos=["holiday_beach"])
+    assert {moment.video_id for moment in elsewhere} == {"holiday_beach"}
+    assert "lighthouse" not in str([moment.why for moment in elsewhere])
+
+
+def test_vectors_of_names_are_kept_for_the_sentence_encoder_in_use(named_library: Library) -> None:
+    store = named_library.store
+    state = store.catalogue.generation, store.searchable()
+    assert set(names_in(store, *state).vector_of()) == {"beach", "lighthouse", "market"}
+    (store.folder / "cache" / "names.table").write_bytes(b"damaged")
+    assert names_in(store, *state).vector_of() == {}
+
+
+def test_a_restored_video_is_found_by_the_meaning_of_its_name(named_library: Library, tmp_path: Path) -> None:
+    def evidence() -> dict[str, list[Reason]]:
+        found = named_library.search("sand and waves")
+        return {one.video_id: [why for why in one.why if why.kind == "named"] for one in found}
+
+    before = evidence()
+    assert before["holiday_beach"]
+    (nothing := tmp_path / "nothing").mkdir()
+    named_library.remove(["holiday_beach"])
+    named_library.index(nothing)
+    named_library.restore(["holiday_beach"])
+    assert evidence() == before
+
+
+def test_vectors_of_names_go_when_nothing_can_be_restored(named_library: Library, tmp_path: Path) -> None:
+    (nothing := tmp_path / "nothing").mkdir()
+    named_library.remove(["holiday_beach"])
+    named_library.compact()
+    named_library.index(nothing)
+    store = named_library.store
+    names = names_in(store, store.catalogue.generation, store.searchable())
+    assert set(names.vector_of()) == {"lighthouse", "market"}
+
+
+def test_names_that_tell_something_are_a_system_of_their_own_to_be_judged(named_library: Library) -> None:
+    runs = library_runs(named_library, [Query("q", "the lighthouse")], depth=3)
+    assert list(runs) == ["refined", "coarse", "joined"]
+    refined, joined = runs["refined"].rows()["q"], runs["joined"].rows()["q"]
+    assert max(row["score"] for row in joined) > max(row["score"] for row in refined)
+
+
+WORDS = st.sampled_from(["beach", "harbour", "holiday", "keeper", "market", "the", "2019"])
+
+
+@given(st.lists(st.lists(WORDS, max_size=4), max_size=12), st.lists(WORDS, max_size=4))
+def test_columns_of_names_say_what_the_names_say(files: list[list[str]], asked: list[str]) -> None:
+    videos = {
+        row: VideoRow(row, f"v{row}", f"/films/{' '.join(words)}.mp4", 1, 1, "", "", "ready")
+        for row, words in enumerate(files, 3)
+    }
+    names = VideoNames.of(videos)
+    known = {text: np.full(4, 0.5, np.float32) for text in sorted(set(names.distinctive.values()))[::2]}
+    table = NameTable.of(names, known)
+    for stem in (*names.holding, *stems_of(" ".join(asked)), "unheard"):
+        assert set(table.videos_with(stem).tolist()) == names.holding.get(stem, set())
+        assert table.weight(stem) == names.weight.get(stem, math.log(len(videos) + 1))
+    assert table.vector_of().keys() == known.keys()
+    told = [row for row, text in names.distinctive.items() if text in known]
+    assert sorted(table.rows.tolist()) == sorted(told)
+    assert table.distinguishable == len(
+        {row for stem, rows in names.holding.items() if names.weight[stem] for row in rows}
+    )
+    assert table.whole == (len(told) == len(names.distinctive))
+
+
+def test_names_are_mapped_until_the_library_changes(named_library: Library) -> None:
+    store = named_library.store
+
+    def names(videos: VideoTable) -> NameTable:
+        return names_in(store, store.catalogue.generation, videos)
+
+    assert names(VideoTable.of([])).counts.tolist() == [3, 3]
+    with store.catalogue.transaction():
+        store.catalogue.drop(store.catalogue.video("holiday_beach").row)
+    assert names(store.searchable()).counts.tolist() == [2, 2]
+    named_library.remove(["holiday_market"])
+    assert names(VideoTable.of([])).counts[0] == 1

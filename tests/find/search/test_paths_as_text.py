@@ -1,0 +1,101 @@
+"""Where a path is asked for, its text is taken too."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+from PIL import Image
+
+from moviola.export import export_clip, export_clips, folder_command, format_of, read_moments, write_moments
+from moviola.features import FeatureFolder
+from moviola.features import open_features as open_files
+from moviola.library import Catalogue, Settings, concepts_of, export_features, open_features
+from moviola.mcp import library_server
+from moviola.media import probe, read_capture, read_picture, write_subtitles
+from moviola.search import Library
+from moviola.server import Client, create_app
+from moviola.study.datasets.readers import read_annotations
+from moviola.study.datasets.readers.queries import read_queries
+from moviola.study.judging import JudgingTask, export_task, import_ratings, make_task
+from moviola.types import Cue, FrameSize, Moment, Query
+
+
+@dataclass
+class Place:
+    """A folder, its library and its films, the text of a path in it, and a client of the library's server."""
+
+    folder: Path
+    library: Library
+
+    def __call__(self, name: str) -> str:
+        return str(self.folder / name)
+
+    @property
+    def client(self) -> Client:
+        http = TestClient(create_app(self.library.folder), base_url="http://localhost")
+        return Client(http=http)
+
+
+@pytest.fixture
+def place(library: Library, films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    monkeypatch.setattr(shutil, "which", str)  # of the program that opens folders
+    shutil.copy(films / "film0.mp4", tmp_path)
+    Image.new("RGB", (64, 64)).save(tmp_path / "a.png")
+    (tmp_path / "queries.txt").write_text("a red thing\n")
+    (tmp_path / "m.csv").write_text("video_id,start,end\nfilm0,1,2\n")
+    (tmp_path / "charades.txt").write_text("AO8RW 0.0 6.9##a person is putting a book on a shelf.\n")
+    (tmp_path / "lengths.csv").write_text("id,length\nAO8RW,33.67\n")
+    return Place(tmp_path, library)
+
+
+def judged(at: Place) -> None:
+    """A task from its making to the ratings of another rater."""
+    make_task(at("task"), at.library, [Query("q", "a red thing")], depth=2)
+    with closing(JudgingTask(at("task"))) as task:
+        task.answer(task.sign_in("Anna"), task.pairs[0].pair_id, 3)
+        export_task(task, at("ratings.csv"), "ratings")
+        import_ratings(task, at("ratings.csv"))
+
+
+MOMENT = Moment("film0", 1.0, 2.0, 0.5, 1)
+CALLS: dict[str, Callable[[Place], Any]] = {
+    "write_subtitles": lambda at: write_subtitles(at("a.srt"), [Cue(1, 2, "a")]),
+    "read_capture": lambda at: read_capture(at("film0.mp4")),
+    "read_picture": lambda at: read_picture(at("a.png"), FrameSize(32, 32, "stretch")),
+    "probe": lambda at: probe(at("film0.mp4")).path.name,
+    "folder_command": lambda at: folder_command(at("film0.mp4")),
+    "export_clip": lambda at: export_clip(MOMENT, at("film0.mp4"), at("clip.mp4")),
+    "export_clips": lambda at: export_clips([MOMENT], {"film0": at("film0.mp4")}, at("clips")),
+    "write_moments": lambda at: write_moments([MOMENT], {"film0": at("film0.mp4")}, at("a.edl")),
+    "format_of": lambda at: format_of("a.edl"),
+    "read_moments": lambda at: read_moments(at("m.csv")),
+    "require_outside": lambda at: at.library.require_outside(at("a.csv")),
+    "Catalogue": lambda at: Catalogue(str(at.library.folder)).close(),
+    "Settings": lambda at: Settings.read(str(at.library.folder)),
+    "concepts_of": lambda at: concepts_of(str(at.library.folder)),
+    "features": lambda at: (
+        export_features(at.library.store, ["a"], at("feat")), FeatureFolder.open(at("feat")),
+        open_features(at("feat")), open_files(at("feat/visual")),
+    ),
+    "judging": judged,
+    "read_queries": lambda at: read_queries(at("queries.txt")),
+    "read_annotations": lambda at: read_annotations(at("charades.txt"), "charades", at("lengths.csv")),
+    "library_server": lambda at: library_server(at.library, clips=at("clips"), pictures=at("clips")),
+    "send_picture": lambda at: at.client.send_picture(at("a.png")),
+    "client.clip": lambda at: at.client.clip("film0", 1, 2, at("c.mp4")),
+    "client.export": lambda at: at.client.export(
+        [{"video_id": "film0", "start": 1, "end": 2}], "csv", at("c.csv")
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_texts_are_taken_for_paths(place: Place, name: str) -> None:
+    CALLS[name](place)

@@ -1,0 +1,169 @@
+"""What scores say by themselves: a background of the encoder's, strong moments apart from weak ones."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moviola.library.derived.encoder_background import text_vectors
+from moviola.retrieval import STRONG, Background, Calibration, unrelated_queries
+from moviola.search import Library, LikeMoment, SearchResult, Text
+from moviola.study.training.fit_calibration import closed_language
+from moviola.types import Moment
+
+
+def unit(rows: np.ndarray) -> np.ndarray:
+    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+
+
+# ---- the background ----------------------------------------------------------------------------------------
+
+
+@given(st.integers(0, 1000), st.booleans())
+def test_log_odds_against_their_definition(seed: int, referenced: bool) -> None:
+    draw = np.random.default_rng(seed)
+    query, frames = draw.normal(size=8).astype(np.float32), unit(draw.normal(size=(5, 8)))
+    centre = (0.1 * draw.normal(size=8)).astype(np.float32)
+    references = unit(draw.normal(size=(20, 8))) if referenced else None
+    background = Background(centre, slope=0.8, line=3.0, references=references)
+    centred = background.centred(query[None])[0]
+    scores = background.calibration(query).scores(frames @ centred)
+    difference = query / np.linalg.norm(query) - centre
+    if references is None:
+        compared = frames @ difference
+    else:
+        own = references @ difference
+        compared = (frames @ difference - own.mean()) / own.std()
+    np.testing.assert_allclose(np.log(scores / (1 - scores)), 0.8 * (compared - 3.0), atol=1e-3)
+
+
+@given(st.integers(0, 1000), st.integers(1, 6))
+def test_log_odds_by_phrases_are_the_mean_of_theirs(seed: int, count: int) -> None:
+    draw = np.random.default_rng(seed)
+    phrases, frames = draw.normal(size=(count, 8)).astype(np.float32), unit(draw.normal(size=(5, 8)))
+    weights = draw.random(count) + 0.1
+    weights /= weights.sum()
+    centre = (0.1 * draw.normal(size=8)).astype(np.float32)
+    background = Background(centre, 0.8, 3.0, unit(draw.normal(size=(20, 8))), by_phrases=True)
+    vector, scale = background.of_phrases(phrases, weights.tolist())
+    assert np.linalg.norm(vector) == pytest.approx(1, abs=1e-6)
+    expected = np.zeros(len(frames))
+    for phrase, weight in zip(phrases, weights, strict=True):
+        scores = background.calibration(phrase).scores(frames @ background.centred(phrase[None])[0])
+        expected += weight * np.log(scores / (1 - scores))
+    scores = scale.scores(frames @ vector)
+    np.testing.assert_allclose(np.log(scores / (1 - scores)), expected, atol=1e-3)
+
+
+@given(st.integers(0, 1000))
+def test_a_single_phrase_is_the_text_itself(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    query, frames = draw.normal(size=8).astype(np.float32), unit(draw.normal(size=(5, 8)))
+    background = Background(np.zeros(8, np.float32), 0.8, 3.0, unit(draw.normal(size=(20, 8))))
+    vector, scale = background.of_phrases(query[None], [1.0])
+    plain = background.calibration(query).scores(frames @ background.centred(query[None])[0])
+    np.testing.assert_allclose(scale.scores(frames @ vector), plain, atol=1e-5)
+
+
+def test_a_query_of_zeros_is_no_error() -> None:
+    background = Background(np.zeros(4, np.float32), 1.0, 1.0, np.eye(4, dtype=np.float32))
+    assert np.isfinite(background.calibration(np.zeros(4, np.float32)).scores(np.zeros(2))).all()
+
+
+def test_unrelated_queries_are_many_and_different() -> None:
+    texts = unrelated_queries()
+    assert len(texts) > 200 and len(set(texts)) == len(texts) and all(text.strip() for text in texts)
+
+
+@pytest.mark.parametrize("damage", [None, b"", b"no archive", b"PK\x03\x04 half"])
+def test_whoever_finds_it_missing_or_damaged_makes_it_anew(folder: Path, damage: bytes | None) -> None:
+    with Library(folder, read_only=True) as library:
+        expected, answer = text_vectors(library.store), library.search("a red square")
+    path = folder / "cache" / "background.npz"
+    path.unlink()
+    if damage is not None:
+        path.write_bytes(damage)
+    with Library(folder, read_only=True) as library:
+        np.testing.assert_allclose(text_vectors(library.store), expected, atol=1e-5)
+        assert [m.span for m in library.search("a red square")] == [m.span for m in answer]
+    with Library(folder) as library:
+        text_vectors(library.store)
+        assert path.stat().st_size > 1000
+
+
+def test_scores_do_not_rest_on_what_else_a_library_holds(library: Library) -> None:
+    before = {(m.video_id, m.start, m.end): m.score for m in library.search("a red square", by="visual")}
+    library.remove(["film2"])
+    after = {(m.video_id, m.start, m.end): m.score for m in library.search("a red square", by="visual")}
+    shared = before.keys() & after.keys()
+    assert shared
+    for place in shared:
+        assert after[place] == pytest.approx(before[place], abs=1e-6)
+
+
+# ---- words that a model does not know ----------------------------------------------------------------------
+
+
+def test_an_unknown_word_lowers_the_odds() -> None:
+    known = Calibration(1.0, 0.0, frozenset({"a", "red", "ball"}))
+    assert known.of_text("A red ball!").intercept == 0
+    assert known.of_text("a red crown").intercept == pytest.approx(-4.6)
+    assert known.of_text("a red crown of gold").intercept == pytest.approx(-13.8)
+    certain = np.array([np.log(0.99 / 0.01)])
+    assert known.of_text("a red crown").scores(certain) < 0.5
+    assert Calibration(1.0, 0.0).of_text("whatever").intercept == 0
+
+
+def test_a_language_is_closed_if_held_out_queries_have_no_other_word() -> None:
+    learned = ["a red ball", "the blue ball"]
+    assert closed_language(learned, ["the red ball"]) == ["a", "ball", "blue", "red", "the"]
+    assert closed_language(learned, ["the red ball", "a red box"]) == []
+
+
+# ---- strong and weak ---------------------------------------------------------------------------------------
+
+
+def test_strong_ones_come_first_and_make_an_answer_confident(library: Library) -> None:
+    for query in (Text("lighthouse keeper umbrella"), Text("a mountain goat"), LikeMoment("film1", 10.0)):
+        found = library.search(query, top_k=100)
+        assert [m.strong for m in found] == sorted((m.strong for m in found), reverse=True)
+        assert all(m.strong == (m.score >= STRONG) for m in found)
+        assert found.confident == any(m.strong for m in found)
+        assert [*found.strong, *found.weak] == list(found)
+        assert library.search(query, top_k=100, weak=False) == found.strong
+
+
+def test_what_is_said_is_confident_where_most_words_are_there(library: Library) -> None:
+    assert library.search("lighthouse keeper umbrella", by="subtitles").confident is True
+    assert library.search("a mountain goat", by="subtitles").confident is False
+
+
+def test_a_sequence_is_as_strong_as_its_weakest_step(library: Library) -> None:
+    said, not_said = Text("lighthouse keeper umbrella"), Text("a mountain goat")
+    assert library.search(said.then(not_said), by="subtitles").confident is False
+    assert library.search(said.without(not_said), by="subtitles").confident is True
+    for chain in library.search(Text("a red wall").then("a green wall"), top_k=50):
+        assert chain.score == min(step.score for step in chain.steps)
+        assert chain.strong == all(step.strong for step in chain.steps)
+
+
+def test_limits_do_not_change_whether_there_is_an_answer(library: Library) -> None:
+    query = "lighthouse keeper umbrella"
+    assert library.search(query, top_k=1, min_score=1.0).confident == library.search(query).confident
+
+
+def test_an_empty_answer_is_not_confident() -> None:
+    assert SearchResult().confident is False
+    assert SearchResult([Moment("a", 0, 1, 0.9, 1)]).confident is True
+
+
+def test_a_library_is_searched_without_its_cache(folder: Path) -> None:
+    shutil.rmtree(folder / "cache")
+    with Library(folder, read_only=True) as library:
+        assert library.search("a red square", by="visual")
+    assert not (folder / "cache").exists()
