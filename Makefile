@@ -9,7 +9,7 @@ LIB    := demo-library
 
 export HF_HUB_OFFLINE ?= 1
 
-.PHONY: demo test quick kernels fuzz torture audit check page-check browser format docs screenshots bench clean
+.PHONY: demo test release quick kernels fuzz torture audit check page-check browser format docs screenshots bench clean
 
 # ---- set-up -----------------------------------------------------------------------------------------
 # One environment for everything; made anew when what it is made from changes.
@@ -79,6 +79,11 @@ page-check: $(READY)
 # Browsers for the tests of the page: found, or installed.
 browser: $(READY)
 	@$(BIN)/python scripts/browser.py
+
+# A release of VERSION: its changes gathered, its number written, its wheel built; CONTRIBUTING.md has what is left.
+release: $(READY)
+	@test -n "$(VERSION)" || { echo "Name the version: make release VERSION=0.2.0"; exit 1; }
+	$(BIN)/python scripts/release.py $(VERSION)
 
 format: $(READY)
 	$(BIN)/ruff format .

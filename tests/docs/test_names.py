@@ -20,7 +20,7 @@ app = all_commands()
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "DESIGN.md")),
-    *sorted((ROOT / "docs").rglob("*.md")),
+    *(path for path in sorted((ROOT / "docs").rglob("*.md")) if path.name != "history.md"),
 ]
 DOTTED = re.compile(r"`(moviola(?!\.toml`)(?:\.\w+)+)(?:\(\))?`")
 ROLE = re.compile(r":\w+:`~?(moviola\.[\w.]+)`")
