@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -85,29 +86,49 @@ def library(folder: Path) -> Iterator[Library]:
         yield opened
 
 
+@pytest.fixture(scope="session")
+def models(tmp_path_factory: pytest.TempPathFactory, original: Path) -> Callable[..., Path]:
+    """Makes the folder of a model, or gives that which was made with the same words; to be read only."""
+    folder = tmp_path_factory.mktemp("models")
+    with Library(original, read_only=True) as opened:
+        settings = opened.settings
+    about = {
+        "encoder": settings.encoder, "encoder_revision": settings.encoder_revision,
+        "clip_seconds": 1.0, "segment_clips": 4,
+    }  # fmt: skip
+    made: dict[str, Path] = {}
+
+    def make(architecture: str, seed: int, extra: dict[str, Any] | None, config: dict[str, Any]) -> Path:
+        key = json.dumps([architecture, seed, extra, config], sort_keys=True)
+        if key not in made:
+            torch.manual_seed(seed)
+            model = build(architecture, {**TINY[architecture], **config})
+            with torch.no_grad():
+                for weight in model.parameters():
+                    weight.add_(
+                        torch.randn_like(weight) / 8
+                    )  # fresh models say nearly the same of everything
+                if config.get("cuts"):
+                    cast("Reel", model).crossing.fill_(0.5)
+            out = folder / str(len(made))
+            said = None if extra is None else {**about, **extra}
+            save_pretrained(model, out, card="A test's.", extra=said)
+            made[key] = out
+        return made[key]
+
+    return make
+
+
 @pytest.fixture
-def trained(tmp_path: Path, original: Path) -> Callable[..., Path]:
-    """``trained("reel", seed=1)``: the folder of a random model that fits the library.
+def trained(tmp_path: Path, models: Callable[..., Path]) -> Callable[..., Path]:
+    """``trained("reel", seed=1)``: the folder of a random model that fits the library, a copy of its own.
 
     ``extra`` changes what is said of its training; None says nothing. Other words are settings of the model.
     """
-    with Library(original, read_only=True) as opened:
-        settings = opened.settings
 
     def make(architecture: str, *, seed: int = 0, extra: dict[str, Any] | None = {}, **config: Any) -> Path:  # noqa: B006
-        torch.manual_seed(seed)
-        model = build(architecture, {**TINY[architecture], **config})
-        with torch.no_grad():
-            for weight in model.parameters():
-                weight.add_(torch.randn_like(weight) / 8)  # fresh models say nearly the same of everything
-            if config.get("cuts"):
-                cast("Reel", model).crossing.fill_(0.5)
-        about = {
-            "encoder": settings.encoder, "encoder_revision": settings.encoder_revision,
-            "clip_seconds": 1.0, "segment_clips": 4,
-        }  # fmt: skip
         out = tmp_path / "models" / f"{architecture} {seed}"
-        save_pretrained(model, out, card="A test's.", extra=None if extra is None else {**about, **extra})
-        return out
+        shutil.rmtree(out, ignore_errors=True)  # one that the test made by other words
+        return Path(shutil.copytree(models(architecture, seed, extra, config), out))
 
     return make
