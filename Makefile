@@ -9,7 +9,7 @@ LIB    := demo-library
 
 export HF_HUB_OFFLINE ?= 1
 
-.PHONY: demo test release quick kernels fuzz torture audit check page-check browser format docs screenshots bench clean
+.PHONY: demo test turn test-all release quick kernels fuzz torture audit check page-check browser format docs screenshots bench clean
 
 # ---- set-up -----------------------------------------------------------------------------------------
 # One environment for everything; made anew when what it is made from changes.
@@ -27,24 +27,29 @@ demo: $(READY)
 	@$(BIN)/python examples/demo.py $(PHOTOS) $(WORLD) $(LIB)
 
 # ---- for changing the code  ---------------------------------------------------------------------
-# Everything that CI checks: format, lint, types, architecture, all tests, and what computes on other kernels.
+# Everything that catches a mistake in a change: format, lint, types, architecture, tests, and those of what computes
+# as on two other kinds of machine. What takes longer takes turns, see below.
 test: check browser
-	$(BIN)/pytest -n 2 -m "slow or not slow"
-	@$(MAKE) --no-print-directory kernels
+	$(BIN)/pytest -n 2 -m "not long"
+	$(BIN)/python scripts/kernels.py
 
 # The fast tests only.
 quick: $(READY)
 	$(BIN)/pytest -n 2
 
-# Results must not rest on rounding: the fast tests of what computes, as on two older kinds of machine (a newer one
-# than this would end in an illegal instruction) and with another number of threads; the first with all of torch's
-# sums shifted by a few last bits, as on any machine (tests/worlds/other_rounding.py).
-COMPUTES := $(BIN)/pytest -q -n 2 tests/study/benchmark tests/find/compiled tests/study/datasets tests/find/encoders tests/study/golden \
-  tests/find/index tests/find/library tests/study/measures tests/study/models tests/find/retrieval tests/find/search tests/find/temporal tests/study/training
+# One part of what takes long: another one after each commit, so that four runs of CI do all (tests/worlds/turns.py).
+turn: $(READY) browser
+	$(BIN)/pytest -n 2 -m long
+	$(BIN)/python scripts/kernels.py --turn
+
+# Everything there is; CONTRIBUTING.md says how long it takes.
+test-all: check browser
+	MOVIOLA_TURN=all $(BIN)/pytest -n 2 -m "long or not long"
+	$(BIN)/python scripts/kernels.py --all
+
+# Results must not rest on rounding: the tests of what computes as on two other kinds of machine.
 kernels: $(READY)
-	OPENBLAS_CORETYPE=Haswell ATEN_CPU_CAPABILITY=default OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 \
-	  PYTHONPATH=tests/worlds $(COMPUTES) -p other_rounding
-	OPENBLAS_CORETYPE=Sandybridge MKL_CBWR=COMPATIBLE OMP_NUM_THREADS=2 OPENBLAS_NUM_THREADS=2 $(COMPUTES)
+	$(BIN)/python scripts/kernels.py
 
 # The property tests with fresh examples, for so many seconds; a failure names the seed that finds it again.
 FUZZ := 300

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from turns import TURNS, share
+
 if TYPE_CHECKING:
     from milvus_server import RunningMilvus
 
@@ -47,10 +49,33 @@ settings.register_profile("fuzz", deadline=None, database=None, max_examples=500
 settings.load_profile("same")
 
 
+def pytest_report_header() -> str:
+    """Which part of the long tests a run takes."""
+    own = share(TURNS)
+    return "long tests: all" if own is None else f"long tests: turn {own} of 0 to {TURNS - 1}"
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """In an order of the seed's, so that a run that ends early does not always end at the same test."""
+    """Long tests whose turn it is; in an order of the seed's, so that a run that ends early does not always
+    end at the same test.
+    """
+    own = share(TURNS)
+    waiting = [item for item in items if own is not None and _turn_of(item) not in (None, own)]
+    if waiting:
+        config.hook.pytest_deselected(items=waiting)
+        items[:] = [item for item in items if item not in set(waiting)]
     if config.getoption("--hypothesis-seed") is not None:
         random.Random(config.getoption("--hypothesis-seed")).shuffle(items)
+
+
+def _turn_of(item: pytest.Item) -> int | None:
+    """The turn of a long test; None for others."""
+    marker = item.get_closest_marker("long")
+    if marker is None:
+        return None
+    (turn,) = marker.args
+    assert turn in range(TURNS), f"{item.nodeid}: turn {turn} is none of 0 to {TURNS - 1}"
+    return int(turn)
 
 
 def _reference_folder(variable: str, default: Path) -> Path:

@@ -1,0 +1,122 @@
+"""Run the tests of what computes as on other machines: results must not rest on rounding.
+
+    python scripts/kernels.py           the numeric folders, as on two kinds of machine (in `make test`)
+    python scripts/kernels.py --turn    these and what shows their results, as on one kind of machine, which
+                                        the number of commits chooses (in `make turn`)
+    python scripts/kernels.py --all     these folders as on all kinds
+
+A kind of machine is a set of kernels of BLAS and of torch, and a number of threads; the first one also shifts
+all of torch's sums by a few last bits (tests/worlds/other_rounding.py). One that this processor cannot run
+(an illegal instruction would end it) is named, and the next takes its place.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "worlds"))
+
+from turns import share  # noqa: E402
+
+NUMERIC = (
+    "tests/find/compiled", "tests/find/encoders", "tests/find/index", "tests/find/retrieval",
+    "tests/find/temporal", "tests/study/golden", "tests/study/measures", "tests/study/models",
+    "tests/study/training",
+)  # fmt: skip
+SHOWN = (
+    "tests/find/cli", "tests/find/library", "tests/find/search", "tests/study/benchmark",
+    "tests/study/datasets",
+)  # fmt: skip
+"""What shows results, or builds on them."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of machine.
+
+    Attributes:
+        name: of OpenBLAS's kernels.
+        needs: flag of the processor without which they cannot run; empty for none.
+        variables: further ones of the environment.
+        options: of pytest.
+    """
+
+    name: str
+    needs: str
+    variables: tuple[tuple[str, str], ...] = ()
+    options: tuple[str, ...] = ()
+
+
+def _threads(number: int) -> tuple[tuple[str, str], ...]:
+    return (("OMP_NUM_THREADS", str(number)), ("OPENBLAS_NUM_THREADS", str(number)))
+
+
+SHIFTED = Kind(
+    "Haswell", "avx2",
+    (("ATEN_CPU_CAPABILITY", "default"), ("PYTHONPATH", "tests/worlds"), *_threads(1)),
+    ("-p", "other_rounding"),
+)  # fmt: skip
+OLDER = Kind("Sandybridge", "avx", (("MKL_CBWR", "COMPATIBLE"), *_threads(2)))
+OTHERS = (
+    SHIFTED,
+    Kind("Nehalem", "sse4_2", (("MKL_CBWR", "COMPATIBLE"), *_threads(2))),
+    Kind("Zen", "avx2", _threads(1)),
+    Kind("SkylakeX", "avx512f", _threads(2)),
+)
+"""The kinds that take turns."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=(__doc__ or "").splitlines()[0], formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--turn", action="store_true", help="all folders under the kind whose turn it is")
+    which.add_argument("--all", action="store_true", help="all folders under all kinds")
+    given = parser.parse_args()
+    flags = processor_flags()
+    kinds = [kind for kind in (*OTHERS, OLDER) if able(kind, flags)]
+    for kind in (*OTHERS, OLDER):
+        if kind not in kinds:
+            print(f"{kind.name}: this processor lacks {kind.needs}; left out", flush=True)
+    own = share(len(kinds))
+    runs: list[tuple[Kind, tuple[str, ...]]]
+    if given.all or (given.turn and own is None):
+        runs = [(kind, NUMERIC + SHOWN) for kind in kinds]
+    elif given.turn:
+        runs = [(kinds[own or 0], NUMERIC + SHOWN)]
+    else:
+        runs = [(kind, NUMERIC) for kind in (SHIFTED, OLDER) if kind in kinds]
+    if failed := [kind.name for kind, folders in runs if not passes(kind, folders)]:
+        sys.exit(f"failed under the kernels of {', '.join(failed)}")
+
+
+def able(kind: Kind, flags: frozenset[str]) -> bool:
+    """Whether a processor has what a kind needs; one that does not say its flags is left to try."""
+    return not flags or kind.needs in flags
+
+
+def processor_flags() -> frozenset[str]:
+    """What this processor can do; empty where the system does not say."""
+    path = Path("/proc/cpuinfo")
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    found = next((line for line in lines if line.startswith("flags")), "")
+    return frozenset(found.partition(":")[2].split())
+
+
+def passes(kind: Kind, folders: tuple[str, ...]) -> bool:
+    """Whether the fast tests of these folders pass under a kind."""
+    print(f"== as with kernels of {kind.name} ==", flush=True)
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "2", *folders, *kind.options]
+    environment = os.environ | dict(kind.variables) | {"OPENBLAS_CORETYPE": kind.name}
+    return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode == 0
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,41 @@
+"""Which part of what takes long this run does: another one after each commit, so that few runs do all of it.
+
+The number is that of the commits, or ``MOVIOLA_TURN``; ``MOVIOLA_TURN=all`` takes every part.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from functools import cache
+from pathlib import Path
+
+__all__ = ["ALL", "TURNS", "number", "share"]
+
+TURNS = 4
+"""How many runs do all that is marked ``long``."""
+ALL = "all"
+
+
+@cache
+def number() -> int | None:
+    """The number of this run; None for all parts. Without a repository, as in an archive, 0.
+
+    Raises:
+        ValueError: ``MOVIOLA_TURN`` is neither a number nor ``all``.
+    """
+    if given := os.environ.get("MOVIOLA_TURN", ""):
+        return None if given == ALL else int(given)
+    folder = Path(__file__).resolve().parent
+    try:
+        counted = subprocess.run(
+            ["git", "rev-list", "--count", "HEAD"], cwd=folder, capture_output=True, text=True, check=True
+        )
+        return int(counted.stdout)
+    except (OSError, subprocess.CalledProcessError, ValueError):
+        return 0
+
+
+def share(of: int) -> int | None:
+    """The part of this run, from 0 to ``of`` - 1; None for all."""
+    return None if (own := number()) is None else own % of
