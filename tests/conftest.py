@@ -69,9 +69,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _turn_of(item: pytest.Item) -> int | None:
-    """The turn of a long test; None for others."""
+    """The turn of a long test; None for others, and for those of every turn."""
     marker = item.get_closest_marker("long")
-    if marker is None:
+    if marker is None or not marker.args:
         return None
     (turn,) = marker.args
     assert turn in range(TURNS), f"{item.nodeid}: turn {turn} is none of 0 to {TURNS - 1}"

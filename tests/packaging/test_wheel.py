@@ -23,7 +23,7 @@ MOST_INSTALLED = 900
 """Megabytes."""
 NOT_INSTALLED = ("torch", "transformers", "scipy", "onnxruntime", "nvidia", "triton")
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
 
 
 @pytest.fixture(scope="module")

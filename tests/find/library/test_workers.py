@@ -140,7 +140,7 @@ def test_two_processes_make_the_same_library_as_one(tmp_path: Path, films: Path,
     assert told["auth"] == "token"  # nobody else can have them do something
 
 
-@pytest.mark.slow
+@pytest.mark.long(2)
 def test_a_node_and_workers_that_die_in_the_middle(tmp_path: Path, named: Path, driver: Driver) -> None:
     begun = tmp_path / "begun"
     begun.mkdir()
@@ -180,7 +180,7 @@ def searched(library: Path) -> list[Any]:
         return [(moment.video_id, moment.start, moment.end) for moment in opened.search("a red wall")]
 
 
-@pytest.mark.slow
+@pytest.mark.long(2)
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_a_driver_that_is_killed_loses_what_is_in_flight(
     tmp_path: Path, named: Path, driver: Driver, how: signal.Signals

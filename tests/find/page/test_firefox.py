@@ -10,7 +10,7 @@ from browser import FIREFOX_REMEDY, can_install, find_firefox
 from firefox import Firefox
 from page_server import Served
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long(3)
 
 
 @pytest.fixture

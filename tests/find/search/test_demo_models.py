@@ -144,7 +144,7 @@ def figures(library: Library, world: Path, *, refine: bool) -> list[float]:
     return list(evaluate(run, read_qrels(world / "test.json"), MEASURES).measures.values())
 
 
-@pytest.mark.slow
+@pytest.mark.long(3)
 def test_trained_beats_untrained_and_refined_beats_coarse(indexed: Library, world: Path) -> None:
     untrained = figures(indexed, world, refine=True)
     indexed.use(stage1="demo", refiner="demo")
@@ -154,7 +154,7 @@ def test_trained_beats_untrained_and_refined_beats_coarse(indexed: Library, worl
         assert 1 - fine < 0.6 * (1 - rough)
 
 
-@pytest.mark.slow
+@pytest.mark.long(3)
 def test_the_demo_runs_twice_and_shows_what_training_brings(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

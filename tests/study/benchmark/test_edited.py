@@ -19,7 +19,7 @@ from moviola.study.datasets import gridhouse
 from moviola.study.datasets.gridhouse.edit import Card
 from moviola.study.datasets.gridhouse.projection import Projector, signs_seen
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long(1)
 SEED = 8_150_006  # nothing was trained or tuned on its films
 
 

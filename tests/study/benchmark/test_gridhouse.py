@@ -20,7 +20,7 @@ from comparison.plan import PRESETS
 from comparison.world import prepare
 from moviola.errors import InvalidValue
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
+pytestmark = [pytest.mark.long(0), pytest.mark.timeout(3600)]
 
 TABLES = {
     "all-models": ("All models", 14),

@@ -23,7 +23,7 @@ from reel_ideas.models import ManyVectors
 from reel_ideas.rows import BASELINE, ROWS, Row
 from reel_ideas.run import ComparisonIdeas
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long(1)
 
 
 @pytest.fixture(scope="module")

@@ -164,7 +164,7 @@ def test_a_text_tower_of_any_width_encodes(tmp_path: Path) -> None:
 SCRIPT = Path(__file__).resolve().parents[3] / "benchmarks" / "compare_indexes.py"
 
 
-@pytest.mark.slow
+@pytest.mark.long(2)
 def test_the_small_preset_by_the_command_line(tmp_path: Path) -> None:
     def compare(*words: str) -> dict[str, Any]:
         done = subprocess.run(
