@@ -15,13 +15,13 @@ from contextlib import contextmanager
 import typer
 from typer.models import CommandInfo, TyperInfo
 
-from moviola.cli.app import PANELS, app, note, placed
+from moviola.cli.app import PANELS, app, note, placed, short_help
 from moviola.errors import BrokenPlugin, MoviolaError
 from moviola.plugins import naming_plugins, plugin, plugins
 
 __all__ = ["all_commands", "main"]
 
-COMMANDS = {name: module for names in PANELS.values() for name, module in names.items()}
+COMMANDS = {name: module for names in PANELS.values() for name, (module, _) in names.items()}
 """The module of each of moviola's own commands and groups."""
 
 HOOK = "moviola.commands"
@@ -53,9 +53,12 @@ def load_commands(wanted: str = "") -> None:
     for command in app.registered_commands:
         if not isinstance(command.rich_help_panel, str):
             command.rich_help_panel = placed(_name(command))[1]
+        command.short_help = command.short_help or short_help(_name(command))
     for group in app.registered_groups:
         if not isinstance(group.rich_help_panel, str):
             group.rich_help_panel = placed(str(_group(group).info.name))[1]
+        own = short_help(str(_group(group).info.name))
+        group.short_help = own if own else group.short_help
 
 
 @contextmanager

@@ -26,19 +26,36 @@ from moviola.cli.config import nested_defaults, read_config
 Cell = str | tuple[str, ...]
 """A cell of a table: a text, or several, below each other on a terminal."""
 
-PANELS: dict[str, dict[str, str]] = {
+PANELS: dict[str, dict[str, tuple[str, str]]] = {
     "First steps": {
-        "index": "indexing", "search": "search", "serve": "serve", "open": "export", "export": "export",
+        "index": ("indexing", "Bring videos into a library; interrupted work continues."),
+        "search": ("search", "Search for a text, a moment or a picture."),
+        "serve": ("serve", "Serve a page to search, watch and collect in, and an API."),
+        "open": ("export", "Play a moment of the last answer."),
+        "export": ("export", "Write moments as a table, an edit list, clips, a film …"),
     },
     "Library": {
-        "list": "library", "show": "library", "transcript": "library", "cut": "export", "mark": "kept",
-        "teach": "kept", "concepts": "kept", "kept": "kept", "watch": "indexing", "remove": "library",
-        "duplicates": "library", "library": "library", "doctor": "library", "verify": "library",
-        "repair": "library", "compact": "library", "models": "models",
+        "list": ("library", "List the videos, refused ones with the reason."),
+        "show": ("library", "Show what the library knows of one video."),
+        "transcript": ("library", "Print what is said or written in a video."),
+        "cut": ("export", "Cut a moment of the last answer, exact to the frame."),
+        "mark": ("kept", "Mark moments as right or wrong, and search again."),
+        "teach": ("kept", "Keep the marks on the last answer as a concept."),
+        "concepts": ("kept", "Concepts that were taught."),
+        "kept": ("kept", "Saved searches, collections, tags and ratings."),
+        "watch": ("indexing", "Keep a library in step with folders, until Ctrl-C."),
+        "remove": ("library", "Remove videos; `library restore` brings them back."),
+        "duplicates": ("library", "List copies, and videos that show the same."),
+        "library": ("library", "Settings, models, index and folders."),
+        "models": ("models", "Encoders, trained models and checkpoints."),
+        "doctor": ("library", "Check packages, encoder, device and the library."),
+        "verify": ("library", "Check every stored byte; changes nothing."),
+        "repair": ("library", "Repair what can be made again."),
+        "compact": ("library", "Free the space of removed videos, for good."),
     },
-    "Agents and servers": {"mcp": "agents"},
-}  # fmt: skip
-"""Panels of the help: the module of each own command and group, which adds it when imported."""
+    "Agents and servers": {"mcp": ("agents", "Serve a library to agents (Model Context Protocol).")},
+}
+"""Panels of the help: of each own command and group the module, which adds it when imported, and a line."""
 
 OTHERS = "Plug-ins"
 """Panel of commands from other packages that name none."""
@@ -52,6 +69,11 @@ _PLACES = {
 def placed(name: str) -> tuple[int, str]:
     """Place in the help of a command, and its panel; those of plug-ins come last."""
     return _PLACES.get(name, (len(_PLACES), OTHERS))
+
+
+def short_help(name: str) -> str | None:
+    """The line of an own command in the help of all; None for others, whose own help says it."""
+    return next((names[name][1] for names in PANELS.values() if name in names), None)
 
 
 class _InOrder(TyperGroup):
@@ -96,7 +118,8 @@ def _root(
         Option(
             metavar="FILE",
             envvar="MOVIOLA_LOG",
-            help="Append a log of JSON lines to a file: what the command does, and a server's requests.",
+            show_envvar=False,
+            help="Append a log of JSON lines (MOVIOLA_LOG).",
         ),
     ] = None,
     _: Annotated[

@@ -52,7 +52,7 @@ def _model(help: str, **more: Any) -> Any:
     return Option(help=help, rich_help_panel="With --model", **more)
 
 
-@commands.command(rich_help_panel=STUDIES)
+@commands.command(rich_help_panel=STUDIES, short_help="Answer a file of queries, as a run.")
 @with_options("options", *SEARCH_OPTIONS)
 def answer(
     context: Context,

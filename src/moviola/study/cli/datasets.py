@@ -21,7 +21,7 @@ commands = Typer()
 """What this module adds to ``moviola``."""
 
 dataset = command_group(
-    "dataset", "Annotations of data sets: read them, and build ranked ones.", below=commands, panel=STUDIES
+    "dataset", "Annotations of data sets: read, build ranked ones.", below=commands, panel=STUDIES
 )
 
 
@@ -428,7 +428,7 @@ def relevant_pairs_(
     show(json, counts, f"{out}: {found} with Phi {phi} >= {theta}")
 
 
-@commands.command(rich_help_panel=STUDIES)
+@commands.command(rich_help_panel=STUDIES, short_help="Generate films with captions and judgements.")
 def gridhouse(
     folder: Annotated[Path, Argument(help="Folder for the data set.")],
     videos: Annotated[int, Option(min=1, help="Number of ordinary films, 45 to 120 s each.")] = 24,

@@ -18,7 +18,7 @@ commands = Typer()
 
 features = command_group(
     "features",
-    "Features of files: convert and check them, or export those of a library.",
+    "Features: convert, check, export those of a library.",
     below=commands,
     panel=STUDIES,
 )

@@ -19,7 +19,7 @@ commands = Typer()
 
 judge = command_group(
     "judge",
-    "Judgements of a library's moments by people: a test set, and pairs to train on.",
+    "Judgements by people: a test set, pairs to train on.",
     below=commands,
     panel=STUDIES,
 )

@@ -34,7 +34,7 @@ FormatOption = Annotated[str | None, Option(help="Format of the file; by default
 _NOT_WITH_TVR = ("measure", "preset", "per_query", "run_format", "qrels_format")
 
 
-@commands.command(rich_help_panel=STUDIES)
+@commands.command(rich_help_panel=STUDIES, short_help="Score a run against judgements.")
 def evaluate(
     context: Context,
     run: Annotated[Path, Argument(help="Ranked moments: JSON, JSON lines, CSV, TVR, QVHighlights or TREC.")],
@@ -126,7 +126,7 @@ def _note_unmatched(missing: tuple[str, ...], extra: tuple[str, ...], run: str =
             note(f"{counted(len(queries), 'query')} {what}: {some(queries, 10)}")
 
 
-@commands.command(rich_help_panel=STUDIES)
+@commands.command(rich_help_panel=STUDIES, short_help="Compare runs: differences, intervals, p values.")
 def compare(
     runs: Annotated[
         list[Path], Argument(metavar="RUN RUN … QRELS", help="Runs, baseline first; judgements.")

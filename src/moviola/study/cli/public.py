@@ -19,7 +19,7 @@ commands = Typer()
 """What this module adds to ``moviola``."""
 
 
-@commands.command(rich_help_panel=STUDIES)
+@commands.command(rich_help_panel=STUDIES, short_help="Answer and measure a public benchmark.")
 def public(
     context: Context,
     name: Annotated[

@@ -39,7 +39,7 @@ _LIST = "JSON list of ids, video_corpus.json, or FILE:SPLIT, as splits.json:val;
 VideosOption = Annotated[str | None, Option(help=f"Videos to search: {_LIST} all.")]
 
 
-@commands.command(rich_help_panel=STUDIES)
+@commands.command(rich_help_panel=STUDIES, short_help="Train a model on features.")
 def train(
     context: Context,
     name: Annotated[str, Argument(help=f"The model: {', '.join(RECIPES)}.")],
