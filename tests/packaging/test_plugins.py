@@ -141,7 +141,7 @@ def test_the_command_line_reads_text_by_it(films: Path, folder: Path, tmp_path: 
 
 def test_its_command_and_its_command_in_a_group_are_there(folder: Path) -> None:
     app = all_commands()
-    counted = CliRunner().invoke(app, ["example-count", str(folder)])
+    counted = CliRunner().invoke(app, ["example-count", "-l", str(folder)])
     assert (counted.exit_code, counted.output) == (0, "2\n")
     assert CliRunner().invoke(app, ["models", "example-sizes"]).output == "small\n"
     assert CliRunner().invoke(app, ["models", "list", "--json"]).exit_code == 0

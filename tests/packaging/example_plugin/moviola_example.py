@@ -17,6 +17,7 @@ from fastapi import APIRouter, Request
 from numpy.typing import NDArray
 
 from moviola.cli.app import JsonOption, show
+from moviola.cli.options import DEFAULT_LIBRARY, LibraryOption
 from moviola.encoders import DeviceChoice, FrameTextEncoder, load_encoder
 from moviola.encoders.readers import (
     SpeechReader,
@@ -200,10 +201,10 @@ commands.add_typer(more_models)
 
 
 @commands.command("example-count", rich_help_panel="Examples")
-def count(library: Path, json: JsonOption = False) -> None:
+def count(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -> None:
     """Print the number of videos of a library.
 
-    Example: `moviola example-count films`
+    Example: `moviola example-count --library films`
 
     From Python: `moviola.Library.videos`.
     """
