@@ -8,7 +8,8 @@ Every message names the input, the value that was wrong and the remedy, for inst
 from __future__ import annotations
 
 __all__ = [
-    "AlreadyJudged", "BrokenPlugin", "DataError", "EncoderMismatch", "IndexServerError", "InvalidValue",
+    "AlreadyJudged", "BrokenPlugin", "DamagedSettings", "DataError", "EncoderMismatch", "FeaturesAway",
+    "IndexServerError", "InvalidValue",
     "LibraryError", "LibraryLocked", "MediaError", "MissingDependency", "MissingModel", "MoviolaError",
     "NoVideoStream", "NotFound", "NotSearched", "OutOfDate", "SegmentIndexError",
     "UnreadableMedia", "WorkersError",
@@ -92,6 +93,14 @@ class LibraryError(MoviolaError):
 
 class LibraryLocked(LibraryError):
     """Another process is writing to the library."""
+
+
+class DamagedSettings(LibraryError):
+    """A library's settings are damaged, were changed by hand, or are those of another library."""
+
+
+class FeaturesAway(LibraryError):
+    """Stored features are not where they were: missing, empty, or unreadable. They may be back later."""
 
 
 class EncoderMismatch(LibraryError):

@@ -22,6 +22,7 @@ from typer import Context, Exit, Option
 from typer.core import TyperGroup
 
 from moviola.cli.config import nested_defaults, read_config
+from moviola.errors import InvalidValue
 
 Cell = str | tuple[str, ...]
 """A cell of a table: a text, or several, below each other on a terminal."""
@@ -48,10 +49,10 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
         "duplicates": ("library", "List copies, and videos that show the same."),
         "library": ("library", "Settings, models, index and folders."),
         "models": ("models", "Encoders, trained models and checkpoints."),
-        "doctor": ("library", "Check packages, encoder, device and the library."),
-        "verify": ("library", "Check every stored byte; changes nothing."),
-        "repair": ("library", "Repair what can be made again."),
-        "compact": ("library", "Free the space of removed videos, for good."),
+        "doctor": ("upkeep", "Check packages, encoder, device and the library."),
+        "verify": ("upkeep", "Check every stored byte; changes nothing."),
+        "repair": ("upkeep", "Repair what can be made again."),
+        "compact": ("upkeep", "Free the space of removed videos, for good."),
     },
     "Agents and servers": {"mcp": ("agents", "Serve a library to agents (Model Context Protocol).")},
 }
@@ -244,6 +245,24 @@ def show_records(
 def some(names: Sequence[str], most: int = 5) -> str:
     """The first few names of a list."""
     return ", ".join(names[:most]) + (f", and {len(names) - most} more" if len(names) > most else "")
+
+
+YesOption = Annotated[bool, Option("--yes", "-y", help="Without a question.")]
+
+
+def require_consent(what: str, yes: bool) -> None:
+    """Ask at a terminal before something is taken away; elsewhere the answer is ``yes``.
+
+    Raises:
+        InvalidValue: there is nobody to ask.
+    """
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise InvalidValue(f"{what}; nothing was changed. Give --yes if you mean it")
+    if not typer.confirm(f"{what}. Go on?", err=True):
+        note("nothing was changed")
+        leave_partial()
 
 
 def leave_partial() -> NoReturn:

@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from typer import Argument, BadParameter, Option
 from typer.core import TyperCommand
 
-from moviola.cli.app import JsonOption, app, command_group, leave_partial, note, show, show_records
+from moviola.cli.app import (
+    JsonOption,
+    YesOption,
+    app,
+    command_group,
+    leave_partial,
+    note,
+    require_consent,
+    show,
+    show_records,
+)
 from moviola.cli.options import (
     DEFAULT_LIBRARY,
     By,
@@ -27,7 +37,7 @@ from moviola.cli.options import (
     writing,
 )
 from moviola.cli.search import answer_and_keep
-from moviola.errors import InvalidValue, NotFound, counted
+from moviola.errors import InvalidValue, MoviolaError, NotFound, counted
 from moviola.files.names import folded
 from moviola.files.rows import read_text
 from moviola.files.writing import write_text
@@ -235,16 +245,19 @@ def collect(
 def delete(
     kind: Annotated[KindName, Argument(help="Kind of the entry.")],
     name: Annotated[str, Argument(help="Its name, as `moviola kept list` prints it.")],
+    yes: YesOption = False,
     library: LibraryOption = DEFAULT_LIBRARY,
     json: JsonOption = False,
 ) -> None:
-    """Delete a saved search, a collection, or the tags and rating of a place.
+    """Delete a saved search, a collection, or the tags and rating of a place, for good. It asks.
 
-    Example: `moviola kept delete search "beach days"`
+    Example: `moviola kept delete search "beach days" --yes`
 
     From Python: `moviola.library.kept.entries.Kept.delete`, of `moviola.Library.kept`.
     """
     with reading(library) as lib:
+        entry = lib.kept.entry(kind, name)
+        require_consent(f"{kind} {name} ({_summary(entry)}) would be deleted for good", yes)
         lib.kept.delete(kind, name)
     show(json, {"deleted": name}, f"{kind} {name}: deleted")
 
@@ -382,15 +395,30 @@ def concepts_(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False
 @concepts_group.command()
 def forget(
     name: Annotated[str, Argument(help="Name of the concept, without @.")],
+    yes: YesOption = False,
     library: LibraryOption = DEFAULT_LIBRARY,
     json: JsonOption = False,
 ) -> None:
-    """Delete a concept.
+    """Delete a concept, for good. It asks.
 
-    Example: `moviola concepts forget our-logo`
+    Example: `moviola concepts forget our-logo --yes`
 
     From Python: `moviola.Library.forget`.
     """
     with writing(library) as lib:
+        require_consent(f"@{name.removeprefix('@')}: {_marks_of(lib, name)} would be deleted for good", yes)
         lib.forget(name)
     show(json, {"deleted": name}, f"@{name}: deleted")
+
+
+def _marks_of(lib: Library, name: str) -> str:
+    """How much a concept holds; a damaged one does not say."""
+    from moviola.library import read_concept
+
+    try:
+        concept = read_concept(lib.folder, lib.settings, name.removeprefix("@"))
+    except NotFound:
+        raise
+    except MoviolaError:
+        return "a concept that cannot be read now"
+    return counted(len(concept.right) + len(concept.wrong), "marked moment")

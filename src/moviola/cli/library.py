@@ -14,21 +14,20 @@ from typer import Argument, BadParameter, Option
 from moviola.cli.app import (
     Cell,
     JsonOption,
+    YesOption,
     app,
     command_group,
-    leave_partial,
     note,
+    require_consent,
     show,
     show_records,
     some,
 )
-from moviola.cli.config import describe_config
 from moviola.cli.options import DEFAULT_LIBRARY, LibraryOption, reading, writing
 from moviola.errors import MissingDependency, MissingModel, NotFound, counted
 from moviola.types import CUE_KINDS, clock
 
 if TYPE_CHECKING:
-    from moviola.library import Problem
     from moviola.search import Library
 
 library_group = command_group("library", "Settings, models, index and folders of a library.")
@@ -166,56 +165,8 @@ def remove(
     """
     with writing(library) as lib:
         removed = lib.remove(videos)
-    show(json, {"removed": removed}, f"{library}: {len(removed)} removed")
-
-
-@app.command()
-def verify(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -> None:
-    """Check every stored byte, the indexes and the source files; changes nothing. Code 3: damage was found.
-
-    Example: `moviola verify`
-
-    From Python: `moviola.Library.verify`.
-    """
-    with reading(library) as lib:
-        problems = lib.verify()
-    _show_problems(problems, library, json)
-    if problems:
-        leave_partial()
-    note(f"{library}: sound")
-
-
-@app.command()
-def repair(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -> None:
-    """Repair a library: indexes and caches are rebuilt, features of cues computed again; videos with damaged
-    features of pictures are removed, to be indexed again.
-
-    Example: `moviola repair && moviola index ~/Videos`
-
-    From Python: `moviola.Library.repair`.
-    """
-    with writing(library) as lib:
-        repaired = lib.repair()
-    _show_problems(repaired, library, json)
-    note(f"{library}: {counted(len(repaired), 'problem')} repaired")
-
-
-def _show_problems(problems: list[Problem], library: Path, json: bool) -> None:
-    rows = ((p.video_id or str(library), p.message) for p in problems)
-    show_records(json, problems, ("video", "problem"), rows)
-
-
-@app.command()
-def compact(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -> None:
-    """Free the space of removed videos, which cannot be restored afterwards.
-
-    Example: `moviola compact`
-
-    From Python: `moviola.Library.compact`.
-    """
-    with writing(library) as lib:
-        freed = lib.compact()
-    show(json, {"freed_bytes": freed}, f"{library}: {freed / 2**20:.1f} MiB freed")
+    said = f"{library}: {len(removed)} removed; `moviola library restore` brings them back"
+    show(json, {"removed": removed}, said)
 
 
 @library_group.command()
@@ -363,18 +314,24 @@ def move(
 @library_group.command()
 def forget(
     root: Annotated[Path, Argument(help="A folder, as `moviola library roots` prints it.")],
+    yes: YesOption = False,
     library: LibraryOption = DEFAULT_LIBRARY,
     json: JsonOption = False,
 ) -> None:
-    """Remove a folder with all its videos from the library, for a drive that is lost. Files stay.
+    """Remove a folder with all its videos from the library, for a drive that is lost. Files stay. It asks.
 
     Videos of which a copy lies elsewhere stay; `moviola library restore` brings the others back.
 
-    Example: `moviola library forget /media/lost-drive`
+    Example: `moviola library forget /media/lost-drive --yes`
 
     From Python: `moviola.Library.forget_root`.
     """
     with writing(library) as lib:
+        if leaving := len(lib.only_in(root)):
+            of = f"{leaving} of {counted(len(lib), 'video')}"
+            require_consent(
+                f"{library}: {of} would be taken out, and can be brought back until compaction", yes
+            )
         removed = lib.forget_root(root)
     said = f"{library}: {len(removed)} removed; `moviola library restore` brings them back"
     show(json, {"removed": removed}, said)
@@ -453,28 +410,3 @@ def duplicates(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = Fals
     wasted, copies = sum(one.wasted for one in exact) / 2**20, counted(len(near), "near copy")
     found = f"{wasted:.1f} MiB stored more than once, {copies}" if exact or near else "no copies"
     note(f"{library}: {found}")
-
-
-@app.command()
-def doctor(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -> None:
-    """Check packages, encoder, device, config.toml and every byte of the library; changes nothing.
-
-    What needs a remedy is explained, with the command that mends it; exit code 3.
-
-    Example: `moviola doctor`
-
-    From Python: `moviola.library.diagnosis.diagnose`.
-    """
-    from moviola.library.diagnosis import Finding, diagnose
-
-    findings = [*diagnose(library), Finding("config", True, describe_config())]
-    rows = (
-        (
-            "ok" if finding.ok else "!!", finding.what,
-            " · run: ".join(filter(None, (finding.detail, " && ".join(finding.commands)))),
-        )
-        for finding in findings
-    )  # fmt: skip
-    show_records(json, findings, ("", "what", "result"), rows)
-    if not all(finding.ok for finding in findings):
-        leave_partial()

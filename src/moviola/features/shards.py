@@ -8,7 +8,10 @@ rows is an :class:`Extent`, which the owner keeps: a library in its catalogue, a
 from __future__ import annotations
 
 import os
+import stat
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +21,7 @@ from zipfile import ZIP_STORED, ZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.errors import DataError, LibraryError, NotFound
+from moviola.errors import DataError, FeaturesAway, LibraryError, NotFound
 from moviola.files.rows import read_json
 from moviola.files.writing import atomic_write, write_json
 
@@ -28,6 +31,20 @@ _HALF = np.dtype("<f2")
 # Large enough that a library has few files, small enough that compaction moves little at a time.
 _SHARD_BYTES = 1 << 30
 _FORMAT = 1
+_BACK = (
+    "put it back, or connect its drive, or give this user the right to read it; `moviola doctor` says which "
+    "videos of a library lie there"
+)
+
+
+@contextmanager
+def _unreadable(path: Path) -> Iterator[None]:
+    """Errors of the system on a shard as one that says it is away."""
+    try:
+        yield
+    except OSError as error:
+        reason = "missing" if isinstance(error, FileNotFoundError) else f"cannot be read ({error.strerror})"
+        raise FeaturesAway(f"{path}: {reason}; {_BACK}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +98,15 @@ class FeatureShards:
         """Write rows (n, dim), stored as float16, after ``end``: shard and row of the end of committed rows.
 
         The owner never lowers it, so that rows that another process still reads are not overwritten after a
-        removal. Without ``sync``, :meth:`sync` has to follow. Raises DataError: a number does not fit half
-        precision.
+        removal. A shard that has become shorter than that gets no more rows, the next one does. Without
+        ``sync``, :meth:`sync` has to follow.
+
+        Raises:
+            DataError: a number does not fit half precision.
+            FeaturesAway: earlier rows are not there, so that these would be written to another place.
         """
         number, offset = end
-        if offset * self.row_bytes >= self._shard_bytes:
+        if offset and (self._rows_in(number) < offset or offset * self.row_bytes >= self._shard_bytes):
             number, offset = number + 1, 0
         data = halves(rows, self.kind)
         if data.ndim != 2 or data.shape[1] != self.dim:
@@ -142,18 +163,36 @@ class FeatureShards:
         mapped = self._maps.get(number, self._deleted.get(number))
         if mapped is not None and len(mapped) >= rows_needed:
             return mapped
-        path = self.shard(number)
-        there = path.stat().st_size // self.row_bytes if path.exists() else 0
-        if there < rows_needed:
-            raise LibraryError(
-                f"{path}: {there} rows, but {rows_needed} are listed; in a library `moviola repair` mends it "
-                "and names the videos to be indexed again; else write the folder again"
-            )
         mapped = np.empty((0, self.dim), _HALF)
-        if there:
-            mapped = np.memmap(path, dtype=_HALF, mode="r", shape=(there, self.dim))
+        if rows_needed:
+            path, there = self.shard(number), self._rows_in(number)
+            if there < rows_needed:
+                raise LibraryError(
+                    f"{path}: {there} rows, but {rows_needed} are listed; of a library `moviola doctor` says "
+                    "what mends it, another folder of features is to be written again"
+                )
+            with _unreadable(path):
+                mapped = np.memmap(path, dtype=_HALF, mode="r", shape=(there, self.dim))
         self._maps[number] = mapped
         return mapped
+
+    def require_there(self, number: int) -> None:
+        """Raise FeaturesAway where a shard is missing, empty, or cannot be read now."""
+        path = self.shard(number)
+        self._rows_in(number)
+        with _unreadable(path), path.open("rb"):
+            pass
+
+    def _rows_in(self, number: int) -> int:
+        """The rows of a shard that is there. Raises FeaturesAway."""
+        path = self.shard(number)
+        with _unreadable(path):
+            status = path.stat()
+        if not (stat.S_ISREG(status.st_mode) and status.st_size):
+            raise FeaturesAway(
+                f"{path}: {'is empty' if stat.S_ISREG(status.st_mode) else 'is no file'}; {_BACK}"
+            )
+        return status.st_size // self.row_bytes if self.row_bytes else 0
 
     def checked(self, extent: Extent) -> NDArray[np.float16]:
         """Like :meth:`read`; rows that are read for the first time are checked against their CRC. Raises
@@ -163,16 +202,18 @@ class FeatureShards:
         if extent.crc and extent not in self._sound:
             if zlib.crc32(rows) != extent.crc:  # type: ignore[arg-type]
                 raise LibraryError(
-                    f"{self.shard(extent.shard)}: rows from {extent.offset} on are damaged; `moviola repair` "
-                    "mends the library and names the videos to be indexed again"
+                    f"{self.shard(extent.shard)}: rows from {extent.offset} on are damaged; `moviola doctor` "
+                    "names the video, and what mends it"
                 )
             self._sound.add(extent)
         return rows
 
     def intact(self, extent: Extent) -> bool:
-        """Whether the rows of an extent exist and are unchanged."""
+        """Whether the rows of an extent are unchanged. Raises FeaturesAway: they cannot be read now."""
         try:
             rows = self.read(extent)
+        except FeaturesAway:
+            raise
         except LibraryError:
             return False
         return zlib.crc32(rows.tobytes()) == extent.crc

@@ -6,7 +6,7 @@ its features can be trained on.
 """
 
 from moviola.index import Trial
-from moviola.library.check import Problem, compact, repair, verify
+from moviola.library.check import Problem, verify
 from moviola.library.derived.encoder_background import background_of
 from moviola.library.derived.video_names import NameTable, VideoNames, names_in, stems_of
 from moviola.library.derived.view import View, Viewer
@@ -28,12 +28,13 @@ from moviola.library.kept.concepts import (
     read_concept,
 )  # fmt: skip
 from moviola.library.library_source import LibrarySource, export_features, open_features
+from moviola.library.mending import compact, ends_with_compaction, mend_settings, repair
 
 __all__ = [
     "Catalogue", "Concept", "Copy", "CueRow", "Indexer", "IngestProgress", "IngestReport", "Job",
     "LibrarySource", "LibraryStore", "NameTable", "Paused", "Problem", "Reading", "RemovedVideo", "Root",
     "Settings", "ShotRow", "Taken", "Trial", "VideoNames", "VideoRow", "View", "Viewer", "background_of",
-    "compact", "concept_name", "concepts_of", "export_features", "forget_concept", "keep_concept",
-    "names_in", "open_features", "present_path", "read_concept", "repair", "require_no_library",
-    "require_outside", "stems_of", "taken_of", "there", "verify",
+    "compact", "concept_name", "concepts_of", "ends_with_compaction", "export_features", "forget_concept",
+    "keep_concept", "mend_settings", "names_in", "open_features", "present_path", "read_concept", "repair",
+    "require_no_library", "require_outside", "stems_of", "taken_of", "there", "verify",
 ]  # fmt: skip

@@ -1,33 +1,51 @@
-"""Checks and repairs of a library."""
+"""Checks of a library: everything that is stored, compared with everything that says what should be.
+
+Others may write meanwhile: catalogue and features are looked at as of one state, and of what lags behind it
+nothing is said while a writer is at work.
+"""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from moviola.errors import DataError, IndexServerError, LibraryError, MoviolaError, SegmentIndexError
+from moviola.errors import (
+    DamagedSettings,
+    DataError,
+    FeaturesAway,
+    IndexServerError,
+    LibraryError,
+    MoviolaError,
+    NotFound,
+    SegmentIndexError,
+    counted,
+)
 from moviola.features import Extent, FeatureShards
+from moviola.files.presence import is_folder
 from moviola.index import backends_of, load_index
-from moviola.library.derived.indexes import INDEXES, index_recipe, piece_counts, publish_indexes
+from moviola.library.derived.indexes import INDEXES, index_recipe, piece_counts
 from moviola.library.disk.catalogue import ShotRow, VideoRow
 from moviola.library.disk.disk_cache import damaged_in_cache
+from moviola.library.disk.lock import is_being_written
 from moviola.library.disk.models_in_use import NONE, ROLES, require_intact
-from moviola.library.disk.places import present_path, root_of
+from moviola.library.disk.places import Copy, present_path, root_of
+from moviola.library.disk.settings import FORMAT_VERSION, SETTINGS_FILE
 from moviola.library.disk.store import LibraryStore
+from moviola.library.disk.upgrade import require_fitting
 from moviola.library.disk.video_table import VideoTable
-from moviola.library.ingest.indexer import Indexer
-from moviola.library.ingest.reading import mend_cues
 from moviola.library.kept.concepts import concepts_of, read_concept
 from moviola.retrieval.saved.graphs import require_intact_graphs
 from moviola.retrieval.segments import pack_ids
 
-__all__ = ["Problem", "command", "compact", "repair", "verify"]
+__all__ = ["LostShard", "Problem", "command", "lost_shards", "parts_damaged", "still_problems", "verify"]
 
 # What a writer leaves that was killed after it had changed the catalogue or the settings.
 _LAGS = "searches complete it in memory, and the next write brings it up to date"
@@ -37,19 +55,53 @@ _LAGS = "searches complete it in memory, and the next write brings it up to date
 class Problem:
     """A problem of a video, or of the library as a whole, whose id is empty.
 
-    ``repairable`` problems are fixed by :func:`repair`; the others need a person (a file that is gone).
-    ``commands`` mend it, one after the other; none where only a copy of the file does.
+    ``repairable`` problems are fixed by :func:`moviola.library.repair`, as ``repair`` says; the others need a
+    person (a file that is gone). ``commands`` mend it, one after the other; none where only a copy of the
+    file does. What any of them takes away can be brought back.
     """
 
     video_id: str
     message: str
     repairable: bool
     commands: tuple[str, ...] = ()
+    repair: str = ""
 
 
 def command(library: Path, *words: str) -> str:
     """A command on a library, quoted for a shell."""
     return shlex.join(["moviola", *words, "--library", str(library)])
+
+
+@dataclass(frozen=True, eq=False)
+class _State:
+    """One state of a library: its searchable videos, and what the catalogue has of each by row number; the
+    maps of its features, which a compaction may delete meanwhile.
+    """
+
+    generation: int
+    videos: list[VideoRow]
+    cues: Mapping[int, int]
+    shots: Mapping[int, list[ShotRow]]
+    copies: Mapping[int, list[Copy]]
+    held: tuple[tuple[NDArray[np.float16], ...] | None, ...]
+
+    @classmethod
+    def of(cls, store: LibraryStore) -> _State:
+        catalogue = store.catalogue
+        while True:
+            with catalogue.snapshot():
+                generation = catalogue.generation
+                videos = [video for video in catalogue.videos() if video.state != "refused"]
+                cues = {video.row: len(catalogue.cues(video.row)) for video in videos}
+                shots = catalogue.shots_of([video.row for video in videos])
+                copies: dict[int, list[Copy]] = defaultdict(list)
+                for copy in catalogue.copies():
+                    copies[copy.video].append(copy)
+            table = VideoTable.of(videos)
+            held = store.frame_features.hold(table.frames), store.cue_features.hold(table.cues)
+            # A compaction may just have moved what is missing; otherwise it is damage.
+            if None not in held or catalogue.generation == generation:
+                return cls(generation, videos, cues, shots, copies, held)
 
 
 def verify(store: LibraryStore) -> list[Problem]:
@@ -59,24 +111,87 @@ def verify(store: LibraryStore) -> list[Problem]:
     damage = store.catalogue.integrity_problem()
     if damage:
         return [Problem("", f"catalogue.sqlite: {damage}; restore it from a copy", False)]
-    videos = [video for video in store.catalogue.videos() if video.state != "refused"]
-    problems = [problem for video in videos for problem in _video_problems(store, video)]
+    store.refresh()
+    state = _State.of(store)
+    lost = lost_shards(store, state.videos)
+    if lost and store.catalogue.generation != state.generation:
+        lost = []  # a compaction has moved what was there
+    problems = [Problem("", one.message, False) for one in lost]
+    if not lost and store.settings.format_version < FORMAT_VERSION:
+        problems += _older_settings_problems(store)
+    if not problems:
+        for video in state.videos:
+            problems += _video_problems(store, video, state)
     damaged = {problem.video_id for problem in problems if problem.repairable}
-    sound = VideoTable.of(video for video in videos if video.video_id not in damaged)
+    sound = VideoTable.of(video for video in state.videos if video.video_id not in damaged)
     return [
-        *problems, *_index_problems(store, sound), *_cache_problems(store), *_model_problems(store),
-        *_still_problems(store), *_kept_problems(store), *_concept_problems(store),
+        *problems, *_source_problems(store, state), *_index_problems(store, sound, state.generation),
+        *_cache_problems(store), *_model_problems(store), *still_problems(store), *_kept_problems(store),
+        *_concept_problems(store),
     ]  # fmt: skip
 
 
-def _still_problems(store: LibraryStore) -> Iterator[Problem]:
+@dataclass(frozen=True, slots=True)
+class LostShard:
+    """Features that are not where they were: their file, or the folder of all; why; ids of the videos that
+    lie there; and their kind.
+    """
+
+    path: Path
+    reason: str
+    video_ids: tuple[str, ...]
+    kind: Literal["frames", "cues"]
+
+    @property
+    def message(self) -> str:
+        videos = counted(len(self.video_ids), "video")
+        return (
+            f"{self.path}: {self.reason}, and features of {videos} lie there; put it back from a copy, or "
+            "connect its drive. Nothing is taken out of the library for that"
+        )
+
+
+def lost_shards(store: LibraryStore, videos: Sequence[VideoRow]) -> list[LostShard]:
+    """Files of features, or their folder, that are missing, empty, or cannot be read."""
+    lost = []
+    kinds: tuple[tuple[Literal["frames", "cues"], FeatureShards], ...] = (
+        ("frames", store.frame_features), ("cues", store.cue_features),
+    )  # fmt: skip
+    for kind, features in kinds:
+        held: dict[int, list[VideoRow]] = defaultdict(list)
+        for video in videos:
+            extent: Extent | None = getattr(video, kind)
+            if extent is not None and extent.count:
+                held[extent.shard].append(video)
+        for number, there in held.items():
+            try:
+                features.require_there(number)
+            except FeaturesAway as error:
+                missing = not is_folder(features.folder)
+                path = features.folder if missing else features.shard(number)
+                reason = "not there" if missing else str(error).removeprefix(f"{path}: ").partition(";")[0]
+                lost.append(LostShard(path, reason, tuple(video.video_id for video in there), kind))
+    return lost
+
+
+def _older_settings_problems(store: LibraryStore) -> Iterator[Problem]:
+    """Whether settings that bear no digest fit what is stored."""
+    try:
+        require_fitting(store.folder, store.catalogue, store.settings)
+    except DamagedSettings as error:
+        yield Problem("", str(error), False)
+
+
+def still_problems(store: LibraryStore) -> Iterator[Problem]:
+    """Damage of the small stills."""
     try:
         damage = store.stills.problem()
     except LibraryError as error:
         damage = str(error)
     if damage:
-        message = f"stills.sqlite: {damage}; repair deletes it, answers stay the same"
-        yield Problem("", message, True, (command(store.folder, "repair"),))
+        message = f"stills.sqlite: {damage}; answers stay the same"
+        repair = "moves the file to backups/; indexing makes stills of new videos"
+        yield Problem("", message, True, (command(store.folder, "repair"),), repair)
 
 
 def _kept_problems(store: LibraryStore) -> Iterator[Problem]:
@@ -97,48 +212,94 @@ def _concept_problems(store: LibraryStore) -> Iterator[Problem]:
     for name in concepts_of(store.folder):
         try:
             read_concept(store.folder, store.settings, name)
+        except NotFound:  # it was deleted this moment
+            continue
         except MoviolaError as error:
-            yield Problem("", str(error), False, (command(store.folder, "concepts", "forget", name),))
+            yield Problem("", str(error), False)
 
 
-def _video_problems(store: LibraryStore, video: VideoRow) -> Iterator[Problem]:
+def _video_problems(store: LibraryStore, video: VideoRow, state: _State) -> Iterator[Problem]:
+    """Damage of what is stored of a video."""
     root = root_of(video.path, store.catalogue.roots())  # by it the video gets the same id again
     index = command(store.folder, "index", root.path if root else video.path)
     repair = command(store.folder, "repair")
-    for damage in _damage(store, video):
+    for damage in _damage(store, video, state.cues[video.row], state.shots.get(video.row, [])):
         commands = (repair, index) if damage.needs_file else (repair,)
-        yield Problem(video.video_id, damage.message, True, commands)
-    source = present_path(video, store.catalogue.copies_of(video.row))
-    if source is None:
+        yield Problem(video.video_id, damage.message, True, commands, damage.repair)
+
+
+def _source_problems(store: LibraryStore, state: _State) -> Iterator[Problem]:
+    """Films that are gone, or others than they were."""
+    for video in state.videos:
+        problem = _source_problem(store, video, state.copies[video.row])
+        if problem is None:
+            continue
+        # A writer may have followed it meanwhile.
+        if store.catalogue.generation != state.generation:
+            now = store.catalogue.videos_named([video.video_id]).get(video.video_id)
+            problem = _source_problem(store, now, store.catalogue.copies_of(now.row)) if now else None
+        if problem is not None:
+            yield problem
+
+
+def _source_problem(store: LibraryStore, video: VideoRow, copies: Sequence[Copy]) -> Problem | None:
+    source = present_path(video, copies)
+    try:
+        size = None if source is None else source.stat().st_size
+    except OSError:  # gone this moment
+        size = None
+    if size is None:
         message = f"{video.path}: not there; plug its drive in, index it at its new place, or remove it"
-        yield Problem(video.video_id, message, False, (command(store.folder, "remove", video.video_id),))
-    elif source.stat().st_size != video.size:
+        return Problem(video.video_id, message, False, (command(store.folder, "remove", video.video_id),))
+    if size != video.size:
         message = f"{video.path}: the file has changed; index it again"
-        yield Problem(video.video_id, message, False, (index,))
+        root = root_of(video.path, store.catalogue.roots())
+        index = command(store.folder, "index", root.path if root else video.path)
+        return Problem(video.video_id, message, False, (index,))
+    return None
 
 
 @dataclass(frozen=True, slots=True)
 class _Damage:
-    """Damage of one part of what is stored of a video; ``needs_file``: only indexing its file again brings
-    the part back.
+    """Damage of one part of what is stored of a video, and what a repair does about it; ``needs_file``: only
+    indexing its file again brings the part back.
     """
 
     part: Literal["frames", "cues", "shots"]
     message: str
+    repair: str
     needs_file: bool = True
 
 
-def _damage(store: LibraryStore, video: VideoRow) -> Iterator[_Damage]:
-    if video.frames is not None and not store.frame_features.intact(video.frames):
-        yield _Damage("frames", "frame features are damaged; index the video again")
-    stored = len(store.catalogue.cues(video.row))
-    if video.cues is not None and video.cues.count != stored:
-        yield _Damage("cues", f"{stored} cues but {video.cues.count} features; index again")
-    elif video.cues is not None and not store.cue_features.intact(video.cues):
-        message = "subtitle features are damaged; repair computes them again from the texts"
-        yield _Damage("cues", message, needs_file=False)
-    if not _follow_each_other(store.catalogue.shots(video.row), video.duration):
-        yield _Damage("shots", "its shots do not follow each other; index the video again")
+def parts_damaged(store: LibraryStore, video: VideoRow) -> set[str]:
+    """The parts of what is stored of a video now that are damaged."""
+    cues, shots = store.catalogue.cues(video.row), store.catalogue.shots(video.row)
+    return {damage.part for damage in _damage(store, video, len(cues), shots)}
+
+
+def _damage(store: LibraryStore, video: VideoRow, cues: int, shots: Sequence[ShotRow]) -> Iterator[_Damage]:
+    """Damage of a video with a number of cues, and its shots. Features that are away are none."""
+    if _is_damaged(store.frame_features, video.frames):
+        message = "frame features are damaged; index the video again"
+        yield _Damage(
+            "frames", message, "takes the video out; `moviola library restore` brings back whole ones"
+        )
+    if video.cues is not None and video.cues.count != cues:
+        message = f"{cues} cues but {video.cues.count} features; index again"
+        yield _Damage("cues", message, "keeps those that are there, and marks the video to be read again")
+    elif _is_damaged(store.cue_features, video.cues):
+        message, repair = "subtitle features are damaged", "computes them again from the texts"
+        yield _Damage("cues", message, repair, needs_file=False)
+    if not _follow_each_other(shots, video.duration):
+        message = "its shots do not follow each other; index the video again"
+        yield _Damage("shots", message, "drops them, to be found again when the file is indexed")
+
+
+def _is_damaged(features: FeatureShards, extent: Extent | None) -> bool:
+    try:
+        return extent is not None and not features.intact(extent)
+    except FeaturesAway:
+        return False
 
 
 def _follow_each_other(shots: Sequence[ShotRow], duration: float) -> bool:
@@ -152,33 +313,56 @@ def _follow_each_other(shots: Sequence[ShotRow], duration: float) -> bool:
     )
 
 
-def _index_problems(store: LibraryStore, sound: VideoTable) -> Iterator[Problem]:
+def _index_problems(store: LibraryStore, sound: VideoTable, generation: int) -> Iterator[Problem]:
     """Compare each published index with what the features say it should hold."""
-    mend = (command(store.folder, "repair"),)
     for name in INDEXES:
+        before = _moment(store, name)
+        for problem, lags in _index_problem(store, name, sound):
+            # Indexes are published after the videos: while a writer is at work, they lag behind.
+            at_rest = not before[0] and before[1] == generation and before == _moment(store, name)
+            if at_rest or not lags:
+                yield problem
+
+
+def _moment(store: LibraryStore, name: str) -> tuple[Any, ...]:
+    """What differs when another process writes, or has written: whether it is so now, the generation of the
+    catalogue, and the files of the settings and of an index.
+    """
+    stamps = []
+    for path in (store.folder / SETTINGS_FILE, store.folder / "index" / f"{name}.json"):
         try:
-            backends = backends_of(store.settings.index)
-            loaded = load_index(store.folder / "index", name, backends, thorough=True)
-        except IndexServerError as error:
-            yield Problem("", f"index {name}: {error}", False)
-            continue
-        except SegmentIndexError as error:
-            yield Problem("", f"{error} (it is rebuilt from the features)", True, mend)
-            continue
-        counts = piece_counts(store, name, sound).tolist()
-        wanted = [pack_ids(row, count) for row, count in zip(sound, counts, strict=True)]
-        ids = np.sort(np.concatenate(wanted)) if wanted else np.empty(0, np.int64)
-        if loaded is None:
-            if len(ids):
-                yield Problem("", f"index {name}: missing; {_LAGS}", True, mend)
-            continue
-        index, recipe = loaded
-        if recipe != index_recipe(store, name):
-            made = f"made as {recipe!r}, not as {index_recipe(store, name)!r}"
-            yield Problem("", f"index {name}: {made}; {_LAGS}", True, mend)
-        elif not np.array_equal(np.sort(index.ids()), ids):
-            held = f"{len(index)} vectors, the features give {len(ids)}"
-            yield Problem("", f"index {name}: {held}; {_LAGS}", True, mend)
+            status = path.stat()
+            stamps.append((status.st_ino, status.st_mtime_ns))
+        except OSError:
+            stamps.append((0, 0))
+    return is_being_written(store.folder), store.catalogue.generation, *stamps
+
+
+def _index_problem(store: LibraryStore, name: str, sound: VideoTable) -> Iterator[tuple[Problem, bool]]:
+    """What is wrong with an index, and whether it only lags behind."""
+    mend, repair = (command(store.folder, "repair"),), "rebuilds it from the features"
+    try:
+        backends = backends_of(store.settings.index)
+        loaded = load_index(store.folder / "index", name, backends, thorough=True)
+    except IndexServerError as error:
+        yield Problem("", f"index {name}: {error}", False), False
+        return
+    except SegmentIndexError as error:
+        yield Problem("", f"{error} (it is rebuilt from the features)", True, mend, repair), False
+        return
+    counts = piece_counts(store, name, sound).tolist()
+    wanted = [pack_ids(row, count) for row, count in zip(sound, counts, strict=True)]
+    ids = np.sort(np.concatenate(wanted)) if wanted else np.empty(0, np.int64)
+    if loaded is None:
+        wrong = "missing" if len(ids) else ""
+    elif loaded[1] != index_recipe(store, name):
+        wrong = f"made as {loaded[1]!r}, not as {index_recipe(store, name)!r}"
+    elif not np.array_equal(np.sort(loaded[0].ids()), ids):
+        wrong = f"{len(loaded[0])} vectors, the features give {len(ids)}"
+    else:
+        wrong = ""
+    if wrong:
+        yield Problem("", f"index {name}: {wrong}; {_LAGS}", True, mend, repair), True
 
 
 def _cache_problems(store: LibraryStore) -> Iterator[Problem]:
@@ -186,7 +370,7 @@ def _cache_problems(store: LibraryStore) -> Iterator[Problem]:
     for path in damaged_in_cache(store.folder) if store.settings.format_version > 1 else ():
         name = path.relative_to(store.folder).as_posix()
         message = f"{name}: damaged; searches ignore it, and it is rebuilt"
-        yield Problem("", message, True, (command(store.folder, "repair"),))
+        yield Problem("", message, True, (command(store.folder, "repair"),), "makes it again")
 
 
 def _model_problems(store: LibraryStore) -> Iterator[Problem]:
@@ -197,113 +381,3 @@ def _model_problems(store: LibraryStore) -> Iterator[Problem]:
             except (LibraryError, DataError) as error:
                 without = command(store.folder, "library", "use", f"--{role}", NONE)
                 yield Problem("", str(error), False, (without,))
-
-
-def repair(store: LibraryStore) -> list[Problem]:
-    """Mend what is damaged; returns the problems that were fixed.
-
-    Videos with damaged features of pictures are removed, and indexing brings them back. Where other parts are
-    damaged, the rest stays: features of cues are computed again from their texts, and cues that are lost,
-    shots, and features whose encoder is not on this machine are made when the file is indexed the next time.
-    Indexes and caches are rebuilt.
-
-    Raises:
-        InvalidValue, LibraryLocked: as of :class:`Indexer`.
-        MissingModel: a damaged cache file needs a model that is not on this machine; the file was deleted,
-            and searches work without it.
-    """
-    problems = [problem for problem in verify(store) if problem.repairable]
-    indexer, catalogue = Indexer(store), store.catalogue
-    named = catalogue.videos_named({problem.video_id for problem in problems if problem.video_id})
-    damaged = {
-        video_id: {damage.part for damage in _damage(store, video)} for video_id, video in named.items()
-    }
-    if lost := [video_id for video_id, parts in damaged.items() if "frames" in parts]:
-        indexer.remove(lost, for_good=True)
-    with store.writing():
-        for video_id, parts in damaged.items():
-            if "frames" not in parts:
-                _mend(store, catalogue.video(video_id), parts)
-        in_cache = damaged_in_cache(store.folder)
-        for path in in_cache:
-            path.unlink(missing_ok=True)  # a reader may have swept it
-        if any(_still_problems(store)):
-            store.stills.discard()
-        publish_indexes(store, thorough=True)
-        if in_cache:
-            indexer.publish()
-    return problems
-
-
-def _mend(store: LibraryStore, video: VideoRow, parts: Collection[str]) -> None:
-    if "shots" in parts:  # without any, the next indexing finds them again
-        with store.catalogue.transaction():
-            store.catalogue.set_shots(video.row, ())
-    if "cues" in parts:
-        mend_cues(store, video)
-
-
-def compact(store: LibraryStore) -> int:
-    """Copy live features into new shards and delete the old ones; returns the bytes that were freed. Removed
-    videos cannot be brought back afterwards. Readers that have the old shards open keep them; the catalogue
-    changes over in one transaction.
-
-    Raises:
-        InvalidValue, LibraryLocked: as of :class:`Indexer`.
-        LibraryError: features are damaged; :func:`repair` first.
-    """
-    catalogue = store.catalogue
-    kinds = {"frames": store.frame_features, "cues": store.cue_features}
-    with store.writing():
-        videos, before = catalogue.videos(), _bytes(store)
-        # Numbers are never used again: readers may still have the shards that bore them.
-        first = {
-            kind: max([*features.shards(), catalogue.feature_end(kind)[0]]) + 1
-            for kind, features in kinds.items()
-        }
-        try:
-            copies = {
-                kind: _copied(features, {video.row: getattr(video, kind) for video in videos}, first[kind])
-                for kind, features in kinds.items()
-            }
-            with catalogue.transaction():
-                catalogue.forget_removed()
-                for video in videos:
-                    frames, cues = (extents.get(video.row) for extents, _ in copies.values())
-                    catalogue.relocate(video.row, frames, cues)
-                for kind, (_, end) in copies.items():
-                    catalogue.set_feature_end(kind, *end)
-        finally:
-            for kind, features in kinds.items():
-                _delete_unused(features, first[kind], catalogue.feature_end(kind)[0])
-        store.stills.keep_only({video.hash for video in videos})
-        return before - _bytes(store)
-
-
-def _delete_unused(features: FeatureShards, first: int, end: int) -> None:
-    """Delete the old shards, or the new ones, from the first on, if the catalogue ends in an old one: what a
-    failed compaction has copied would keep a full disk full.
-    """
-    for number, path in features.shards().items():
-        if (number < first) == (end >= first):
-            path.unlink()
-    features.let_go()
-
-
-def _copied(
-    features: FeatureShards, extents: dict[int, Extent | None], shard: int
-) -> tuple[dict[int, Extent], tuple[int, int]]:
-    """The rows of videos, by row number, copied to shards from a number on: their extents, and their end."""
-    end, copies = (shard, 0), {}
-    for row, extent in extents.items():
-        if extent is None:
-            continue
-        if not features.intact(extent):
-            raise LibraryError(f"{features.kind}: damaged features; run `moviola repair` first")
-        copies[row] = copy = features.append(features.read(extent), end)
-        end = copy.shard, copy.offset + copy.count
-    return copies, end
-
-
-def _bytes(store: LibraryStore) -> int:
-    return sum(path.stat().st_size for path in (store.folder / "features").glob("*.f16"))

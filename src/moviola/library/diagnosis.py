@@ -7,11 +7,12 @@ import platform
 import shutil
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import metadata, util
 from pathlib import Path
 
-from moviola.errors import MoviolaError, counted
+from moviola.errors import DamagedSettings, MoviolaError, counted
 from moviola.files.presence import is_folder, is_gone
 from moviola.files.toml import read_toml
 from moviola.library.check import command, verify
@@ -21,6 +22,7 @@ from moviola.library.disk.root_states import roots_in
 from moviola.library.disk.settings import FORMAT_VERSION, SETTINGS_FILE
 from moviola.library.disk.store import LibraryStore
 from moviola.library.ingest.ignore_patterns import DEFAULTS, NO_MEDIA
+from moviola.library.mending import mend_settings
 from moviola.plugins import plugins
 
 __all__ = ["Finding", "diagnose"]
@@ -117,6 +119,8 @@ def _library(folder: Path) -> Iterator[Finding]:
         with LibraryStore(folder, read_only=True) as lib:
             yield from _state(lib)
             yield from _damage(lib)
+    except DamagedSettings as error:
+        yield _damaged_settings(folder, str(error))
     except MoviolaError as error:
         yield Finding("library", False, str(error), _way_out(folder))
     if is_folder(folder):
@@ -138,7 +142,8 @@ def _state(lib: LibraryStore) -> Iterator[Finding]:
             yield Finding(root.path, True, f"away: {searched} {helps} takes it out")
     if refused or partial:
         yield Finding("videos", True, f"{refused} refused, {partial} partial; `moviola list` says why")
-    if job and job.state != "done" and not is_being_written(lib.folder):
+    # One that has ended while this was read has another state now.
+    if job and job.state != "done" and not is_being_written(lib.folder) and job == lib.catalogue.last_job():
         detail = f"stopped at {job.done} of {job.total}; the same `moviola index` goes on"
         yield Finding("last indexing", False, detail)
 
@@ -159,6 +164,16 @@ def _damage(lib: LibraryStore) -> Iterator[Finding]:
         yield Finding("library", False, f"{len(found) - _MOST} more problems, see the command", listed)
 
 
+def _damaged_settings(folder: Path, wrong: str) -> Finding:
+    """What is wrong with the settings of a library, and the command where the catalogue knows them."""
+    try:
+        mends = bool(mend_settings(folder, dry_run=True))
+    except MoviolaError as error:
+        newer = _way_out(folder)
+        return Finding("library", False, wrong if newer else str(error), newer)
+    return Finding("library", False, wrong, (command(folder, "repair"),) if mends else ())
+
+
 def _way_out(folder: Path) -> tuple[str, ...]:
     """The command for a library that does not open; none where only a copy of a file helps."""
     try:
@@ -172,8 +187,13 @@ def _way_out(folder: Path) -> tuple[str, ...]:
 def _folder(folder: Path) -> Iterator[Finding]:
     """What lies in the folder besides, and the room on its disk."""
     drafts = drafts_in(folder)
-    if drafts and not is_being_written(folder):
-        size = sum(path.stat().st_size for draft in drafts for path in (draft, *draft.rglob("*")))
+    # Those of a writer that has ended while this was read are gone.
+    if (
+        drafts
+        and not is_being_written(folder)
+        and (drafts := [one for one in drafts if os.path.lexists(one)])
+    ):
+        size = sum(map(_size, drafts))
         yield Finding(
             "drafts", False,
             f"{len(drafts)} left by a writer that was killed, {size:,} bytes; the next write deletes them",
@@ -186,6 +206,14 @@ def _folder(folder: Path) -> Iterator[Finding]:
         yield Finding(
             "disk", False,
             f"{free:,} bytes are free for {folder}; indexing stops when there are none. Make room: the "
-            "command gives back that of removed videos, and the library's folder cache may be deleted",
-            (command(folder, "compact"),),
+            "library's folder cache may be deleted, it is made again",
         )  # fmt: skip
+
+
+def _size(draft: Path) -> int:
+    """Bytes of a file, or of all in a folder; of what is deleted meanwhile none."""
+    size = 0
+    for path in (draft, *draft.rglob("*")):
+        with suppress(OSError):
+            size += path.lstat().st_size
+    return size

@@ -91,7 +91,7 @@ def kept_answer(library: Path) -> KeptAnswer:
         moments = [read_moment(row, f"{place}: moment {at}") for at, row in enumerate(content["moments"], 1)]
         return KeptAnswer(query_from_json(content["query"]), moments, dict(content["options"]))
     except (TypeError, KeyError, ValueError, AttributeError, InvalidValue) as error:
-        raise DataError(f"{place}: damaged, or of another version; search again, or delete it") from error
+        raise DataError(f"{place}: damaged, or of another version; search again") from error
 
 
 # -- queries -------------------------------------------------------------------------------------------------

@@ -267,9 +267,15 @@ class Library(Indexer):
         """Problems of the library; see :func:`moviola.library.verify`."""
         return verify(self.store)
 
-    def repair(self) -> list[Problem]:
+    def repair(
+        self,
+        *,
+        confirm: Callable[[Sequence[str], int], bool] | None = None,
+        dry_run: bool = False,
+        for_good: bool = False,
+    ) -> list[Problem]:
         """Fix what can be fixed; returns those problems. See :func:`moviola.library.repair`."""
-        return repair(self.store)
+        return repair(self.store, confirm=confirm, dry_run=dry_run, for_good=for_good)
 
     def compact(self) -> int:
         """Free the space of removed videos; returns the bytes. See :func:`moviola.library.compact`."""

@@ -44,7 +44,7 @@ def test_searches_are_saved_and_asked_again(moviola: Run, library: Path, tmp_pat
     moviola("kept", "tag", "harbour", "a\u2028b", *on)  # which ends a line elsewhere
     out = tmp_path / "kept.jsonl"
     assert "4 entries" in moviola("kept", "export", out, *on).out
-    assert moviola("kept", "delete", "collection", "best", *on).code == 0
+    assert moviola("kept", "delete", "collection", "best", "--yes", *on).code == 0
     assert ": 1 entry imported" in moviola("kept", "import", out, *on).out
     assert len(moviola("kept", "list", *on, "--json").rows) == 4
 
@@ -68,7 +68,7 @@ def test_folders_are_kept_as_they_are_meant(
     monkeypatch.chdir(tmp_path)
     assert kept_answer(library).options["folder"] == str(films.resolve())
     assert "harbour" in moviola("kept", "run", "here", *on).out
-    moviola("kept", "delete", "search", "here", *on)
+    moviola("kept", "delete", "search", "here", "--yes", *on)
 
 
 def test_the_id_of_a_video_may_read_like_a_moment(moviola: Run, films: Path, tmp_path: Path) -> None:

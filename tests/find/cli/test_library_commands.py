@@ -370,12 +370,17 @@ def test_remove_verify_and_repair(moviola: Run, films: Path, tmp_path: Path) -> 
     sound = moviola("verify", "-l", lib)
     assert (sound.code, sound.out, sound.err.strip()) == (0, "", f"{lib}: sound")
     assert moviola("remove", "street", "-l", lib).code == 0
-    assert "freed" in moviola("compact", "-l", lib).out
+    asked = moviola("compact", "-l", lib)
+    assert asked.code == 1 and "1 removed video could not be restored afterwards (street)" in asked.err
+    assert "freed" in moviola("compact", "--yes", "-l", lib).out
     (shard,) = (lib / "features").glob("frames-*.f16")
     shard.write_bytes(b"\0" * shard.stat().st_size)
     broken = moviola("verify", "-l", lib, "--json")
     assert broken.code == 3
     assert broken.rows[0]["video_id"] == "harbour"
+    planned = moviola("repair", "--dry-run", "-l", lib)
+    assert planned.code == 0 and "takes the video out" in planned.out and "would be repaired" in planned.err
+    assert "harbour" in moviola("list", "-l", lib).out
     repaired = moviola("repair", "-l", lib)
     assert repaired.code == 0 and "harbour\t" in repaired.out
     assert moviola("verify", "-l", lib).code == 0

@@ -62,7 +62,7 @@ def test_a_drive_that_is_away_is_marked_everywhere(moviola: Run, own: tuple[Path
     assert "2 files now in" in moved.out
     about = json.loads(moviola("show", "harbour", "-l", library, "--json").out)
     assert (about["path"], about["away"]) == (str(away / "harbour.mp4"), False)
-    assert "2 removed" in moviola("library", "forget", away, "-l", library).out
+    assert "2 removed" in moviola("library", "forget", away, "--yes", "-l", library).out
 
 
 def test_copies_are_listed(moviola: Run, own: tuple[Path, Path]) -> None:

@@ -12,6 +12,7 @@ import pytest
 from moviola.errors import InvalidValue
 from moviola.index import BACKENDS, RerankedIndex, TrainedIndex, load_index
 from moviola.search import Library
+from written_settings import as_of_format
 
 
 def backend(library: Library, name: str = "segments") -> str:
@@ -70,8 +71,7 @@ def test_the_type_is_changed_and_stays(longer: Library, opened: Callable[..., Li
 def test_a_library_of_an_earlier_version_stays_exact(
     library: Library, opened: Callable[..., Library]
 ) -> None:
-    path = library.folder / "moviola.toml"
-    path.write_text(path.read_text().replace('index = "auto"', 'index = "flat"'))
+    as_of_format(library.folder, 3, index="flat")
     expected = library.search("anything", top_k=20)
     assert opened().search("anything", top_k=20) == expected
 

@@ -15,6 +15,7 @@ import pytest
 
 from distinct import film_like
 from moviola.errors import (
+    DamagedSettings,
     EncoderMismatch,
     InvalidValue,
     LibraryError,
@@ -29,6 +30,7 @@ from moviola.library import Catalogue
 from moviola.library.derived.indexes import piece_vectors
 from moviola.library.disk import store
 from moviola.search import Library
+from written_settings import as_of_format, resealed
 
 
 def test_no_library_and_no_encoder(tmp_path: Path) -> None:
@@ -101,15 +103,13 @@ def test_the_precision_it_was_begun_with_is_recorded_and_binds_nobody(tmp_path: 
     with Library(tmp_path / "half", precision="fp32") as opened:
         assert opened.store.encoders.visual is not None
         assert opened.settings.encoder_precision == "bf16"
-    settings = tmp_path / "own" / "moviola.toml"
-    settings.write_text(settings.read_text().replace('encoder_precision = "fp32"\n', ""))
+    as_of_format(tmp_path / "own", 3, encoder_precision=None)
     with Library(tmp_path / "own", read_only=True) as older:
         assert older.settings.encoder_precision == ""
 
 
 def test_an_encoder_that_is_missing_is_named_with_the_library(library: Library) -> None:
-    settings = library.folder / "moviola.toml"
-    settings.write_text(settings.read_text().replace("demo", "deeo"))
+    resealed(library.folder, encoder=library.settings.encoder.replace("demo", "deeo"))
     both = rf"{re.escape(str(library.folder))}: .*deeo"
     with Library(library.folder, read_only=True) as renamed, pytest.raises(MissingModel, match=both):
         renamed.search("a red square")
@@ -189,7 +189,7 @@ def test_segments_of_no_whole_number_of_frames_are_refused(tmp_path: Path, secon
 @pytest.mark.parametrize(
     ("old", "new", "error"),
     [
-        ('encoder_revision = "', 'encoder_revision = "x', EncoderMismatch),
+        ('encoder_revision = "', 'encoder_revision = "x', DamagedSettings),
         ("format_version = ", "format_version = 9", LibraryError),
         ("segment_seconds = 4.0", "segment_seconds = 4.5", LibraryError),
         ("frame_rate = 1.0", "frame_rate = -1.0", LibraryError),
@@ -208,6 +208,12 @@ def test_settings_that_do_not_fit_are_refused(
     assert old in text
     path.write_text(text.replace(old, new))
     with pytest.raises(error, match=str(library.folder)), Library(library.folder) as reopened:
+        reopened.search("anything")
+
+
+def test_another_revision_of_the_encoder_is_refused(library: Library) -> None:
+    resealed(library.folder, encoder_revision="another")
+    with pytest.raises(EncoderMismatch, match="'another'"), Library(library.folder) as reopened:
         reopened.search("anything")
 
 

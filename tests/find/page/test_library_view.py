@@ -151,6 +151,9 @@ def test_videos_are_sent_by_dropping_sorted_taken_out_and_brought_back(
     expect(saved.locator(".number")).to_be_empty()
     saved.get_by_role("button", name="Forget the search").press("Enter")
     expect(saved).to_be_hidden()
+    page.get_by_role("button", name="Undo").click()
+    saved.get_by_role("button", name="Forget the search").press("Enter")
+    expect(saved).to_be_hidden()
     expect(page.locator("body")).not_to_be_focused()
 
 

@@ -22,6 +22,7 @@ from moviola.search.evidence import EvidenceGatherer
 from moviola.search.options import SearchOptions
 from moviola.search.queries import Simple
 from moviola.search.searcher import Searcher
+from written_settings import as_of_format
 
 ENCODER = "conse-lite1"
 LENGTH = 4
@@ -44,9 +45,7 @@ def old(films: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.setattr(encoders, "picture_dim", lambda _: 0)
         with Library(folder, encoder=ENCODER, sentence_encoder="none") as library:
             library.index(films, ocr=False)
-    settings = folder / "moviola.toml"
-    lines = [line for line in settings.read_text().splitlines() if not line.startswith("picture_dim")]
-    settings.write_text("\n".join(lines) + "\n")
+    as_of_format(folder, 3, picture_dim=None)
     return folder
 
 

@@ -25,6 +25,7 @@ from moviola.files.names import composed, nearest
 from moviola.library.disk import schema
 from moviola.library.disk.captures import Captures
 from moviola.library.disk.database import REMEDY, Database, run_script
+from moviola.library.disk.noted_settings import NotedSettings
 from moviola.library.disk.places import Places
 from moviola.library.disk.removed import RemovedVideos
 from moviola.library.disk.schema import VideoRow
@@ -79,7 +80,7 @@ class Job:
     started: str
 
 
-class Catalogue(Places, Captures, RemovedVideos, Database):
+class Catalogue(Places, Captures, RemovedVideos, NotedSettings, Database):
     """The catalogue of an existing library; :class:`LibraryError` also where it holds other tables."""
 
     def __init__(self, folder: str | Path, *, read_only: bool = False) -> None:
@@ -113,11 +114,6 @@ class Catalogue(Places, Captures, RemovedVideos, Database):
             self._add_tables()
             yield
             self._rows("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
-
-    def add_tables(self) -> None:
-        """Make the tables that are missing; they are empty, so the generation stays."""
-        with self._changing():
-            self._add_tables()
 
     def _add_tables(self) -> None:
         for missing in (*schema.ADDED.values(), *schema.OF_LIBRARY.values(), schema.CUES_BY_VIDEO):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Collection
 from contextlib import suppress
@@ -66,9 +67,13 @@ class DiskCache:
 
 
 def damaged_in_cache(library: Path) -> list[Path]:
-    """Cache files that do not match their digests; drafts are skipped."""
+    """Cache files that do not match their digests; drafts, and what is swept just now, are skipped."""
     files = (path for path in sorted((library / "cache").rglob("[!.]*")) if path.suffix in _SEALED)
-    return [path for path in files if not path.is_dir() and not is_sealed(path)]
+    return [path for path in files if not path.is_dir() and _is_damaged(path)]
+
+
+def _is_damaged(path: Path) -> bool:
+    return not is_sealed(path) and os.path.lexists(path) and not is_sealed(path)
 
 
 def _read(path: Path, count: int) -> NDArray[np.float16] | None:

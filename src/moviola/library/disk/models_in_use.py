@@ -20,8 +20,9 @@ from typing import Any
 
 from moviola.compiled import cache_folder
 from moviola.encoders.checkpoints import DEMO
-from moviola.errors import EncoderMismatch, InvalidValue, LibraryError
+from moviola.errors import EncoderMismatch, InvalidValue, LibraryError, MoviolaError
 from moviola.files.writing import draft_folder_of
+from moviola.library.disk.backups import set_aside
 from moviola.library.disk.encoders_in_use import LibraryEncoders
 from moviola.library.disk.settings import Settings
 from moviola.retrieval import (
@@ -38,7 +39,7 @@ from moviola.retrieval.compiled_models import Graphs
 from moviola.retrieval.model_parts import RoleParts, WindowParts
 from moviola.retrieval.opening import open_model
 from moviola.retrieval.saved.description import Description, read_description, require_finite, revision_of
-from moviola.retrieval.saved.graphs import GRAPHS, WITHOUT_GRAPHS, has_graphs
+from moviola.retrieval.saved.graphs import GRAPHS, WITHOUT_GRAPHS, has_graphs, require_intact_graphs
 from moviola.retrieval.trained_models import (
     REFINERS,
     STAGE1S,
@@ -172,11 +173,26 @@ def copy_into(library: Path, role: str, source: Path) -> dict[str, str]:
 
 
 def discard_others(library: Path, settings: Settings) -> None:
-    """Delete copies of models that are no longer in use, and remains of interrupted copying."""
+    """Delete copies of models that are no longer in use, and remains of interrupted copying. One that is
+    damaged goes to ``backups/`` instead: nobody may have another copy, and its files may be whole again.
+    """
     for role in ROLES:
         for folder in (library / "models" / role).glob("*"):
-            if folder.name != getattr(settings, role):
+            if folder.name == getattr(settings, role):
+                continue
+            if folder.suffix == ".tmp" or _is_whole(folder):
                 shutil.rmtree(folder, ignore_errors=True)
+            else:
+                set_aside(library, folder)
+
+
+def _is_whole(folder: Path) -> bool:
+    """Whether the copy of a model has the weights that its name says, and graphs that are whole."""
+    try:
+        require_intact_graphs(folder)
+        return revision_of(folder).startswith(folder.name.rpartition("-")[2])
+    except (MoviolaError, OSError):
+        return False
 
 
 def other_stage1_in_use(library: Path, settings: Settings) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from moviola.errors import InvalidValue, NotFound
 from moviola.library.disk.database import Database
-from moviola.library.disk.places import moved_path
+from moviola.library.disk.places import is_below, moved_path
 from moviola.library.disk.schema import ADDED, CUES_OF
 
 __all__ = ["RemovedVideo", "RemovedVideos"]
@@ -38,9 +38,15 @@ class RemovedVideos(Database):
         return [RemovedVideo(*row) for row in rows]
 
     def keep_removed(self, row: int) -> None:
-        """Store the data of a video that is about to be removed."""
+        """Store the data of a video that is about to be removed, and the root above it."""
         content = {table: self._rows_on(row, table) for table in ("videos", "cues", *ADDED)}
         (video,) = content["videos"]
+        columns = ("path", "volume", "patterns", "defaults")
+        roots = self._rows_of("roots", f"SELECT {', '.join(columns)} FROM roots")
+        above = sorted(
+            (root for root in roots if is_below(video["path"], root[0])), key=lambda root: len(root[0])
+        )
+        content["roots"] = [dict(zip(columns, root, strict=True)) for root in above[-1:]]
         known = {name: video[name] for name in ("row", "video_id", "path", "hash")}
         self._insert_row("removed", {**known, "content": json.dumps(content)})
 
@@ -74,6 +80,8 @@ class RemovedVideos(Database):
             raise InvalidValue(
                 f"{video['video_id']}: {taken[0][0]} has its id or its file now; remove that one first"
             )
+        for root in content.pop("roots", []):  # which may be forgotten by now; earlier versions kept none
+            self._insert_row("roots", root, "IGNORE")
         new = self._insert_row("videos", video)
         for table, rows in content.items():
             for values in rows:
@@ -87,7 +95,7 @@ class RemovedVideos(Database):
         """Replace a folder in all paths of removed videos."""
         for row, path, text in self._rows("SELECT row, path, content FROM removed"):
             content = json.loads(text)
-            for one in (*content["videos"], *content["copies"]):
+            for one in (*content["videos"], *content["copies"], *content.get("roots", ())):
                 one["path"] = moved_path(one["path"], old, new)
             values = (moved_path(path, old, new), json.dumps(content), row)
             self._rows("UPDATE removed SET path = ?, content = ? WHERE row = ?", values)

@@ -65,6 +65,10 @@ CREATE TABLE IF NOT EXISTS removed (
     since TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP, content TEXT NOT NULL
 )
 """,
+    # A copy of moviola.toml, as JSON with its digest.
+    "settings": """
+CREATE TABLE IF NOT EXISTS settings (only_row INTEGER PRIMARY KEY CHECK (only_row = 1), content TEXT NOT NULL)
+""",
 }
 """Later tables on the library as a whole, which an older library gets likewise."""
 

@@ -1,21 +1,37 @@
-"""``moviola.toml``: the settings of a library. Opening it with others is refused."""
+"""``moviola.toml``: the settings of a library. Opening it with others is refused.
+
+The file bears a digest of its values, and the catalogue holds a copy of them
+(:mod:`moviola.library.disk.noted_settings`), which is compared at every opening: with one wrong digit in it,
+none of the features that are stored would seem whole.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
+import shlex
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from typing import Any
 
-from moviola.errors import DataError, EncoderMismatch, InvalidValue, LibraryError
+from moviola.errors import DamagedSettings, DataError, EncoderMismatch, InvalidValue, LibraryError
 from moviola.files.toml import read_toml, write_toml
 from moviola.index import AUTO, backends_of, name_of
 
-__all__ = ["FORMAT_VERSION", "SETTINGS_FILE", "Settings"]
+__all__ = ["CHANGEABLE", "DIGEST", "FORMAT_VERSION", "SETTINGS_FILE", "Settings", "digest_of"]
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 """Goes up with each change that the versions before cannot read; see :mod:`moviola.library.disk.upgrade`."""
 SETTINGS_FILE = "moviola.toml"
+DIGEST = "digest"
+"""The value beside the settings that is the SHA-256 of all others; those before format 4 have none."""
+_WITH_DIGEST = 4
+CHANGEABLE = frozenset(
+    {"format_version", "index", "stage1", "stage1_revision", "refiner", "refiner_revision"}
+)
+"""Settings that may change; the others are what the library was built with."""
 # The file may come from elsewhere: a name must not lead out of the library.
 _FOLDER_NAME = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.-]*)?")
 # Larger values would fill any memory with the frames of one film, or of one segment.
@@ -117,34 +133,89 @@ class Settings:  # no model of pydantic's, whose import takes a tenth of a searc
         """T of SPR, section 3.1.1."""
         return round(self.frame_rate * self.segment_seconds)
 
+    def sealed(self) -> dict[str, Any]:
+        """All values, and their digest."""
+        values = asdict(self)
+        return {**values, DIGEST: digest_of(values)}
+
     def write(self, folder: Path) -> None:
         """Write ``moviola.toml`` in one step."""
-        head = "The settings of this library; moviola refuses to open it with others."
-        write_toml(folder / SETTINGS_FILE, asdict(self), head)
+        head = (
+            "The settings of this library. They are not changed here: `moviola library use` chooses models\n"
+            "and index, all else is what the library was built with."
+        )
+        write_toml(folder / SETTINGS_FILE, self.sealed(), head)
 
     @classmethod
     def read(cls, folder: str | Path) -> Settings:
         """Read and validate ``moviola.toml``.
 
         Raises:
-            LibraryError: the file is damaged, has an unknown field, or is of a later format.
+            DamagedSettings: the file is no TOML, does not match its digest, or has a value that none can be.
+            LibraryError: it is of a later format.
         """
         path = Path(folder) / SETTINGS_FILE
+        place = shlex.quote(str(folder))
+        remedy = f"restore it from a copy, or run `moviola repair --library {place}`, which keeps this one"
         try:
-            values = read_toml(path)
-            version = values.get("format_version")
-            if type(version) is not int or not 1 <= version <= FORMAT_VERSION:
-                raise LibraryError(
-                    f"{path}: format version {version!r:.40}, but this moviola reads 1 to {FORMAT_VERSION}; "
-                    "update moviola (pip install --upgrade moviola), or index the videos into a new library"
-                )
-            if unknown := sorted(values.keys() - {one.name for one in fields(cls)}):
-                raise InvalidValue(f"{unknown[0]!r:.60}: no such setting")
-            return cls(**values)
+            return cls.unsealed(read_toml(path), str(path))
         except DataError as error:
-            raise LibraryError(f"{error}; restore it from a copy") from error
+            raise DamagedSettings(f"{error}; {remedy}") from error
         except InvalidValue as error:
-            raise LibraryError(f"{path}: {error}; restore it from a copy") from error
+            raise DamagedSettings(f"{path}: {error}; {remedy}") from error
+
+    @classmethod
+    def unsealed(cls, values: Mapping[str, Any], where: str) -> Settings:
+        """The settings of :meth:`sealed` values, from ``where``.
+
+        Raises:
+            InvalidValue: they do not match their digest, or one before format 4 is unusable.
+            LibraryError: of a later format, or unusable though they are as they were written: a plug-in is
+                missing. :class:`DamagedSettings` where they do not match their digest either.
+        """
+        own = {name: value for name, value in values.items() if name != DIGEST}
+        version, intact = own.get("format_version"), values.get(DIGEST) == digest_of(own)
+        if type(version) is not int or not 1 <= version <= FORMAT_VERSION:
+            message = (
+                f"{where}: format version {version!r:.40}, but this moviola reads 1 to {FORMAT_VERSION}; "
+                "update moviola (pip install --upgrade moviola), or index the videos into a new library"
+            )
+            if type(version) is not int or version < 1 or (DIGEST in values and not intact):
+                raise DamagedSettings(
+                    f"{message}; if no later moviola was in use the file is damaged, and `moviola repair` "
+                    "writes it again"
+                )
+            raise LibraryError(message)
+        try:
+            if unknown := sorted(own.keys() - {one.name for one in fields(cls)}):
+                raise InvalidValue(f"{unknown[0]!r:.60}: no such setting")
+            settings = cls(**own)
+        except InvalidValue as error:
+            if intact:
+                raise LibraryError(f"{where}: {error}") from error
+            raise
+        if not intact and (DIGEST in values or version >= _WITH_DIGEST):
+            raise InvalidValue(
+                "does not match its digest: it is damaged, or was changed by hand (`moviola library use` "
+                "changes models and index; nothing else can be changed)"
+            )
+        return settings
+
+    @property
+    def built_with(self) -> dict[str, Any]:
+        """The values that never change."""
+        return {name: value for name, value in asdict(self).items() if name not in CHANGEABLE}
+
+    def require_built_as(self, folder: Path, noted: Settings) -> None:
+        """Raise :class:`DamagedSettings` where the catalogue has noted another value for what stays."""
+        ours, theirs = self.built_with, noted.built_with
+        for name, value in ours.items():
+            if value != theirs[name]:
+                raise DamagedSettings(
+                    f"{folder / SETTINGS_FILE}: {name} {value!r}, but the catalogue beside it was built with "
+                    f"{theirs[name]!r}; is it the file of another library? Restore the own one, or run "
+                    f"`moviola repair --library {shlex.quote(str(folder))}`, which keeps this one"
+                )
 
     def require_same(self, folder: Path, wanted: Mapping[str, object]) -> None:
         """Raise :class:`EncoderMismatch` where a value differs from the settings; it names both."""
@@ -155,3 +226,8 @@ class Settings:  # no model of pydantic's, whose import takes a tenth of a searc
                     f"{folder}: built with {key.replace('_', ' ')} {stored!r}, opened with {value!r}; "
                     "open it with the former, or index the videos into a new library"
                 )
+
+
+def digest_of(values: Mapping[str, Any]) -> str:
+    """SHA-256 of values by name, in whatever order a file has them."""
+    return hashlib.sha256(json.dumps(values, sort_keys=True, default=str).encode()).hexdigest()

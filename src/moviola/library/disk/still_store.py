@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from moviola.library.disk.backups import set_aside
 from moviola.library.disk.database import LateDatabase
 from moviola.library.disk.fingerprints import SIDE, Fingerprint
 
@@ -37,7 +38,7 @@ _FINGERPRINTS = "timed_fingerprints"  # others, without times, were kept before
 class StillStore(LateDatabase):
     """The small stills and fingerprints of a library."""
 
-    holds, remedy = "collection of stills", "delete it; answers stay the same"
+    holds, remedy = "collection of stills", "`moviola repair` moves it to backups/, answers stay the same"
     script, tables = _TABLES, ("stills", _FINGERPRINTS)
 
     def __init__(self, folder: Path, *, read_only: bool = False) -> None:
@@ -97,9 +98,10 @@ class StillStore(LateDatabase):
             self._rows_of(table, f"DELETE FROM {table} WHERE {others}", (kept,))
         self._rows_of("stills", "VACUUM")
 
-    def discard(self) -> None:
-        """Delete the file, which is made again when stills are kept."""
+    def put_aside(self) -> None:
+        """Move the file to ``backups/``; another one is made when stills are kept."""
         self.close()
         self._there = False
-        for suffix in ("", "-wal", "-shm"):
-            self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
+        for path in (self.path.with_name(self.path.name + suffix) for suffix in ("-shm", "-wal", "")):
+            if path.exists():
+                set_aside(path.parent, path)

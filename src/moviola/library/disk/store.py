@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from numbers import Real
 from os import PathLike
 from pathlib import Path
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from moviola.errors import InvalidValue, LibraryError, NotFound, printable
 from moviola.features import FeatureRows, FeatureShards, VideoFeatures
 from moviola.features.shards import halves
+from moviola.files.presence import is_file
 from moviola.library.disk.catalogue import CATALOGUE_FILE, Catalogue, VideoRow
 from moviola.library.disk.disk_cache import DiskCache
 from moviola.library.disk.encoders_in_use import LibraryEncoders, settings_of_new_library
@@ -61,7 +62,8 @@ class LibraryStore:
         EncoderMismatch: the library was built with another encoder, revision, segment length or frame rate.
         InvalidValue: a segment is no whole number of frames, a value is of another type, or the folder's name
             is not UTF-8.
-        LibraryError: damaged settings or catalogue, or a folder that cannot be examined.
+        DamagedSettings: settings that do not match their digest, or the catalogue.
+        LibraryError: a damaged catalogue, or a folder that cannot be examined.
     """
 
     def __init__(
@@ -93,15 +95,20 @@ class LibraryStore:
                 if not exists:
                     # The settings are written last: a folder without them is not yet a library.
                     Catalogue.create(self.folder)
+                    with closing(Catalogue(self.folder)) as catalogue:
+                        if noted := catalogue.noted_settings():
+                            new.require_built_as(self.folder, noted)
+                        catalogue.note_settings(new)
                     new.write(self.folder)
         self._settings_changed = (self.folder / SETTINGS_FILE).stat().st_mtime_ns
         self.settings = Settings.read(self.folder)
+        self.catalogue = Catalogue(self.folder, read_only=read_only)
+        self._require_as_built(self.settings)
         self.encoders = LibraryEncoders(self.folder, self.settings, device, precision, resident)
         if exists:
             self.settings.require_same(self.folder, chosen)
             self.encoders.require_same(encoder, sentence_encoder)
         self.models = ModelsInUse(self.folder, self.settings, self.encoders, read_only=read_only)
-        self.catalogue = Catalogue(self.folder, read_only=read_only)
         self.frame_features = FeatureShards(self.folder / "features", "frames", self.settings.frame_dim)
         self.cue_features = FeatureShards(self.folder / "features", "cues", self.settings.sentence_dim)
         self.stills = StillStore(self.folder, read_only=read_only)
@@ -136,7 +143,7 @@ class LibraryStore:
             raise InvalidValue(f"{self.folder}: opened read-only; open it without read_only to change it")
         with writing(self.folder):
             sweep_drafts(self.folder)
-            self.adopt(Settings.read(self.folder))
+            self.adopt(self._read_settings())
             try:
                 if self.settings.format_version < FORMAT_VERSION:
                     self.adopt(upgraded(self.folder, self.catalogue, self.settings))
@@ -185,8 +192,23 @@ class LibraryStore:
                 f"{self.folder}: gone ({error.strerror}); put the library back, or open it at its new place"
             ) from error
         if changed != self._settings_changed:
-            self.adopt(Settings.read(self.folder))
+            self.adopt(self._read_settings())
             self._settings_changed = changed
+
+    def choose(self, settings: Settings) -> None:
+        """Write other settings, under the write lock, and switch to them."""
+        settings.write(self.folder)
+        self.catalogue.note_settings(settings)
+        self.adopt(settings)
+
+    def _read_settings(self) -> Settings:
+        settings = Settings.read(self.folder)
+        self._require_as_built(settings)
+        return settings
+
+    def _require_as_built(self, settings: Settings) -> None:
+        if noted := self.catalogue.noted_settings():
+            settings.require_built_as(self.folder, noted)
 
     def videos(self) -> list[Video]:
         """The searchable videos, by id."""
@@ -245,7 +267,7 @@ class LibraryStore:
         if video.cues is not None and len(cues) not in (0, video.cues.count):
             raise LibraryError(
                 f"{self.catalogue.path}: {video.video_id}: {len(cues)} cues but {video.cues.count} features "
-                "of them; `moviola repair` mends the library, then index the video again"
+                "of them; `moviola repair` keeps the rest, then index the video again"
             )
         # A video removed this moment has none any more, and is not asked for again.
         for cue, vector in zip(cues, self.cue_vectors(video) if cues else (), strict=True):
@@ -308,7 +330,11 @@ def _refuse_to_create(folder: Path, encoder: str | None, read_only: bool) -> Non
         and all(p.name.startswith((CATALOGUE_FILE, LOCK)) or p.suffix == ".tmp" for p in folder.iterdir())
     ):
         wanted = "the folder of a library" if only_opened else "an empty folder"
-        raise NotFound(f"{folder}: not a moviola library (no {SETTINGS_FILE}); name {wanted}")
+        lost = ""
+        if is_file(folder / CATALOGUE_FILE):
+            place = shlex.quote(str(folder))
+            lost = f"; if it was one, `moviola repair --library {place}` writes that file again"
+        raise NotFound(f"{folder}: not a moviola library (no {SETTINGS_FILE}); name {wanted}{lost}")
     if only_opened:
         place = shlex.quote(str(folder))
         raise NotFound(

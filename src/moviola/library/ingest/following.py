@@ -14,6 +14,7 @@ from moviola.errors import InvalidValue, LibraryError, MediaError, NotFound, cou
 from moviola.features import Extent
 from moviola.files.names import composed
 from moviola.files.presence import is_file, is_folder
+from moviola.library.disk.catalogue import Catalogue, VideoRow
 from moviola.library.disk.fingerprints import FingerprintMaker
 from moviola.library.disk.places import Copy, Root, held_by, is_below, moved_path, root_of, volume_of
 from moviola.library.disk.removed import RemovedVideo
@@ -23,7 +24,7 @@ from moviola.types import several
 
 __all__ = [
     "follow", "forget_root", "look_again_where_needed", "move_root", "note_captures", "note_copies",
-    "restore",
+    "only_in", "restore",
 ]  # fmt: skip
 
 # Files whose capture data are read between two commits.
@@ -119,14 +120,16 @@ def _intact(store: LibraryStore, removed: RemovedVideo) -> bool:
     return True
 
 
+def only_in(store: LibraryStore, folder: Path) -> list[str]:
+    """Videos that lie in a root alone; see :meth:`moviola.library.Indexer.only_in`."""
+    _, held, _, elsewhere = _root_content(store.catalogue, folder)
+    return [video.video_id for video in held if video.row not in elsewhere and video.state != "refused"]
+
+
 def forget_root(store: LibraryStore, folder: Path) -> list[str]:
     """Remove a root with its videos; see :meth:`moviola.library.Indexer.forget_root`."""
-    catalogue, path = store.catalogue, str(_absolute(folder))
-    roots = catalogue.roots()
-    if path not in {root.path for root in roots}:
-        raise NotFound(f"{folder}: no folder of this library; `moviola library roots` shows them")
-    held = held_by(catalogue.videos(), roots)[path]
-    here, elsewhere = _divided(catalogue.copies(), path, roots)
+    catalogue = store.catalogue
+    root, held, here, elsewhere = _root_content(catalogue, folder)
     removed = []
     with catalogue.transaction():
         for video in held:
@@ -137,8 +140,19 @@ def forget_root(store: LibraryStore, folder: Path) -> list[str]:
                 removed.append(video.video_id)
         for copy in here:
             catalogue.drop_copy(copy.path)
-        catalogue.drop_root(path)
+        catalogue.drop_root(root.path)
     return removed
+
+
+def _root_content(
+    catalogue: Catalogue, folder: Path
+) -> tuple[Root, list[VideoRow], list[Copy], dict[int, Copy]]:
+    """A root by its folder, its videos, further paths in it, and one elsewhere of each video by its row."""
+    path, roots = str(_absolute(folder)), catalogue.roots()
+    root = next((root for root in roots if root.path == path), None)
+    if root is None:
+        raise NotFound(f"{folder}: no folder of this library; `moviola library roots` shows them")
+    return root, held_by(catalogue.videos(), roots)[path], *_divided(catalogue.copies(), path, roots)
 
 
 def _divided(

@@ -27,7 +27,6 @@ from moviola.library.disk.models_in_use import (
     source_of,
 )
 from moviola.library.disk.own_files import library_around
-from moviola.library.disk.settings import Settings
 from moviola.library.disk.store import LibraryStore
 from moviola.library.ingest.following import (
     follow,
@@ -36,6 +35,7 @@ from moviola.library.ingest.following import (
     move_root,
     note_captures,
     note_copies,
+    only_in,
     restore,
 )
 from moviola.library.ingest.plan import FoundFile, IngestProgress, IngestReport, Paused, Plan, only_renamed
@@ -208,9 +208,8 @@ class Indexer:
             publish_names(self._store, encode=False)
         return [video.video_id for video in videos]
 
-    def remove(self, video_ids: Iterable[str], *, for_good: bool = False) -> list[str]:
-        """Remove videos (their files are not touched); all or none; ``for_good`` keeps nothing for
-        :meth:`restore`, since the stored data are damaged.
+    def remove(self, video_ids: Iterable[str]) -> list[str]:
+        """Remove videos (their files are not touched); all or none. :meth:`restore` brings them back.
 
         Raises:
             NotFound: an id is unknown.
@@ -220,10 +219,7 @@ class Indexer:
             videos = catalogue.listed(video_ids)
             with catalogue.transaction():
                 for video in videos:
-                    if for_good:
-                        catalogue.drop(video.row)
-                    else:
-                        catalogue.take_out(video)
+                    catalogue.take_out(video)
             self._publish_changes()
         return [video.video_id for video in videos]
 
@@ -239,6 +235,13 @@ class Indexer:
             restored = restore(self._store, video_ids)
             self._publish_changes()
         return restored
+
+    def only_in(self, root: str | PathLike[str]) -> list[str]:
+        """Ids of the videos that lie in a root alone, which :meth:`forget_root` would remove; its errors, but
+        no lock.
+        """
+        require_kind("root", root, (str, PathLike), "the path of a folder")
+        return only_in(self._store, Path(root))
 
     def forget_root(self, root: str | PathLike[str]) -> list[str]:
         """Remove a root with its videos, which :meth:`restore` brings back; those with a further path
@@ -421,7 +424,7 @@ class Indexer:
             changes: dict[str, Any] = {key: "" for role in chosen for key in (role, f"{role}_revision")}
             for role, source in trained.items():
                 changes |= copy_into(folder, role, source)
-            self._choose(replace(self._store.settings, **changes))
+            self._store.choose(replace(self._store.settings, **changes))
             discard_others(folder, self._store.settings)
             self.publish()
 
@@ -437,16 +440,12 @@ class Indexer:
         """
         with self._store.writing():
             before = self._store.settings
-            self._choose(replace(before, index=kind))
+            self._store.choose(replace(before, index=kind))
             try:
                 publish_indexes(self._store)
             except IndexServerError:
-                self._choose(before)
+                self._store.choose(before)
                 raise
-
-    def _choose(self, settings: Settings) -> None:
-        settings.write(self._store.folder)
-        self._store.adopt(settings)
 
     @naming_plugins()
     def tune_index(self) -> list[Trial]:

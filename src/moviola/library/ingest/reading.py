@@ -7,6 +7,7 @@ call, and a reader that is switched on later reads only videos that it has not r
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -24,6 +25,7 @@ from moviola.encoders.readers import (
 from moviola.errors import (
     BrokenPlugin,
     EncoderMismatch,
+    FeaturesAway,
     InvalidValue,
     MediaError,
     MissingDependency,
@@ -335,10 +337,11 @@ def _put(
     known = {}
     if video.cues is not None:
         had = store.catalogue.cues(video.row)
-        # A copy of damaged ones would bear a digest that says that they are whole.
-        if len(had) == video.cues.count and store.cue_features.intact(video.cues):
-            vectors = np.asarray(store.cue_features.read(video.cues), np.float32)
-            known = {cue.text: vector for cue, vector in zip(had, vectors, strict=True)}
+        with suppress(FeaturesAway):  # which may be lost; if they are not, nothing can be appended to them
+            # A copy of damaged ones would bear a digest that says that they are whole.
+            if len(had) == video.cues.count and store.cue_features.intact(video.cues):
+                vectors = np.asarray(store.cue_features.read(video.cues), np.float32)
+                known = {cue.text: vector for cue, vector in zip(had, vectors, strict=True)}
     rows = store.encoders.sentence_rows(cues, known)
     extent = None if rows is None else store.cue_features.append(rows, store.catalogue.feature_end("cues"))
     _store(store, replace(fresh, cues=extent), cues, readings)

@@ -100,7 +100,7 @@ def read_concept(folder: str | Path, settings: Settings, name: str) -> Concept:
     except DataError:  # it is a ValueError, too
         raise
     except (SafetensorError, OSError, KeyError, ValueError, TypeError) as error:
-        raise DataError(f"{path}: damaged ({error}); teach it again, or delete it") from error
+        raise DataError(f"{path}: damaged ({error}); restore it from a copy, or teach it again") from error
     if theirs != (settings.encoder, settings.encoder_revision):
         raise EncoderMismatch(
             f"@{name}: taught with encoder {theirs[0]} ({theirs[1]}), but the library has {settings.encoder} "

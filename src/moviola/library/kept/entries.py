@@ -72,7 +72,7 @@ class Kept(LateDatabase):
         LibraryError: the file is damaged, or of a later format.
     """
 
-    holds, remedy = "collection of what people keep", "restore a copy, or delete it to start an empty one"
+    holds, remedy = "collection of what people keep", "restore a copy, or rename it to start an empty one"
     script, tables, format = _TABLES, ("entries", "alerts", "reported", "reported_to"), 1
 
     def __init__(

@@ -96,18 +96,23 @@ export function savedSection() {
   const show = async () => {
     const [entries, newest, alerted] = await Promise.all([api.kept("search"), newestVideo(), api.alerted()]);
     section.hidden = entries.length === 0;
-    refill(chips, entries.map((entry) => savedChip(entry.name, searchOfSaved(/** @type {SavedSearch} */ (entry.value)), { newest, since: known.value[entry.name] ?? alerted[entry.name] ?? 0 }, () => void show())));
+    refill(chips, entries.map((entry) => savedChip(entry.name, /** @type {SavedSearch} */ (entry.value), { newest, since: known.value[entry.name] ?? alerted[entry.name] ?? 0 }, () => void show())));
   };
   show().catch(() => {});
   return section;
 }
 
-/** @param {string} name @param {Search} search @param {{newest: number, since: number}} versions @param {() => void} changed */
-function savedChip(name, search, { newest, since }, changed) {
+/** @param {string} name @param {SavedSearch} value @param {{newest: number, since: number}} versions @param {() => void} changed */
+function savedChip(name, value, { newest, since }, changed) {
+  const search = searchOfSaved(value);
   const fresh = h("span", { class: "number" });
   if (newest > since) void countNew(search, since).then((number) => { fresh.textContent = number ? plural(number, "{n} new", "{n} new") : ""; }, () => {});
   const open = () => { known.value = { ...known.value, [name]: newest }; };
-  const remove = () => void api.unkeep("search", name).then(changed, (error) => notify(reasonOf(error)));
+  const undo = () => void api.keep("search", name, value, 0).then(changed, (error) => notify(reasonOf(error)));
+  const remove = () => void api.unkeep("search", name).then(() => {
+    changed();
+    notify(t("“{name}” is deleted", { name }), { label: t("Undo"), run: undo });
+  }, (error) => notify(reasonOf(error)));
   return h("span", { class: "chip" }, h("a", { class: "chip-name", dir: "auto", href: `#/search?${parametersOf(search)}`, onclick: open }, name), fresh,
     libraryInfo.value?.writable && iconButton("close", t("Forget the search “{name}”", { name }), remove));
 }
