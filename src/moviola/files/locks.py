@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from moviola.errors import InvalidValue, LibraryLocked
+from moviola.files.regular import read_regular
 from moviola.files.writing import write_text
 
 __all__ = ["exclusive", "is_held"]
@@ -32,7 +33,7 @@ def exclusive(path: Path, *, wait: bool = False) -> Iterator[None]:
         lock.acquire()
     except Timeout:
         try:
-            holder = f"process {int(owner.read_text())}"
+            holder = f"process {int(read_regular(owner, 100, follow=False))}"
         except (OSError, ValueError):  # not yet written, or gone this moment
             holder = "another process"
         raise LibraryLocked(
@@ -43,7 +44,7 @@ def exclusive(path: Path, *, wait: bool = False) -> Iterator[None]:
             f"{path}: cannot be locked ({error.strerror}); give a folder that can be written"
         ) from error
     try:
-        write_text(owner, str(os.getpid()))
+        write_text(owner, str(os.getpid()), follow=False)
         yield
     finally:
         with suppress(OSError):  # the next writer overwrites it

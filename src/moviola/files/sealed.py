@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import hashlib
 import os
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
 from moviola.errors import DataError
+from moviola.files.regular import open_regular
 from moviola.files.writing import draft_of
 
 __all__ = ["SEAL_BYTES", "is_sealed", "opened_sealed", "seal", "sealed_draft_of"]
@@ -30,8 +30,10 @@ _AT_ONCE = 1 << 20
 
 @contextmanager
 def sealed_draft_of(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Like :func:`moviola.files.writing.draft_of`, errors too; the file is sealed when the block ends."""
-    with draft_of(path) as draft:
+    """Like :func:`moviola.files.writing.draft_of`, errors too, in place of a link; the file is sealed when
+    the block ends.
+    """
+    with draft_of(path, follow=False) as draft:
         yield draft
         seal(draft)
 
@@ -51,13 +53,10 @@ def opened_sealed(path: Path) -> Iterator[IO[bytes]]:
         DataError: no such file, no regular one (a pipe is never waited for), or a missing or broken seal.
     """
     try:
-        # Without O_NONBLOCK a pipe would block until a writer opens it.
-        opened = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        opened = open_regular(path)
     except (OSError, ValueError) as error:
-        raise DataError(f"{path}: cannot be read ({error}); delete it, it is made again") from error
-    if not stat.S_ISREG(os.fstat(opened).st_mode):
-        os.close(opened)
-        raise DataError(f"{path}: no regular file; delete it, it is made again")
+        reason = getattr(error, "strerror", None) or error
+        raise DataError(f"{path}: cannot be read ({reason}); delete it, it is made again") from error
     with os.fdopen(opened, "rb") as file:
         try:
             whole = _is_whole(file)

@@ -38,7 +38,8 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def write_toml(path: Path, values: Mapping[str, Any], head: str = "") -> None:
-    """Write tables, as :func:`read_toml` gives them, in one step, below a comment of lines without ``#``.
+    """Write tables, as :func:`read_toml` gives them, in one step, below a comment of lines without ``#``; a
+    link is replaced.
 
     Raises:
         InvalidValue: the file cannot be written.
@@ -47,4 +48,4 @@ def write_toml(path: Path, values: Mapping[str, Any], head: str = "") -> None:
     import tomli_w
 
     comment = "".join(f"# {line}".rstrip() + "\n" for line in head.splitlines())
-    write_text(path, comment + ("\n" if comment else "") + tomli_w.dumps(values))
+    write_text(path, comment + ("\n" if comment else "") + tomli_w.dumps(values), follow=False)

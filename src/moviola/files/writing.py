@@ -21,27 +21,29 @@ from typing import IO, Any, Literal, overload
 from moviola.errors import InvalidValue
 
 __all__ = [
-    "atomic_write", "draft_folder_of", "draft_of", "require_unread", "write_csv", "write_json", "write_text",
+    "atomic_write", "draft_folder_of", "draft_of", "require_unread", "sync_folder", "write_csv", "write_json",
+    "write_text",
 ]  # fmt: skip
 
 
 @contextmanager
-def draft_of(path: str | os.PathLike[str]) -> Iterator[Path]:
+def draft_of(path: str | os.PathLike[str], *, follow: bool = True) -> Iterator[Path]:
     """A path beside ``path`` to write to, for libraries that take a name and no open file.
 
     When the block ends, the draft is synced and renamed to ``path``; when it raises, the draft is removed and
-    ``path`` stays as it was. Missing parent folders are made. A symbolic link is written through. A file that
-    is replaced keeps who may read and write it.
+    ``path`` stays as it was. Missing parent folders are made. A symbolic link is written through if
+    ``follow``, else it is replaced: in a folder of moviola's own nobody else says what is written over. A
+    file that is replaced keeps who may read and write it.
 
     Raises:
         InvalidValue: the place cannot be written, or the disk is full; the message names path, reason and
             remedy.
     """
-    target = Path(os.path.realpath(path))
+    target = Path(os.path.realpath(path)) if follow else Path(path)
     # Shortened, since the target's name may be as long as the file system allows.
     draft = target.with_name(f".{target.name[:40]}.{secrets.token_hex(8)}.tmp")
     with _explained(path):
-        if target.exists() and not target.is_file():
+        if target.exists() and not target.is_file() and (follow or not target.is_symlink()):
             raise InvalidValue(f"{path}: cannot be written (it is no regular file); name a file")
         target.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -50,9 +52,9 @@ def draft_of(path: str | os.PathLike[str]) -> Iterator[Path]:
         with _explained(path):
             _flush(draft)
             with suppress(OSError):  # a new file, or a drive without rights
-                draft.chmod(stat.S_IMODE(target.stat().st_mode))
+                draft.chmod(stat.S_IMODE(target.stat(follow_symlinks=follow).st_mode))
             draft.replace(target)
-            _sync_folder(target.parent)
+            sync_folder(target.parent)
     finally:
         with suppress(OSError):  # an unwritable place has no draft either
             draft.unlink()
@@ -81,7 +83,7 @@ def draft_folder_of(path: Path) -> Iterator[Path]:
             except OSError:
                 if not path.is_dir():  # else another process was just faster
                     raise
-            _sync_folder(path.parent)
+            sync_folder(path.parent)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
 
@@ -109,25 +111,29 @@ def _explained(path: str | os.PathLike[str], only: Path | None = None) -> Iterat
 
 @overload
 def atomic_write(
-    path: str | os.PathLike[str], mode: Literal["w"] = "w"
+    path: str | os.PathLike[str], mode: Literal["w"] = "w", *, follow: bool = True
 ) -> AbstractContextManager[IO[str]]: ...
 @overload
-def atomic_write(path: str | os.PathLike[str], mode: Literal["wb"]) -> AbstractContextManager[IO[bytes]]: ...
+def atomic_write(
+    path: str | os.PathLike[str], mode: Literal["wb"], *, follow: bool = True
+) -> AbstractContextManager[IO[bytes]]: ...
 @contextmanager
-def atomic_write(path: str | os.PathLike[str], mode: Literal["w", "wb"] = "w") -> Iterator[IO[Any]]:
+def atomic_write(
+    path: str | os.PathLike[str], mode: Literal["w", "wb"] = "w", *, follow: bool = True
+) -> Iterator[IO[Any]]:
     """An open file that becomes ``path`` when the block ends, see :func:`draft_of`, also for errors.
 
     Its text is UTF-8, with ``\\n`` on every system, as ``csv`` expects.
     """
-    with draft_of(path) as draft:
+    with draft_of(path, follow=follow) as draft:
         opened: IO[Any] = draft.open("wb") if mode == "wb" else draft.open("w", encoding="utf-8", newline="")
         with opened as file:
             yield file
 
 
-def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write a text file (UTF-8) in one step; errors as in :func:`draft_of`."""
-    with atomic_write(path) as file:
+def write_text(path: str | os.PathLike[str], text: str, *, follow: bool = True) -> None:
+    """Write a text file (UTF-8) in one step; links and errors as in :func:`draft_of`."""
+    with atomic_write(path, follow=follow) as file:
         file.write(text)
 
 
@@ -141,14 +147,17 @@ def write_csv(path: str | os.PathLike[str], header: Sequence[str], rows: Iterabl
         writer.writerows(rows)
 
 
-def write_json(path: str | os.PathLike[str], value: Any, indent: int | None = None) -> None:
-    """Write one JSON document (UTF-8, unescaped letters of all scripts) in one step.
+def write_json(
+    path: str | os.PathLike[str], value: Any, indent: int | None = None, *, follow: bool = True
+) -> None:
+    """Write one JSON document (UTF-8, unescaped letters of all scripts) in one step; links as in
+    :func:`draft_of`.
 
     Raises:
         InvalidValue: the file cannot be written.
         TypeError: ``value`` is not serialisable.
     """
-    write_text(path, json.dumps(value, ensure_ascii=False, indent=indent) + "\n")
+    write_text(path, json.dumps(value, ensure_ascii=False, indent=indent) + "\n", follow=follow)
 
 
 def require_unread(out: str | Path, *read: str | Path | None) -> None:
@@ -167,7 +176,7 @@ def _flush(path: Path) -> None:
         os.fsync(file.fileno())
 
 
-def _sync_folder(path: Path) -> None:
+def sync_folder(path: Path) -> None:
     """Sync the names in a folder to disk, where that is possible: Windows and some network drives cannot."""
     if not hasattr(os, "O_DIRECTORY"):
         return

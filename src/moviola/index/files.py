@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from moviola.errors import SegmentIndexError
+from moviola.files.regular import open_regular, read_regular
 from moviola.files.writing import atomic_write, draft_of, write_json
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ _MAIN_OF_DELTA, _DELTA_AT_LEAST = 64, 4096
 # Larger files are mapped; only their length is compared on opening.
 _CHECKED_BYTES = 1 << 26
 _KEYS = {"format", "backend", "file", "sha256", "size", "delta", "dim", "parameters", "tag"}
+_LONGEST_MANIFEST = 1 << 20  # bytes
 # Format of manifests; those without a number are of format 1.
 _FORMAT = 1
 
@@ -62,7 +64,7 @@ class _File:
 
     def require_intact(self, thorough: bool) -> None:
         try:
-            with self.path.open("rb") as file:
+            with os.fdopen(open_regular(self.path), "rb") as file:
                 size = os.fstat(file.fileno()).st_size
                 intact = self.size in (None, size)
                 if intact and (thorough or self.size is None or size <= _CHECKED_BYTES):
@@ -86,7 +88,7 @@ def save_index(index: Index, folder: Path, name: str, *, backend: str, tag: str)
         "format": _FORMAT, "backend": backend, **main.entry, "delta": delta.entry if delta else None,
         "dim": index.dim, "parameters": index.parameters, "tag": tag,
     }  # fmt: skip
-    write_json(folder / f"{name}.json", {**manifest, "digest": _digest(manifest)}, indent=1)
+    write_json(folder / f"{name}.json", {**manifest, "digest": _digest(manifest)}, indent=1, follow=False)
     index.published()
     # Files of the previous manifest, and drafts of killed processes.
     named = {file.path.name for file in (main, delta) if file}
@@ -108,7 +110,7 @@ def _main_of(index: Index, folder: Path, name: str) -> _File | None:
     """The main file if it can stay, with only the changes since written."""
     changed = len(index.added) + len(index.removed)
     try:
-        stored = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+        stored = json.loads(read_regular(folder / f"{name}.json", _LONGEST_MANIFEST))
         main = _File(folder / str(stored["file"]), str(stored["sha256"]), stored.get("size"))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
@@ -122,7 +124,7 @@ def _main_of(index: Index, folder: Path, name: str) -> _File | None:
 
 def _written_main(index: Index, folder: Path, name: str) -> _File:
     written = folder / f"{name}-new.faiss"
-    with draft_of(written) as draft:
+    with draft_of(written, follow=False) as draft:
         index.write(draft)
     main = _File.named_by_digest(written, name)
     index.origin, index.added, index.removed = main.path.name, index.added[:0], index.removed[:0]
@@ -132,7 +134,7 @@ def _written_main(index: Index, folder: Path, name: str) -> _File:
 def _written_delta(index: Index, folder: Path, name: str) -> _File:
     written, vectors = folder / f"{name}-new.delta", index.vectors_of(index.added)
     assert vectors is not None
-    with atomic_write(written, "wb") as file:
+    with atomic_write(written, "wb", follow=False) as file:
         np.savez(file, added=index.added, vectors=vectors, removed=index.removed)
     return _File.named_by_digest(written, name)
 
@@ -197,7 +199,7 @@ def _manifest(
 ) -> tuple[type[Index], _File, _File | None, dict[str, int], str]:
     """Type, main file, delta, parameters and tag in a manifest."""
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
+        values = json.loads(read_regular(path, _LONGEST_MANIFEST))
         if values.get("format", 1) != _FORMAT:
             raise ValueError(f"format {values['format']!r:.40}; this version reads {_FORMAT}")
         # Earlier manifests have no digest, and no number either.

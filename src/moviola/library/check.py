@@ -243,7 +243,7 @@ def _source_problems(store: LibraryStore, state: _State) -> Iterator[Problem]:
 
 
 def _source_problem(store: LibraryStore, video: VideoRow, copies: Sequence[Copy]) -> Problem | None:
-    source = present_path(video, copies)
+    source = present_path(video, copies, store.catalogue.roots())
     try:
         size = None if source is None else source.stat().st_size
     except OSError:  # gone this moment

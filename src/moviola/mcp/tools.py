@@ -20,7 +20,6 @@ from moviola.errors import InvalidValue, MediaError, NotFound
 from moviola.export import KeptStill, export_clip, moment_cells
 from moviola.files.moments import moment_row
 from moviola.files.names import folded
-from moviola.files.presence import is_file
 from moviola.library import VideoRow, there
 from moviola.mcp import values
 from moviola.media import frame_at, sheet_picture
@@ -149,7 +148,7 @@ class LibraryTools:
                 taken=taken, near=near, camera=camera, tag=tag, where=where,
             ),
         )  # fmt: skip
-        found, present, _ = still_there(self._library.search(query, options), self._library.catalogue)
+        found, present, away = still_there(self._library.search(query, options), self._library.catalogue)
         sources = {video_id: video.path for video_id, video in present.items()}
         moments = []
         for one in found if found.confident else found[:_NEAREST]:
@@ -161,8 +160,9 @@ class LibraryTools:
             query=str(query), confident=found.confident, moments=moments,
             note=" ".join(filter(None, [match, assumed_distance(near)])),
         )  # fmt: skip
+        here = {video_id: path for video_id, path in sources.items() if video_id not in away}
         seen = found and found.confident
-        return _answer(answer, _sheet(found, sources, answer, self._library.kept_still) if seen else [])
+        return _answer(answer, _sheet(found, here, answer, self._library.kept_still) if seen else [])
 
     def look(
         self,
@@ -327,6 +327,6 @@ def _stretch(library: Library, video_id: str, start: float, end: float) -> tuple
     video = there(library.catalogue.video(video_id), library.catalogue)
     if video.state == "refused":
         raise MediaError(video.path, f"refused when indexed ({video.error}); choose another video")
-    if not is_file(video.path):
+    if library.file_of(video_id) is None:
         raise NotFound(f"{video.path}: the file of {video.video_id} is gone; choose another video")
     return video, Span(start, end).within(video_id, video.duration)

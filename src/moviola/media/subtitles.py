@@ -19,6 +19,7 @@ from av.subtitles.subtitle import AssSubtitle
 
 from moviola.errors import InvalidValue, UnreadableMedia
 from moviola.files.names import spellings
+from moviola.files.regular import read_regular
 from moviola.files.writing import draft_of
 from moviola.media.container import DAMAGE, VIDEO_SUFFIXES, open_container, regular_file, video_stream
 from moviola.media.probe import TEXT_SUBTITLES
@@ -90,13 +91,14 @@ def _beside(of: str, stem: str, names: Sequence[str]) -> Iterator[Path]:
             yield other
 
 
-def read_subtitles(path: Path) -> Subtitles:
+def read_subtitles(path: Path, *, follow: bool = True) -> Subtitles:
     """Read a subtitle file: SubRip, WebVTT or Advanced SubStation Alpha; without tags. It is read as its
     suffix says, and as another of them where that gives no cue.
 
     Encodings: UTF-8 and UTF-16 with or without byte order mark, else Windows-1252, else Latin-1; where
     that gives no words, the likeliest of those in use for Cyrillic, Greek, Hebrew, Arabic, Thai, Japanese,
-    Korean and Chinese. Each cue is parsed alone, so that a damaged one does not affect others.
+    Korean and Chinese. Each cue is parsed alone, so that a damaged one does not affect others. ``follow``:
+    the file may be a link to one.
 
     Raises:
         UnreadableMedia: no such file, no regular file, another suffix, more than 64 MiB, an unknown
@@ -110,7 +112,7 @@ def read_subtitles(path: Path) -> Subtitles:
     if size > _MAX_BYTES:
         raise UnreadableMedia(path, f"{size:,} bytes; subtitles have at most {_MAX_BYTES:,}")
     try:
-        data = path.read_bytes()
+        data = read_regular(path, _MAX_BYTES, follow=follow)
     except OSError as error:
         raise UnreadableMedia(path, f"cannot be read ({error.strerror})") from error
     text, guessed = _decode_text(data)

@@ -96,8 +96,9 @@ def still_there(
         existing path if there is one; and the ids of those that are away.
     """
     videos, away = catalogue.videos_named({moment.video_id for moment in found}), set()
+    roots = catalogue.roots()
     for video_id, video in videos.items():
-        path = present_path(video, catalogue.copies_of(video.row))
+        path = present_path(video, catalogue.copies_of(video.row), roots)
         if path is None:
             away.add(video_id)
         else:
@@ -119,7 +120,7 @@ def whereabouts(video: VideoRow, catalogue: Catalogue) -> dict[str, Any]:
     taken = taken_of(video, capture)
     return {
         "paths": [catalogue.video(video.video_id).path, *(copy.path for copy in copies)],
-        "away": present_path(video, copies) is None,
+        "away": present_path(video, copies, catalogue.roots()) is None,
         "taken": str(taken),
         "taken_from": taken.source,
         "taken_zone": taken.zone,

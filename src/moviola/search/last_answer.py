@@ -65,7 +65,8 @@ def keep_answer(library: Path, answer: KeptAnswer) -> Path:
     place, moments = cache_of(library) / _NAME, [moment_row(moment) for moment in answer.moments]
     query = query_to_json(answer.query)
     try:
-        write_json(place, {"format": _FORMAT, "query": query, "options": answer.options, "moments": moments})
+        content = {"format": _FORMAT, "query": query, "options": answer.options, "moments": moments}
+        write_json(place, content, follow=False)
     except InvalidValue:
         with suppress(OSError):
             place.unlink()

@@ -201,7 +201,7 @@ class Library(Indexer):
             NotFound: no such video.
         """
         video = self.catalogue.video(video_id)
-        return present_path(video, self.catalogue.copies_of(video.row))
+        return present_path(video, self.catalogue.copies_of(video.row), self.catalogue.roots())
 
     def kept_still(self, video_id: str, time: float) -> bytes | None:
         """The small still of a video (WebP) nearest to a time in seconds; None without any.
@@ -217,9 +217,14 @@ class Library(Indexer):
         Raises:
             NotFound: no such video.
         """
-        there = {video_id: self.file_of(video_id) for video_id in several("video_ids", video_ids)}
-        paths = {video: str(path or self.catalogue.video(video).path) for video, path in there.items()}
-        return paths, {video for video, path in there.items() if path is None}
+        catalogue, roots = self.catalogue, self.catalogue.roots()
+        videos = {video_id: catalogue.video(video_id) for video_id in several("video_ids", video_ids)}
+        there = {
+            video_id: present_path(video, catalogue.copies_of(video.row), roots)
+            for video_id, video in videos.items()
+        }
+        paths = {video_id: str(path or videos[video_id].path) for video_id, path in there.items()}
+        return paths, {video_id for video_id, path in there.items() if path is None}
 
     def require_outside(self, out: str | Path) -> None:
         """Refuse to write over what the library has; see :func:`moviola.library.require_outside`."""

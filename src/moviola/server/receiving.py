@@ -1,25 +1,17 @@
-"""Videos that are sent in parts, and go on after a broken connection or a restart of the server.
-
-An upload is two hidden files in the folder that it goes to: ``.moviola-ID.part``, which becomes the video by
-a rename, and what is known of it in ``.moviola-ID.json``.
-"""
+"""Videos that are sent in parts, and go on after a broken connection or a restart of the server."""
 
 from __future__ import annotations
 
 import base64
 import errno
 import hashlib
-import json
 import os
-import re
 import secrets
 import shutil
 import time
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from contextlib import contextmanager
+from dataclasses import replace
 from itertools import chain, count
 from pathlib import Path
 from threading import Lock
@@ -28,55 +20,19 @@ import anyio
 from starlette.exceptions import HTTPException
 
 from moviola.errors import InvalidValue, MediaError, NotFound
-from moviola.files.writing import write_json
-from moviola.media import VIDEO_SUFFIXES, probe
+from moviola.files.regular import open_regular
+from moviola.files.writing import sync_folder
+from moviola.media import probe
 from moviola.server.problems import Busy, TooLarge
+from moviola.server.upload_state import Upload, UploadStates, is_empty, require_name
 
-__all__ = ["ALGORITHMS", "Receiving", "Upload"]
+__all__ = ["ALGORITHMS", "Receiving"]
 
 ALGORITHMS = ("md5", "sha1", "sha256")
 """Supported checksums of a part."""
-KEPT_SECONDS = 48 * 3600.0  # after its last part, in which an upload can be resumed
 _SPARE = 1 << 30  # bytes of a disk that no upload takes
-_LONGEST_NAME = 200
-_ID = re.compile(r"[0-9a-f]{32}")
-_FILE = re.compile(r"\.moviola-([0-9a-f]{32})\.(?:part|json)")
-# Whole uploads whose place is remembered for clients that have missed the last answer.
-_REMEMBERED = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class Upload:
-    """A video that is being sent.
-
-    Attributes:
-        folder: where it goes.
-        length: bytes of the whole.
-        offset: bytes that are here.
-        path: where it lies; None until it is whole.
-        changed: seconds since the epoch at which the last part came.
-    """
-
-    upload: str
-    folder: Path
-    name: str = ""
-    length: int = 0
-    offset: int = 0
-    path: Path | None = None
-    changed: float = field(default_factory=time.time)
-
-    @property
-    def expires(self) -> datetime:
-        """Time at which it is deleted if no part comes before."""
-        return datetime.fromtimestamp(self.changed + KEPT_SECONDS, UTC)
-
-    @property
-    def part(self) -> Path:
-        return self.folder / f".moviola-{self.upload}.part"
-
-    @property
-    def about(self) -> Path:
-        return self.folder / f".moviola-{self.upload}.json"
+# Errors of disks on which a file has one name only.
+_ONE_NAME = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EACCES}
 
 
 class Receiving:
@@ -86,15 +42,19 @@ class Receiving:
         folders: where videos may go; the first is the default.
         most_bytes: of a video.
         most: number of unfinished uploads.
+        states: folder of the server's own for what is known of uploads, in the cache of a library.
+        home: folder of that library.
     """
 
-    def __init__(self, folders: Iterable[Path], most_bytes: int, most: int) -> None:
+    def __init__(
+        self, folders: Iterable[Path], most_bytes: int, most: int, *, states: Path, home: Path
+    ) -> None:
         self.folders = [folder.resolve() for folder in folders]
         self.most_bytes, self._most = most_bytes, most
+        self._states = UploadStates(states, self.folders, home)
         self._taking: set[str] = set()
         self._beginning = Lock()  # each counts those that were begun before it
         self._finishing = Lock()
-        self._whole: OrderedDict[str, Upload] = OrderedDict()
 
     def begin(self, name: str, length: int, folder: str = "") -> Upload:
         """Make room for a video of ``length`` bytes in one of ``folders``, by default the first.
@@ -107,7 +67,7 @@ class Receiving:
             TooLarge: more bytes than are allowed.
             Busy: too many unfinished uploads.
         """
-        _require_name(name)
+        require_name(name)
         place = next((place for place in self.folders if folder in ("", str(place))), None)
         if place is None:
             known = ", ".join(map(str, self.folders))
@@ -122,20 +82,19 @@ class Receiving:
             self._require_room(upload)
             try:
                 with _writing(upload):
-                    upload.part.touch(exist_ok=False)
-                    write_json(upload.about, {"name": name, "length": length})
+                    upload.part.touch(exist_ok=False)  # by O_EXCL, which follows no link
+                    self._states.write(upload)
             except BaseException:
-                _delete(upload)
+                self._states.delete(upload)
                 raise
         return upload
 
     def _require_room(self, new: Upload) -> None:
         """Refuse an upload for which there is no room beside the unfinished ones."""
-        unfinished = [about for folder in self.folders for about in folder.glob(".moviola-*.json")]
+        unfinished = [upload for upload in self._states.all() if not upload.whole]
         if len(unfinished) >= self._most:
             raise Busy(f"{self._most} uploads are unfinished; finish or cancel one")
-        begun = (_read(about.parent, about.stem.removeprefix(".moviola-")) for about in unfinished)
-        promised = sum(upload.length - upload.offset for upload in begun if upload)
+        promised = sum(upload.length - upload.offset for upload in unfinished)
         if new.length > (room := shutil.disk_usage(new.folder).free - _SPARE - promised):
             raise InvalidValue(
                 f"{new.name}: {new.length:,} bytes, but there is room for {max(room, 0):,}; make room"
@@ -148,12 +107,9 @@ class Receiving:
             NotFound: never begun, cancelled or expired.
             InvalidValue: it cannot get its name, or is no video.
         """
-        if whole := self._whole.get(upload):
-            return whole
-        for folder in self.folders if _ID.fullmatch(upload) else ():
-            if found := _read(folder, upload):
-                # A request that is sending to it finishes it itself.
-                return found if upload in self._taking else self._finished(found)
+        if found := self._states.read(upload):
+            # A request that is sending to it finishes it itself.
+            return found if upload in self._taking else self._finished(found)
         raise NotFound(f"upload {upload[:40]}: not here, or expired; begin again")
 
     async def take(
@@ -179,11 +135,12 @@ class Receiving:
                 raise HTTPException(
                     409, f"Upload-Offset {offset}: {upload.offset} bytes are here; go on there"
                 )
-            if upload.path is not None:
+            if upload.whole:
                 return upload
             written = offset
             with _writing(upload):
-                async with await anyio.open_file(upload.part, "r+b", buffering=0) as file:
+                opened = await anyio.to_thread.run_sync(_open_part, upload)
+                async with await anyio.open_file(opened, "r+b", buffering=0) as file:
                     await file.seek(offset)
                     try:
                         async for part in parts:
@@ -212,56 +169,98 @@ class Receiving:
         if upload.offset < upload.length:
             return upload
         with self._finishing, _writing(upload):
-            if known := self._whole.get(upload.upload):
-                return known
-            path = _put(upload.part, upload.folder, upload.name)
-            upload.about.unlink(missing_ok=True)
+            now = self._states.read(upload.upload)
+            if now is None or now.whole:  # another request has done it, or cancelled it
+                return now or upload
+            named = self._named(now)
+            path = named.folder / named.named
             try:
                 probe(path)
             except MediaError as error:  # the library would refuse it, and who sent it cannot take it out
                 path.unlink()
+                self._states.delete(named)
                 raise InvalidValue(f"{upload.name}: {error.reason}; mend it and send it again") from error
-            whole = replace(upload, path=path)
-            self._whole[whole.upload] = whole
-            while len(self._whole) > _REMEMBERED:
-                self._whole.popitem(last=False)
+            whole = replace(named, whole=True)
+            self._states.write(whole)
             return whole
+
+    def _named(self, upload: Upload) -> Upload:
+        """Give an upload that is whole its name, over no other file; also one that was killed in between."""
+        if upload.named and (done := self._named_before(upload)):
+            return done
+        part = _open_part(upload)
+        try:
+            os.fsync(part)
+            number = os.fstat(part).st_ino
+        finally:
+            os.close(part)
+        stem, suffix = Path(upload.name).stem, Path(upload.name).suffix
+        for name in chain([upload.name], (f"{stem} ({copy}){suffix}" for copy in count(2))):
+            out = upload.folder / name
+            if os.path.lexists(out):
+                continue
+            named = replace(upload, named=name, number=number)
+            self._states.write(named)  # before: else the name would be a riddle after a kill
+            if _take_name(upload.part, out, number):
+                return named
+        raise AssertionError("numbers do not end")
+
+    def _named_before(self, upload: Upload) -> Upload | None:
+        """The upload where its file has the noted name already, or has taken it and not filled it."""
+        out = upload.folder / upload.named
+        try:
+            if out.lstat().st_ino == upload.number:
+                upload.part.unlink(missing_ok=True)
+            elif is_empty(out):
+                _open_part(upload, then_close=True)
+                upload.part.replace(out)
+            else:
+                return None
+        except FileNotFoundError:
+            return None
+        sync_folder(upload.folder)
+        return upload
 
     def discard(self, name: str) -> None:
         """Cancel an upload; a video that is whole stays where it lies. Busy where a request sends to it."""
         if name in self._taking:
             raise Busy(f"upload {name}: a request is sending to it; end that first")
-        _delete(self.find(name))
+        self._states.delete(self.find(name))
 
     def sweep(self) -> None:
         """Delete what has expired, also what a server had just begun when it was killed."""
-        now = time.time()
-        for folder in self.folders:
-            latest: dict[str, float] = {}
-            for path in folder.glob(".moviola-*"):
-                with suppress(OSError):  # gone meanwhile
-                    found = _FILE.fullmatch(path.name)
-                    if found and (path.suffix == ".part" or found[1] not in latest):
-                        latest[found[1]] = path.stat().st_mtime
-            for name, changed in latest.items():
-                if changed + KEPT_SECONDS < now and name not in self._taking:
-                    _delete(Upload(name, folder))
+        self._states.sweep(self._taking)
 
 
-def _read(folder: Path, name: str) -> Upload | None:
-    """An unfinished upload in a folder; None where there is none that can be read."""
-    upload = Upload(name, folder)
+def _open_part(upload: Upload, *, then_close: bool = False) -> int:
+    """A descriptor of the bytes that are here, to read and write."""
+    file = open_regular(upload.part, os.O_RDWR, follow=False, alone=True)
+    if then_close:
+        os.close(file)
+    return file
+
+
+def _take_name(part: Path, out: Path, number: int) -> bool:
+    """Give the file of a number its name, over no other file; False where another one has it by now."""
+    follow = {"follow_symlinks": False} if os.link in os.supports_follow_symlinks else {}
     try:
-        about, here = json.loads(upload.about.read_text(encoding="utf-8")), upload.part.stat()
-        return Upload(name, folder, about["name"], about["length"], here.st_size, None, here.st_mtime)
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-
-
-def _delete(upload: Upload) -> None:
-    for path in (upload.part, upload.about):
-        with suppress(OSError):
-            path.unlink(missing_ok=True)
+        os.link(part, out, **follow)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        if error.errno not in _ONE_NAME:
+            raise
+        try:
+            out.touch(exist_ok=False)  # the name is ours from now on
+        except FileExistsError:
+            return False
+        part.replace(out)
+    if out.lstat().st_ino != number:
+        out.unlink()
+        raise OSError(errno.ESTALE, "its bytes were replaced by another file")
+    part.unlink(missing_ok=True)
+    sync_folder(out.parent)
+    return True
 
 
 def _expected(checksum: str | None) -> tuple[hashlib._Hash | None, bytes]:
@@ -284,35 +283,6 @@ def _writing(upload: Upload) -> Iterator[None]:
         yield
     except OSError as error:
         raise InvalidValue(
-            f"{upload.name}: cannot be written to {upload.folder} ({error.strerror}); make room, or "
-            "name a folder that can be written to in --allow-ingest"
+            f"{upload.name}: cannot be written to {upload.folder} ({error.strerror}); make room, begin "
+            "again, or name a folder that can be written to in --allow-ingest"
         ) from error
-
-
-def _require_name(name: str) -> None:
-    length = len(name.encode("utf-8", "replace"))
-    odd = "".join(sign for sign in dict.fromkeys(name) if sign in '/\\:*?"<>|')
-    wrong = {
-        f"{length} bytes of UTF-8, more than {_LONGEST_NAME}": length > _LONGEST_NAME,
-        f"{odd} in it, which not every system takes": bool(odd),
-        "letters that cannot be printed": not name.isprintable(),
-        "a hidden file": name.startswith("."),
-        "spaces around it": name != name.strip(),
-    }
-    if reasons := "; ".join(reason for reason, applies in wrong.items() if applies):
-        raise InvalidValue(f"name {name!r:.200}: {reasons}; rename the file, for instance to beach.mp4")
-    if Path(name).suffix.lower() not in VIDEO_SUFFIXES:
-        raise InvalidValue(
-            f"name {name!r:.200}: not a video by its suffix; videos are brought in, no other files"
-        )
-
-
-def _put(part: Path, folder: Path, name: str) -> Path:
-    """Give a file its name, over no other file."""
-    stem, suffix = Path(name).stem, Path(name).suffix
-    names = chain([name], (f"{stem} ({number}){suffix}" for number in count(2)))
-    while True:
-        out = folder / next(names)
-        with suppress(FileExistsError):
-            out.touch(exist_ok=False)  # the name is ours from now on
-            return part.replace(out)

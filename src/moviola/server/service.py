@@ -59,7 +59,9 @@ class Service:
         converted = FileCache(cache / "converted", home, limits.cache_bytes)
         self.converted = Conversions(converted, self.converting)
         self.uploads = Uploads(limits.picture_pixels)
-        self.receiving = Receiving(options.allow_ingest, limits.upload_bytes, limits.uploads)
+        self.receiving = Receiving(
+            options.allow_ingest, limits.upload_bytes, limits.uploads, states=cache / "uploads", home=home
+        )
         self.jobs = Jobs(
             home, options.allow_ingest, limits.jobs, patient=bool(options.watch), device=options.device
         )

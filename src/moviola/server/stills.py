@@ -170,5 +170,5 @@ def _images(
 
 
 def _write_jpeg(image: Image.Image, out: Path) -> None:
-    with atomic_write(out, "wb") as file:
+    with atomic_write(out, "wb", follow=False) as file:
         image.save(file, "JPEG", quality=_QUALITY)

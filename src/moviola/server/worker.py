@@ -73,7 +73,7 @@ def _indexed(library: Library, order: dict[str, Any], lines: _ProgressLines) -> 
     """Run a job; with a watching server, wait for the library's lock."""
     while True:
         try:
-            return library.index(*order["sources"], ocr=order["ocr"], progress=lines)
+            return library.index(*order["sources"], ocr=order["ocr"], links_out=False, progress=lines)
         except LibraryLocked:
             if not order.get("patient"):
                 raise
@@ -94,7 +94,7 @@ def _watch(order: dict[str, Any]) -> None:
             _say({"watched": {name: len(getattr(report, name)) for name in _WATCHED}})
             alerts.check()
 
-        index = partial(library.index, **order["reading"])
+        index = partial(library.index, links_out=False, **order["reading"])
         Watcher(
             index, library.folder, [Path(folder) for folder in order["watch"]], reported=reported,
             warned=lambda message: _say({"warning": message}),

@@ -239,7 +239,7 @@ def test_marks_change_the_next_answer_and_can_be_taught(moviola: Run, library: P
     assert (kept["name"], kept["right"], kept["wrong"]) == ("rain-gear", 1, 1)
     (best, *_) = moviola("search", "@rain-gear", "-l", library, "--json").rows
     assert best["video_id"] == first[0]["video_id"]
-    assert moviola("concepts", "forget", "rain-gear", "-l", library).code == 0
+    assert moviola("concepts", "forget", "rain-gear", "--yes", "-l", library).code == 0
     assert "no such concept" in moviola("search", "@rain-gear", "-l", library).err
     moviola("search", "umbrella", "-l", library, "--weak")
     assert moviola("mark", "--right=1", 2, "-l", library).code == 0

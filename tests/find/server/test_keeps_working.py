@@ -6,6 +6,7 @@ import asyncio
 import errno
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -111,6 +112,29 @@ def test_a_link_that_was_put_there_while_a_job_waited(folder: Path, films: Path,
             run.stdin.write(json.dumps(order | {"sources": sources}) + "\n")
             run.stdin.flush()
             assert "a link out of" in json.loads(run.stdout.readline())["error"]
+
+
+def test_a_link_that_comes_to_stand_where_a_video_was_shows_nothing(
+    serving: Serving, folder: Path, films: Path, tmp_path: Path
+) -> None:
+    """On a share anybody could have had any file of the server's user sent: as a video, a clip, a still."""
+    share = Path(shutil.copytree(films, tmp_path / "share"))
+    with Library(folder) as library:
+        library.move(films, share)
+    (share / "harbour.mp4").rename(tmp_path / "private.mp4")
+    (share / "harbour.mp4").symlink_to(tmp_path / "private.mp4")
+    with serving(folder) as client:
+        for path in ("stream", "clip?start=0&end=1", "stream?track=1"):
+            answer = client.get(f"/api/videos/harbour/{path}")
+            assert answer.status_code == 404 and "not there" in answer.json()["error"]["message"], path
+        small = client.get("/api/videos/harbour/still?time=0&width=64")
+        assert small.status_code == 200 and small.headers["etag"].count("-away") == 1
+        moments = [{"video_id": "harbour", "start": 0, "end": 1}]
+        for format in ("clips", "film"):
+            answer = client.post("/api/exports", json={"format": format, "moments": moments})
+            assert answer.status_code == 404 and "a link" in answer.json()["error"]["message"]
+        about = client.get("/api/videos/harbour").json()
+        assert about["away"] and about["fps"] is None
 
 
 # ---- stills ------------------------------------------------------------------------------------------------

@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import errno
 import hashlib
+import json
 import os
+import shutil
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -19,9 +21,9 @@ import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 
-from moviola.errors import InvalidValue, NotFound
+from moviola.errors import InvalidValue, LibraryError, NotFound
 from moviola.media import write_video
-from moviola.server import receiving
+from moviola.server import receiving, upload_state
 from moviola.server.options import Limits
 from moviola.server.problems import Busy
 from moviola.server.receiving import Receiving
@@ -196,7 +198,7 @@ def test_more_than_was_announced_or_is_allowed_is_refused(client: TestClient, in
         assert send(client, place, 0, content).status_code == 413
         assert client.head(place, headers=TUS).headers["Upload-Offset"] == "0"
     assert begin(client, 0).status_code == 422
-    assert [path.suffix for path in sorted(inbox.iterdir())] == [".json", ".part"]
+    assert [path.suffix for path in sorted(inbox.iterdir())] == [".part"]
 
 
 @pytest.mark.parametrize(
@@ -254,8 +256,15 @@ def test_what_is_no_video_is_refused_when_it_is_whole_and_deleted(client: TestCl
     assert list(inbox.iterdir()) == []
 
 
+def receiving_into(inbox: Path, most: int = 10) -> Receiving:
+    """As a server of a library beside the inbox has it."""
+    home = inbox.parent / "home"
+    home.mkdir(exist_ok=True)
+    return Receiving([inbox], 20_000, most, states=home / "cache" / "uploads", home=home)
+
+
 def test_many_who_begin_at_once_are_counted(inbox: Path) -> None:
-    received, together = Receiving([inbox], 20_000, 3), Barrier(12)
+    received, together = receiving_into(inbox, 3), Barrier(12)
 
     def one(number: int) -> bool:
         together.wait()
@@ -285,7 +294,7 @@ def test_unfinished_uploads_are_limited_and_expire(client: TestClient, inbox: Pa
 def test_what_a_killed_server_had_just_begun_expires(inbox: Path, suffix: str) -> None:
     half = inbox / f".moviola-{'0' * 32}.{suffix}"
     half.touch()
-    uploads = Receiving([inbox], 1000, 10)
+    uploads = receiving_into(inbox)
     uploads.sweep()
     assert half.exists()
     os.utime(half, (0, 0))
@@ -297,17 +306,261 @@ def test_an_upload_that_cannot_be_begun_leaves_nothing(inbox: Path, monkeypatch:
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(receiving, "write_json", full)
+    monkeypatch.setattr(upload_state, "write_json", full)
     with pytest.raises(InvalidValue, match="make room"):
-        Receiving([inbox], 1000, 10).begin("film.mp4", 10)
+        receiving_into(inbox).begin("film.mp4", 10)
     assert list(inbox.iterdir()) == []
 
 
 def test_what_is_no_upload_is_left_alone(inbox: Path) -> None:
     for name in (".moviola-x.json", ".moviola-" + "0" * 32 + ".json", "film.part"):
         (inbox / name).write_text("not JSON")
-    uploads = Receiving([inbox], 1000, 10)
+    uploads = receiving_into(inbox)
     with pytest.raises(NotFound, match="begin again"):
         uploads.find("0" * 32)
     uploads.sweep()
     assert len(list(inbox.iterdir())) == 3
+
+
+# ---- others write to the folder, too -----------------------------------------------------------------------
+
+ID = "ab" * 16
+
+
+@pytest.fixture
+def secret(tmp_path: Path) -> Path:
+    """A file of the server's user, outside of all folders."""
+    path = tmp_path / "secret.mp4"
+    path.write_bytes(b"secret")
+    return path
+
+
+def planted(what: str, place: Path, secret: Path) -> None:
+    """Something in place of a file that is read."""
+    contents = {
+        "no JSON": "{", "a list": "[]", "a number": "7", "deep": "[" * 100_000,
+        "out": json.dumps({"name": "../x.mp4", "length": 10}),
+        "absolute": json.dumps({"name": str(secret), "length": 10}),
+        "of today": state(name="../x.mp4"), "elsewhere": state(folder="/tmp"), "no name": state(name=7),
+        "many": state(length=2**70), "named": state(named="../x.mp4", whole=True), "empty": "",
+    }  # fmt: skip
+    if what == "pipe":
+        os.mkfifo(place)
+    elif what == "device":
+        place.symlink_to("/dev/zero")
+    elif what == "link":
+        place.symlink_to(secret)
+    elif what == "other name":
+        os.link(secret, place)
+    elif what == "folder":
+        place.mkdir()
+    else:
+        place.write_text(contents[what].replace("INBOX", str(place.parent)))
+
+
+def state(**changes: object) -> str:
+    known = {"name": "x.mp4", "length": 10, "folder": "INBOX", "named": "", "number": 0, "whole": False}
+    return json.dumps(known | changes)
+
+
+CONTENTS = (
+    "no JSON", "a list", "a number", "deep", "out", "absolute", "of today", "elsewhere", "no name", "many",
+    "named", "empty", "pipe", "device", "link", "folder",
+)  # fmt: skip
+
+
+def test_what_others_note_in_the_folder_is_not_believed(
+    client: TestClient, inbox: Path, tmp_path: Path, secret: Path
+) -> None:
+    """A name there led out of the folder; a pipe, or a type, stopped every upload that began later."""
+    ids = {what: f"{number:032x}" for number, what in enumerate(CONTENTS)}
+    for what, name in ids.items():
+        planted(what, inbox / f".moviola-{name}.json", secret)
+        (inbox / f".moviola-{name}.part").write_bytes(CONTENT[:10])
+    before = {path for path in tmp_path.rglob("*") if path.is_file() and "cache" not in path.parts}
+    for what, name in ids.items():
+        place = f"/api/uploads/{name}"
+        assert client.head(place, headers=TUS).status_code == 404, what
+        assert send(client, place, 10, b"more").status_code == 404, what
+        assert client.delete(place, headers=TUS).status_code == 404, what
+        assert (inbox / f".moviola-{name}.part").read_bytes() == CONTENT[:10]
+    begun = begin(client)
+    assert begun.status_code == 201 and send(client, begun.headers["Location"], 0, CONTENT).status_code == 204
+    after = {path for path in tmp_path.rglob("*") if path.is_file() and "cache" not in path.parts}
+    assert after - before == {inbox / "beach.mp4"} and secret.read_bytes() == b"secret"
+
+
+@pytest.mark.parametrize("what", CONTENTS)
+def test_what_the_server_has_noted_is_checked_too(
+    inbox: Path, tmp_path: Path, secret: Path, what: str
+) -> None:
+    """Nor is a library's folder always its own."""
+    uploads = receiving_into(inbox)
+    begun = uploads.begin("film.mp4", 10)
+    (note,) = (tmp_path / "home").rglob("*.json")
+    note.unlink()
+    planted(what, note, secret)
+    (inbox / f".moviola-{begun.upload}.part").write_bytes(b"x" * 10)
+    with pytest.raises(NotFound):
+        uploads.find(begun.upload)
+    assert uploads.begin("other.mp4", 10).folder == inbox
+    os.utime(note, (0, 0), follow_symlinks=False)
+    uploads.sweep()
+    assert not os.path.lexists(note) or what == "folder"
+    assert secret.read_bytes() == b"secret" and not (tmp_path / "x.mp4").exists()
+
+
+def test_bytes_go_to_no_other_file(serving: Serving, folder: Path, inbox: Path, secret: Path) -> None:
+    """A link in place of a part let anybody append to any file of the server's user, and truncate it."""
+    wrong = "sha1 " + base64.b64encode(b"x" * 20).decode()
+    with serving(folder, allow_ingest=(inbox,)) as client:
+        for what in ("link", "other name", "pipe", "device", "folder"):
+            place = begin(client, 10).headers["Location"]
+            part = inbox / f".moviola-{place.rpartition('/')[2]}.part"
+            part.unlink()
+            planted(what, part, secret)
+            for offset in (0, 6):
+                for more in ({}, {"Upload-Checksum": wrong}):
+                    assert send(client, place, offset, b"1234", **more).status_code == 404, what
+            assert client.head(place, headers=TUS).status_code == 404, what
+        assert begin(client, 10).status_code == 201
+    assert secret.read_bytes() == b"secret"
+
+
+def test_a_part_that_becomes_a_link_while_it_is_found_is_not_followed(
+    inbox: Path, secret: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uploads = receiving_into(inbox)
+    begun = uploads.begin("film.mp4", 10)
+    begun.part.write_bytes(b"x" * 10)
+    found, link = receiving._open_part, os.link
+
+    def swapped(*arguments: Any, **options: Any) -> int:
+        opened = found(*arguments, **options)
+        begun.part.unlink()
+        begun.part.symlink_to(secret)
+        return opened
+
+    monkeypatch.setattr(receiving, "_open_part", swapped)
+    with pytest.raises(InvalidValue, match="replaced by another file"):
+        uploads.find(begun.upload)
+    monkeypatch.setattr(os, "link", link)
+    assert not (inbox / "film.mp4").exists() and secret.read_bytes() == b"secret"
+
+
+def test_a_name_that_is_a_link_is_taken(client: TestClient, inbox: Path, tmp_path: Path) -> None:
+    (inbox / "beach.mp4").symlink_to(tmp_path / "elsewhere.mp4")
+    place = begin(client).headers["Location"]
+    send(client, place, 0, CONTENT)
+    assert client.get(place).json()["path"] == str(inbox / "beach (2).mp4")
+    assert not (tmp_path / "elsewhere.mp4").exists() and (inbox / "beach.mp4").is_symlink()
+
+
+class Killed(BaseException):
+    """Stands for the end of the process."""
+
+
+@pytest.mark.parametrize("links", [True, False])
+@pytest.mark.parametrize("at", range(8))
+def test_a_server_that_is_killed_while_it_names_a_video(
+    inbox: Path, monkeypatch: pytest.MonkeyPatch, at: int, links: bool
+) -> None:
+    """One left an empty file of its name; another told the client to begin again, though the film was in."""
+    uploads = receiving_into(inbox)
+    begun = uploads.begin("beach.mp4", len(CONTENT))
+    begun.part.write_bytes(CONTENT)
+    steps = iter(range(100))
+
+    def step(call: Callable[..., Any]) -> Callable[..., Any]:
+        def instead(*arguments: Any, **options: Any) -> Any:
+            if next(steps) == at:
+                raise Killed
+            done = call(*arguments, **options)
+            if next(steps) == at:
+                raise Killed
+            return done
+
+        return instead
+
+    def one_name_only(*_: Any, **__: Any) -> None:
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    with monkeypatch.context() as killed:
+        killed.setattr(upload_state, "write_json", step(upload_state.write_json))
+        link = os.link if links else one_name_only
+        killed.setattr(os, "link", step(link))
+        killed.setattr(os, "supports_follow_symlinks", {*os.supports_follow_symlinks, os.link})
+        killed.setattr(Path, "touch", step(Path.touch))
+        killed.setattr(Path, "replace", step(Path.replace))
+        killed.setattr(Path, "unlink", step(Path.unlink))
+        try:
+            uploads.find(begun.upload)
+        except Killed:
+            pass
+        else:
+            assert at > 4
+    if not links:
+        monkeypatch.setattr(os, "link", one_name_only)
+    again = receiving_into(inbox).find(begun.upload)
+    assert again.path == inbox / "beach.mp4" and again.offset == len(CONTENT)
+    assert [path.name for path in inbox.iterdir()] == ["beach.mp4"]
+    assert (inbox / "beach.mp4").read_bytes() == CONTENT
+    assert receiving_into(inbox).find(begun.upload).path == again.path
+
+
+def test_a_client_that_has_missed_the_last_answer_is_told_that_the_film_is_in(
+    serving: Serving, folder: Path, inbox: Path, client: TestClient
+) -> None:
+    """Also by another server, and when the film has been moved since."""
+    place = begin(client).headers["Location"]
+    send(client, place, 0, CONTENT)
+    with serving(folder, allow_ingest=(inbox,)) as other:
+        assert other.head(place, headers=TUS).headers["Upload-Offset"] == "10240"
+        (inbox / "beach.mp4").unlink()
+        assert send(other, place, 10_240, b"").headers["Upload-Offset"] == "10240"
+        assert begin(other).status_code == 201  # it counts for no unfinished one
+
+
+def test_whole_uploads_are_not_remembered_for_ever(inbox: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(upload_state, "_REMEMBERED", 2)
+    uploads = receiving_into(inbox)
+    for number in range(5):
+        begun = uploads.begin(f"film {number}.mp4", len(CONTENT))
+        begun.part.write_bytes(CONTENT)
+        uploads.find(begun.upload)
+    uploads.sweep()
+    assert len(list((inbox.parent / "home").rglob("*.json"))) == 2 and len(list(inbox.iterdir())) == 5
+
+
+def test_a_name_that_was_taken_and_not_filled_is_given_back(
+    inbox: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client never comes back to an upload that was killed while it was named."""
+
+    def killed(*_: Any, **__: Any) -> None:
+        raise Killed
+
+    def one_name_only(*_: Any, **__: Any) -> None:
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    uploads = receiving_into(inbox)
+    begun = uploads.begin("beach.mp4", len(CONTENT))
+    begun.part.write_bytes(CONTENT)
+    with monkeypatch.context() as context:
+        context.setattr(os, "link", one_name_only)
+        context.setattr(Path, "replace", killed)
+        with pytest.raises(Killed):
+            uploads.find(begun.upload)
+    os.utime(begun.part, (0, 0))
+    receiving_into(inbox).sweep()
+    assert list(inbox.iterdir()) == []
+
+
+def test_nothing_is_made_where_the_library_was(inbox: Path, tmp_path: Path) -> None:
+    uploads = receiving_into(inbox)
+    shutil.move(tmp_path / "home", tmp_path / "away")
+    with pytest.raises(LibraryError, match="put the library back"):
+        uploads.begin("film.mp4", 10)
+    with pytest.raises(LibraryError, match="put the library back"):
+        uploads.find(ID)
+    assert not (tmp_path / "home").exists() and list(inbox.iterdir()) == []

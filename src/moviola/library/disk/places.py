@@ -173,14 +173,31 @@ def is_there(path: str | os.PathLike[str], size: int) -> bool:
         return False
 
 
-def present_path(video: VideoRow, copies: Sequence[Copy]) -> Path | None:
-    """The first path of a video that exists; None where its drives are away, or it is gone."""
-    return next((Path(path) for path in (video.path, *(c.path for c in copies)) if is_file(path)), None)
+def present_path(video: VideoRow, copies: Sequence[Copy], roots: Sequence[Root]) -> Path | None:
+    """The first path of a video that exists; None where its drives are away, or it is gone. A path that leads
+    elsewhere by now does not count.
+    """
+    paths = (video.path, *(copy.path for copy in copies))
+    there = (path for path in paths if is_file(path) and not _leads_elsewhere(path, roots))
+    return next(map(Path, there), None)
+
+
+def _leads_elsewhere(path: str, roots: Sequence[Root]) -> bool:
+    """Whether a link has come to stand on a path, below its root, since it was indexed: paths are kept
+    without links, and others may write to the folder, who would so have any file shown.
+    """
+    root, file = root_of(path, roots), Path(path)
+    base = Path(root.path) if root else file.parent
+    try:
+        return os.path.realpath(file) != str(Path(os.path.realpath(base), file.relative_to(base)))
+    except (OSError, ValueError):
+        return True
 
 
 def there(video: VideoRow, places: Places) -> VideoRow:
     """A video with a path that exists now, if there is one."""
-    return replace(video, path=str(present_path(video, places.copies_of(video.row)) or video.path))
+    present = present_path(video, places.copies_of(video.row), places.roots())
+    return replace(video, path=str(present or video.path))
 
 
 def held_by(videos: Iterable[VideoRow], roots: Sequence[Root]) -> Mapping[str, list[VideoRow]]:

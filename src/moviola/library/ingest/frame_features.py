@@ -7,6 +7,7 @@ all videos share the encoder in the order in which they come: no thread waits wh
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.errors import MediaError, counted, printable
+from moviola.errors import MediaError, UnreadableMedia, counted, printable
 from moviola.library.disk.catalogue import ShotRow
 from moviola.library.disk.fingerprints import Fingerprint, FingerprintMaker
 from moviola.library.ingest.ahead import Branch, side_by_side
@@ -33,7 +34,6 @@ from moviola.media import (
     read_subtitles,
     sample_frames,
     shrunk,
-    sidecars,
 )
 from moviola.threads import compute_threads
 from moviola.types import Cue, FrameSize
@@ -107,20 +107,22 @@ def encode_videos(
     *,
     every_frame: bool = False,
     stills_every: int | None = None,
+    own: bool = True,
 ) -> Iterator[Encoded | Refused]:
     """Decode and encode files, several at once; results come in the order of the files.
 
     ``encode`` computes features (n, d) of frames (n, height, width, 3) of a size; without one, there is no
-    visual encoder, and files are only probed. The rest is as in :class:`.video_encoder.VideoEncoder`.
+    visual encoder, and files are only probed. ``own``: paths have no links on this machine, and one that has
+    come since is not followed. The rest is as in :class:`.video_encoder.VideoEncoder`.
     """
     if size is None:
         for file in files:
-            yield from _refused_if_unreadable(file, _probed(file))
+            yield from _refused_if_unreadable(file, _probed(file, own))
         return
     underway: dict[int, _Underway] = {}
     done: dict[int, Encoded | Refused] = {}
     following = 0  # the next file to return
-    each = (_refused_if_unreadable(file, _decode(file, size, rate, stills_every)) for file in files)
+    each = (_refused_if_unreadable(file, _decode(file, size, rate, stills_every, own)) for file in files)
     with closing(side_by_side(each, compute_threads())) as steps:
         for number, step in steps:
             video = underway.setdefault(number, _Underway())
@@ -141,8 +143,15 @@ def encode_videos(
                 following += 1
 
 
-def _probed(file: FoundFile) -> Iterator[Encoded]:
+def _require_no_link(file: FoundFile) -> None:
+    if os.path.realpath(file.path) != str(file.path):
+        raise UnreadableMedia(file.path, "a link has come to stand there since it was listed; index it again")
+
+
+def _probed(file: FoundFile, own: bool) -> Iterator[Encoded]:
     """Probe a file without a visual encoder: it must be a video, and its duration known."""
+    if own:
+        _require_no_link(file)
     info = probe(file.path)
     duration, broken_at = info.duration, None
     if not duration:
@@ -154,8 +163,10 @@ def _probed(file: FoundFile) -> Iterator[Encoded]:
 
 
 def _decode(
-    file: FoundFile, size: FrameSize, rate: float, stills_every: int | None
+    file: FoundFile, size: FrameSize, rate: float, stills_every: int | None, own: bool
 ) -> Iterator[_Step | Branch[_Step]]:
+    if own:
+        _require_no_link(file)
     info = probe(file.path)
     maker, small = FingerprintMaker(), None if stills_every is None else SmallStills(stills_every)
     finder = ShotFinder(rate, maker)
@@ -199,14 +210,9 @@ def read_cues(file: FoundFile) -> tuple[list[Cue], list[str]]:
     """
     cues: list[Cue] = []
     problems: list[str] = []
-    try:
-        paths = sidecars(file.path)
-    except OSError as error:
-        paths = ()
-        problems.append(f"{file.path.parent}: cannot be read ({error.strerror})")
-    for path in paths:
+    for path in file.beside:
         try:
-            subtitles = read_subtitles(path)
+            subtitles = read_subtitles(path, follow=False)
         except MediaError as error:
             problems.append(str(error))
             continue

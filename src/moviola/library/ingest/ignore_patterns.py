@@ -8,14 +8,15 @@ cache may hold converted videos. The named folder itself is always read.
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from pathspec import GitIgnoreSpec
 
-from moviola.errors import InvalidValue, printable
-from moviola.files.rows import read_text
+from moviola.errors import InvalidValue
+from moviola.files.regular import read_regular
 from moviola.library.disk.catalogue import CATALOGUE_FILE
 from moviola.library.disk.settings import SETTINGS_FILE
 
@@ -38,6 +39,7 @@ DEFAULTS = (
 )
 """Default exclusions."""
 
+_MOST_BYTES = 1 << 20  # of a file of patterns
 _LIBRARY = frozenset({CATALOGUE_FILE, SETTINGS_FILE})
 
 _Rules = list[tuple[str, GitIgnoreSpec]]
@@ -61,7 +63,7 @@ class LeavingOut:
 
     def walk(self, on_error: Callable[[OSError], None]) -> Iterator[Path]:
         """All files that are not excluded, in no order; links to folders are excluded. ``on_error`` is called
-        with the error of each folder that cannot be read.
+        with the error of each folder that cannot be read, or whose own patterns cannot.
         """
         rules = {str(self.root): self._rules}
         for directory, folders, names in os.walk(self.root, onerror=on_error):
@@ -72,8 +74,12 @@ class LeavingOut:
                 folders.clear()
                 continue
             if IGNORE_FILE in names:
-                own = Path(directory, IGNORE_FILE)
-                here = [*here, (directory, _spec(read_text(own).splitlines(), printable(own)))]
+                try:
+                    here = [*here, (directory, _own_spec(Path(directory, IGNORE_FILE)))]
+                except OSError as error:  # what it would exclude is not known
+                    on_error(error)
+                    folders.clear()
+                    continue
             kept = []
             for name in folders:
                 path = os.path.join(directory, name)  # noqa: PTH118 - a million of them
@@ -103,6 +109,16 @@ def _left_out(rules: _Rules, path: str, *, folder: bool) -> bool:
         if verdict is not None:
             return verdict
     return False
+
+
+def _own_spec(path: Path) -> GitIgnoreSpec:
+    """The patterns in a file, which anybody may have put there; ``OSError``, too, where they are none."""
+    try:
+        return GitIgnoreSpec.from_lines(
+            read_regular(path, _MOST_BYTES, follow=False).decode("utf-8-sig").splitlines()
+        )
+    except (TypeError, ValueError) as error:
+        raise OSError(errno.EINVAL, "no patterns as in .gitignore, in UTF-8", str(path)) from error
 
 
 def _spec(patterns: Sequence[str], where: str) -> GitIgnoreSpec:

@@ -93,6 +93,7 @@ class Indexer:
         workers: int | str | None = None,
         every_frame: bool = False,
         stills: bool = True,
+        links_out: bool = True,
         progress: Progress | None = None,
     ) -> IngestReport:
         """Index files and folders (recursively); unchanged videos are skipped.
@@ -128,6 +129,8 @@ class Indexer:
             every_frame: also encode frames that repeat an earlier one
                 (:mod:`moviola.library.ingest.repeats`).
             stills: keep a small still of each segment, some 1.4 kB, to show when its file is away.
+            links_out: take in what links in a folder show outside of it; False, where others may write to it:
+                such links are refused, and named.
             progress: called as work goes on; with workers, when a video is done. It may raise
                 :class:`moviola.library.Paused` to end the call early: the next one goes on.
 
@@ -151,7 +154,9 @@ class Indexer:
                     f"{printable(source)}: in the folder of the library {printable(library)}, "
                     "which is always left out; name the folder of the videos"
                 )
-        require_kinds(bool, "True or False", prune=prune, every_frame=every_frame, stills=stills)
+        require_kinds(
+            bool, "True or False", prune=prune, every_frame=every_frame, stills=stills, links_out=links_out
+        )
         require_kinds(bool | None, "True, False or None", ocr=ocr, default_excludes=default_excludes)
         calls = {"confirm": confirm, "settled": settled, "progress": progress}
         require_kinds(Callable | None, "a function, or None", **calls)  # type: ignore[arg-type]
@@ -167,7 +172,7 @@ class Indexer:
             plan = make_plan(
                 [Path(source) for source in sources], catalogue.videos(), roots=catalogue.roots(),
                 copies=catalogue.copies(), removed=catalogue.removed(), exclude=exclude,
-                default_excludes=default_excludes, settled=settled,
+                default_excludes=default_excludes, settled=settled, links_out=links_out,
             )  # fmt: skip
             report = _report_on(plan)
             follow(self._store, plan, report)

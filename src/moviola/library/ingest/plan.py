@@ -17,7 +17,9 @@ __all__ = ["FoundFile", "IngestProgress", "IngestReport", "Paused", "Plan", "onl
 
 @dataclass(frozen=True, slots=True)
 class FoundFile:
-    """A video file on disk, with its present or future id."""
+    """A video file on disk, with its present or future id; ``beside`` are its subtitle files, without links,
+    and ``sidecars`` their signature.
+    """
 
     path: Path
     video_id: str
@@ -25,10 +27,12 @@ class FoundFile:
     mtime_ns: int
     hash: str
     sidecars: str
+    beside: tuple[Path, ...] = ()
 
     def row(self, state: State, **known: Any) -> VideoRow:
         """The file as a video that is to be stored; ``known`` are further fields."""
         own = {**asdict(self), "path": str(self.path)}
+        del own["beside"]
         return VideoRow(row=0, state=state, **own, **known)
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from moviola.errors import MediaError, NotFound, UnreadableMedia, printable
 from moviola.files.presence import is_folder, is_gone
+from moviola.files.regular import open_regular
 from moviola.library.disk.catalogue import VideoRow
 from moviola.library.disk.places import Copy, Root, held_by, is_below, is_there, root_of, volume_of, why_away
 from moviola.library.disk.removed import RemovedVideo
@@ -36,6 +37,7 @@ def make_plan(
     exclude: Sequence[str] | None = None,
     default_excludes: bool | None = None,
     settled: Callable[[Path, os.stat_result], bool] | None = None,
+    links_out: bool = True,
 ) -> Plan:
     """Compare files and folders (searched recursively) with the catalogue.
 
@@ -51,7 +53,7 @@ def make_plan(
         NotFound: a source does not exist, and the library has nothing of it.
         InvalidValue: a pattern that cannot be read.
     """
-    planner = _Planner(known, roots, copies, removed, settled)
+    planner = _Planner(known, roots, copies, removed, settled=settled, links_out=links_out)
     folders = []
     for source in sources:
         root = _resolved(source)
@@ -81,20 +83,21 @@ def _resolved(path: Path) -> Path:
 @dataclass(slots=True)
 class _Seen:
     """A file that was examined: its path without links and below the source, the signature of the subtitle
-    files beside it, the hash of its content, and what the catalogue has of its path.
+    files beside it and these, the hash of its content, and what the catalogue has of its path.
     """
 
     path: Path
     name: Path
     status: os.stat_result
     sidecars: str
+    beside: tuple[Path, ...]
     hash: str
     known: VideoRow | None
     copy: Copy | None
 
     def found(self, video_id: str) -> FoundFile:
         size, changed = self.status.st_size, _changed(self.status)
-        return FoundFile(self.path, video_id, size, changed, self.hash, self.sidecars)
+        return FoundFile(self.path, video_id, size, changed, self.hash, self.sidecars, self.beside)
 
 
 class _Planner:
@@ -106,9 +109,12 @@ class _Planner:
         roots: Iterable[Root],
         copies: Iterable[Copy],
         removed: Sequence[RemovedVideo],
+        *,
         settled: Callable[[Path, os.stat_result], bool] | None,
+        links_out: bool,
     ) -> None:
         self.plan = Plan()
+        self._links_out = links_out
         self._by_path = {video.path: video for video in known}
         videos = self._by_path.values()
         self._by_row = {video.row: video for video in videos}
@@ -175,7 +181,10 @@ class _Planner:
             suffix = path.suffix.lower()
             if suffix in VIDEO_SUFFIXES:
                 resolved = _resolved(path)
-                self.look_at(resolved, path.relative_to(folder))
+                if not (self._links_out or resolved.is_relative_to(folder)):
+                    self._refuse_link(path, folder)
+                    continue
+                self.look_at(resolved, path.relative_to(folder), None if self._links_out else folder)
                 seen = self._seen.get(str(resolved))
                 if seen is not None and seen.status.st_dev != device and resolved.is_relative_to(folder):
                     mounted.setdefault(seen.status.st_dev, resolved)
@@ -191,8 +200,33 @@ class _Planner:
                 self._roots[below.path] = below
                 self.plan.roots.append(below)
 
-    def look_at(self, path: Path, name: Path) -> None:
-        """Examine one file; ``name`` is its path below the source."""
+    def _refuse_link(self, path: Path, folder: Path) -> None:
+        self.plan.refused[printable(path)] = (
+            f"{printable(path.name)}: a link out of {printable(folder)}; skipped"
+        )
+
+    def _subtitles(self, path: Path, within: Path | None) -> tuple[Path, ...]:
+        """Subtitle files beside a video, without links; none that a link shows outside of a folder, or that
+        is none by its own name.
+        """
+        names = self._names_with_subtitles(path.parent)
+        beside = []
+        for file in sidecars(path, names) if names else ():
+            own = _resolved(file)
+            if within is not None and not own.is_relative_to(within):
+                self._refuse_link(file, within)
+            elif own.suffix.lower() not in SUBTITLE_SUFFIXES:
+                self.plan.refused[printable(file)] = (
+                    f"{printable(file.name)}: a link to no subtitles; skipped"
+                )
+            else:
+                beside.append(own)
+        return tuple(beside)
+
+    def look_at(self, path: Path, name: Path, within: Path | None = None) -> None:
+        """Examine one file; ``name`` is its path below the source, and subtitles of it must lie ``within`` a
+        folder.
+        """
         text = str(path)
         if text in self._seen:
             return
@@ -201,13 +235,13 @@ class _Planner:
         try:
             _require_unicode(path, name)
             status = regular_file(path)
-            names = self._names_with_subtitles(path.parent)
-            beside = _signature(sidecars(path, names)) if names else ""
+            files = self._subtitles(path, within)
+            beside = _signature(files)
             now = (status.st_size, _changed(status))
             before = (known.size, known.mtime_ns, known.sidecars) if known else ()
             if known and known.state != "refused" and (*now, beside) == before:
                 self.plan.unchanged.append(known)
-                self._seen[text] = _Seen(path, name, status, beside, known.hash, known, None)
+                self._seen[text] = _Seen(path, name, status, beside, files, known.hash, known, None)
                 return
             if copy and now == (copy.size, copy.mtime_ns):
                 digest = self._by_row[copy.video].hash
@@ -220,7 +254,7 @@ class _Planner:
         except (MediaError, OSError) as error:
             self._refuse(path, name, known, error)
             return
-        self._seen[text] = _Seen(path, name, status, beside, digest, known, copy)
+        self._seen[text] = _Seen(path, name, status, beside, files, digest, known, copy)
 
     def decide(self) -> None:
         """Sort the files into the plan, once all were examined."""
@@ -349,11 +383,13 @@ class _Planner:
         for copy in copies:
             if is_there(copy.path, copy.size) and not self._left_out(Path(copy.path)):
                 path = Path(copy.path)
+                files: tuple[Path, ...] = ()
                 try:
-                    beside = _signature(sidecars(path))
+                    files = self._subtitles(path, None if self._links_out else path.parent)
+                    beside = _signature(files)
                 except OSError:  # its folder cannot be listed now
                     beside = video.sidecars
-                file = FoundFile(path, video.video_id, copy.size, copy.mtime_ns, video.hash, beside)
+                file = FoundFile(path, video.video_id, copy.size, copy.mtime_ns, video.hash, beside, files)
                 self.plan.moved.append((video, file))
                 return
         kept = any(self._root_away(copy.path) for copy in copies)
@@ -414,7 +450,7 @@ def _signature(paths: Iterable[Path]) -> str:
 def content_hash(path: Path, size: int) -> str:
     """BLAKE2 over the size and four pieces of 256 KiB spread evenly, so that films are not read whole."""
     digest = hashlib.blake2b(str(size).encode(), digest_size=20)
-    with path.open("rb") as file:
+    with os.fdopen(open_regular(path), "rb") as file:
         for piece in range(_CHUNKS):
             file.seek(max(0, (size - _CHUNK) * piece // (_CHUNKS - 1)))
             digest.update(file.read(_CHUNK))

@@ -52,12 +52,12 @@ class VideoEncoder:
             yield Refused(file, outcome.reason) if isinstance(outcome, Lost) else outcome
 
     def _here(
-        self, files: Sequence[FoundFile], on_frames: Callable[[FoundFile, float], None]
+        self, files: Sequence[FoundFile], on_frames: Callable[[FoundFile, float], None], *, own: bool = True
     ) -> Iterator[Encoded | Refused]:
         size = self.encoders.visual.frame_size if self.encoders.visual else None
         for outcome in encode_videos(
             files, size, self.encoders.rows, self.rate, on_frames, every_frame=self.every_frame,
-            stills_every=self.stills_every,
+            stills_every=self.stills_every, own=own,
         ):  # fmt: skip
             if isinstance(outcome, Refused):
                 yield outcome
@@ -72,7 +72,7 @@ class VideoEncoder:
             require_seen([(file.path, file.size)])
         except UnreadableMedia as error:
             return Refused(file, f"node {platform.node()}: {error.reason}")
-        (outcome,) = self._here([file], lambda *_: None)
+        (outcome,) = self._here([file], lambda *_: None, own=False)
         return outcome
 
     def require_able(self, files: Sequence[FoundFile], wanted: str) -> None:

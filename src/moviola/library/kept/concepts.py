@@ -70,7 +70,7 @@ def keep_concept(folder: Path, settings: Settings, concept: Concept) -> None:
     facts["digest"] = _digest(facts, concept.right, concept.wrong)
     # Not by safetensors' own file: its errors are no OSError, and a killed process leaves its draft.
     content = save({"right": concept.right, "wrong": concept.wrong}, facts)
-    with atomic_write(_path(folder, concept.name), "wb") as file:
+    with atomic_write(_path(folder, concept.name), "wb", follow=False) as file:
         file.write(content)
 
 

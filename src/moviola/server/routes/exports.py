@@ -16,9 +16,10 @@ from fastapi import Path as PathParameter
 from fastapi.responses import FileResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from moviola.errors import InvalidValue, MoviolaError
+from moviola.errors import InvalidValue, MoviolaError, NotFound
 from moviola.export import Selection, named_format, write_moments
 from moviola.export.clips import file_stem
+from moviola.files.presence import is_file
 from moviola.search.found import STRONG
 from moviola.server.exporting import Exporting
 from moviola.server.pools import Pool
@@ -133,9 +134,13 @@ def _written(
         Selection(_moment(one, one.rank or place), one.title, one.note)
         for place, one in enumerate(request.moments, 1)
     ]
+    paths, away = service.library.paths_of(videos)
+    for video_id in away:
+        if is_file(paths[video_id]):
+            raise NotFound(f"{video_id}: a link has come to stand where its file was; index its folder again")
     try:
         written = write_moments(
-            chosen, service.library.paths_of(videos)[0], folder / f"{name}{format.suffix}", request.format,
+            chosen, paths, folder / f"{name}{format.suffix}", request.format,
             durations=durations, kept=service.library.kept_still, progress=progress,
             **titled | request.options,
         )  # fmt: skip

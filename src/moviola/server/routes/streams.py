@@ -77,9 +77,9 @@ async def stream(request: Request, service: ServiceOf, video: VideoOf, track: Tr
 
 async def _playable(service: Service, video: VideoRow, track: str | None) -> tuple[Path, str]:
     """A file that browsers play, and its type."""
-    source = Path(video.path)
     if track is None and (found := service.converted.files.find(converted_name(video))):
         return found, "video/mp4"
+    source = _file(service, video)
     if not is_file(source):
         raise _gone(video)
     info = await service.media.run(probe, source)
@@ -91,6 +91,16 @@ async def _playable(service: Service, video: VideoRow, track: str | None) -> tup
         return source, _TYPES.get(info.container, "video/mp4")
     name = converted_name(video, number)
     return await service.converted.get(source, name, video.duration, number), "video/mp4"
+
+
+def _file(service: Service, video: VideoRow) -> Path:
+    """The file of a video, also where it is gone, which opening it says; NotFound where only a link that
+    leads elsewhere is there.
+    """
+    file = service.library.file_of(video.video_id)
+    if file is None and is_file(video.path):
+        raise _gone(video)
+    return file or Path(video.path)
 
 
 def _gone(video: VideoRow) -> NotFound:
@@ -120,10 +130,11 @@ async def clip(
     if span.duration > most:
         raise InvalidValue(f"start {start:g}, end {end:g}: this server cuts at most {most:g} s at once")
     moment = Moment(video.video_id, span.start, span.end, 0.0, 1)
+    file = _file(service, video)
 
     def make(folder: Path) -> Path:
         out = folder / clip_name(moment)
-        export_clip(moment, Path(video.path), out, mode=mode, track=track)
+        export_clip(moment, file, out, mode=mode, track=track)
         return out
 
     return await made_file(service.media, make)
@@ -195,7 +206,10 @@ async def _picture(
 ) -> Response:
     """A picture of a video, by its name in the cache; of one that is away it is made of small stills."""
     small = partial(service.library.store.stills.nearest, video.hash)
-    kept = None if is_file(video.path) or small(0.0) is None else small
+    away = service.library.file_of(video.video_id) is None
+    kept = small if away and small(0.0) is not None else None
+    if kept is None:
+        _file(service, video)  # which follows no link
     name = f"{video.row}{'-away' if kept else ''}/{name}.jpg"
     etag = f'"{name}"'
     cache = _FOREVER if version == str(video.row) and not kept else _ASK_AGAIN

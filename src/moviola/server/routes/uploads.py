@@ -17,10 +17,11 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from moviola.errors import InvalidValue
-from moviola.server.receiving import ALGORITHMS, Upload
+from moviola.server.receiving import ALGORITHMS
 from moviola.server.routes.upkeep import Changing
 from moviola.server.schemas import ResponseModel, raw_body
 from moviola.server.service import ServiceOf
+from moviola.server.upload_state import Upload
 
 VERSION = "1.0.0"
 PATH = "/api/uploads"

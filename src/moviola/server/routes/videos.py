@@ -54,7 +54,7 @@ def videos(
 @router.get("/{video_id}")
 async def video(service: ServiceOf, video: VideoOf) -> schemas.VideoDetails:
     """One video, with properties of its file."""
-    about = await service.media.run(_probed, video)
+    about = await service.media.run(_probed, service.library.file_of(video.video_id))
     summary = await service.media.run(summary_of, service, video)
     playable = about is not None and plays_in_browsers(about)
     return schemas.VideoDetails(
@@ -118,9 +118,9 @@ def summary_of(service: Service, video: VideoRow) -> schemas.VideoSummary:
     )  # fmt: skip
 
 
-def _probed(video: VideoRow) -> MediaInfo | None:
-    """Properties of a file; None where it cannot be read."""
+def _probed(file: Path | None) -> MediaInfo | None:
+    """Properties of a file; None where it is not there, or cannot be read."""
     try:
-        return probe(Path(video.path))
+        return None if file is None else probe(file)
     except MediaError:
         return None
