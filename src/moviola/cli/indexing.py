@@ -202,15 +202,16 @@ def watch(
     with Library(library, encoder=encoder_for(context, library, encoder), device=usual_device()) as lib:
         require_watchable(lib.catalogue, folders)
         reporter = Alerts(lib, reports, stop)
-        reporter.check()
+        reporter.queue()
 
         def print_one(report: IngestReport) -> None:
             _print_report(report, library, len(lib), json)
             sys.stdout.flush()
-            reporter.check()
+            reporter.queue()
 
         note(f"{library}: watching {', '.join(map(str, folders))}; Ctrl-C ends it")
-        Watcher(partial(lib.index, **reading), library, folders, options, print_one, note, stop).run()
+        with reporter:
+            Watcher(partial(lib.index, **reading), library, folders, options, print_one, note, stop).run()
 
 
 def _require_there(sources: Sequence[Path]) -> None:

@@ -27,7 +27,7 @@ def open_regular(
     Raises:
         OSError: there is none, it is no regular file, or not as it must be; the message says which.
     """
-    # Without O_NONBLOCK a pipe would block until somebody opens its other end.
+    # Without O_NONBLOCK a pipe would block until its other end is opened.
     flags |= getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
     try:
         file = os.open(path, flags | (0 if follow else getattr(os, "O_NOFOLLOW", 0)))

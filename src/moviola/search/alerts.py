@@ -2,32 +2,37 @@
 
 A finding is a new video with strong moments of a saved search, as a JSON object: ``{"search", "video_id",
 "path", "moments": [{"start", "end", "score"}, …]}``. A command gets it on standard input, a webhook as the
-body of a POST. Deliveries are recorded in ``kept.sqlite`` by receiver and by the video's content, so each
-receiver gets a finding once, also after a restart and when the file moves. A failed delivery is logged, and
-repeated for that receiver at the next check.
+body of a POST; only an answer of 200 to 299 counts, and no redirect is followed. Deliveries are recorded in
+``kept.sqlite`` by receiver and by the video's content, when they are done: each receiver gets a finding
+once, also after a restart and when the file moves, and none is lost by a kill (one that comes between the
+answer and the record repeats it). A failed delivery is logged, and repeated for that receiver at the next
+check.
+
+Searching is done by the caller, delivering by a thread for each receiver: watching goes on meanwhile.
 """
 
 from __future__ import annotations
 
 import json
 import logging
-import subprocess
 from collections import defaultdict
-from dataclasses import dataclass
-from http.client import HTTPException
-from threading import Event
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from threading import Event, Lock
+from typing import Self
 from urllib.parse import urlsplit
-from urllib.request import Request, urlopen
 
-from moviola.errors import InvalidValue, MoviolaError, NotFound
+from moviola.errors import InvalidValue, LibraryError, MoviolaError, NotFound
+from moviola.library import VideoRow
+from moviola.search.deliveries import Deliveries, NotDelivered, post, run_command
 from moviola.search.library import Library
 
 __all__ = ["AlertOptions", "Alerts"]
 
-# Seconds that a command and a webhook may take, and pauses before a webhook is tried again.
-_COMMAND_SECONDS, _WEBHOOK_SECONDS = 60.0, 10.0
+# Seconds before a webhook is tried again.
 _PAUSES = (1.0, 5.0)
+# Seconds that the end waits for what is underway.
+_PATIENCE = 2.0
 # Most moments of a finding; without a limit, a long video would leave no room for the others.
 _MOMENTS = 10
 
@@ -64,99 +69,163 @@ class AlertOptions:
         return bool(self.command or self.webhook)
 
 
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """A finding: a search, and the content and row of a video."""
+
+    name: str
+    content: str
+    row: int
+    video_id: str = field(compare=False)
+
+    def __str__(self) -> str:
+        return f"search {self.name}, video {self.video_id}"
+
+
 class Alerts:
     """Reports new videos of a library that match saved searches.
 
-    The first check of a search reports nothing: what is in the library by then is not new. ``stop`` ends the
-    pauses between tries of a webhook.
+    The first check of a search reports nothing: what is in the library by then is not new. ``stop`` ends
+    everything when it is set; what was not delivered by then is when the library is watched again.
     """
 
     def __init__(self, library: Library, options: AlertOptions, stop: Event | None = None) -> None:
         self._library, self._options, self._stop = library, options, stop or Event()
+        self._receivers: dict[str, Deliveries] = {}
+        for receiver, address, give in (
+            ("command", self._options.command, self._run), ("webhook", self._options.webhook, self._post),
+        ):  # fmt: skip
+            if address:
+                self._receivers[receiver] = Deliveries(receiver, give, self._noted(receiver), self._stop)
+        self._lock = Lock()
+        self._open: dict[_Key, set[str]] = {}  # receivers that are still to answer
+        self._left: dict[str, set[int]] = defaultdict(set)  # rows that are to be looked at again, by search
+        self._newest: dict[str, int] = {}
+        self._delivered = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End all deliveries, within seconds."""
+        self._stop.set()
+        for receiver in self._receivers.values():
+            receiver.end(_PATIENCE)
 
     def check(self) -> int:
-        """Report the findings that were not reported yet; returns the number delivered to all receivers.
-
-        Names in ``searches`` that no saved search has are logged.
+        """Report the findings that were not reported yet, and wait for that; returns the number delivered to
+        all receivers. Names in ``searches`` that no saved search has are logged.
         """
+        before = self._delivered
+        self.queue()
+        for receiver in self._receivers.values():
+            receiver.wait()
+        return self._delivered - before
+
+    def queue(self) -> int:
+        """As :meth:`check`, but wait for no receiver; returns the number of findings on their way."""
         if not self._options:
             return 0
         names = self._options.searches or [entry.name for entry in self._library.kept.entries("search")]
-        return sum(self._check(name) for name in names)
+        for name in names:
+            self._look(name)
+        with self._lock:
+            return len(self._open)
 
-    def _check(self, name: str) -> int:
+    def _look(self, name: str) -> None:
         kept, searchable = self._library.kept, self._library.store.searchable()
         try:
             kept.entry("search", name)
         except NotFound as error:
             log.warning("%s", error)
-            return 0
+            return
         newest = max(searchable, default=0)
         seen = kept.alerted().get(name)
         if seen is None:
             kept.alert_to(name, newest)
-            return 0
+            return
         new = {searchable[row].video_id: searchable[row] for row in searchable if row > seen}
         if not new:
-            return 0
+            return
         try:
             found = self._library.search_saved(
                 name, top_k=_MOMENTS * len(new), per_video=_MOMENTS, videos=list(new)
             ).strong
         except MoviolaError as error:
             log.warning("search %s: %s", name, error)
-            return 0
+            return
         by_video: dict[str, list[dict[str, float]]] = defaultdict(list)
         for one in found:
             by_video[one.video_id].append({"start": one.start, "end": one.end, "score": one.score})
-        delivered, failed = 0, newest
+        with self._lock:
+            self._newest[name] = newest
+            self._left[name] = {new[video_id].row for video_id in by_video}
         for video_id, moments in by_video.items():
-            video = new[video_id]
-            if kept.was_reported(name, video.hash):
-                continue
-            finding = {"search": name, "video_id": video_id, "path": video.path, "moments": moments}
-            if self._deliver(finding, video.hash):
-                kept.set_reported(name, video.hash)
-                delivered += 1
-            else:
-                failed = min(failed, video.row - 1)
-        kept.alert_to(name, failed)
-        return delivered
+            finding = {"search": name, "video_id": video_id, "path": new[video_id].path, "moments": moments}
+            self._hand_over(name, new[video_id], finding)
+        self._advance(name)
 
-    def _deliver(self, finding: dict[str, Any], content: str) -> bool:
-        """Give a finding to each receiver that has not had it; returns whether all have it now."""
-        kept, name, body = self._library.kept, finding["search"], json.dumps(finding).encode()
-        complete = True
-        for receiver, address, give in (
-            ("command", self._options.command, self._run), ("webhook", self._options.webhook, self._post),
-        ):  # fmt: skip
-            # Noted before: a process that is killed in between repeats nothing.
-            if not address or not kept.remember_alert(name, content, receiver):
-                continue
+    def _hand_over(self, name: str, video: VideoRow, finding: Mapping[str, object]) -> None:
+        """Give a finding to each receiver that has not had it, and is not to have it already."""
+        kept, key = self._library.kept, _Key(name, video.hash, video.row, video.video_id)
+        waiting = set()
+        if not kept.was_reported(name, video.hash):
+            waiting = {one for one in self._receivers if not kept.was_reported_to(name, video.hash, one)}
+        with self._lock:
+            if key in self._open:
+                return
+            self._left[name].discard(video.row)
+            if waiting:
+                self._open[key] = set(waiting)
+        body = json.dumps(finding).encode()
+        for receiver in waiting:
+            self._receivers[receiver].add(key, body)
+
+    def _noted(self, receiver: str) -> Callable[[_Key, bool], None]:
+        """What is done when a receiver has got a finding, or has not."""
+
+        def note(key: _Key, delivered: bool) -> None:
+            kept = self._library.kept
             try:
-                give(body)
-            except (OSError, subprocess.SubprocessError, HTTPException, ValueError) as error:
-                log.warning(
-                    "search %s, video %s: not reported to the %s: %s",
-                    name, finding["video_id"], receiver, error,
-                )  # fmt: skip
-                kept.forget_alert(name, content, receiver)
-                complete = False
-        return complete
+                if delivered:
+                    kept.remember_alert(key.name, key.content, receiver)
+                with self._lock:
+                    waiting = self._open[key]
+                    waiting.discard(receiver)
+                    if not delivered:
+                        self._left[key.name].add(key.row)
+                    complete = not waiting
+                    by_all = complete and key.row not in self._left[key.name]
+                    if complete:
+                        del self._open[key]
+                    self._delivered += by_all
+                if by_all:
+                    kept.set_reported(key.name, key.content)
+                if complete:
+                    self._advance(key.name)
+            except LibraryError as error:  # it is found again by the next check
+                log.warning("%s: %s", key, error)
+
+        return note
+
+    def _advance(self, name: str) -> None:
+        """Note up to which row a search has nothing left to report."""
+        with self._lock:
+            left = {key.row for key in self._open if key.name == name} | self._left[name]
+            done = min(left) - 1 if left else self._newest[name]
+        self._library.kept.alert_to(name, done)
 
     def _run(self, body: bytes) -> None:
-        subprocess.run(
-            self._options.command, input=body, stdout=subprocess.DEVNULL, timeout=_COMMAND_SECONDS, check=True
-        )
+        run_command(self._options.command, body, self._stop)
 
     def _post(self, body: bytes) -> None:
-        request = Request(
-            self._options.webhook, body, {"Content-Type": "application/json", "User-Agent": "moviola"}
-        )
         for pause in (*_PAUSES, None):
             try:
-                with urlopen(request, timeout=_WEBHOOK_SECONDS):
-                    return
-            except (OSError, HTTPException):
+                post(self._options.webhook, body, self._stop)
+                return
+            except NotDelivered:
                 if pause is None or self._stop.wait(pause):
                     raise

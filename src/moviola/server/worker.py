@@ -88,11 +88,11 @@ def _watch(order: dict[str, Any]) -> None:
         chosen = order["alerts"]
         options = AlertOptions(tuple(chosen["searches"]), tuple(chosen["command"]), chosen["webhook"])
         alerts = Alerts(library, options)
-        alerts.check()
+        alerts.queue()
 
         def reported(report: IngestReport) -> None:
             _say({"watched": {name: len(getattr(report, name)) for name in _WATCHED}})
-            alerts.check()
+            alerts.queue()
 
         index = partial(library.index, links_out=False, **order["reading"])
         Watcher(

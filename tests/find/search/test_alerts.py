@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import signal
+import socket
+import subprocess
 import sys
 import threading
-from collections.abc import Iterator
-from http.client import BadStatusLine, InvalidURL
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
@@ -18,6 +21,7 @@ from moviola.media import write_video
 from moviola.search import Library
 from moviola.search import alerts as module
 from moviola.search.alerts import AlertOptions, Alerts
+from moviola.search.deliveries import NotDelivered, post, run_command
 from moviola.types import Cue
 
 WRITES = "import sys; open(sys.argv[1], 'ab').write(sys.stdin.buffer.read() + b'\\n')"
@@ -74,39 +78,236 @@ def test_a_long_video_leaves_room_for_the_others(library: Library, films: Path, 
     assert found == {"long": 10, "new": 1}
 
 
-class _Receiver(BaseHTTPRequestHandler):
-    status, bodies = 200, list[dict[str, object]]()
+class Receiver(HTTPServer):
+    """Answers each POST as it was told to, and keeps what it was given."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.status, self.location, self.bodies = 200, "", list[dict[str, object]]()
+        self.address = f"http://127.0.0.1:{self.server_port}/found"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Receiver
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
-        if self.status == 200:
-            self.bodies.append(json.loads(body))
-        self.send_response(self.status)
+        self.server.bodies.append(json.loads(body))
+        self.send_response(self.server.status)
+        if self.server.location:
+            self.send_header("Location", self.server.location)
         self.end_headers()
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""
 
 
+@contextmanager
+def receiving() -> Iterator[Receiver]:
+    with Receiver() as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@contextmanager
+def raw(serve: Callable[[socket.socket, threading.Event], object]) -> Iterator[str]:
+    """The address of a server that does anything with each connection, until an event is set."""
+    over = threading.Event()
+    with ExitStack() as connections, socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def run() -> None:
+            while not over.is_set():
+                with suppress(OSError):
+                    connection, _ = listening.accept()
+                    connections.enter_context(connection)
+                    serve(connection, over)
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        port = listening.getsockname()[1]
+        try:
+            yield f"http://127.0.0.1:{port}/found"
+        finally:
+            over.set()
+            with suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+                pass
+            thread.join()
+
+
+def silent(connection: socket.socket, over: threading.Event) -> None:
+    over.wait()
+
+
+def dripping(connection: socket.socket, over: threading.Event) -> None:
+    """A letter of an answer now and then, for ever."""
+    with suppress(OSError):
+        connection.sendall(b"HTTP/1.1 200 OK\r\nX: ")
+        while not over.wait(0.05):
+            connection.sendall(b"a")
+
+
+def mumbling(connection: socket.socket, _: threading.Event) -> None:
+    connection.recv(4096)
+    connection.sendall(b"?\r\n\r\n")
+    connection.close()
+
+
+def found(library: Library, films: Path, name: str = "new", seed: int = 2) -> None:
+    """Something new that answers the search."""
+    film(films / f"{name}.mp4", "Another umbrella was found.", seed)
+    library.index(films)
+
+
 def test_a_webhook_that_failed_is_asked_again(
     library: Library, films: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(module, "_PAUSES", (0.0,))
-    server = HTTPServer(("127.0.0.1", 0), _Receiver)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        alerts = Alerts(library, AlertOptions(webhook=f"http://127.0.0.1:{server.server_port}/found"))
+    with receiving() as server, Alerts(library, AlertOptions(webhook=server.address)) as alerts:
         assert alerts.check() == 0
-        film(films / "new.mp4", "Another umbrella was found.", 2)
-        library.index(films)
-        monkeypatch.setattr(_Receiver, "status", 503)
-        assert alerts.check() == 0 and "not reported" in caplog.text
-        monkeypatch.setattr(_Receiver, "status", 200)
+        found(library, films)
+        server.status = 503
+        assert alerts.check() == 0 and "not reported to the webhook: it answers 503" in caplog.text
+        assert len(server.bodies) == 2
+        server.status = 204
         assert alerts.check() == 1 and alerts.check() == 0
-    finally:
-        server.shutdown()
-        server.server_close()
-    assert [one["video_id"] for one in _Receiver.bodies] == ["new"]
+    assert [one["video_id"] for one in server.bodies] == ["new"] * 3
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 400])
+def test_what_is_answered_otherwise_than_by_2xx_was_not_delivered(
+    library: Library,
+    films: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    status: int,
+) -> None:
+    """A redirect was followed, to any host and as a GET; the finding was lost and counted as delivered."""
+    monkeypatch.setattr(module, "_PAUSES", ())
+    with receiving() as other, receiving() as server:
+        alerts = Alerts(library, AlertOptions(webhook=server.address))
+        alerts.check()
+        found(library, films)
+        server.status, server.location = status, other.address if status < 400 else ""
+        assert alerts.check() == 0 and f"it answers {status}" in caplog.text
+        assert status == 400 or f"to {other.address}; redirects are not followed" in caplog.text
+        server.status, server.location = 200, ""
+        assert alerts.check() == 1 and len(server.bodies) == 2 and other.bodies == []
+        alerts.close()
+
+
+@pytest.mark.parametrize(
+    ("serve", "reason"),
+    [(dripping, "not done within"), (silent, "(timed out|not done within)"), (mumbling, r"\?")],
+)
+def test_an_answer_that_is_none_is_a_failure_in_limited_time(
+    serve: Callable[[socket.socket, threading.Event], object], reason: str
+) -> None:
+    """The limit was one of each read: a letter every two seconds stopped watching for ever."""
+    with raw(serve) as address, pytest.raises(NotDelivered, match=reason) as refusal:
+        post(address, b"{}", threading.Event(), seconds=1.0)
+    assert refusal.value.all
+
+
+@pytest.mark.parametrize(
+    "address", ["http://127.0.0.1:9/a b", f"http://{'a' * 100}.example/", "http://[::1]:9/"]
+)
+def test_an_address_that_cannot_be_asked_is_a_failure(address: str) -> None:
+    with pytest.raises(NotDelivered):
+        post(address, b"{}", threading.Event())
+
+
+def test_a_receiver_that_does_not_answer_keeps_nothing_waiting(library: Library, films: Path) -> None:
+    """Neither the watcher, nor the command, nor the end; and nothing is lost by it."""
+    stop, ran = threading.Event(), threading.Event()
+    with raw(silent) as address:
+        alerts = Alerts(library, AlertOptions(command=("x",), webhook=address), stop)
+        alerts._receivers["command"]._give = lambda _: ran.set()
+        assert alerts.check() == 0
+        before = library.kept.alerted()["umbrellas"]
+        found(library, films)
+        assert alerts.queue() == 1
+        found(library, films, "newer", 3)
+        assert alerts.queue() == 2
+        ran.wait()
+        alerts.close()
+        assert not any(
+            receiver._thread.is_alive() for receiver in alerts._receivers.values() if receiver._thread
+        )
+    assert library.kept.alerted()["umbrellas"] == before
+    with receiving() as server, Alerts(library, AlertOptions(webhook=server.address)) as again:
+        assert again.check() == 2 and again.check() == 0
+    assert sorted(str(one["video_id"]) for one in server.bodies) == ["new", "newer"]
+    assert library.kept.alerted()["umbrellas"] == max(library.store.searchable())
+
+
+def test_a_receiver_that_is_away_is_not_asked_for_each_finding(
+    library: Library, films: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    asked: list[bytes] = []
+
+    def give(body: bytes) -> None:
+        asked.append(body)
+        raise NotDelivered("away", all=True)
+
+    with Alerts(library, AlertOptions(webhook="http://127.0.0.1:9/found")) as alerts:
+        alerts.check()
+        for seed, name in enumerate(("x", "y", "z"), 2):
+            film(films / f"{name}.mp4", "Another umbrella was found.", seed)
+        library.index(films)
+        alerts._receivers["webhook"]._give = give
+        assert alerts.check() == 0
+        assert 1 <= len(asked) <= 3 and "away" in caplog.text
+        alerts._receivers["webhook"]._give = lambda _: None
+        assert alerts.check() == 3
+
+
+def test_a_finding_that_is_refused_keeps_no_other_from_its_receiver(library: Library, films: Path) -> None:
+    def give(body: bytes) -> None:
+        if json.loads(body)["video_id"] == "x":
+            raise NotDelivered("it answers 400", all=False)
+
+    with Alerts(library, AlertOptions(webhook="http://127.0.0.1:9/found")) as alerts:
+        alerts.check()
+        for seed, name in enumerate(("x", "y", "z"), 2):
+            film(films / f"{name}.mp4", "Another umbrella was found.", seed)
+        library.index(films)
+        alerts._receivers["webhook"]._give = give
+        assert alerts.check() == 2 and alerts.check() == 0
+        alerts._receivers["webhook"]._give = lambda _: None
+        assert alerts.check() == 1
+
+
+def test_a_command_that_does_not_end_is_ended(tmp_path: Path) -> None:
+    with pytest.raises(NotDelivered, match=r"not done within 0\.5 s"):
+        run_command(
+            (sys.executable, "-c", "import threading; threading.Event().wait()"),
+            b"{}",
+            threading.Event(),
+            0.5,
+        )
+    with pytest.raises(NotDelivered, match="No such file"):
+        run_command((str(tmp_path / "none"),), b"{}", threading.Event())
+    with pytest.raises(NotDelivered, match="ended with code 3"):
+        run_command((sys.executable, "-c", "raise SystemExit(3)"), b"{}", threading.Event())
+
+
+@pytest.mark.slow
+def test_watching_ends_by_a_signal_while_a_receiver_does_not_answer(library: Library, films: Path) -> None:
+    with raw(dripping) as address:
+        Alerts(library, AlertOptions(webhook=address)).check()
+        film(films / "new.mp4", "Another umbrella was found.", 2)
+        words = ["watch", str(films), "-l", str(library.folder), "--webhook", address, "--settle", "0.1"]
+        with subprocess.Popen([sys.executable, "-m", "moviola", *words], stdout=subprocess.PIPE) as watching:
+            assert watching.stdout is not None
+            watching.stdout.readline()  # it has brought the film in
+            watching.send_signal(signal.SIGTERM)
+            assert watching.wait(60) == 0
+    assert library.kept.alerted()["umbrellas"] < max(library.store.searchable())
 
 
 def test_one_receiver_that_fails_does_not_repeat_the_other(
@@ -120,7 +321,7 @@ def test_one_receiver_that_fails_does_not_repeat_the_other(
 
     def post(_: Alerts, body: bytes) -> None:
         if failing:
-            raise OSError("refused")
+            raise NotDelivered("refused", all=True)
         posted.append(body)
 
     monkeypatch.setattr(Alerts, "_post", post)
@@ -140,22 +341,6 @@ def test_one_receiver_that_fails_does_not_repeat_the_other(
     assert len(out.read_text().splitlines()) == 2 and len(posted) == 2
 
 
-@pytest.mark.parametrize("error", [BadStatusLine("?"), InvalidURL("a blank"), UnicodeError("a long label")])
-def test_an_answer_that_is_none_is_a_failure(
-    library: Library, films: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture,
-    error: Exception,
-) -> None:  # fmt: skip
-    def fails(*_: object, **__: object) -> None:
-        raise error
-
-    monkeypatch.setattr(module, "_PAUSES", (0.0,))
-    monkeypatch.setattr(module, "urlopen", fails)
-    alerts = Alerts(library, AlertOptions(webhook="http://127.0.0.1:9/found"))
-    finding = {"search": "umbrellas", "video_id": "new", "path": "new.mp4", "moments": []}
-    assert not alerts._deliver(finding, "hash") and "not reported to the webhook" in caplog.text
-    assert library.kept.remember_alert("umbrellas", "hash", "webhook")  # to be tried again
-
-
 @pytest.mark.parametrize("webhook", ["file:///etc", "http://[::1", "http://a:x/found", "found"])
 def test_an_address_is_one(webhook: str) -> None:
     with pytest.raises(InvalidValue, match="give an address"):
@@ -171,7 +356,7 @@ def test_all_that_could_not_be_delivered_is_tried_again(
 
     def post(_: Alerts, body: bytes) -> None:
         if failing:
-            raise OSError("refused")
+            raise NotDelivered("refused", all=True)
         posted.append(json.loads(body)["video_id"])
 
     monkeypatch.setattr(Alerts, "_post", post)

@@ -261,17 +261,15 @@ class Kept(LateDatabase):
             self._rows("INSERT OR IGNORE INTO reported VALUES (?, ?)", (name, content))
             self._rows("DELETE FROM reported_to WHERE name = ? AND content = ?", (name, content))
 
-    def remember_alert(self, name: str, content: str, receiver: str) -> bool:
-        """Note that one receiver gets some content; False where it has had it."""
+    def was_reported_to(self, name: str, content: str, receiver: str) -> bool:
+        """Whether one receiver has had some content."""
+        statement = "SELECT 1 FROM reported_to WHERE name = ? AND content = ? AND receiver = ?"
+        return bool(self._rows_of("reported_to", statement, (name, content, receiver)))
+
+    def remember_alert(self, name: str, content: str, receiver: str) -> None:
+        """Note that one receiver has had some content."""
         with self._writing():
             self._rows("INSERT OR IGNORE INTO reported_to VALUES (?, ?, ?)", (name, content, receiver))
-            return bool(self._rows("SELECT changes()")[0][0])
-
-    def forget_alert(self, name: str, content: str, receiver: str) -> None:
-        """It could not be delivered to that receiver."""
-        statement = "DELETE FROM reported_to WHERE name = ? AND content = ? AND receiver = ?"
-        with self._writing():
-            self._rows(statement, (name, content, receiver))
 
     def export(self) -> Iterator[str]:
         """All entries as lines of JSON, without line ends."""
