@@ -53,7 +53,7 @@ MAY_IMPORT |= {
     "cli": FINDING - {"cli"},
     "__main__": {"cli"},
     "__init__": FINDING - {"server", "mcp", "cli"},
-    "addons/dres": BASE | {"library", "server"},
+    "addons/dres": BASE | {"library", "search", "server"},
     "addons/milvus": BASE | {"index"},
     "addons/ray": BASE | {"library", "threads"},
     "study/models": BASE | {"retrieval", "features", "temporal", "devices", "threads", "compiled"},
@@ -103,7 +103,7 @@ HOME: dict[str, set[str]] = {
     "uvicorn": {"server"},
     "starlette": {"server"},
     "prometheus_client": {"server"},
-    "httpx2": {"server", "addons/dres"},
+    "httpx2": {"server"},
     "mcp": {"mcp"},
 }
 # What computes on GPUs, trains, and converts: these import torch, or transformers. On the way of a film into

@@ -21,6 +21,18 @@ def printable(path: object) -> str:
     return str(path).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
+def shortened(message: str, most: int = 2000) -> str:
+    """A message with its middle left out where it is longer than ``most`` letters: who sends 50,000 letters
+    does not read them again.
+
+    >>> shortened("a" * 50 + "; give a number", 40)
+    'aaaaaaaaaaaaaaaaaaaa […] ; give a number'
+    """
+    if len(message) <= most:
+        return message
+    return f"{message[: most // 2]} […] {message[-(most // 2 - 5) :]}"
+
+
 def counted(number: int, noun: str) -> str:
     """A number with its noun.
 

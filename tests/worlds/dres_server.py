@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import threading
+from http.cookies import SimpleCookie
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
-from urllib.parse import parse_qs, urlsplit
 
 __all__ = ["DresServer"]
 
@@ -19,6 +19,7 @@ class DresServer:
         outcome: status and body of the answer to a submission.
         submitted: evaluation and body of each submission.
         sessions: those that are valid.
+        addresses: what was asked for.
     """
 
     user, password = "team", "secret"
@@ -33,6 +34,7 @@ class DresServer:
         )  # fmt: skip
         self.submitted: list[tuple[str, Any]] = []
         self.sessions: set[str] = set()
+        self.addresses: list[str] = []
         self.signed_in = 0
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"dres": self}))
 
@@ -78,9 +80,9 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
 
     def _answer(self, body: Any) -> None:
-        address = urlsplit(self.path)
-        session = parse_qs(address.query).get("session", [""])[0]
-        status, said = self.dres.answer(self.command, address.path, session, body)
+        self.dres.addresses.append(self.path)
+        session = SimpleCookie(self.headers.get("Cookie", "")).get("SESSIONID")
+        status, said = self.dres.answer(self.command, self.path, session.value if session else "", body)
         content = said if isinstance(said, bytes) else json.dumps(said).encode()
         self.send_response(status)
         self.send_header("Content-Length", str(len(content)))

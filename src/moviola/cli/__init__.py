@@ -16,7 +16,7 @@ import typer
 from typer.models import CommandInfo, TyperInfo
 
 from moviola.cli.app import PANELS, app, note, placed, short_help
-from moviola.errors import BrokenPlugin, MoviolaError
+from moviola.errors import BrokenPlugin, InvalidValue, MoviolaError
 from moviola.plugins import naming_plugins, plugin, plugins
 
 __all__ = ["all_commands", "main"]
@@ -97,6 +97,10 @@ def _group(info: TyperInfo) -> typer.Typer:
     return info.typer_instance
 
 
+# With less, all of OpenBLAS, OpenVINO and libav have ended a process by a signal.
+_LEAST_MEMORY = 2 << 30
+_MORE_MEMORY = "give it 4 GiB (ulimit -v 4194304), or more for large models"
+
 _EXTRAS = {"torch": "train", "transformers": "train", "scipy": "studies"}
 """The extra that installs a package, for packages that a command imports."""
 
@@ -118,6 +122,8 @@ def main() -> None:
         # A terminal may lack letters of a name or a subtitle; standard error escapes them by itself.
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
+        if not {"-h", "--help", "--version"} & set(sys.argv[1:]):
+            _require_memory()
         load_commands(_command_in(sys.argv[1:]))
         with naming_plugins():
             app()
@@ -133,6 +139,23 @@ def main() -> None:
     except (MoviolaError, ModuleNotFoundError, OSError) as error:
         note(f"error: {_complaint(error)}")
         sys.exit(1)
+    except MemoryError as error:
+        note(f"error: not enough memory ({error or 'none is left'}); {_MORE_MEMORY}")
+        sys.exit(1)
+
+
+def _require_memory() -> None:
+    """Refuse an address space in which libraries end the process, or fail halfway."""
+    try:
+        import resource
+    except ModuleNotFoundError:  # Windows has none
+        return
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if 0 <= limit < _LEAST_MEMORY:
+        raise InvalidValue(
+            f"the address space is limited to {limit / 2**30:.1f} GiB (ulimit -v), and libraries reserve "
+            f"more than they use; {_MORE_MEMORY}"
+        )
 
 
 def _open_missing_streams() -> None:

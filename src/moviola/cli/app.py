@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -18,11 +19,14 @@ import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
-from typer import Context, Exit, Option
+from typer import BadParameter, Context, Exit, Option
 from typer.core import TyperGroup
 
 from moviola.cli.config import nested_defaults, read_config
-from moviola.errors import InvalidValue
+from moviola.errors import InvalidValue, shortened
+from moviola.files.plain import STEERING, plain
+
+_WRONG_USAGE = BadParameter.__mro__[1]  # Click's error of all wrong usage, of the one that Typer has
 
 Cell = str | tuple[str, ...]
 """A cell of a table: a text, or several, below each other on a terminal."""
@@ -77,15 +81,35 @@ def short_help(name: str) -> str | None:
     return next((names[name][1] for names in PANELS.values() if name in names), None)
 
 
-class _InOrder(TyperGroup):
-    """Commands in the order of the help's panels, whatever was imported first."""
+class _Commands(TyperGroup):
+    """Commands in the order of the help's panels, whatever was imported first; messages of wrong usage, which
+    quote what was given, are shortened.
+    """
 
     def list_commands(self, ctx: Any) -> list[str]:
         return sorted(super().list_commands(ctx), key=lambda name: placed(name)[0])
 
+    def make_context(self, *arguments: Any, **options: Any) -> Any:
+        with _shortened_usage():
+            return super().make_context(*arguments, **options)
+
+    def invoke(self, ctx: Any) -> Any:
+        with _shortened_usage():  # contexts of the commands below are made here
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _shortened_usage() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, _WRONG_USAGE):
+            vars(error)["message"] = shortened(str(vars(error)["message"]))
+        raise
+
 
 app = typer.Typer(
-    name="moviola", cls=_InOrder,
+    name="moviola", cls=_Commands,
     help="Video moment search: text in, a ranked list of moments out.\n\n"
     "Exit codes: 0 success; 1 an error; 2 wrong usage; 3 done, but something was refused or found damaged; "
     "130 interrupted. In a pipe each row is one line with tabs between columns; --json prints one object per "
@@ -140,16 +164,8 @@ def _root(
 
 JsonOption = Annotated[bool, Option("--json", help="Print JSON, one object per line.")]
 
-# Control characters but tab and line feed, marks that turn the direction of writing, and the halves of
-# characters as which Python reads file names that are not Unicode.
-_STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _NUMBER = re.compile(r"([-+]?[\d.,]+%?)?")
 _TIMES = re.compile(r"(\d+:[\d:.]+)(?: – \d+:[\d:.]+)?")
-
-
-def plain(text: str) -> str:
-    """A text without characters that steer the terminal or cannot be written; each becomes ``�``."""
-    return _STEERING.sub("\ufffd", text)
 
 
 class _PlainConsole(Console):
@@ -168,7 +184,7 @@ console, errors = _PlainConsole(), _PlainConsole(stderr=True)
 
 def note(message: str) -> None:
     """Print a message for a person on standard error, so that standard output stays data."""
-    errors.print(message)
+    errors.print(shortened(message))
 
 
 def emit_json(value: Any) -> None:
@@ -181,7 +197,7 @@ def emit_json(value: Any) -> None:
         if "NaN" in text or "Infinity" in text:  # perhaps in a name
             finite = json.loads(text, parse_constant=lambda _: None)
             text = json.dumps(finite, ensure_ascii=False)
-        sys.stdout.write(_STEERING.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + "\n")
+        sys.stdout.write(STEERING.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + "\n")
     sys.stdout.flush()  # the reader of a pipe waits for it, and a server never ends
 
 

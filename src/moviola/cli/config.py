@@ -43,15 +43,20 @@ def read_config() -> dict[str, Any]:
             raise DataError(f"{path}: {key}: unknown key; there are {', '.join(KEYS)}")
         if type(value) is not KEYS[key]:
             right = "true or false" if KEYS[key] is bool else "a text in quotes"
-            raise DataError(f"{path}: {key} = {value!r}: write {right}")
+            raise DataError(f"{path}: {key} = {value!r:.100}: write {right}")
         if value == "":
             raise DataError(f"{path}: {key} = '': empty; write a value, or delete the line")
+        if isinstance(value, str) and not value.isprintable():
+            raise DataError(f"{path}: {key} = {value!r:.100}: letters that cannot be printed; write it again")
     try:
         require_device_name(values.get("device", "auto"))
     except InvalidValue as error:
         raise DataError(f"{path}: {error}") from None
     for key in {"library", "log"} & set(values):
-        place = Path(values[key]).expanduser()
+        try:
+            place = Path(values[key]).expanduser()
+        except RuntimeError as error:  # the home of a user who is none
+            raise DataError(f"{path}: {key} = {values[key]!r:.100}: {error}; write a full path") from None
         if not place.is_absolute():
             raise DataError(f"{path}: {key} = {values[key]!r}: write a full path, or one that begins with ~")
         values[key] = str(place)

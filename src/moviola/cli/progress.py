@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from rich.progress import Progress, ProgressColumn, Task, TextColumn
 from rich.text import Text
 
-from moviola.cli.app import errors, note, plain
+from moviola.cli.app import errors, note
+from moviola.files.plain import plain
 
 
 class _Description(TextColumn):

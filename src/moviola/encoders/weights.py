@@ -6,6 +6,7 @@ then the tensors in row-major order. bfloat16, which NumPy lacks, is widened to 
 
 from __future__ import annotations
 
+import errno
 import json
 import struct
 from pathlib import Path
@@ -110,9 +111,10 @@ def _tensors(file: Path) -> list[tuple[str, NDArray[Any], str]]:
                 tensors.append((name, raw, entry["dtype"]))
         return tensors
     except (
-        OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError, MemoryError,
-        struct.error,
+        OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError, struct.error,
     ) as error:  # fmt: skip
+        if isinstance(error, OSError) and error.errno == errno.ENOMEM:
+            raise MemoryError(f"{file} cannot be mapped") from error
         raise DataError(
             f"{file}: not a readable safetensors file ({error}); fetch the model again"
         ) from error

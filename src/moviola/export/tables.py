@@ -10,6 +10,7 @@ from typing import Any
 from moviola.errors import DataError, InvalidValue
 from moviola.export.selection import Selection
 from moviola.files.moments import moment_row, read_moment
+from moviola.files.plain import STEERING
 from moviola.files.rows import parse_json, read_csv, read_json_lines, read_text
 from moviola.files.writing import write_csv, write_json
 
@@ -23,10 +24,13 @@ _COLUMNS = (
 # begins with an apostrophe gets another one, so that reading removes exactly what writing added.
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 _MASKED = re.compile(r"'+[=+\-@\t\r]")
+# Letters that steer a terminal are written as ``\\u001b``, and a backslash that would look so as ``\\u005c``.
+_ESCAPED = re.compile(r"\\u([0-9a-f]{4})")
 
 
 def write_moments_csv(chosen: Sequence[Selection], paths: Mapping[str, str | Path], out: Path) -> None:
-    """Write one row per moment; cells that a spreadsheet would compute get an apostrophe in front.
+    """Write one row per moment; cells that a spreadsheet would compute get an apostrophe in front, and
+    letters that steer a terminal are escaped.
 
     Times are seconds, with all their digits; steps of a sequence are written ``START-END``, with blanks
     between them.
@@ -35,8 +39,9 @@ def write_moments_csv(chosen: Sequence[Selection], paths: Mapping[str, str | Pat
     for row in rows:
         row["steps"] = " ".join(f"{step['start']}-{step['end']}" for step in row["steps"])
         for name, value in row.items():
-            if isinstance(value, str) and _FORMULA.match(value):
-                row[name] = f"'{value}"
+            if isinstance(value, str):
+                text = _escaped(value)
+                row[name] = f"'{text}" if _FORMULA.match(text) else text
     write_csv(out, _COLUMNS, ([row[name] for name in _COLUMNS] for row in rows))
 
 
@@ -80,7 +85,8 @@ def _objects(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     suffix = path.suffix.lower()
     if suffix == ".csv":
         for place, row in read_csv(path, ("video_id", "start", "end")).objects():
-            yield place, {name: cell[1:] if _MASKED.match(cell) else cell for name, cell in row.items()}
+            cells = {name: cell[1:] if _MASKED.match(cell) else cell for name, cell in row.items()}
+            yield place, {name: _ESCAPED.sub(_letter, cell) for name, cell in cells.items()}
     elif suffix == ".jsonl":
         yield from read_json_lines(path)
     elif suffix == ".json":
@@ -93,6 +99,20 @@ def _objects(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
             yield f"{path}: moment {at}", row
     else:
         raise InvalidValue(f"{path}: moments are read from .csv, .json and .jsonl; name such a file")
+
+
+def _escaped(text: str) -> str:
+    """A text without letters that steer a terminal, which reading brings back."""
+    text = _ESCAPED.sub(
+        lambda match: match[0] if _letter(match) == match[0] else "\\u005c" + match[0][1:], text
+    )
+    return STEERING.sub(lambda match: f"\\u{ord(match[0]):04x}" if match[0] < "\ud800" else match[0], text)
+
+
+def _letter(match: re.Match[str]) -> str:
+    """The letter that was escaped; the text itself where it is none of those that are."""
+    letter = chr(int(match[1], 16))
+    return letter if letter == "\\" or (STEERING.match(letter) and letter < "\ud800") else match[0]
 
 
 def _steps(row: Mapping[str, Any]) -> Any:

@@ -4,29 +4,21 @@ waiting, and the end of the process waits for none.
 
 from __future__ import annotations
 
-import json
 import logging
-import os
-import signal
-import subprocess
-import sys
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from pathlib import Path
 from threading import Condition, Event, Thread
 from typing import Any
 
 from moviola.errors import MoviolaError
-from moviola.search import posting
+from moviola.search.limited import NotDone, ask, run
 
 __all__ = ["Deliveries", "NotDelivered", "post", "run_command"]
 
 log = logging.getLogger("moviola.alerts")
 
-# Seconds that a command and a try of a webhook may take as a whole, and until a started one is ended.
+# Seconds that a command and a try of a webhook may take as a whole.
 COMMAND_SECONDS, WEBHOOK_SECONDS = 60.0, 10.0
-_PATIENCE = 0.2
 # Answers after which the next findings would fare no better.
 _UNAVAILABLE = frozenset({301, 302, 303, 307, 308, 401, 403, 404, 405, 410, 429})
 
@@ -119,57 +111,21 @@ def run_command(command: Sequence[str], body: bytes, stop: Event, seconds: float
     """Run a program with a body on its standard input, until it ends by itself, ``stop`` is set, or its time
     is up. Raises NotDelivered: it did not end with code 0.
     """
-    code, _ = _ended(command, body, stop, seconds, subprocess.DEVNULL)
+    try:
+        code, _ = run(command, body, seconds, stop)
+    except NotDone as error:
+        raise NotDelivered(str(error), all=True) from error
     if code:
         raise NotDelivered(f"{command[0]} ended with code {code}", all=False)
 
 
 def post(address: str, body: bytes, stop: Event, seconds: float = WEBHOOK_SECONDS) -> None:
-    """Post a body to an address; the limit is one of the whole, from the first look for the host on.
-
-    Raises:
-        NotDelivered: no answer of 200 to 299 came in that time.
-    """
-    order = json.dumps({"address": address, "body": body.decode(), "seconds": seconds}).encode()
-    program = (sys.executable, "-I", str(Path(posting.__file__)))
-    _, said = _ended(program, order, stop, seconds, subprocess.PIPE)
+    """Post a body to an address. Raises NotDelivered: no answer of 200 to 299 came within some seconds."""
     try:
-        outcome = json.loads(said)
-        status, location = outcome.get("status"), str(outcome.get("location", ""))
-    except (ValueError, AttributeError):
-        outcome, status, location = {"error": "no answer that can be read"}, None, ""
-    if not isinstance(status, int):
-        raise NotDelivered(str(outcome.get("error"))[:300], all=True)
-    if not 200 <= status < 300:
-        where = f" to {location:.200}; redirects are not followed, give that address" if location else ""
-        raise NotDelivered(f"it answers {status}{where}", all=status >= 500 or status in _UNAVAILABLE)
-
-
-def _ended(command: Sequence[str], body: bytes, stop: Event, seconds: float, out: int) -> tuple[int, bytes]:
-    """The exit code and output of a program."""
-    try:
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=out, start_new_session=True)
-    except OSError as error:
-        raise NotDelivered(f"{command[0]}: {error.strerror}", all=True) from error
-    with process:
-        left, given = seconds, body
-        while True:
-            try:
-                said, _ = process.communicate(given or None, min(_PATIENCE, left))
-                return process.returncode, said or b""
-            except subprocess.TimeoutExpired:
-                left, given = left - _PATIENCE, b""
-                if left > 0 and not stop.is_set():
-                    continue
-                _kill(process)
-                process.communicate()
-                reason = "stopped" if stop.is_set() else f"not done within {seconds:g} s"
-                raise NotDelivered(reason, all=True) from None
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    """End a program with those that it has started."""
-    if hasattr(os, "killpg"):
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-    process.kill()
+        answer = ask("POST", address, body.decode(), seconds=seconds, stop=stop, most=0)
+    except NotDone as error:
+        raise NotDelivered(str(error), all=True) from error
+    if not 200 <= answer.status < 300:
+        where = f" to {answer.location:.200}; redirects are not followed, give that address"
+        unavailable = answer.status >= 500 or answer.status in _UNAVAILABLE
+        raise NotDelivered(f"it answers {answer.status}{where if answer.location else ''}", all=unavailable)

@@ -9,17 +9,18 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import gettempdir, mkdtemp
 from typing import Literal
 
-from moviola.errors import MoviolaError, NotFound
+from moviola.errors import InvalidValue, MoviolaError, NotFound
 from moviola.server.pools import Pool
 from moviola.server.problems import Busy
 from moviola.server.progress import Progress
 
-__all__ = ["Cancelled", "Exporting", "Exports"]
+__all__ = ["Cancelled", "Exporting", "Exports", "own_folder"]
 
 _MOST = 20  # exports that are remembered; the file of the oldest that has ended is deleted first
+
 Write = Callable[[Path, Callable[[float], None]], Path]
 """Writes an export below a folder, says the share that is done, and returns the file."""
 
@@ -74,7 +75,7 @@ class Exports:
             self._drop(one)
         if len(self._known) >= _MOST:
             raise Busy(f"{_MOST} exports wait or run; try again when one is done")
-        one = Exporting(secrets.token_hex(16), Path(mkdtemp(prefix="moviola-export-")))
+        one = Exporting(secrets.token_hex(16), own_folder())
         self._known[one.name] = one
         task = asyncio.create_task(self._run(one, write))
         self._tasks.add(task)
@@ -102,8 +103,9 @@ class Exports:
             one.ended.set()
 
     def get(self, name: str) -> Exporting:
-        """An export; NotFound where it is unknown, or its file was deleted for later ones."""
-        if found := self._known.get(name):
+        """An export; NotFound where it is unknown, or its file was deleted for later ones, or swept away."""
+        found = self._known.get(name)
+        if found and not (found.path and not found.path.is_file()):
             return found
         raise NotFound(f"export {name[:40]!r}: not here any more; begin it again")
 
@@ -122,4 +124,16 @@ class Exports:
     def close(self) -> None:
         """End all exports and delete their files."""
         for name in list(self._known):
-            self.cancel(name)
+            with suppress(NotFound):  # what was swept away
+                self.cancel(name)
+
+
+def own_folder() -> Path:
+    """A new folder for one export. Raises InvalidValue: the temporary folder has no room, or is gone."""
+    try:
+        return Path(mkdtemp(prefix="moviola-export-"))
+    except OSError as error:
+        raise InvalidValue(
+            f"export: cannot be stored on the server ({error.strerror}); make room in its temporary folder, "
+            f"{gettempdir()}, or make that folder"
+        ) from error

@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from moviola.errors import InvalidValue, MediaError, MoviolaError, NotFound
+from moviola.errors import InvalidValue, MediaError, MoviolaError, NotFound, shortened
 from moviola.server.progress import Progress
 from moviola.server.schemas import Code, Problem, ProblemAnswer, WorkProgress
 
@@ -95,7 +95,9 @@ def problem(
     progress: Progress | None = None,
 ) -> JSONResponse:
     """An error as an answer; of halves of characters, which JSON cannot carry, the number is written."""
-    message, field = (text.encode("utf-8", "backslashreplace").decode() for text in (message, field))
+    message, field = (
+        shortened(text).encode("utf-8", "backslashreplace").decode() for text in (message, field)
+    )
     about = None if progress is None else WorkProgress.model_validate(progress)
     error = Problem(code=code, message=message, field=field, longest=longest, progress=about)
     extra = {"Retry-After": "1"} if code == "busy" else {}

@@ -9,11 +9,16 @@ page to sign in sets once.
 from __future__ import annotations
 
 import hashlib
+import logging
+import re
+from asyncio import sleep
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from hmac import compare_digest
 from ipaddress import ip_address
 from pathlib import Path
+from time import monotonic
 from typing import Literal
 from urllib.parse import parse_qs
 
@@ -34,7 +39,13 @@ OPEN_PATHS = {
 }  # fmt: skip
 """Need no token: whether the server runs, and what the page to sign in looks like, in any language."""
 SIGN_IN = "/sign-in"
+_HOST = re.compile(r"(?:\[(?P<six>[0-9a-f:.%]+)\]|(?P<name>[^\[\]:]+))(?::\d{0,5})?")
 _FORM = 4096  # bytes of a form with a token
+# Wrong tokens of a client within so many seconds that are answered at once, and the longest pause after them.
+_FREE_TRIES, _WITHIN, _LONGEST_PAUSE = 5, 60.0, 8.0
+_CLIENTS, _MOST_COUNTED = 1000, 200
+
+log = logging.getLogger("moviola.server")
 
 HEADERS = {
     "content-security-policy": (
@@ -89,6 +100,30 @@ def needed_right(method: str, path: str, reading: tuple[str, ...] = ()) -> Right
     return "read" if reads or path.startswith(("/api/exports", *reading)) else "change"
 
 
+class WrongTokens:
+    """Wrong tokens by client within a minute: some are answered at once, each further one after a longer
+    pause, and the log says so. Right ones never wait.
+    """
+
+    def __init__(self) -> None:
+        self._times: OrderedDict[str, deque[float]] = OrderedDict()
+
+    def pause(self, client: str) -> float:
+        """Seconds to wait before a wrong token of a client is answered."""
+        now = monotonic()
+        times = self._times.setdefault(client, deque(maxlen=_MOST_COUNTED))
+        self._times.move_to_end(client)
+        while len(self._times) > _CLIENTS:
+            self._times.popitem(last=False)
+        while times and times[0] < now - _WITHIN:
+            times.popleft()
+        times.append(now)
+        wrong = len(times) - _FREE_TRIES - 1
+        if wrong >= 0 and wrong & (wrong - 1) == 0:  # 0, 1, 2, 4, 8: a line each time that they double
+            log.warning("%s: %d wrong tokens within a minute; their answers are delayed", client, len(times))
+        return min(_LONGEST_PAUSE, 0.5 * 2**wrong) if wrong >= 0 else 0.0
+
+
 class Guard:
     """Refuses foreign hosts and origins, and requests without the token for what they do.
 
@@ -113,6 +148,7 @@ class Guard:
         self.app, self.pages, self.reading = app, pages, reading
         self.tokens = {right: token for right, token in tokens.items() if token}
         self.hosts = {"localhost", *(host.lower() for host in hosts)}
+        self._wrong_tokens = WrongTokens()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -126,6 +162,8 @@ class Guard:
         if refusal is None and self.tokens and scope["path"] == SIGN_IN:
             refusal = await self._signed_in(scope, receive) if scope["method"] == "POST" else _sign_in_page()
         scope["right"] = self._right(scope, headers)
+        if refusal is None and scope["right"] is None and scope["path"] not in OPEN_PATHS:
+            await self._delay(scope, self._given(scope, headers))
         refusal = refusal or self._missing_right(scope, headers)
         if refusal is not None:
             await refusal(scope, receive, send)
@@ -161,11 +199,20 @@ class Guard:
         """What the client may do; None: nothing."""
         if not self.tokens:
             return "change"
+        bearer, linked, cookie = self._given(scope, headers)
+        return self._right_of(bearer) or self._right_of(linked) or self._right_of(cookie, _cookie_value)
+
+    def _given(self, scope: Scope, headers: Headers) -> tuple[str, str, str]:
+        """What a client has given: as a header, in an address, and as a cookie; empty where it has not."""
         kind, _, bearer = headers.get("authorization", "").partition(" ")
-        bearer = bearer.strip() if kind.lower() == "bearer" else ""
         linked = _token_in(scope["query_string"]) if scope["path"] == "/" else ""
         cookie = HTTPConnection(scope).cookies.get(COOKIE, "")
-        return self._right_of(bearer) or self._right_of(linked) or self._right_of(cookie, _cookie_value)
+        return bearer.strip() if kind.lower() == "bearer" else "", linked, cookie
+
+    async def _delay(self, scope: Scope, given: Iterable[str]) -> None:
+        """Wait where a wrong token was given, and has been before."""
+        if any(given) and (pause := self._wrong_tokens.pause((scope.get("client") or ("unknown",))[0])):
+            await sleep(pause)
 
     def _right_of(self, given: str, form: Callable[[str], str] = str) -> Right | None:
         """The right that a token, or what is made of it, gives; compared in constant time."""
@@ -197,7 +244,10 @@ class Guard:
             message = await receive()
             form, more = form + message.get("body", b""), message.get("more_body", False)
         token = _token_in(form)
-        return self._welcome(scope, token) if self._right_of(token) else _sign_in_page("wrong")
+        if self._right_of(token):
+            return self._welcome(scope, token)
+        await self._delay(scope, (token,))
+        return _sign_in_page("wrong")
 
     def _welcome(self, scope: Scope, token: str) -> ASGIApp:
         answer = HTMLResponse(_WELCOME, headers={"Cache-Control": "no-store"})
@@ -263,11 +313,10 @@ class RawPaths:
 
 
 def _name_of(host: str) -> str:
-    """The host's name or address without its port."""
-    host = host.strip().lower()
-    if host.startswith("["):
-        return host[1:].partition("]")[0]
-    return host.rpartition(":")[0] if host.count(":") == 1 else host
+    """The host's name or address without its port; empty where it is neither."""
+    if found := _HOST.fullmatch(host.strip().lower()):
+        return found["six"] or found["name"]
+    return ""
 
 
 def _token_in(fields: bytes) -> str:

@@ -1,4 +1,4 @@
-"""Uploaded pictures, in a folder that is deleted with the server."""
+"""Uploaded pictures, in a folder that is deleted with the server, or by what sweeps the temporary one."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ class Uploads:
     def __init__(self, most_pixels: int) -> None:
         self._most_pixels = most_pixels
         self._folder: Path | None = None
+        self._number = 0  # of the folder, of which another one may have the name after a sweep
         self._held = ExitStack()
         self._paths: OrderedDict[str, Path] = OrderedDict()
         self._lock = Lock()
@@ -46,7 +47,7 @@ class Uploads:
         width, height = self._size(data)
         name = hashlib.sha256(data).hexdigest()[:32]
         with self._lock:
-            if name not in self._paths:
+            if self._stored(name) is None:
                 self._paths[name] = self._written(name, data)
             self._paths.move_to_end(name)
             while len(self._paths) > _MOST:
@@ -56,16 +57,31 @@ class Uploads:
     def _written(self, name: str, data: bytes) -> Path:
         path = None
         try:
-            if self._folder is None:
+            if self._folder is None or _number_of(self._folder) != self._number:
+                self._paths.clear()
                 self._folder = self._made()
+                self._number = _number_of(self._folder)
             path = self._folder / name
             path.write_bytes(data)
         except OSError as error:
             if path is not None:
                 path.unlink(missing_ok=True)
             raise InvalidValue(
-                f"picture: no room for it on the server ({error.strerror}); free some in its temporary folder"
+                f"picture: cannot be stored on the server ({error.strerror}); make room in its temporary "
+                f"folder, {gettempdir()}, or make that folder"
             ) from error
+        return path
+
+    def _stored(self, name: str) -> Path | None:
+        """The file of a picture; None where it was never sent, was dropped, or was swept away."""
+        path = self._paths.get(name)
+        if (
+            path is None
+            or self._folder is None
+            or _number_of(self._folder) != self._number
+            or not path.is_file()
+        ):
+            return None
         return path
 
     def _made(self) -> Path:
@@ -77,7 +93,8 @@ class Uploads:
                 if is_ours and time.time() - about.st_mtime > _MAKING:
                     with exclusive(left / _LOCK):
                         shutil.rmtree(left)
-        folder = Path(self._held.enter_context(TemporaryDirectory(prefix=_PREFIX)))
+        made = TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True)
+        folder = Path(self._held.enter_context(made))
         self._held.enter_context(exclusive(folder / _LOCK))
         return folder
 
@@ -99,7 +116,7 @@ class Uploads:
     def path(self, name: str) -> Path:
         """Path of a picture; NotFound where it was never uploaded, or dropped for later ones."""
         with self._lock:
-            stored = self._paths.get(name)
+            stored = self._stored(name)
             if stored is None:
                 raise NotFound(f"picture {name}: no longer here; send it again")
             self._paths.move_to_end(name)
@@ -111,3 +128,12 @@ class Uploads:
 
     def close(self) -> None:
         self._held.close()
+
+
+def _number_of(folder: Path) -> int:
+    """The number of a folder, no link; 0 where there is none."""
+    try:
+        about = folder.lstat()
+    except OSError:
+        return 0
+    return about.st_ino if stat.S_ISDIR(about.st_mode) else 0

@@ -118,6 +118,9 @@ def test_the_command_line_comes_before_the_environment_and_that_before_the_file(
         ('library = "films"', "library = 'films': write a full path"),
         ('encoder = ""', "encoder = '': empty; write a value"),
         ("library", "line 1"),
+        ('library = "/x\\u0000y"', "library = '/x\\x00y': letters that cannot be printed"),
+        ('encoder = "\\u001b[2J"', "letters that cannot be printed"),
+        ('library = "~nobody-at-all/x"', "write a full path"),
     ],
 )
 def test_a_wrong_file_is_named(moviola: Run, config: Path, content: str, message: str) -> None:
@@ -261,3 +264,48 @@ def test_an_interruption_says_where_the_work_stands(
         "street: 1 of 2 done; finished videos are in the library, and the same command continues",
         "interrupted",
     ]
+
+
+# ---- long and short ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("search", "x", "--where"), ("search", "x", "--taken"), ("search", "x", "--by"), ("kept", "run"),
+        ("library", "use", "--index"), ("library", "forget"), ("concepts", "forget"), ("library",), (),
+        ("search", "x", "--top-k"),
+    ],
+)  # fmt: skip
+def test_no_answer_repeats_all_of_what_was_given(moviola: Run, library: Path, words: tuple[str, ...]) -> None:
+    """Of 50,000 letters the beginning and the end say which, and the remedy is seen."""
+    answer = moviola(*words, "a" * 50_000, *(("-l", library) if words[1:] else ()))
+    assert answer.code in (1, 2) and len(answer.out + answer.err) < 4000 and "[…]" in answer.err
+
+
+def test_a_small_address_space_is_refused_before_anything_breaks(
+    moviola: Run, library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Libraries in C ended the process by a signal, or Python by a traceback."""
+    resource = pytest.importorskip("resource")
+    limits = {resource.RLIMIT_AS: (1 << 30, resource.RLIM_INFINITY)}
+    monkeypatch.setattr(resource, "getrlimit", limits.__getitem__)
+    monkeypatch.setattr("sys.argv", ["moviola", "list", "-l", str(library)])
+    with pytest.raises(SystemExit, match="1"):
+        run_moviola()
+    limits[resource.RLIMIT_AS] = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+    with pytest.raises(SystemExit, match="0"):
+        run_moviola()
+
+
+def test_memory_that_runs_out_is_said(
+    library: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise MemoryError("Unable to allocate 5. TiB")
+
+    monkeypatch.setattr("moviola.library.Catalogue.videos", full)
+    monkeypatch.setattr("sys.argv", ["moviola", "list", "-l", str(library)])
+    with pytest.raises(SystemExit, match="1"):
+        run_moviola()
+    assert "not enough memory (Unable to allocate 5. TiB); give it 4 GiB" in capsys.readouterr().err

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from distinct import film_like
-from moviola.cli.app import emit_json, plain
+from moviola.cli.app import emit_json
+from moviola.files.plain import plain
 
 Run = Callable[..., Any]
 

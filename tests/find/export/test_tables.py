@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from moviola.errors import DataError, InvalidValue, MediaError, NotFound
 from moviola.export import Selection, read_moments, write_moments
+from moviola.files.plain import plain
 from moviola.types import Moment
 
 TITLED = [
@@ -41,6 +42,19 @@ def test_any_words_are_read_back(
         out = tmp_path_factory.getbasetemp() / f"words{suffix}"
         write_moments(chosen, {}, out)
         assert read_moments(out)[0] == chosen
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["\x1b[31mred\x07", "a\rb", "\\u001b", "\\\\u001b", "C:\\u1234", "\\u005cu001b", "\u202eabc", "\x9b2J"],
+)
+def test_no_letter_steers_the_terminal_that_shows_a_table(tmp_path: Path, word: str) -> None:
+    """Subtitles, which are texts of others, could; and what is read back is what was written."""
+    chosen = [Selection(Moment(word, 0.0, 1.0, 0.5, 1, "subtitles", word), word, word)]
+    out = tmp_path / "moments.csv"
+    write_moments(chosen, {word: word}, out)
+    assert plain(out.read_text()) == out.read_text()
+    assert read_moments(out) == (chosen, {word: word})
 
 
 def test_short_times_of_steps_are_read_back(tmp_path: Path) -> None:

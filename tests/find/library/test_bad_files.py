@@ -20,6 +20,7 @@ from av.video.frame import VideoFrame
 
 from moviola.errors import LibraryError, NotFound
 from moviola.features import FeatureShards
+from moviola.library.disk import contents
 from moviola.library.ingest import scan
 from moviola.library.ingest.plan import FoundFile
 from moviola.library.ingest.video_encoder import VideoEncoder
@@ -365,7 +366,7 @@ def test_a_file_that_was_incomplete_is_read_again_when_it_is_complete(
     tmp_path: Path, empty: Library, film: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The hole lies where the hash, which reads pieces of a file, does not look."""
-    monkeypatch.setattr(scan, "_CHUNK", 512)
+    monkeypatch.setattr(contents, "_CHUNK", 512)
     path = film(tmp_path / "films" / "film.mp4", 40, seed=7)
     whole = path.read_bytes()
     third = (len(whole) - 512) // 3

@@ -6,11 +6,14 @@ import gc
 import weakref
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from moviola.library import Catalogue, LibraryStore
+from moviola.features import FeatureShards
+from moviola.library import Catalogue, Job, LibraryStore, check, diagnosis
 from moviola.library.derived.indexes import published_index
+from moviola.library.ingest import indexer
 from moviola.search import Library
 from moviola.search.found import still_there
 
@@ -22,15 +25,15 @@ def writer(library: Library) -> Library:
     return library
 
 
-def before(monkeypatch: pytest.MonkeyPatch, owner: type, name: str, act: Callable[[], object]) -> None:
+def before(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, act: Callable[[], object]) -> None:
     """Have ``act`` happen once, just before a method is called for the first time."""
     called = getattr(owner, name)
     waiting = [act]
 
-    def method(self: object, *arguments: object, **options: object) -> object:
+    def method(*arguments: object, **options: object) -> object:
         if waiting:
             waiting.pop()()
-        return called(self, *arguments, **options)
+        return called(*arguments, **options)
 
     monkeypatch.setattr(owner, name, method)
 
@@ -55,8 +58,6 @@ def test_a_compaction_while_a_reader_opens(
         before(monkeypatch, LibraryStore, "features_of", writer.compact)
     else:
         # The catalogue is read, the shards are not mapped yet.
-        from moviola.features import FeatureShards
-
         before(monkeypatch, FeatureShards, "hold", writer.compact)
     assert reader.search("a red square", by="visual") == expected
 
@@ -175,3 +176,78 @@ def test_features_that_were_moved_are_not_held_for_ever(writer: Library, opened:
     assert old() is None
     for features in (reader.store.frame_features, writer.store.frame_features):
         assert all(features.shard(number).exists() for number in features._maps)
+
+
+# ---- checks beside writers ---------------------------------------------------------------------------------
+
+
+def wrong(folder: Path) -> list[str]:
+    return [finding.detail for finding in diagnosis._library(folder) if not finding.ok]
+
+
+@pytest.mark.parametrize(
+    "at", ["cues", "hold", "intact", "require_there", "_index_problem", "damaged_in_cache"]
+)
+@pytest.mark.parametrize("act", ["removes", "compacts", "indexes", "uses"])
+def test_a_check_beside_a_writer_raises_no_false_alarm(
+    writer: Library,
+    opened: Opened,
+    film: Callable[..., Path],
+    monkeypatch: pytest.MonkeyPatch,
+    at: str,
+    act: str,
+) -> None:
+    """ "0 cues but 11 features" of a video that had just been replaced, and repairs that were advised."""
+    films = writer.folder.parent / "films"
+    writer.index(films)
+    if act == "compacts":
+        writer.remove(["b"])
+    reader = opened(read_only=True)
+    film(films / "new.mp4", 5, 9)
+    (films / "a.srt").write_text("1\n00:00:01,000 --> 00:00:02,000\nA new line.\n")
+    acts: dict[str, Callable[[], object]] = {
+        "removes": lambda: writer.remove(["a", "d"]), "compacts": writer.compact,
+        "indexes": lambda: writer.index(films), "uses": lambda: writer.use(refiner="demo"),
+    }  # fmt: skip
+    owner: Any = {"cues": Catalogue, "hold": FeatureShards, "intact": FeatureShards}.get(at, check)
+    before(monkeypatch, FeatureShards if at == "require_there" else owner, at, acts[act])
+    assert reader.verify() == []
+    assert wrong(writer.folder) == []
+
+
+@pytest.mark.parametrize("at", ["searchable", "append", "publish_indexes"])
+def test_a_check_while_something_is_written_says_nothing_of_what_lags(
+    writer: Library, opened: Opened, film: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
+    """An index that is just being grown has fewer vectors than the features give."""
+    films, found = writer.folder.parent / "films", list[object]()
+    film(films / "new.mp4", 5, 9)
+    reader = opened(read_only=True)
+
+    def look() -> None:
+        found.extend(reader.verify())
+        found.extend(wrong(writer.folder))
+
+    owner: Any = {"searchable": LibraryStore, "append": FeatureShards}.get(at, indexer)
+    before(monkeypatch, owner, at, look)
+    assert writer.index(films).added == ["new"] and found == []
+    with writer.store.writing():
+        with writer.catalogue.transaction():
+            writer.catalogue.drop(writer.catalogue.video("new").row)
+        assert reader.verify() == []
+    assert reader.verify() != []  # as a killed writer leaves it
+
+
+def test_drafts_and_jobs_that_end_while_they_are_looked_at(
+    writer: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draft = writer.folder / "index" / ".cues.json.0123.tmp"
+    draft.parent.mkdir(exist_ok=True)
+    draft.write_text("half of it")
+    drafts = diagnosis.drafts_in(writer.folder)
+    draft.unlink()
+    monkeypatch.setattr(diagnosis, "drafts_in", lambda _: drafts)
+    assert wrong(writer.folder) == []
+    states = iter([Job("index", 4, 3, "running", "now"), Job("index", 4, 4, "done", "now")])
+    monkeypatch.setattr(Catalogue, "last_job", lambda _: next(states))
+    assert wrong(writer.folder) == []

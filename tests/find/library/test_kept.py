@@ -252,6 +252,35 @@ def test_of_one_entry_in_several_lines_the_latest_stays(kept: Kept) -> None:
     assert taken == kept.entries() and [entry.value for entry in taken] == [SavedSearch(text="latest")]
 
 
+def test_a_clock_that_goes_wrong_does_not_win_for_ever(kept: Kept) -> None:
+    """Neither over what is changed here afterwards, nor over other lines, which have the time."""
+    first = kept.put("search", "walls", SavedSearch(text="a wall"))
+    wrong = first.model_copy(update={"changed": "2099-01-01T00:00:00+00:00", "value": SavedSearch(text="x")})
+    (taken,) = kept.take([wrong.model_dump_json()])
+    assert taken.changed < "2099" and kept.take([wrong.model_dump_json()]) == []
+    mine = kept.put("search", "walls", SavedSearch(text="mine"))
+    assert kept.take([wrong.model_dump_json()]) == [] and kept.entry("search", "walls") == mine
+    # One that an earlier version has taken in with such a time gives way to any other.
+    kept._rows("UPDATE entries SET changed = '2099-01-01T00:00:00+00:00'")
+    (taken,) = kept.take([first.model_dump_json()])
+    assert taken.value == SavedSearch(text="a wall")
+
+
+@pytest.mark.parametrize("version", [2**53, 2**63 - 1, 2**63, 2**64, 10**400])
+def test_a_version_that_no_changes_make_is_refused(kept: Kept, version: int) -> None:
+    """One was a traceback; with another the next change of the entry failed for good."""
+    line = json.dumps({"kind": "search", "name": "a", "version": version, "value": {"text": "a"}})
+    with pytest.raises(DataError, match=r"f: 1: version|f: 1: .*integer"):
+        kept.take([line], "f:")
+    assert kept.entries() == []
+    largest = json.dumps({"kind": "search", "name": "a", "version": 2**52, "value": {"text": "a"}})
+    assert len(kept.take([largest])) == 1
+    for text in ("b", "c"):  # also where an earlier version has taken one in
+        kept.put("search", "a", SavedSearch(text=text))
+    kept._rows("UPDATE entries SET version = ?", (2**63 - 1,))
+    assert kept.put("search", "a", SavedSearch(text="d"), 2**63 - 1).version == 1
+
+
 def test_a_damaged_file_is_named(kept: Kept) -> None:
     kept.put("collection", "x", Collection(moments=[KeptMoment(**MOMENT)]))  # type: ignore[arg-type]
     kept._rows("UPDATE entries SET value = '{}x'")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 import subprocess
@@ -91,6 +92,51 @@ def test_a_volume_that_bears_another_mark_is_known_by_its_files(
     (films / "a.mp4").unlink()
     assert library.index(films, prune=True).removed == ["a"]
     assert library.catalogue.roots() == [Root(str(films), "mounted again")]
+
+
+@pytest.mark.parametrize("left", [["a"], ["a", "b"], ["a", "b", "d", "deep/c"]])
+def test_a_volume_with_a_few_of_the_files_is_another_one(
+    library: Library, films: Path, monkeypatch: pytest.MonkeyPatch, left: list[str]
+) -> None:
+    """A stick with a copy of one film in place of the drive had all others taken out; so had one with other
+    films of the same lengths.
+    """
+    library.index(films)
+    monkeypatch.setattr("moviola.library.ingest.scan.volume_of", lambda _: "another")
+    monkeypatch.setattr("moviola.library.disk.places.volume_of", lambda _: "another")
+    whole = Path(shutil.copytree(films, films.with_name("drive")))
+    for name in ALL:
+        path = films / f"{name}.mp4"
+        if len(left) == len(ALL):
+            path.write_bytes(b"x" * path.stat().st_size)
+        elif name not in left:
+            path.unlink()
+    for _ in range(2):
+        report = library.index(films, prune=True, confirm=lambda *_: True)
+        (reason,) = report.offline.values()
+        assert "another volume lies there" in reason and report.removed == [] and sorted(report.away) == ALL
+    assert ids(library) == ALL
+    shutil.rmtree(films)
+    whole.rename(films)
+    for path in films.rglob("*.mp4"):
+        os.utime(path)  # a copy without its times is known by its content
+    assert library.index(films, prune=True).removed == [] and not library.index(films).offline
+
+
+def test_a_person_may_say_that_it_is_the_right_volume(
+    library: Library, films: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library.index(films)
+    monkeypatch.setattr("moviola.library.ingest.scan.volume_of", lambda _: "another")
+    monkeypatch.setattr("moviola.library.disk.places.volume_of", lambda _: "another")
+    monkeypatch.setattr("moviola.library.ingest.following.volume_of", lambda _: "another")
+    for name in ("a", "b", "d"):
+        (films / f"{name}.mp4").unlink()
+    (reason,) = library.index(films).offline.values()
+    assert f"`moviola library move {films} {films}`" in reason
+    assert library.move(films, films) == 4
+    assert sorted(library.index(films, prune=True, confirm=lambda *_: True).removed) == ["a", "b", "d"]
+    assert ids(library) == ["deep/c"]
 
 
 def test_what_is_deleted_of_a_folder_that_is_there_is_missing(library: Library, films: Path) -> None:

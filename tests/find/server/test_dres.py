@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from dres_server import DresServer
+from moviola.addons.dres import dres
 from moviola.addons.dres.dres import Dres, DresError
 from moviola.errors import InvalidValue
 
@@ -24,9 +26,7 @@ def evaluation() -> Iterator[DresServer]:
 
 @pytest.fixture
 def account(evaluation: DresServer) -> Iterator[Dres]:
-    dres = Dres(f"{evaluation.url}/", "team", "secret")
-    yield dres
-    dres.close()
+    yield Dres(f"{evaluation.url}/", "team", "secret")
 
 
 def test_a_moment_reaches_the_active_evaluation_in_milliseconds(
@@ -42,6 +42,7 @@ def test_a_moment_reaches_the_active_evaluation_in_milliseconds(
     evaluation.sessions.clear()  # they expire
     assert account.submit("00123", 2, 2).verdict == "correct"
     assert evaluation.signed_in == 2 and len(evaluation.submitted) == 3
+    assert not any("session" in address for address in evaluation.addresses)  # as logs have them
 
 
 @pytest.mark.parametrize(
@@ -77,11 +78,7 @@ def test_refusals_say_what_to_do(
 
 def test_the_evaluation_is_the_only_active_one_or_named(evaluation: DresServer) -> None:
     def submit(name: str = "") -> str:
-        dres = Dres(evaluation.url, "team", "secret", name)
-        try:
-            return dres.submit("00123", 1, 1).evaluation
-        finally:
-            dres.close()
+        return Dres(evaluation.url, "team", "secret", name).submit("00123", 1, 1).evaluation
 
     with pytest.raises(DresError, match=r"'LSC' is not active for team .active: VBS 2026"):
         submit("LSC")
@@ -103,6 +100,50 @@ def test_a_list_of_evaluations_that_lacks_a_field_is_refused(
         account.submit("00123", 1, 1)
 
 
+@pytest.mark.parametrize("session", ["", "a; b=c", "a\r\nHost: x", "é", "x" * 501, 7, None, ["x"]])
+def test_a_session_that_is_none_goes_into_no_header(
+    evaluation: DresServer, account: Dres, monkeypatch: pytest.MonkeyPatch, session: object
+) -> None:
+    answered = evaluation.answer
+    monkeypatch.setattr(
+        evaluation, "answer",
+        lambda method, path, *rest: (200, {"sessionId": session}) if path.endswith("/login") else answered(
+            method, path, *rest
+        ),
+    )  # fmt: skip
+    with pytest.raises(DresError, match=r"gave no session|the session is refused"):
+        account.submit("00123", 1, 1)
+
+
+def test_an_answer_that_drips_is_not_waited_for(
+    account: Dres, evaluation: DresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The limit was one of each read, and all other submissions waited meanwhile."""
+    monkeypatch.setattr(dres, "_PATIENCE", 0.5)
+    monkeypatch.setattr(dres, "_WAITING", 0.0)
+    over = threading.Event()
+
+    def dripping(*_: object) -> tuple[int, object]:
+        over.wait()
+        return 200, {}
+
+    monkeypatch.setattr(evaluation, "answer", dripping)
+    with pytest.raises(DresError, match=r"does not answer .not done within 0\.5 s|timed out"):
+        account.submit("00123", 1, 1)
+    with account._lock, pytest.raises(DresError, match="an earlier submission is not answered yet"):
+        account.submit("00123", 1, 1)
+    over.set()
+
+
+@pytest.mark.parametrize("said", [b"[" * 100_000, b"x" * 5_000_000, b"\xff\xfe", b'{"a": 1e999999}'])
+def test_a_hostile_server_is_refused(evaluation: DresServer, account: Dres, said: bytes) -> None:
+    evaluation.outcome = (200, said)
+    try:
+        assert account.submit("00123", 1, 1).verdict == "pending"
+    except DresError as error:
+        assert "is it a DRES server" in str(error)
+
+
 def test_a_sign_in_that_gives_no_session_is_refused(
     evaluation: DresServer, account: Dres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -116,10 +157,8 @@ def test_accounts_and_servers_that_are_none(evaluation: DresServer) -> None:
         (evaluation.url, "wrong", "Invalid credentials.*check --dres-user and MOVIOLA_DRES_PASSWORD"),
         ("http://127.0.0.1:1", "secret", "does not answer .*check --dres"),
     ):
-        dres = Dres(url, "team", password)
         with pytest.raises(DresError, match=message):
-            dres.submit("00123", 1, 1)
-        dres.close()
+            Dres(url, "team", password).submit("00123", 1, 1)
     for url, user, password in (("dres.example.org", "team", "x"), (evaluation.url, "", "x"),
                                 (evaluation.url, "team", "")):  # fmt: skip
         with pytest.raises(InvalidValue, match="--dres"):

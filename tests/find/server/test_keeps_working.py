@@ -230,7 +230,7 @@ def test_a_picture_for_which_there_is_no_room(tmp_path: Path, monkeypatch: pytes
 
     with monkeypatch.context() as full:
         full.setattr(Path, "write_bytes", half)
-        with pytest.raises(InvalidValue, match="no room for it on the server"):
+        with pytest.raises(InvalidValue, match="cannot be stored on the server"):
             kept.add(data)
     assert kept._folder is not None and not list(kept._folder.glob("[!.]*"))
     name, *_ = kept.add(data)
@@ -342,3 +342,68 @@ def test_a_body_in_chunks_is_not_read_to_its_end(serving: Serving, folder: Path)
                 client.sendall(chunk)
                 taken += 1
     assert taken < 400
+
+
+# ---- what sweeps temporary folders -------------------------------------------------------------------------
+
+
+def test_pictures_that_were_swept_away_can_be_sent_again(
+    serving: Serving, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Searching by a picture was dead until the next start: for this one and any other."""
+    (own := tmp_path / "temporary").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(own))
+    data = picture(tmp_path)
+    with serving(folder) as client:
+
+        def searched() -> int:
+            sent = client.post("/api/pictures", content=data)
+            assert sent.status_code == 200, sent.text
+            query = {"terms": [{"picture": sent.json()["picture"]}]}
+            return client.post("/api/search", json={"query": query}).status_code
+
+        assert searched() == 200
+        name = client.post("/api/pictures", content=data).json()["picture"]
+        for left in ("folder", "file", "another's folder", "a link"):
+            (place,) = own.glob("moviola-pictures-*")
+            if left == "file":
+                (place / name).unlink()
+            else:
+                shutil.rmtree(place)
+            if left == "another's folder":
+                place.mkdir()
+                (place / name).write_bytes(b"")
+            if left == "a link":
+                (tmp_path / "elsewhere").mkdir()
+                place.symlink_to(tmp_path / "elsewhere")
+            gone = client.post("/api/search", json={"query": {"terms": [{"picture": name}]}})
+            assert gone.status_code == 404 and "send it again" in gone.json()["error"]["message"], left
+            assert searched() == 200, left
+            for other in own.glob("moviola-pictures-*"):
+                if other.is_symlink() or not (other / name).stat().st_size:
+                    other.unlink() if other.is_symlink() else shutil.rmtree(other)
+        assert not list((tmp_path / "elsewhere").iterdir())
+        shutil.rmtree(own)
+        refused = client.post("/api/pictures", content=data)
+        assert refused.status_code == 422 and "make that folder" in refused.json()["error"]["message"]
+        own.mkdir()
+        assert searched() == 200
+
+
+def test_an_export_that_was_swept_away_is_begun_again(
+    serving: Serving, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (own := tmp_path / "temporary").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(own))
+    wanted = {"format": "csv", "moments": [{"video_id": "harbour", "start": 0, "end": 1}]}
+    with serving(folder) as client:
+        begun = client.post("/api/exports", json=wanted).json()
+        assert client.get(f"/api/exports/{begun['export']}/file").status_code == 200
+        shutil.rmtree(own)
+        for path in ("", "/file"):
+            gone = client.get(f"/api/exports/{begun['export']}{path}")
+            assert gone.status_code == 404 and "begin it again" in gone.json()["error"]["message"]
+        refused = client.post("/api/exports", json=wanted)
+        assert refused.status_code == 422 and "temporary folder" in refused.json()["error"]["message"]
+        own.mkdir()
+        assert client.post("/api/exports", json=wanted).status_code == 201

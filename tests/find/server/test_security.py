@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 from fastapi.testclient import TestClient
 
 from moviola.errors import InvalidValue
-from moviola.server import Options
+from moviola.server import Options, security
 from moviola.server.running import _address
 
 Serving = Callable[..., TestClient]
@@ -34,6 +35,17 @@ def test_own_names_and_addresses_are_served(client: TestClient, host: str) -> No
         "evil.example:8765",
         "",
         "127.0.0.1.evil.example",
+        "[::1]x",
+        "[::1",
+        "[::1]:x",
+        "[::1]:80:80",
+        "::1]",
+        "localhost:x",
+        "localhost:80:80",
+        "[]",
+        ":80",
+        "127.0.0.1:999999",
+        "[localhost]",
         "a b",
         "ünï",
     ],
@@ -294,3 +306,48 @@ def test_tokens_that_say_nothing_of_the_right_are_refused() -> None:
     with pytest.raises(InvalidValue, match="read token"):
         Options(read_token="two words")
     assert Options(host="0.0.0.0", read_token=TOKEN).read_token
+
+
+# ---- guesses -----------------------------------------------------------------------------------------------
+
+
+def test_who_guesses_tokens_waits_longer_and_longer_and_is_seen(
+    serving: Serving, original: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Thirty wrong ones were answered without a pause, and without a line in the log."""
+    pauses: list[float] = []
+
+    async def noted(seconds: float) -> None:
+        pauses.append(seconds)
+
+    monkeypatch.setattr(security, "sleep", noted)
+    with serving(original, token=TOKEN) as client:
+        ways: list[Callable[[str], Any]] = [
+            lambda guess: client.get("/api/library", headers={"Authorization": f"Bearer {guess}"}),
+            lambda guess: client.get("/api/library", headers={"Cookie": f"moviola={guess}"}),
+            lambda guess: client.get(f"/?token={guess}"),
+            lambda guess: client.post("/sign-in", content=f"token={guess}"),
+        ]
+        for number in range(12):
+            assert ways[number % 4](f"guess-{number}").status_code == 401
+        assert pauses == [0.5, 1.0, 2.0, 4.0, 8.0, 8.0, 8.0]
+        assert "testclient: 6 wrong tokens within a minute" in caplog.text
+        assert caplog.text.count("wrong tokens") == 4 and "guess" not in caplog.text
+        # Neither a right one waits, nor who gives none, nor what needs none.
+        pauses.clear()
+        assert client.get("/api/library", headers={"Authorization": f"Bearer {TOKEN}"}).status_code == 200
+        assert client.get("/api/library").status_code == 401
+        assert client.get("/static/style.css", headers={"Cookie": "moviola=old"}).status_code == 200
+        assert pauses == []
+
+
+def test_guesses_are_forgotten_and_few_clients_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(security, "monotonic", lambda: now[0])
+    tries = security.WrongTokens()
+    assert [tries.pause("a") for _ in range(6)] == [0, 0, 0, 0, 0, 0.5]
+    now[0] = 61.0
+    assert tries.pause("a") == 0
+    for number in range(2000):
+        tries.pause(str(number))
+    assert len(tries._times) == 1000

@@ -1,21 +1,29 @@
-"""Submissions to a DRES evaluation server (VBS, LSC), by version 2 of its API (github.com/dres-dev/DRES)."""
+"""Submissions to a DRES evaluation server (VBS, LSC), by version 2 of its API (github.com/dres-dev/DRES).
+
+The session goes as the cookie that the server itself sets for browsers, not in the address, which it and all
+between write to their logs. A request has a limit of the whole, since others wait for it.
+"""
 
 from __future__ import annotations
 
+import json
+import re
 from contextlib import suppress
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any, Literal
 from urllib.parse import quote
 
-import httpx2
-
 from moviola.addons.dres import PASSWORD
 from moviola.errors import InvalidValue, MoviolaError
+from moviola.search.limited import Answer, NotDone, ask
 
 __all__ = ["Dres", "DresError", "Outcome"]
 
 _PATIENCE = 10.0  # seconds for a request
+_WAITING = 30.0  # seconds until a submission gives way to an earlier one that does not end
+_MOST_BYTES = 1 << 20  # of an answer
+_SESSION = re.compile(r"[\w.~+/=-]{1,500}")  # as it may stand in a cookie
 _LONGEST = 300  # characters of a server's message that are passed on
 
 Verdict = Literal["correct", "wrong", "undecided", "pending"]
@@ -43,7 +51,6 @@ class Dres:
         url: address of the server, without ``/api``.
         user, password: of the account.
         evaluation: name or id of the evaluation; empty for the only active one.
-        http: HTTP client to use in place of one of its own.
 
     Raises:
         InvalidValue: no address of HTTP, or an account without a name or password.
@@ -52,15 +59,12 @@ class Dres:
     Outcome(verdict='correct', description='Submission correct!', evaluation='VBS 2026')
     """
 
-    def __init__(
-        self, url: str, user: str, password: str, evaluation: str = "", *, http: httpx2.Client | None = None
-    ) -> None:
+    def __init__(self, url: str, user: str, password: str, evaluation: str = "") -> None:
         if not url.startswith(("http://", "https://")):
             raise InvalidValue(f"--dres {url}: give an address such as https://dres.example.org")
         if not user or not password:
             raise InvalidValue(f"--dres {url}: name the account in --dres-user, its password in {PASSWORD}")
         self.url, self._user, self._password, self._wanted = url.rstrip("/"), user, password, evaluation
-        self._http = http or httpx2.Client(timeout=_PATIENCE)
         self._session = ""
         self._lock = Lock()
 
@@ -76,10 +80,14 @@ class Dres:
                 submission. Says what to do.
         """
         answer = {"mediaItemName": item, "start": round(start * 1000), "end": round(end * 1000)}
-        with self._lock:
+        if not self._lock.acquire(timeout=_WAITING):
+            raise DresError(f"{self.url}: an earlier submission is not answered yet; try again")
+        try:
             name, evaluation = self._evaluation()
             body = {"answerSets": [{"answers": [answer]}]}
             said = self._answer_to("POST", f"/submit/{quote(evaluation, safe='')}", body)
+        finally:
+            self._lock.release()
         verdict = _VERDICTS.get(str(said.get("submission", "")), "undecided")
         return Outcome(verdict, str(said.get("description", ""))[:_LONGEST], name)
 
@@ -108,55 +116,59 @@ class Dres:
         if not self._session:
             self._sign_in()
         answer = self._sent(method, path, body)
-        if answer.status_code == 401:  # the session has ended
+        if answer.status == 401:  # the session has ended
             self._sign_in()
             answer = self._sent(method, path, body)
-        if answer.status_code in (200, 202):
+        if answer.status in (200, 202):
             return _content(answer, kind)
         reasons = {
             401: "the session is refused; sign out elsewhere, or ask the organisers about the account",
             404: "no such evaluation, or none of this account; check --dres-evaluation",
             412: "the rules of the task refuse it; wait for the next task, or submit another moment",
         }
-        remedy = reasons.get(answer.status_code, "ask the organisers of the evaluation")
-        raise DresError(f"{self.url}: {_message(answer)} ({answer.status_code}); {remedy}")
+        remedy = reasons.get(answer.status, "ask the organisers of the evaluation")
+        raise DresError(f"{self.url}: {_message(answer)} ({answer.status}); {remedy}")
 
     def _sign_in(self) -> None:
         self._session = ""
         answer = self._sent("POST", "/login", {"username": self._user, "password": self._password})
-        if answer.status_code != 200:
+        if answer.status != 200:
             raise DresError(
-                f"{self.url}: no sign-in as {self._user}, {_message(answer)} ({answer.status_code}); check "
+                f"{self.url}: no sign-in as {self._user}, {_message(answer)} ({answer.status}); check "
                 f"--dres-user and {PASSWORD}"
             )
         self._session = str(_content(answer, dict).get("sessionId") or "")
-        if not self._session:
+        if not _SESSION.fullmatch(self._session):
+            self._session = ""
             raise DresError(
                 f"{self.url}: sign-in as {self._user} gave no session; is it a DRES server of version 2?"
             )
 
-    def _sent(self, method: str, path: str, body: object) -> httpx2.Response:
-        parameters = {"session": self._session} if self._session else {}
+    def _sent(self, method: str, path: str, body: object) -> Answer:
+        headers = {"Cookie": f"SESSIONID={self._session}"} if self._session else {}
+        given = None if body is None else json.dumps(body)
         try:
-            return self._http.request(method, f"{self.url}/api/v2{path}", params=parameters, json=body)
-        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            raise DresError(
-                f"{self.url}: does not answer ({type(error).__name__}); check --dres and the network"
-            ) from error
+            return ask(
+                method, f"{self.url}/api/v2{path}", given, seconds=_PATIENCE, headers=headers,
+                most=_MOST_BYTES,
+            )  # fmt: skip
+        except NotDone as error:
+            raise DresError(f"{self.url}: does not answer ({error}); check --dres and the network") from error
 
     def close(self) -> None:
-        self._http.close()
+        """Forget the session. No connection is held."""
+        self._session = ""
 
 
-def _content(answer: httpx2.Response, kind: type) -> Any:
+def _content(answer: Answer, kind: type) -> Any:
     """What a server says, of a kind that JSON has."""
-    with suppress(ValueError):
-        if isinstance(said := answer.json(), kind):
+    with suppress(ValueError, RecursionError):
+        if isinstance(said := json.loads(answer.body), kind):
             return said
-    raise DresError(f"{answer.url.host}: answers what DRES does not; is it a DRES server?")
+    raise DresError("the evaluation server answers what DRES does not; is it a DRES server?")
 
 
-def _message(answer: httpx2.Response) -> str:
+def _message(answer: Answer) -> str:
     with suppress(DresError):
         return str(_content(answer, dict).get("description") or "refused")[:_LONGEST]
     return "refused"

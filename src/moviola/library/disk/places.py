@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 
 from moviola.errors import counted
 from moviola.files.presence import is_file
+from moviola.library.disk.contents import content_hash
 from moviola.library.disk.database import Database
 from moviola.library.disk.schema import VideoRow
 
@@ -47,6 +49,8 @@ class Copy:
     mtime_ns: int
 
 
+# Videos of a root that are looked at to know another volume by them.
+_SAMPLE = 32
 _COPIES = "SELECT video, path, size, mtime_ns FROM copies"
 
 
@@ -145,8 +149,9 @@ def volume_of(folder: Path) -> str:
 
 
 def why_away(folder: Path, volume: str, held: Iterable[VideoRow]) -> str:
-    """Why a root with a volume (empty if unknown) and videos is away; empty where it is there, which a single
-    one of these files, found with its size, proves.
+    """Why a root with a volume (empty if unknown) and videos is away; empty where it is there. On the same
+    volume a single one of these files, found with its size, proves that; on another one most of them must be
+    there, with their content: a copy of one film does not make it the same.
     """
     try:
         with os.scandir(folder) as entries:
@@ -156,13 +161,39 @@ def why_away(folder: Path, volume: str, held: Iterable[VideoRow]) -> str:
     except OSError as error:
         return f"it cannot be read ({error.strerror})"
     videos = list(held)
-    if not videos or any(is_there(video.path, video.size) for video in videos):
-        return ""
-    if empty:
+    if empty and videos:
         return f"it is empty, and held {counted(len(videos), 'video')}"
-    if volume_of(folder) != volume:
-        return f"another volume lies there, which has none of its {counted(len(videos), 'video')}"
-    return ""
+    if not videos or volume_of(folder) == volume:  # if none is there, they were deleted
+        return ""
+    if not volume and any(is_there(video.path, video.size) for video in videos):
+        return ""
+    return _another_volume(folder, videos)
+
+
+def _another_volume(folder: Path, videos: Sequence[VideoRow]) -> str:
+    """What another volume lacks of a root's videos; empty where it has most of them."""
+    sample = videos[:: -(-len(videos) // _SAMPLE)]
+    found = sum(map(_is_same, sample))
+    if 2 * found > len(sample):
+        return ""
+    whole, place = counted(len(videos), "video"), shlex.quote(str(folder))
+    if not found:
+        return f"another volume lies there, which has none of its {whole}"
+    return (
+        f"another volume lies there, which has {found} of {len(sample)} of its {whole}; if it is the right "
+        f"one, `moviola library move {place} {place}` says so"
+    )
+
+
+def _is_same(video: VideoRow) -> bool:
+    """Whether the file of a video is there with its content."""
+    try:
+        status = Path(video.path).stat()
+        return status.st_size == video.size and (
+            status.st_mtime_ns == video.mtime_ns or content_hash(Path(video.path), video.size) == video.hash
+        )
+    except OSError:
+        return False
 
 
 def is_there(path: str | os.PathLike[str], size: int) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import filecmp
-import hashlib
 import os
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,8 +12,8 @@ from pathlib import Path
 
 from moviola.errors import MediaError, NotFound, UnreadableMedia, printable
 from moviola.files.presence import is_folder, is_gone
-from moviola.files.regular import open_regular
 from moviola.library.disk.catalogue import VideoRow
+from moviola.library.disk.contents import content_hash
 from moviola.library.disk.places import Copy, Root, held_by, is_below, is_there, root_of, volume_of, why_away
 from moviola.library.disk.removed import RemovedVideo
 from moviola.library.ingest.ignore_patterns import LeavingOut
@@ -22,9 +21,6 @@ from moviola.library.ingest.plan import FoundFile, Plan, why_unreadable
 from moviola.media import SUBTITLE_SUFFIXES, VIDEO_SUFFIXES, regular_file, sidecars
 
 __all__ = ["make_plan"]
-
-_CHUNK = 256 * 1024
-_CHUNKS = 4
 
 
 def make_plan(
@@ -445,13 +441,3 @@ def _signature(paths: Iterable[Path]) -> str:
             state = "unreadable"
         parts.append(f"{printable(path.name)}:{state}")
     return "|".join(parts)
-
-
-def content_hash(path: Path, size: int) -> str:
-    """BLAKE2 over the size and four pieces of 256 KiB spread evenly, so that films are not read whole."""
-    digest = hashlib.blake2b(str(size).encode(), digest_size=20)
-    with os.fdopen(open_regular(path), "rb") as file:
-        for piece in range(_CHUNKS):
-            file.seek(max(0, (size - _CHUNK) * piece // (_CHUNKS - 1)))
-            digest.update(file.read(_CHUNK))
-    return digest.hexdigest()

@@ -16,7 +16,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -41,6 +41,9 @@ from moviola.types import several
 __all__ = ["KEPT_FILE", "Kept"]
 
 KEPT_FILE = "kept.sqlite"
+# Of a version: as JSON has numbers, with room for the changes to come. Clocks differ by no more.
+_LARGEST = 2**52
+_CLOCKS = timedelta(days=1)
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS entries (
@@ -163,7 +166,7 @@ class Kept(LateDatabase):
         with self._writing():
             before = self._version(kind, name)
             _require_version(kind, name, before, version)
-            return self._store(made.at(before + 1))
+            return self._store(made.at(_after(before)))
 
     def _require_runnable(self, entry: Entry) -> None:
         if isinstance(entry.value, SavedSearch):
@@ -220,7 +223,7 @@ class Kept(LateDatabase):
             }  # fmt: skip
             made = entry_of("mark", mark.name, value)
             if tags or value["rating"]:
-                return self._store(made.at(version + 1))
+                return self._store(made.at(_after(version)))
             self._rows("DELETE FROM entries WHERE kind = 'mark' AND name = ?", (mark.name,))
             return None
 
@@ -277,11 +280,12 @@ class Kept(LateDatabase):
 
     def take(self, lines: Iterable[str], where: str = "line") -> list[Entry]:
         """Store entries from lines of JSON, all or nothing, and return those that are new or later than what
-        was stored. Moments past the end of a video are taken too: their lines may be older than its file.
+        was stored. Moments past the end of a video are taken too: their lines may be older than its file. Of
+        a time of change that is still to come only the version counts, and that of now is stored.
 
         Raises:
-            DataError: a damaged line or a search that can never run, named in the message after ``where`` it
-                comes from.
+            DataError: a damaged line, a version that no number of changes makes, or a search that can never
+                run, named in the message after ``where`` it comes from.
         """
         read = []
         for number, line in enumerate(lines, 1):
@@ -289,22 +293,38 @@ class Kept(LateDatabase):
                 continue
             try:
                 entry = Entry.model_validate_json(line)
+                if entry.version > _LARGEST:
+                    raise InvalidValue(f"version {entry.version}: at most {_LARGEST:,}")
                 self._require_runnable(entry)
                 read.append(entry.model_copy(update={"changed": _in_utc(entry.changed)}))
             except ValidationError as error:
                 raise DataError(f"{where} {number}: {complaint(error)}") from error
             except InvalidValue as error:
                 raise DataError(f"{where} {number}: {error}") from error
-        taken: dict[tuple[Kind, str], Entry] = {}
+        latest: dict[tuple[Kind, str], Entry] = {}
+        for entry in read:
+            key = entry.kind, entry.name
+            if key not in latest or entry.changed > latest[key].changed:
+                latest[key] = entry
         with self._writing():
             known = {(entry.kind, entry.name): entry for entry in self.entries()}
-            for entry in read:
-                before = known.get((entry.kind, entry.name))
-                if before is None or entry.changed > before.changed:
-                    version = max(entry.version, before.version + 1 if before else 1)
-                    stored = self._store(entry.model_copy(update={"version": version}))
-                    known[entry.kind, entry.name] = taken[entry.kind, entry.name] = stored
-        return list(taken.values())
+            now = datetime.now(UTC)
+            taken = [entry for key, entry in latest.items() if _is_later(entry, known.get(key), now)]
+            return [self._store(_taken_in(one, known.get((one.kind, one.name)), now)) for one in taken]
+
+
+def _is_later(entry: Entry, before: Entry | None, now: datetime) -> bool:
+    """Whether an entry from elsewhere replaces the stored one."""
+    if before is None or _past(entry.changed, now):
+        return before is None or _past(entry.changed, now) > _past(before.changed, now)
+    return entry.changed > before.changed and entry.version >= before.version and entry.value != before.value
+
+
+def _taken_in(entry: Entry, before: Entry | None, now: datetime) -> Entry:
+    version = max(entry.version, _after(before.version) if before else 1)
+    has_time = _past(entry.changed, now) == entry.changed
+    changed = entry.changed if has_time else now.isoformat(timespec="seconds")
+    return entry.model_copy(update={"version": version, "changed": changed})
 
 
 def _in_utc(changed: str) -> str:
@@ -319,6 +339,16 @@ def _in_utc(changed: str) -> str:
         raise InvalidValue(
             f"changed {changed!r:.100}: write a time in ISO 8601, such as {example}"
         ) from error
+
+
+def _past(changed: str, now: datetime) -> str:
+    """A time of change; empty where it is still to come, but for what clocks differ by."""
+    return changed if changed <= (now + _CLOCKS).isoformat(timespec="seconds") else ""
+
+
+def _after(version: int) -> int:
+    """The next version; beyond what any number of changes makes, an earlier moviola has taken it in."""
+    return version + 1 if version < _LARGEST else 1
 
 
 def _require_version(kind: Kind, name: str, kept: int, wanted: int | None) -> None:

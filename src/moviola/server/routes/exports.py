@@ -8,7 +8,6 @@ import zipfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Annotated, Any
 
 from fastapi import APIRouter
@@ -21,7 +20,7 @@ from moviola.export import Selection, named_format, write_moments
 from moviola.export.clips import file_stem
 from moviola.files.presence import is_file
 from moviola.search.found import STRONG
-from moviola.server.exporting import Exporting
+from moviola.server.exporting import Exporting, own_folder
 from moviola.server.pools import Pool
 from moviola.server.problems import Busy, message_of
 from moviola.server.schemas import ExportMoment, ExportRequest, ExportState
@@ -61,7 +60,7 @@ class _OnlyCopy(FileResponse):
 
 async def made_file(pool: Pool, make: Callable[[Path], Path]) -> FileResponse:
     """A file that a thread makes right in a folder of its own, as an attachment; both go when it is sent."""
-    folder = Path(mkdtemp(prefix="moviola-export-"))
+    folder = own_folder()
     try:
         path = await pool.run(make, folder)
     except BaseException:

@@ -1,0 +1,112 @@
+"""Programs and HTTP requests whose time is limited as a whole, and that can be ended before."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event
+
+from moviola.errors import MoviolaError
+from moviola.search import asking
+
+__all__ = ["Answer", "NotDone", "ask", "run"]
+
+# Seconds until a program is ended after it was asked to.
+_PATIENCE = 0.2
+
+
+class NotDone(MoviolaError):
+    """A program or a request that did not come to its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a server has answered; ``location`` is where it points to, empty if nowhere."""
+
+    status: int
+    body: str
+    location: str = ""
+
+
+def run(
+    command: Sequence[str], body: bytes, seconds: float, stop: Event | None = None, *, out: bool = False
+) -> tuple[int, bytes]:
+    """Run a program, without a shell, with a body on its standard input.
+
+    Args:
+        seconds: that it may take.
+        stop: ends it, too, when set.
+        out: whether its standard output is wanted.
+
+    Returns:
+        its exit code, and its output, empty if it is not wanted.
+
+    Raises:
+        NotDone: it cannot be started, or was ended.
+    """
+    where, stop = subprocess.PIPE if out else subprocess.DEVNULL, stop or Event()
+    try:
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=where, start_new_session=True)
+    except OSError as error:
+        raise NotDone(f"{command[0]}: {error.strerror}") from error
+    with process:
+        left, given = seconds, body
+        while True:
+            try:
+                said, _ = process.communicate(given or None, min(_PATIENCE, left))
+                return process.returncode, said or b""
+            except subprocess.TimeoutExpired:
+                left, given = left - _PATIENCE, b""
+                if left > 0 and not stop.is_set():
+                    continue
+                _kill(process)
+                process.communicate()
+                raise NotDone("stopped" if stop.is_set() else f"not done within {seconds:g} s") from None
+
+
+def ask(
+    method: str,
+    address: str,
+    body: str | None = None,
+    *,
+    seconds: float,
+    stop: Event | None = None,
+    headers: Mapping[str, str] | None = None,
+    most: int = 1 << 16,
+) -> Answer:
+    """Ask a server; the limit of seconds is one of the whole, from the first look for the host on, and of the
+    body at most ``most`` bytes are read. Redirects are not followed.
+
+    Raises:
+        NotDone: there is no answer.
+    """
+    own = {"User-Agent": "moviola", **({} if body is None else {"Content-Type": "application/json"})}
+    order = {
+        "method": method, "address": address, "body": body, "headers": {**own, **(headers or {})},
+        "seconds": seconds, "most": most,
+    }  # fmt: skip
+    # By standard input: other users see the arguments of a process, and an address may hold a secret.
+    program = (sys.executable, "-I", str(Path(asking.__file__)))
+    _, said = run(program, json.dumps(order).encode(), seconds, stop, out=True)
+    try:
+        outcome = json.loads(said)
+        if "error" in outcome:
+            raise NotDone(f"{outcome['error']:.300}")
+        return Answer(int(outcome["status"]), str(outcome["body"]), str(outcome["location"]))
+    except (ValueError, KeyError, TypeError) as error:
+        raise NotDone("no answer that can be read") from error
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """End a program with those that it has started."""
+    if hasattr(os, "killpg"):
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
