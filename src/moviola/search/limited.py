@@ -18,7 +18,7 @@ from moviola.search import asking
 
 __all__ = ["Answer", "NotDone", "ask", "run"]
 
-# Seconds until a program is ended after it was asked to.
+# Seconds between two looks at whether a program is to end.
 _PATIENCE = 0.2
 
 

@@ -41,7 +41,7 @@ OPEN_PATHS = {
 SIGN_IN = "/sign-in"
 _HOST = re.compile(r"(?:\[(?P<six>[0-9a-f:.%]+)\]|(?P<name>[^\[\]:]+))(?::\d{0,5})?")
 _FORM = 4096  # bytes of a form with a token
-# Wrong tokens of a client within so many seconds that are answered at once, and the longest pause after them.
+# Wrong tokens that are answered at once, within how many seconds, and the longest pause after them.
 _FREE_TRIES, _WITHIN, _LONGEST_PAUSE = 5, 60.0, 8.0
 _CLIENTS, _MOST_COUNTED = 1000, 200
 

@@ -1,4 +1,4 @@
-"""What tells the content of a file: a hash of pieces of it."""
+"""A hash of pieces of a file, which stands for its content."""
 
 from __future__ import annotations
 
