@@ -24,18 +24,39 @@ from moviola.retrieval.saved import description
 from moviola.search import Library
 from moviola.study.judging import JudgingTask
 from moviola.study.models.pretrained import from_pretrained
+from seen import seen
 
 STORED = Path(__file__).resolve().parents[2] / "formats"
 VERSIONS = sorted(path.name for path in STORED.iterdir() if (path / "library").is_dir())
+EARLIER = pytest.mark.parametrize(
+    "version",
+    [name for name in VERSIONS if name != f"format-{library_settings.FORMAT_VERSION}"],
+    indirect=True,
+)
+
+
+def as_then(name: str, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a version's files; the demo's encoder is that of then, and as many segments merge."""
+    folder = STORED / name
+    for encoder in (folder / "encoder", STORED / "later-encoder"):
+        if encoder.is_dir():
+            monkeypatch.setattr("moviola.encoders.clip.DEMO_FOLDER", encoder)
+            break
+    if name == "70b3478":  # another default, not another format
+        monkeypatch.setattr("moviola.retrieval.pipeline.merged_apart", lambda searched: 20)
+    return folder
 
 
 @pytest.fixture(params=VERSIONS)
 def version(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of a version's files; the demo's encoder is that of then, and as many segments merge."""
-    folder = STORED / str(request.param)
-    monkeypatch.setattr("moviola.encoders.clip.DEMO_FOLDER", folder / "encoder")
-    monkeypatch.setattr("moviola.retrieval.pipeline.merged_apart", lambda searched: 20)
-    return folder
+    """The folder of a version's files."""
+    return as_then(str(request.param), monkeypatch)
+
+
+@pytest.fixture
+def first(monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of the first version's files, which has more than a library."""
+    return as_then("70b3478", monkeypatch)
 
 
 @pytest.fixture
@@ -45,9 +66,14 @@ def folder(version: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def films(tmp_path: Path) -> Path:
+def films(version: Path, tmp_path: Path) -> Path:
     """A copy of the films that it was made of, elsewhere than they were."""
-    return Path(shutil.copytree(STORED / "films", tmp_path / "films"))
+    made = "films" if (version / "encoder").is_dir() else "later-films"
+    return Path(shutil.copytree(STORED / made, tmp_path / "films"))
+
+
+def ids_of(films: Path) -> list[str]:
+    return sorted(path.relative_to(films).with_suffix("").as_posix() for path in films.rglob("*.mp4"))
 
 
 def require_same_answers(library: Library, version: Path) -> None:
@@ -95,9 +121,10 @@ def test_it_is_grown_and_upgraded(
     film(films / "new.mp4", 7, 9)
     with Library(folder) as library:
         report = library.index(films)
-        assert report.added == ["new"] and sorted(report.moved) == ["deep/street", "harbour", "market"]
+        moved = [video_id for video_id in ids_of(films) if video_id != "new"]
+        assert report.added == ["new"] and sorted(report.moved) == moved
         assert library.verify() == [] and library.compact() >= 0 and library.verify() == []
-        assert len(library) == 4 and library.search("lighthouse keeper")[0].video_id == "harbour"
+        assert len(library) == len(moved) + 1 and library.search("lighthouse keeper")[0].video_id == "harbour"
         library.remove(["new"])
         require_same_answers(library, version)
     assert stored_format(folder) == library_settings.FORMAT_VERSION
@@ -123,20 +150,20 @@ def test_the_first_change_gives_the_cues_an_index(folder: Path) -> None:
 def test_its_films_are_followed_to_another_folder(folder: Path, version: Path, films: Path) -> None:
     with Library(folder) as library:
         was = Path(library.catalogue.video("harbour").path).parent
-        assert library.move(was, films) == 3
+        copies = len(library.catalogue.copies())
+        assert library.move(was, films) == len(ids_of(films)) + copies
         for video in library.catalogue.videos():  # a checkout gives files times of its own
             os.utime(video.path, ns=(video.mtime_ns, video.mtime_ns))
         report = library.index(films)
-        assert sorted([*report.unchanged, *report.updated]) == ["deep/street", "harbour", "market"]
+        assert sorted([*report.unchanged, *report.updated]) == ids_of(films)
         assert report.frames == 0 and library.verify() == []
         assert [root.path for root in library.catalogue.roots()] == [str(films.resolve())]
         require_same_answers(library, version)
 
 
+@EARLIER
 def test_there_is_a_way_back(folder: Path, version: Path) -> None:
     was = stored_format(folder)
-    if was == library_settings.FORMAT_VERSION:
-        pytest.skip("of today's format")
     with Library(folder) as library:
         library.remove(["market"])
     for path in upgrade.backup_folder(folder, was).iterdir():
@@ -148,11 +175,10 @@ def test_there_is_a_way_back(folder: Path, version: Path) -> None:
         require_same_answers(library, version)
 
 
+@EARLIER
 def test_what_changed_since_an_earlier_upgrade_has_a_way_back_too(folder: Path, version: Path) -> None:
     """Somebody who went back and worked on with the earlier moviola had no backup of that work."""
     was, settings = stored_format(folder), (folder / "moviola.toml").read_bytes()
-    if was == library_settings.FORMAT_VERSION:
-        pytest.skip("of today's format")
     with Library(folder) as library:
         library.remove(["market"])
     first = upgrade.backup_folder(folder, was)
@@ -173,13 +199,27 @@ def test_what_changed_since_an_earlier_upgrade_has_a_way_back_too(folder: Path, 
         assert db.execute("SELECT width FROM videos WHERE video_id = 'market'").fetchone() == (7,)
 
 
+@EARLIER
+def test_an_upgrade_keeps_everything(folder: Path, version: Path) -> None:
+    """Entries that people keep, concepts, what was removed: whatever a format has, the next one has too."""
+    if stored_format(folder) == 3:
+        assert all(seen(folder).parts.values()), "the stored library lacks something"
+    before = seen(folder)
+    with Library(folder) as library, library.store.writing():
+        pass
+    assert stored_format(folder) == library_settings.FORMAT_VERSION
+    assert seen(folder) == before
+    if "old" in before.parts["removed"]:
+        with Library(folder) as library:
+            assert library.restore(["old"]) == ["old"]
+
+
+@EARLIER
 @pytest.mark.parametrize("at", ["copy_to", "note_settings", "write"])
 def test_an_upgrade_that_fails_leaves_the_library_as_it_was(
     folder: Path, version: Path, monkeypatch: pytest.MonkeyPatch, at: str
 ) -> None:
     was = stored_format(folder)
-    if was == library_settings.FORMAT_VERSION:
-        pytest.skip("of today's format")
 
     def full(*_: object) -> None:
         raise InvalidValue("no room left")
@@ -212,10 +252,10 @@ def test_a_library_of_a_later_format_is_refused_by_name(folder: Path, number: st
 
 
 @pytest.mark.parametrize("kind", ["flat", "ivf", "ivfpq", "reranked"])
-def test_indexes_are_read_and_grown(version: Path, tmp_path: Path, kind: str) -> None:
-    folder = Path(shutil.copytree(version / "indexes" / kind, tmp_path / "index"))
-    queries = np.load(version / "indexes" / "queries.npy")
-    expected = json.loads((version / "indexes" / "answers.json").read_text())[kind]
+def test_indexes_are_read_and_grown(first: Path, tmp_path: Path, kind: str) -> None:
+    folder = Path(shutil.copytree(first / "indexes" / kind, tmp_path / "index"))
+    queries = np.load(first / "indexes" / "queries.npy")
+    expected = json.loads((first / "indexes" / "answers.json").read_text())[kind]
     loaded = load_index(folder, "segments", dict(BACKENDS), thorough=True)
     assert loaded is not None and loaded[1] == "of a test"
     scores, ids = loaded[0].search(queries, 3)
@@ -229,8 +269,8 @@ def test_indexes_are_read_and_grown(version: Path, tmp_path: Path, kind: str) ->
         load_index(folder, "segments", dict(BACKENDS))
 
 
-def test_models_are_loaded(version: Path, tmp_path: Path) -> None:
-    folder = Path(shutil.copytree(version / "model", tmp_path / "model"))
+def test_models_are_loaded(first: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(first / "model", tmp_path / "model"))
     assert type(from_pretrained(folder)).__name__ == "Reel"
     config = folder / "config.json"
     config.write_text(json.dumps({**json.loads(config.read_text()), "format": description.FORMAT + 1}))
@@ -239,8 +279,8 @@ def test_models_are_loaded(version: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["features.json", "visual/shards.json"])
-def test_features_are_read(version: Path, tmp_path: Path, name: str) -> None:
-    folder = Path(shutil.copytree(version / "features", tmp_path / "features"))
+def test_features_are_read(first: Path, tmp_path: Path, name: str) -> None:
+    folder = Path(shutil.copytree(first / "features", tmp_path / "features"))
     features = FeatureFolder.open(folder)
     videos = features.videos()
     assert sorted(videos.video_ids) == ["deep/street", "harbour", "market"]
@@ -253,8 +293,8 @@ def test_features_are_read(version: Path, tmp_path: Path, name: str) -> None:
 
 
 @pytest.fixture
-def task(version: Path, tmp_path: Path) -> Iterator[Path]:
-    yield Path(shutil.copy(version / "task.sqlite", tmp_path / "task.sqlite"))
+def task(first: Path, tmp_path: Path) -> Iterator[Path]:
+    yield Path(shutil.copy(first / "task.sqlite", tmp_path / "task.sqlite"))
 
 
 def test_judging_tasks_are_judged_on(task: Path) -> None:

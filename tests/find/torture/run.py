@@ -22,19 +22,17 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "worlds"))
 from ages import Ages
 from calls import STRACE, SystemCalls
 from crowd import ManyAtOnce
+from damaged_media import DamagedMedia
 from flips import Flips
 from floods import Floods
 from inputs import Inputs
-from mutants import Mutants
 from power import PowerLoss
 from serving import Served
 from writes import Writes
 
-PARTS: dict[
-    str,
-    type[Ages | Flips | Floods | Inputs | ManyAtOnce | Mutants | PowerLoss | Served | SystemCalls | Writes],
-] = {
-    "flips": Flips, "writes": Writes, "system calls": SystemCalls, "media": Mutants, "input": Inputs,
+Part = Ages | Flips | Floods | Inputs | ManyAtOnce | DamagedMedia | PowerLoss | Served | SystemCalls | Writes
+PARTS: dict[str, type[Part]] = {
+    "flips": Flips, "writes": Writes, "system calls": SystemCalls, "media": DamagedMedia, "input": Inputs,
     "many at once": ManyAtOnce, "server": Served, "floods": Floods, "power": PowerLoss, "time": Ages,
 }  # fmt: skip
 

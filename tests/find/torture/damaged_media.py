@@ -34,7 +34,7 @@ from moviola.search import Library
 from moviola.types import FrameSize
 from sample import films_in
 
-__all__ = ["MUTATIONS", "Mutants", "read_whole"]
+__all__ = ["MUTATIONS", "DamagedMedia", "read_whole"]
 
 _PICTURES, _RATE, _SIDE = 24, 8, 64
 _SECONDS = 40
@@ -104,7 +104,7 @@ MUTATIONS: dict[str, Callable[[bytes, random.Random], bytes]] = {
 """What is done to the bytes of a file."""
 
 
-class Mutants:
+class DamagedMedia:
     """Files of each container, and mutations of them in an order of the seed's.
 
     Args:
