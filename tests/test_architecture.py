@@ -71,7 +71,6 @@ WINGS_OF_PACKAGE = {"study", "addons"}
 HOME: dict[str, set[str]] = {
     "av": {"media"},
     "pysubs2": {"media"},
-    "charset_normalizer": {"media"},
     "transformers": {"encoders"},
     "tokenizers": {"encoders"},
     "onnxruntime": {"encoders"},
@@ -304,7 +303,7 @@ def test_the_wings_of_the_library_import_one_way() -> None:
 
 
 ONE = {
-    "encoders/by_torch", "encoders/readers", "study/models/conquer", "study/models/prem",
+    "encoders/by_torch", "encoders/readers", "media/subtitles", "study/models/conquer", "study/models/prem",
     "retrieval/refiners", "server/routes", "study/training/recipes", "study/training/tasks",
 }  # fmt: skip
 """Folders that are one with the folder above: what their modules share lies there, and so does what picks

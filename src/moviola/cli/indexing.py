@@ -88,6 +88,15 @@ def index_(
     speech_track: Annotated[
         str | None, Option(help="Sound track to recognise: a number, a language such as de, or all.")
     ] = None,
+    subtitle_encoding: Annotated[
+        str | None,
+        Option(
+            metavar="ENCODING",
+            help="Encoding of subtitle files that are not in Unicode, such as windows-1250; kept for these "
+            "videos until given again; by default, or auto, the likeliest by their letters.",
+            show_default=False,
+        ),
+    ] = None,
     workers: Annotated[
         str | None,
         Option(
@@ -141,7 +150,8 @@ def index_(
                 *sources, prune=prune, confirm=_confirm(bar, yes),
                 exclude=None if exclude is None else [one for one in exclude if one],
                 default_excludes=default_excludes, speech_track=speech_track, every_frame=every_frame,
-                stills=stills, workers=workers, progress=_shown_on(bar), **reading,
+                stills=stills, subtitle_encoding=subtitle_encoding, workers=workers,
+                progress=_shown_on(bar), **reading,
             )  # fmt: skip
         count = len(lib)
     _print_report(report, library, count, json)
@@ -290,6 +300,8 @@ def _problems(report: IngestReport) -> Iterator[str]:
         for video_id, reason in reasons.items():
             # An unreadable file has no id but its path, with which the reason begins.
             yield f"{what}: {video_id}: {reason.removeprefix(f'{video_id}: ')}"
+    for video_id, said in report.subtitle_notes.items():
+        yield f"subtitles: {video_id}: {said}"
     if report.ignored:
         kinds = sorted({Path(path).suffix or "no suffix" for path in report.ignored})
         files = counted(len(report.ignored), "file")

@@ -21,10 +21,18 @@ from moviola.media.sound import read_sound
 from moviola.media.stills import PICTURE_FORMATS, frame_at, read_picture
 from moviola.media.subtitles import (
     SUBTITLE_SUFFIXES,
+    Fix,
+    FolderNames,
+    Notice,
+    SidecarName,
     Subtitles,
     embedded_subtitles,
     read_subtitles,
+    require_encoding,
+    seconds_of_timecode,
+    sidecar_name,
     sidecars,
+    within_film,
     write_subtitles,
 )
 from moviola.media.tracks import SoundTrack, chosen_track, language_of, require_track_choice, track_among
@@ -32,12 +40,13 @@ from moviola.media.transitions import Transition
 from moviola.media.video_writer import write_video
 
 __all__ = [
-    "PICTURE_FORMATS", "SUBTITLE_SUFFIXES", "VIDEO_SUFFIXES", "Card", "FrameStream", "Marks", "MediaInfo",
-    "Piece", "SampledFrame", "SheetCell", "ShotFinder", "SmallStills", "SoundTrack", "SubtitleStream",
-    "Subtitles", "TinyPictures", "Transition", "chosen_track", "contact_sheet", "cut", "embedded_subtitles",
-    "find_transitions", "find_videos", "frame_at", "join", "joined", "language_of", "lead_of",
-    "look_through", "make_playable", "plays_in_browsers", "probe", "read_capture", "read_picture",
-    "read_small_still", "read_sound", "read_subtitles", "regular_file", "require_track_choice",
-    "sample_frames", "sample_stills", "sheet_picture", "shrunk", "sidecars", "title_card", "track_among",
-    "walk_files", "write_subtitles", "write_video",
+    "PICTURE_FORMATS", "SUBTITLE_SUFFIXES", "VIDEO_SUFFIXES", "Card", "Fix", "FolderNames", "FrameStream",
+    "Marks", "MediaInfo", "Notice", "Piece", "SampledFrame", "SheetCell", "ShotFinder", "SidecarName",
+    "SmallStills", "SoundTrack", "SubtitleStream", "Subtitles", "TinyPictures", "Transition", "chosen_track",
+    "contact_sheet", "cut", "embedded_subtitles", "find_transitions", "find_videos", "frame_at", "join",
+    "joined", "language_of", "lead_of", "look_through", "make_playable", "plays_in_browsers", "probe",
+    "read_capture", "read_picture", "read_small_still", "read_sound", "read_subtitles", "regular_file",
+    "require_encoding", "require_track_choice", "sample_frames", "sample_stills", "seconds_of_timecode",
+    "sheet_picture", "shrunk", "sidecar_name", "sidecars", "title_card", "track_among", "walk_files",
+    "within_film", "write_subtitles", "write_video",
 ]  # fmt: skip

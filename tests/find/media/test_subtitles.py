@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import av
@@ -24,11 +22,10 @@ from moviola.media import (
     find_videos,
     probe,
     read_subtitles,
-    sidecars,
     write_subtitles,
     write_video,
 )
-from moviola.media.subtitles import _clean_text, _shown_text
+from moviola.media.subtitles.visible import of_commands
 from moviola.types import Cue
 
 SRT = """1
@@ -115,63 +112,8 @@ def test_quotes_and_ellipses_of_windows(tmp_path: Path) -> None:
     (tmp_path / "a.srt").write_bytes(f"1\n00:00:01,000 --> 00:00:02,000\n{said}\n".encode("cp1252"))
     (tmp_path / "a.ass").write_bytes(f"Dialogue: 0,0:00:01.00,0:00:02.00,,,0,0,0,,{said}\n".encode("cp1252"))
     for path in tmp_path.iterdir():
-        assert read_subtitles(path) == Subtitles((Cue(1.0, 2.0, said),))
-
-
-OTHER_SCRIPTS = {
-    "cp1251": ("Привет, как дела?", "Собака прыгает в воду", "Мы идём домой, уже поздно"),
-    "cp1253": ("Γεια σου, τι κάνεις;", "Ο σκύλος πηδάει στο νερό", "Πάμε σπίτι, είναι αργά"),
-    "cp1255": ("שלום, מה שלומך?", "הכלב קופץ למים", "בוא נלך הביתה, כבר מאוחר"),
-    "cp1256": ("مرحبا كيف حالك", "الكلب يقفز في الماء", "لنذهب إلى البيت الوقت متأخر"),
-    "cp874": ("สวัสดี คุณทำอะไรอยู่", "สุนัขกระโดดลงน้ำ", "กลับบ้านกันเถอะ ดึกแล้ว"),
-    "shift_jis": (
-        "犬が水に飛び込む",
-        "ありがとうございます。また会いましょう。",
-        "どうしてそんなことを言うの",
-        "昨日の夜どこにいたの",
-        "もう遅いから家に帰ろう",
-        "これは私の本です。読んでみてください。",
-        "東京駅で待っています",
-        "何をしているんですか",
-    ),
-    "euc_kr": ("안녕하세요, 뭐 하세요?", "개가 물에 뛰어든다", "늦었으니 집에 가자"),
-    "gb18030": ("你好,你在做什么?", "一只狗跳进水里", "我们回家吧,已经很晚了"),
-    "big5": ("你好,你在做什麼?", "一隻狗跳進水裡", "我們回家吧,已經很晚了"),
-}
-
-
-def encoded(path: Path, lines: Sequence[bytes]) -> Path:
-    cues = (
-        b"%d\n00:00:%02d,000 --> 00:00:%02d,500\n%s\n" % (n, n, n, line) for n, line in enumerate(lines, 1)
-    )
-    path.write_bytes(b"\n".join(cues))
-    return path
-
-
-@pytest.mark.parametrize("encoding", OTHER_SCRIPTS)
-def test_encodings_of_other_scripts_are_recognised(tmp_path: Path, encoding: str) -> None:
-    said = 6 * OTHER_SCRIPTS[encoding]
-    path = encoded(tmp_path / "a.srt", [line.encode(encoding) for line in said])
-    assert tuple(cue.text for cue in read_subtitles(path).cues) == said
-
-
-def test_an_encoding_of_few_letters_is_not_guessed(tmp_path: Path) -> None:
-    with pytest.raises(UnreadableMedia, match="save it as UTF-8"):
-        read_subtitles(encoded(tmp_path / "a.srt", ["犬が水に飛び込む".encode("shift_jis")]))
-
-
-def test_letters_of_no_encoding_are_refused(tmp_path: Path) -> None:
-    draw = Random(0)
-    path = encoded(tmp_path / "a.srt", [bytes(draw.choices(range(128, 256), k=30)) for _ in range(20)])
-    with pytest.raises(UnreadableMedia, match="save it as UTF-8"):
-        read_subtitles(path)
-
-
-@pytest.mark.parametrize("said", ["naïve façade", "一只狗跳进水里"])
-def test_a_damaged_letter_leaves_the_others_as_they_are(tmp_path: Path, said: str) -> None:
-    path = tmp_path / "a.srt"
-    path.write_bytes(f"1\n00:00:01,000 --> 00:00:02,000\n{said} ".encode() + b"\xe9t\n")
-    assert read_subtitles(path).cues == (Cue(1.0, 2.0, f"{said} \ufffdt"),)
+        subtitles = read_subtitles(path)
+        assert (subtitles.cues, subtitles.encoding) == ((Cue(1.0, 2.0, said),), "windows-1252")
 
 
 def test_a_dialogue_goes_on_after_a_separator_of_unicode(tmp_path: Path) -> None:
@@ -261,31 +203,10 @@ def test_a_file_without_one_good_subtitle_is_refused(tmp_path: Path, content: by
     damaged = r" \(1 damaged\)" if b"damaged" in content else ""
     with pytest.raises(UnreadableMedia, match=f"no subtitle in it can be read{damaged}$"):
         read_subtitles(path)
-    with pytest.raises(UnreadableMedia, match=r"\.srt, \.vtt, \.ass"):
-        read_subtitles(tmp_path / "a.sub")
+    with pytest.raises(UnreadableMedia, match=r"\.srt, \.vtt, \.ass, \.ssa"):
+        read_subtitles(tmp_path / "a.txt")
     with pytest.raises(UnreadableMedia, match="cannot be read"):
         read_subtitles(tmp_path / "missing.srt")
-
-
-def test_sidecars_share_the_stem(tmp_path: Path) -> None:
-    for name in (
-        "film.mp4", "film.srt", "film.en.srt", "film.pt-BR.forced.VTT", "film.de.ass",
-        "film.two.mp4", "film.two.srt", "film2.srt", "film.en.txt", "film.2019.srt",
-    ):  # fmt: skip
-        (tmp_path / name).touch()
-    names = [path.name for path in sidecars(tmp_path / "film.mp4")]
-    assert names == ["film.de.ass", "film.en.srt", "film.pt-BR.forced.VTT", "film.srt"]
-    assert [path.name for path in sidecars(tmp_path / "film.two.mp4")] == ["film.two.srt"]
-
-
-def test_sidecars_may_spell_accents_otherwise(tmp_path: Path) -> None:
-    one, two = "caf\u00e9", "cafe\u0301"
-    for name in (f"{one}.mp4", f"{one}.de.srt", f"{two}.en.srt", f"{two}.srt"):
-        (tmp_path / name).touch()
-    names = [path.name for path in sidecars(tmp_path / f"{one}.mp4")]
-    assert names == [f"{two}.en.srt", f"{two}.srt", f"{one}.de.srt"]
-    (tmp_path / f"{two}.mkv").touch()
-    assert [path.name for path in sidecars(tmp_path / f"{one}.mp4")] == [f"{one}.de.srt"]
 
 
 def test_videos_are_found_at_any_depth(tmp_path: Path) -> None:
@@ -357,7 +278,8 @@ def test_a_film_without_text_has_no_subtitles(films: Any) -> None:
 )
 def test_commands_are_read_as_by_pysubs2(text: str) -> None:
     event = pysubs2.SSAEvent(text=text)
-    assert _shown_text(text) == ("" if event.is_drawing else _clean_text(event.plaintext))
+    lines = (" ".join(line.split()) for line in event.plaintext.splitlines())
+    assert of_commands(text) == ("" if event.is_drawing else "\n".join(filter(None, lines)))
 
 
 @pytest.mark.parametrize("piece", [r"{\p", r"{\i1}a", "{", "{}"])

@@ -218,7 +218,9 @@ class Catalogue(Places, Captures, RemovedVideos, NotedSettings, Database):
 
     def read_again(self, row: int) -> None:
         """Mark a video whose subtitles and text in pictures are to be read again with the next indexing."""
-        self._rows("UPDATE videos SET sidecars = ? WHERE row = ?", (schema.UNREAD, row))
+        kept = "CASE WHEN sidecars GLOB ? THEN substr(sidecars, 1, instr(sidecars, '|')) ELSE '' END"
+        statement = f"UPDATE videos SET sidecars = {kept} || ? WHERE row = ?"
+        self._rows(statement, (f"{schema.ENCODING}*", schema.UNREAD, row))
         self._rows_of("readings", "DELETE FROM readings WHERE video = ? AND kind = 'text'", (row,))
 
     def relocate(self, row: int, frames: Extent | None, cues: Extent | None) -> None:

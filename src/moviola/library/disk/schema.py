@@ -8,8 +8,8 @@ from typing import Literal
 from moviola.features import Extent
 
 __all__ = [
-    "ADDED", "COLUMNS", "CUES_BY_VIDEO", "CUES_OF", "OF_LIBRARY", "SCHEMA", "UNREAD", "VIDEO_TYPES",
-    "State", "VideoRow",
+    "ADDED", "COLUMNS", "CUES_BY_VIDEO", "CUES_OF", "ENCODING", "OF_LIBRARY", "SCHEMA", "UNREAD",
+    "VIDEO_TYPES", "State", "VideoRow", "encoding_of", "with_encoding",
 ]  # fmt: skip
 
 ADDED = {
@@ -134,6 +134,24 @@ VIDEO_TYPES = (int, str, str, int, int, str, str, str, str, float, int, int, str
 
 UNREAD = "?"
 """``sidecars`` of a video whose cues are to be read again: no signature of subtitle files is like it."""
+
+ENCODING = "/encoding="
+"""Before the name of an encoding, with which ``sidecars`` begin where one was given; no file's name does."""
+
+
+def with_encoding(sidecars: str, encoding: str | None) -> str:
+    """A signature of subtitle files that are read in a given encoding; as it is without files, or without an
+    encoding.
+    """
+    files = sidecars if encoding_of(sidecars) is None else sidecars.partition("|")[2]
+    return f"{ENCODING}{encoding}|{files}" if files and encoding else files
+
+
+def encoding_of(sidecars: str) -> str | None:
+    """The encoding of a signature of :func:`with_encoding`; None without one."""
+    first = sidecars.partition("|")[0]
+    return first.removeprefix(ENCODING) if first.startswith(ENCODING) else None
+
 
 State = Literal["ready", "partial", "refused"]
 

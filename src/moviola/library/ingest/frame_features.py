@@ -12,14 +12,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.errors import MediaError, UnreadableMedia, counted, printable
+from moviola.errors import MediaError, UnreadableMedia, printable
 from moviola.library.disk.catalogue import ShotRow
 from moviola.library.disk.fingerprints import Fingerprint, FingerprintMaker
+from moviola.library.disk.schema import encoding_of
 from moviola.library.ingest.ahead import Branch, side_by_side
 from moviola.library.ingest.plan import FoundFile, why_unreadable
 from moviola.library.ingest.repeats import encode_changes
@@ -28,12 +30,13 @@ from moviola.media import (
     SmallStills,
     embedded_subtitles,
     joined,
-    lead_of,
     look_through,
     probe,
     read_subtitles,
     sample_frames,
+    seconds_of_timecode,
     shrunk,
+    within_film,
 )
 from moviola.threads import compute_threads
 from moviola.types import Cue, FrameSize
@@ -51,7 +54,7 @@ class Encoded:
     """A decoded video: features (n, d) float32, of which ``repeats`` are copies of others; None, and then no
     shots, without a visual encoder. ``stills`` are seconds and WebP bytes. In the end it has its subtitles
     in order of time, with their sentence vectors (cues, d) float32, None without a sentence encoder or cues,
-    and what could not be read of these.
+    what could not be read of these, and how they were read.
     """
 
     file: FoundFile
@@ -66,6 +69,7 @@ class Encoded:
     cues: Sequence[Cue] = ()
     sentences: NDArray[np.float32] | None = None
     problems: Sequence[str] = ()
+    notes: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,28 +208,44 @@ def shot_rows(found: Sequence[Transition], duration: float) -> list[ShotRow]:
     return [ShotRow(0.0, "start"), *(ShotRow(shot.time, shot.kind) for shot in inside)]
 
 
-def read_cues(file: FoundFile) -> tuple[list[Cue], list[str]]:
-    """Subtitles of a video in order of time, and the problems met: files beside it, which were put there on
-    purpose, else text streams inside it.
+def read_cues(file: FoundFile, duration: float) -> tuple[list[Cue], list[str], list[str]]:
+    """Subtitles of a video of ``duration`` seconds in order of time, what is missing of them, and how they
+    were read: files beside it, which were put there on purpose, else text streams inside it.
     """
-    cues: list[Cue] = []
     problems: list[str] = []
+    cues: list[Cue] = []
+    notes: list[str] = []
+    info = _probed_or_none(file.path) if file.beside else None
     for path in file.beside:
         try:
-            subtitles = read_subtitles(path, follow=False)
+            subtitles = read_subtitles(
+                path, encoding=encoding_of(file.sidecars), frame_rate=info.frame_rate if info else None,
+                follow=False,
+            )  # fmt: skip
         except MediaError as error:
             problems.append(str(error))
             continue
-        cues.extend(subtitles.cues)
-        if subtitles.skipped:
-            damaged = counted(subtitles.skipped, "damaged cue")
-            problems.append(f"{printable(path.name)}: {damaged} skipped")
-    if cues and (lead := lead_of(file.path)):
-        inside = (cue for cue in cues if cue.end > lead)
-        cues = [replace(cue, start=max(0.0, cue.start - lead), end=cue.end - lead) for cue in inside]
+        lead = info.lead if info else 0.0
+        moved = (replace(cue, start=max(0.0, cue.start - lead), end=cue.end - lead) for cue in subtitles.cues)
+        begins_at = seconds_of_timecode(info.start_timecode, info.frame_rate) if info else None
+        inside, met = within_film([cue for cue in moved if cue.end > 0], duration, begins_at=begins_at)
+        cues += inside
+        for notice in (*subtitles.notices, *met):
+            (problems if notice.loss else notes).append(f"{printable(path.name)}: {notice}")
     if not cues:
         try:
-            cues.extend(embedded_subtitles(file.path).cues)
+            subtitles = embedded_subtitles(file.path)
         except MediaError as error:
             problems.append(str(error))
-    return sorted(cues, key=lambda cue: (cue.start, cue.end)), problems
+        else:
+            cues, met = within_film(subtitles.cues, duration)
+            problems += [str(notice) for notice in (*subtitles.notices, *met) if notice.loss]
+            notes += [str(notice) for notice in (*subtitles.notices, *met) if not notice.loss]
+    return sorted(cues, key=lambda cue: (cue.start, cue.end)), problems, notes
+
+
+def _probed_or_none(path: Path) -> MediaInfo | None:
+    try:
+        return probe(path)
+    except MediaError:
+        return None

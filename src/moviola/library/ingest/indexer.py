@@ -53,18 +53,6 @@ Progress = Callable[[IngestProgress], None]
 Confirm = Callable[[Sequence[str], int], bool]
 
 
-def _report_on(plan: Plan) -> IngestReport:
-    def ids(videos: Iterable[VideoRow]) -> list[str]:
-        return [video.video_id for video in videos]
-
-    return IngestReport(
-        unchanged=ids(plan.unchanged), missing=ids(plan.missing), left_out=ids(plan.left_out),
-        away=ids(plan.away), offline={printable(path): reason for path, reason in plan.offline.items()},
-        ignored=[*map(printable, plan.ignored)], excluded=[*plan.excluded],
-        waiting=[*map(printable, plan.waiting)], refused={**plan.refused},
-    )  # fmt: skip
-
-
 class Indexer:
     """Writes to a library; every method takes its write lock.
 
@@ -90,6 +78,7 @@ class Indexer:
         speech: str | None = None,
         speech_track: str | None = None,
         speech_language: str | None = None,
+        subtitle_encoding: str | None = None,
         workers: int | str | None = None,
         every_frame: bool = False,
         stills: bool = True,
@@ -123,6 +112,8 @@ class Indexer:
                 without such a track are reported; ``"all"``; None or ``"default"``: the one that players
                 choose by the file's flags.
             speech_language: spoken language (ISO 639); None: detected.
+            subtitle_encoding: encoding of subtitle files that are not in Unicode, ``"windows-1250"`` for one,
+                kept with the videos that it was given for; ``"auto"``: the likeliest; None: as before.
             workers: what encodes and reads: None: this process; a number of processes, which share this
                 machine's cores; ``"ray://host:port"``: a Ray cluster, whose machines see the videos by the
                 same paths. Only this process writes; see :mod:`moviola.library.ingest.workers`.
@@ -142,6 +133,7 @@ class Indexer:
             NotFound: a source does not exist.
         """
         from moviola.library.ingest.scan import make_plan
+        from moviola.media import require_encoding
 
         if not sources:
             raise InvalidValue("nothing to index: name at least one video file or folder")
@@ -165,6 +157,8 @@ class Indexer:
             ocr, ocr_reader, speech, self._store.encoders.device,
             speech_track=speech_track, speech_language=speech_language,
         )  # fmt: skip
+        if subtitle_encoding not in (None, "auto"):
+            subtitle_encoding = require_encoding(subtitle_encoding)
         chosen = nullcontext() if workers is None else open_workers(workers)
         progress = progress or (lambda _: None)
         with self._store.writing(), chosen as pool:
@@ -173,8 +167,9 @@ class Indexer:
                 [Path(source) for source in sources], catalogue.videos(), roots=catalogue.roots(),
                 copies=catalogue.copies(), removed=catalogue.removed(), exclude=exclude,
                 default_excludes=default_excludes, settled=settled, links_out=links_out,
+                subtitle_encoding=subtitle_encoding,
             )  # fmt: skip
-            report = _report_on(plan)
+            report = IngestReport.of(plan)
             follow(self._store, plan, report)
             if prune:
                 self._prune([*plan.missing, *plan.left_out], confirm, report)
@@ -344,8 +339,7 @@ class Indexer:
     def _commit(self, encoded: Encoded, report: IngestReport) -> None:
         store, file = self._store, encoded.file
         store.require_in_place()
-        if encoded.problems:
-            report.subtitle_problems[file.video_id] = "; ".join(encoded.problems)
+        report.note_subtitles(file.video_id, encoded.problems, encoded.notes)
         error = ""
         if encoded.broken_at is not None:
             error = f"damaged at {encoded.broken_at:.1f} s; what decodes before and after is in"
@@ -383,9 +377,8 @@ class Indexer:
         """Read the subtitles again; the pictures and their features stay."""
         from moviola.library.ingest.frame_features import read_cues
 
-        cues, problems = read_cues(found)
-        if problems:
-            report.subtitle_problems[found.video_id] = "; ".join(problems)
+        cues, problems, notes = read_cues(found, video.duration)
+        report.note_subtitles(found.video_id, problems, notes)
         fresh = replace(video, size=found.size, mtime_ns=found.mtime_ns, sidecars=found.sidecars)
         replace_subtitles(self._store, video, fresh, cues)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -113,7 +114,8 @@ class IngestProgress:
 
 @dataclass(slots=True)
 class IngestReport:
-    """What indexing did, by video id. ``refused``, ``partial`` and ``subtitle_problems`` hold reasons.
+    """What indexing did, by video id. ``refused``, ``partial`` and ``subtitle_problems`` hold reasons,
+    ``subtitle_notes`` say how subtitles were read where that is a guess or not as they stand there.
 
     ``missing`` are videos whose file is gone, ``left_out`` those that patterns exclude now; both stay unless
     pruning is on (``removed``), and if that would remove too many, ``not_pruned`` says so. ``away`` are
@@ -146,6 +148,7 @@ class IngestReport:
     refused: dict[str, str] = field(default_factory=dict)
     partial: dict[str, str] = field(default_factory=dict)
     subtitle_problems: dict[str, str] = field(default_factory=dict)
+    subtitle_notes: dict[str, str] = field(default_factory=dict)
     shots_found: list[str] = field(default_factory=list)
     fingerprinted: list[str] = field(default_factory=list)
     read: dict[str, list[str]] = field(default_factory=lambda: {"text": [], "speech": []})
@@ -153,3 +156,24 @@ class IngestReport:
     not_read: dict[str, str] = field(default_factory=dict)
     frames: int = 0
     repeats: int = 0
+
+    @classmethod
+    def of(cls, plan: Plan) -> IngestReport:
+        """A report with all that a plan says by itself."""
+
+        def ids(videos: Iterable[VideoRow]) -> list[str]:
+            return [video.video_id for video in videos]
+
+        return cls(
+            unchanged=ids(plan.unchanged), missing=ids(plan.missing), left_out=ids(plan.left_out),
+            away=ids(plan.away), offline={printable(path): reason for path, reason in plan.offline.items()},
+            ignored=[*map(printable, plan.ignored)], excluded=[*plan.excluded],
+            waiting=[*map(printable, plan.waiting)], refused={**plan.refused},
+        )  # fmt: skip
+
+    def note_subtitles(self, video_id: str, problems: Sequence[str], notes: Sequence[str]) -> None:
+        """Report what is missing of a video's subtitles, and how they were read."""
+        if problems:
+            self.subtitle_problems[video_id] = "; ".join(problems)
+        if notes:
+            self.subtitle_notes[video_id] = "; ".join(notes)

@@ -34,7 +34,7 @@ from moviola.errors import (
     counted,
 )
 from moviola.library.disk.catalogue import Reading, VideoRow
-from moviola.library.disk.schema import UNREAD
+from moviola.library.disk.schema import UNREAD, encoding_of, with_encoding
 from moviola.library.ingest.plan import IngestProgress, IngestReport
 from moviola.library.ingest.workers import Lost, Workers, require_seen
 from moviola.plugins import naming_plugins
@@ -320,7 +320,8 @@ def mend_cues(store: LibraryStore, video: VideoRow) -> None:
     found by their words until then.
     """
     cues = store.catalogue.cues(video.row)
-    again, readings = replace(video, sidecars=UNREAD), store.catalogue.readings(video.row).values()
+    again = replace(video, sidecars=with_encoding(UNREAD, encoding_of(video.sidecars)))
+    readings = store.catalogue.readings(video.row).values()
     lost = video.cues is not None and len(cues) != video.cues.count
     kept = () if lost else readings  # of which kind the lost ones were is not known
     try:

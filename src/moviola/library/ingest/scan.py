@@ -16,9 +16,10 @@ from moviola.library.disk.catalogue import VideoRow
 from moviola.library.disk.contents import content_hash
 from moviola.library.disk.places import Copy, Root, held_by, is_below, is_there, root_of, volume_of, why_away
 from moviola.library.disk.removed import RemovedVideo
+from moviola.library.disk.schema import encoding_of, with_encoding
 from moviola.library.ingest.ignore_patterns import LeavingOut
 from moviola.library.ingest.plan import FoundFile, Plan, why_unreadable
-from moviola.media import SUBTITLE_SUFFIXES, VIDEO_SUFFIXES, regular_file, sidecars
+from moviola.media import SUBTITLE_SUFFIXES, VIDEO_SUFFIXES, FolderNames, regular_file, sidecars
 
 __all__ = ["make_plan"]
 
@@ -34,6 +35,7 @@ def make_plan(
     default_excludes: bool | None = None,
     settled: Callable[[Path, os.stat_result], bool] | None = None,
     links_out: bool = True,
+    subtitle_encoding: str | None = None,
 ) -> Plan:
     """Compare files and folders (searched recursively) with the catalogue.
 
@@ -49,7 +51,10 @@ def make_plan(
         NotFound: a source does not exist, and the library has nothing of it.
         InvalidValue: a pattern that cannot be read.
     """
-    planner = _Planner(known, roots, copies, removed, settled=settled, links_out=links_out)
+    planner = _Planner(
+        known, roots, copies, removed, settled=settled, links_out=links_out,
+        subtitle_encoding=subtitle_encoding,
+    )  # fmt: skip
     folders = []
     for source in sources:
         root = _resolved(source)
@@ -108,6 +113,7 @@ class _Planner:
         *,
         settled: Callable[[Path, os.stat_result], bool] | None,
         links_out: bool,
+        subtitle_encoding: str | None,
     ) -> None:
         self.plan = Plan()
         self._links_out = links_out
@@ -122,7 +128,8 @@ class _Planner:
         self._settled = settled
         self._seen: dict[str, _Seen | None] = {}
         self._away = cache(self._why_away)
-        self._names_with_subtitles = cache(_names_with_subtitles)
+        self._names = cache(FolderNames.of)
+        self._encoding = subtitle_encoding
         self._leaving_out: list[LeavingOut] = []
 
     def lacks(self, folder: str) -> bool:
@@ -205,9 +212,9 @@ class _Planner:
         """Subtitle files beside a video, without links; none that a link shows outside of a folder, or that
         is none by its own name.
         """
-        names = self._names_with_subtitles(path.parent)
+        names = self._names(path.parent)
         beside = []
-        for file in sidecars(path, names) if names else ():
+        for file in sidecars(path, names) if names.subtitles else ():
             own = _resolved(file)
             if within is not None and not own.is_relative_to(within):
                 self._refuse_link(file, within)
@@ -232,7 +239,7 @@ class _Planner:
             _require_unicode(path, name)
             status = regular_file(path)
             files = self._subtitles(path, within)
-            beside = _signature(files)
+            beside = self._in_encoding(_signature(path, files), known)
             now = (status.st_size, _changed(status))
             before = (known.size, known.mtime_ns, known.sidecars) if known else ()
             if known and known.state != "refused" and (*now, beside) == before:
@@ -251,6 +258,11 @@ class _Planner:
             self._refuse(path, name, known, error)
             return
         self._seen[text] = _Seen(path, name, status, beside, files, digest, known, copy)
+
+    def _in_encoding(self, sidecars: str, known: VideoRow | None) -> str:
+        """A signature with the encoding that was given now, else with that from before."""
+        before = encoding_of(known.sidecars) if known else None
+        return with_encoding(sidecars, {None: before, "auto": None}.get(self._encoding, self._encoding))
 
     def decide(self) -> None:
         """Sort the files into the plan, once all were examined."""
@@ -298,6 +310,8 @@ class _Planner:
 
     def _plan_known(self, video: VideoRow, one: _Seen) -> None:
         """Plan for a file with the content of a known video, at the video's path or at its new one."""
+        if encoding_of(one.sidecars) is None:  # it moved, and its encoding comes along
+            one.sidecars = self._in_encoding(one.sidecars, video)
         found = one.found(video.video_id)
         written_to = (video.size, video.mtime_ns) != (found.size, found.mtime_ns)
         if video.state == "partial" and written_to:  # it may be complete now
@@ -382,7 +396,7 @@ class _Planner:
                 files: tuple[Path, ...] = ()
                 try:
                     files = self._subtitles(path, None if self._links_out else path.parent)
-                    beside = _signature(files)
+                    beside = self._in_encoding(_signature(path, files), video)
                 except OSError:  # its folder cannot be listed now
                     beside = video.sidecars
                 file = FoundFile(path, video.video_id, copy.size, copy.mtime_ns, video.hash, beside, files)
@@ -411,13 +425,6 @@ def _has_left(path: Path) -> bool:
     return is_gone(path) or is_folder(path)
 
 
-def _names_with_subtitles(folder: Path) -> list[str]:
-    """All names in a folder, sorted; none where there are no subtitle files."""
-    with os.scandir(folder) as entries:
-        names = sorted(entry.name for entry in entries)
-    return names if any(name.lower().endswith(SUBTITLE_SUFFIXES) for name in names) else []
-
-
 def _require_unicode(*paths: Path) -> None:
     """Refuse a path that is not UTF-8: ids and paths are stored and printed as text."""
     for path in paths:
@@ -430,8 +437,8 @@ def _changed(status: os.stat_result) -> int:
     return min(status.st_mtime_ns, 2**63 - 1)
 
 
-def _signature(paths: Iterable[Path]) -> str:
-    """Names, sizes and times of the subtitle files beside a video: a change means reading them again."""
+def _signature(video: Path, paths: Iterable[Path]) -> str:
+    """Names, sizes and times of the subtitle files of a video: a change means reading them again."""
     parts = []
     for path in paths:
         try:
@@ -439,5 +446,5 @@ def _signature(paths: Iterable[Path]) -> str:
             state = f"{status.st_size}:{status.st_mtime_ns}"
         except OSError:
             state = "unreadable"
-        parts.append(f"{printable(path.name)}:{state}")
+        parts.append(f"{printable(os.path.relpath(path, video.parent))}:{state}")
     return "|".join(parts)

@@ -1,0 +1,90 @@
+"""Text streams inside a video file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from av.packet import Packet
+from av.stream import Disposition
+from av.subtitles.stream import SubtitleStream
+from av.subtitles.subtitle import AssSubtitle
+
+from moviola.media.container import DAMAGE, open_container, video_stream
+from moviola.media.probe import TEXT_SUBTITLES
+from moviola.media.subtitles.repeats import without_repeats
+from moviola.media.subtitles.substation import Part, join_parts, part_of
+from moviola.media.subtitles.telemetry import split_telemetry
+from moviola.media.subtitles.values import Line, Notes, Subtitles, cues_of, in_order
+from moviola.media.subtitles.visible import of_commands
+
+__all__ = ["embedded_subtitles"]
+
+
+def embedded_subtitles(path: Path, index: int | None = None) -> Subtitles:
+    """Text subtitles inside a video file, in the time of its pictures; none if no such stream carries text.
+    Cues and notices as of :func:`~moviola.media.read_subtitles`.
+
+    ``index`` is that of a :class:`~moviola.media.SubtitleStream`; None: the first of text, one of foreign
+    lines alone (``forced``) only if there is no other. Errors as of
+    :func:`~moviola.media.probe`.
+    """
+    with open_container(path) as container:
+        video = video_stream(container, path)
+        assert video.time_base is not None
+        zero = float((video.start_time or 0) * video.time_base)
+        chosen = [
+            stream
+            for stream in container.streams.subtitles
+            if stream.codec_context is not None
+            and stream.codec_context.codec.canonical_name in TEXT_SUBTITLES
+            and index in (None, stream.index)
+        ]
+        if not chosen:
+            return Subtitles(())
+        track = min(chosen, key=lambda stream: bool(stream.disposition & Disposition.forced))
+        notes = Notes()
+        lines: list[Line] = []
+        parts: list[Part] = []
+        try:
+            for packet in container.demux(track):
+                for found in _shown_by(packet, zero, notes):
+                    (parts if isinstance(found, Part) else lines).append(found)  # type: ignore[arg-type]
+        except DAMAGE as error:
+            notes.add("damaged", str(error))
+        said, fixes = split_telemetry(in_order([*lines, *join_parts(parts, (), notes)]), notes)
+        return Subtitles(cues_of(without_repeats(said, notes)), notes.notices(), fixes=fixes)
+
+
+def _shown_by(packet: Packet[SubtitleStream], zero: float, notes: Notes) -> Iterator[Line | Part]:
+    """What a packet shows. Players show text while its packet lasts, so the times are the packet's."""
+    if packet.pts is None or not packet.size:
+        return
+    start = float(packet.pts * packet.time_base) - zero
+    end = start + float((packet.duration or 0) * packet.time_base)
+    try:
+        shown = packet.decode()
+    except DAMAGE as error:
+        notes.add("damaged", str(error))
+        return
+    for subtitle in shown:
+        if not isinstance(subtitle, AssSubtitle):
+            continue
+        effect, said = _event_of(subtitle)
+        if not (text := of_commands(said)):
+            continue
+        if end <= max(0.0, start):
+            notes.add("damaged", text)
+            continue
+        if start < 0:
+            notes.add("before zero", text)
+        line = Line(max(0.0, start), end, text)
+        yield part_of(line, said, effect) or line
+
+
+def _event_of(subtitle: AssSubtitle) -> tuple[str, str]:
+    """The effect of an event, in small, and its text with commands, which PyAV's ``dialogue`` lacks, so that
+    drawings look like letters there. Columns are number, layer, style, name, three margins, effect, text.
+    """
+    columns = subtitle.ass.decode(errors="replace").split(",", 8)
+    return (columns[7].strip().lower(), columns[8]) if len(columns) == 9 else ("", "")

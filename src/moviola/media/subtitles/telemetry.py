@@ -1,0 +1,99 @@
+"""What cameras and drones write into subtitles: their instruments, a cue for every picture or second."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime
+
+from moviola.media.subtitles.values import Fix, Line, Notes
+
+__all__ = ["split_telemetry"]
+
+_NUMBER = r"[-+]?\d{1,9}(?:\.\d{1,12})?"
+# Names of instruments with a number or a bracket behind them.
+_FIELDS = re.compile(
+    r"(?<![A-Za-z.])(lat(?:itude)?|lon(?:g|gt?itude)?|gps|home|(?:rel_|abs_)?alt(?:itude)?|baro(?:meter)?|iso"
+    r"|shutter|ss|fnum|f(?=/)|ev|ct|focal_len|d?zoom(?:_ratio)?|color_md|framecnt|srtcnt|difftime|flighttime"
+    r"|(?:uav|gls)bat(?:cells)?|signal|bitrate|rcsignal|delay|ch|[hv]\.s|[hd](?= \d)|speed|heading|course|yaw"
+    r"|pitch|roll|sats?|satellites|hdop|[nsew](?=[: ]?\d))\s{0,2}[:=/]?\s{0,2}[\[(]?\s?[-+]?\d",
+    re.IGNORECASE,
+)
+_CLOCK = re.compile(
+    r"(?<!\d)((?:19|20)\d\d)[-./:](\d\d)[-./:](\d\d)[ T,]{1,3}(\d\d):(\d\d):(\d\d)(?:[.,:]\d{1,6}){0,2}(?!\d)"
+)
+_LATITUDE = re.compile(rf"(?<![a-z])lat(?:itude)?\s?[:=]?\s?({_NUMBER})", re.IGNORECASE)
+_LONGITUDE = re.compile(rf"(?<![a-z])lon(?:g|gt?itude)?\s?[:=]?\s?({_NUMBER})", re.IGNORECASE)
+_BY_LETTER = re.compile(rf"(?<![a-z])([NS])[: ]?({_NUMBER})\W{{0,4}}([EW])[: ]?({_NUMBER})", re.IGNORECASE)
+# Longitude first.
+_POINT = re.compile(
+    rf"gps\s?[:=]?\s?\(\s?({_NUMBER})\s?,\s?({_NUMBER})\s?(?:,\s?({_NUMBER}))?", re.IGNORECASE
+)
+_ALTITUDE = re.compile(rf"(?<![a-z_])(?:abs_)?alt(?:itude)?\s?[:=]?\s?({_NUMBER})", re.IGNORECASE)
+_SEVERAL = 3
+# Cues by which it is decided whether a file is of instruments.
+_SAMPLE = 100
+
+
+def split_telemetry(lines: Sequence[Line], notes: Notes) -> tuple[Sequence[Line], tuple[Fix, ...]]:
+    """Lines that say something, and what a camera noted. Where less than half of the cues are of instruments,
+    they are words about such, and stay.
+    """
+    sample = lines[:: max(1, len(lines) // _SAMPLE)]
+    if 2 * sum(_is_reading(line.text) for line in sample) < max(1, len(sample)):
+        return lines, ()
+    said: list[Line] = []
+    fixes: dict[int, Fix] = {}
+    for line in lines:
+        if not _is_reading(line.text):
+            said.append(line)
+            continue
+        notes.add("telemetry", line.text)
+        if int(line.start) not in fixes and (fix := _fix_of(line)):
+            fixes[int(line.start)] = fix
+    return said, tuple(fixes[second] for second in sorted(fixes))
+
+
+def _is_reading(text: str) -> bool:
+    """Whether a text names several instruments with their numbers, or is a date and a time alone."""
+    text = text[:2000]
+    clock = _CLOCK.search(text)
+    if clock and len(text) - len(clock[0]) <= 2:
+        return True
+    fields = {name.lower() for name in _FIELDS.findall(text)}
+    return len(fields) + bool(clock) >= _SEVERAL
+
+
+def _fix_of(line: Line) -> Fix | None:
+    """Time and place of a reading; None where it has neither."""
+    text = line.text[:2000]
+    taken = ""
+    if clock := _CLOCK.search(text):
+        with suppress(ValueError):  # a 32nd of a month
+            taken = datetime.fromisoformat("{}-{}-{}T{}:{}:{}".format(*clock.groups())).isoformat()
+    latitude, longitude, altitude = _place_of(text)
+    if not taken and latitude is None:
+        return None
+    return Fix(line.start, taken, latitude, longitude, altitude)
+
+
+def _place_of(text: str) -> tuple[float | None, float | None, float | None]:
+    """Latitude, longitude and altitude; None where no satellite was seen, which is written as a null."""
+    high = _ALTITUDE.search(text)
+    altitude = float(high[1]) if high else None
+    north, east = _LATITUDE.search(text), _LONGITUDE.search(text)
+    if north and east:
+        latitude, longitude = float(north[1]), float(east[1])
+    elif point := _POINT.search(text):
+        longitude, latitude = float(point[1]), float(point[2])
+        if altitude is None and point[3]:
+            altitude = float(point[3])
+    elif by_letter := _BY_LETTER.search(text):
+        latitude = float(by_letter[2]) * (-1 if by_letter[1] in "sS" else 1)
+        longitude = float(by_letter[4]) * (-1 if by_letter[3] in "wW" else 1)
+    else:
+        return None, None, None
+    if (latitude, longitude) == (0.0, 0.0) or abs(latitude) > 90 or abs(longitude) > 180:
+        return None, None, None
+    return latitude, longitude, altitude
