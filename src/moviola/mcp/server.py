@@ -77,12 +77,14 @@ class _Server(MCPServer):
         self._known = {tool.name: set(tool.parameters["properties"]) for tool in tools}
 
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
-        """Call a tool.
+        """Call a tool. What some clients send for each argument that they leave out (null, "", []) counts as
+        left out.
 
         Raises:
             ToolError: an unknown argument, a value outside its range, or what the library refuses.
         """
         if name in self._known:
+            arguments = _given(arguments)
             _require_known(name, arguments, self._known[name])
         try:
             return await super().call_tool(name, arguments, context)
@@ -156,6 +158,19 @@ def serve_http(server: MCPServer, port: int) -> None:
             f"127.0.0.1:{port}: cannot listen there ({os.strerror(error.errno or 0)}); choose another port"
         ) from error
     server.run("streamable-http", host="127.0.0.1", port=port)
+
+
+def _given(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Arguments that have a value, without blank members of lists."""
+
+    def blank(value: object) -> bool:
+        return value is None or value == [] or (isinstance(value, str) and not value.strip())
+
+    found = {
+        name: [one for one in value if not blank(one)] if isinstance(value, list) else value
+        for name, value in arguments.items()
+    }
+    return {name: value for name, value in found.items() if not blank(value)}
 
 
 def _require_known(tool: str, given: Collection[str], known: Collection[str]) -> None:

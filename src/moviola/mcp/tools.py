@@ -276,7 +276,7 @@ class ClipTool:
 
     def _place(self, name: str) -> Path:
         """Path of a new clip; no hidden one, and none that lies elsewhere."""
-        if not name.isprintable() or name.startswith(".") or set(name) & set("/\\:") or not name.strip():
+        if not name.isprintable() or name.startswith(".") or set(name) & set("/\\:"):
             raise InvalidValue(
                 f"name {name!r}: give the name of a file alone, such as red-door.mp4; clips go to one folder"
             )

@@ -28,7 +28,7 @@ from moviola.server.routes import (
     uploads,
     videos,
 )
-from moviola.server.security import HEADERS, AddedHeaders, BodyLimit, Guard, RawPaths, Right
+from moviola.server.security import HEADERS, AddedHeaders, BodyLimit, GivenParameters, Guard, RawPaths, Right
 from moviola.server.service import Service
 
 __all__ = ["create_app"]
@@ -88,6 +88,7 @@ def _guard(
     """Wrap the app; the guard added last comes first. Requests below ``reading`` need the right to read."""
     limits = options.limits
     app.add_middleware(Ranges)
+    app.add_middleware(GivenParameters)
     app.add_middleware(RawPaths)
     app.add_middleware(
         BodyLimit,

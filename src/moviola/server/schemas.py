@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag
+from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 
 from moviola.search.options import By
 from moviola.search.queries import GAP
@@ -50,10 +50,33 @@ Weight = Annotated[float, Field(gt=0, le=1_000, allow_inf_nan=False)]
 Score = Annotated[float, Field(ge=0, le=1, examples=[0.93])]
 
 
+def is_blank(value: object) -> bool:
+    """Whether a value stands for none: null, or a text without letters."""
+    return value is None or (isinstance(value, str) and not value.strip())
+
+
 class RequestModel(BaseModel):
-    """A part of a request; fields that it does not have are refused."""
+    """A part of a request; fields that it does not have are refused.
+
+    What clients send for a field that they leave out, null or a text without letters, counts as left out, but
+    for null where it is a value of its own.
+    """
 
     model_config = ConfigDict(extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _given(cls, sent: Any) -> Any:
+        if not isinstance(sent, Mapping):
+            return sent
+        return {name: value for name, value in sent.items() if not cls._is_left_out(name, value)}
+
+    @classmethod
+    def _is_left_out(cls, name: object, value: object) -> bool:
+        field = cls.model_fields.get(str(name))
+        if not is_blank(value) or (field is not None and field.is_required()):
+            return False
+        return value is not None or field is None or type(None) not in get_args(field.annotation)
 
 
 class ResponseModel(BaseModel):
@@ -127,8 +150,9 @@ class PictureTerm(RequestModel):
 
 def _kind_of_term(term: Any) -> str | None:
     """Discriminator of terms, so that a validation error names the right field."""
-    keys = term if isinstance(term, Mapping) else vars(term) if isinstance(term, BaseModel) else ()
-    return next((key for key in ("text", "picture", "video_id") if key in keys), None)
+    values = term if isinstance(term, Mapping) else vars(term) if isinstance(term, BaseModel) else {}
+    kinds = [key for key in ("text", "picture", "video_id") if key in values]
+    return next((key for key in kinds if not is_blank(values[key])), next(iter(kinds), None))
 
 
 Term = Annotated[

@@ -29,7 +29,16 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from moviola.server.problems import TooLarge, problem
 
-__all__ = ["HEADERS", "AddedHeaders", "BodyLimit", "Guard", "RawPaths", "Right", "needed_right"]
+__all__ = [
+    "HEADERS",
+    "AddedHeaders",
+    "BodyLimit",
+    "GivenParameters",
+    "Guard",
+    "RawPaths",
+    "Right",
+    "needed_right",
+]
 
 COOKIE = "moviola"
 _PAGES = Path(__file__).parent / "page"
@@ -297,6 +306,20 @@ class BodyLimit:
             return message
 
         await self.app(scope, counted, send)
+
+
+class GivenParameters:
+    """Drops parameters of the API without a value, which clients send for what they leave out."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        query = scope.get("query_string")
+        if scope["type"] == "http" and query and scope["path"].startswith("/api/"):
+            parts = query.split(b"&")
+            scope["query_string"] = b"&".join(part for part in parts if part.partition(b"=")[2])
+        await self.app(scope, receive, send)
 
 
 class RawPaths:

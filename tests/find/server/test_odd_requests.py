@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from fastapi.testclient import TestClient
+from pydantic import ValidationError
+
+from moviola.server.schemas import RequestModel
 
 JSON = {"Content-Type": "application/json"}
 
@@ -150,7 +153,6 @@ def test_an_unknown_picture_is_named_by_its_place(client: TestClient, query: Any
     ("path", "said"),
     [
         ("videos?limit=x", "limit 'x': give a whole number"),
-        ("videos?limit=", "limit '': give a whole number"),
         (
             "videos?limit=" + "9" * 400,
             f"limit '{'9' * 27}...{'9' * 28}': ",
@@ -227,7 +229,7 @@ def test_a_body_of_no_announced_length_is_read_only_so_far(client: TestClient, p
     assert (answer.status_code, answer.json()["error"]["code"]) == (413, "too_large")
 
 
-NUMBERS = ["nan", "inf", "-1", "1e999", "x", "", "0x10", "1e308", "9" * 400]
+NUMBERS = ["nan", "inf", "-1", "1e999", "x", "0x10", "1e308", "9" * 400]
 
 
 @pytest.mark.parametrize("number", NUMBERS)
@@ -239,6 +241,61 @@ NUMBERS = ["nan", "inf", "-1", "1e999", "x", "", "0x10", "1e308", "9" * 400]
 def test_numbers_out_of_range_are_refused(client: TestClient, path: str, number: str) -> None:
     answer = client.get(f"/api/videos/harbour/{path}{number}")
     assert (answer.status_code, answer.json()["error"]["code"]) == (422, "invalid_value"), answer.text
+
+
+def request_models(model: type[RequestModel] = RequestModel) -> Iterator[type[RequestModel]]:
+    for below in model.__subclasses__():
+        yield below
+        yield from request_models(below)
+
+
+@pytest.mark.parametrize("model", [*request_models()], ids=lambda model: model.__name__)
+@pytest.mark.parametrize("blank", [None, "", " "])
+def test_what_is_left_out_may_be_sent_as_nothing(model: type[RequestModel], blank: str | None) -> None:
+    """Every field of every request, but where null is a value of its own; what is required stays so."""
+    examples: dict[str, Any] = {
+        "terms": [{"text": "a"}], "moments": [{"video_id": "a", "start": 0, "end": 1}], "sources": ["a"],
+    }  # fmt: skip
+    fields = model.model_fields
+    given = {
+        name: field.examples[0] if field.examples else examples.get(name, name)
+        for name, field in fields.items()
+        if field.is_required()
+    }
+    least = model.model_validate(given)
+    for name, field in fields.items():
+        if field.is_required():
+            if isinstance(given[name], str):
+                with pytest.raises(ValidationError):
+                    model.model_validate({**given, name: None})
+        elif not (blank is None and type(None) in get_args(field.annotation)):
+            assert model.model_validate({**given, name: blank}) == least, name
+        elif field.get_default(call_default_factory=True) is None:
+            assert model.model_validate({**given, name: None}) == least, name
+    with pytest.raises(ValidationError):
+        model.model_validate({**given, "unheard_of": 1})
+
+
+def test_what_is_left_out_may_be_sent_as_nothing_over_http(client: TestClient) -> None:
+    """In bodies, in terms of either kind, and in addresses."""
+    plain = client.post("/api/search", json={"query": {"terms": [{"video_id": "harbour", "time": 1}]}})
+    term = {"text": None, "picture": "", "video_id": "harbour", "time": 1, "weight": None}
+    filled = {
+        "query": {"terms": [term], "then": None, "without": "", "concept": None}, "top_k": None, "by": "",
+        "filter": {"taken": "", "near": None}, "videos": None, "per_video": "", "min_score": "",
+        "refine": None,
+    }  # fmt: skip
+    answer = client.post("/api/search", json=filled)
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["moments"] == plain.json()["moments"]
+    every = client.get("/api/videos").json()
+    assert client.get("/api/videos?limit=&offset=&state=&q=&order=&descending&").json() == every
+    assert client.get("/api/videos/harbour/still?width=").status_code == 200
+    assert (
+        client.get("/api/videos/harbour/clip?start=0&end=")
+        .json()["error"]["message"]
+        .startswith("end: is missing")
+    )
 
 
 @pytest.mark.parametrize(
