@@ -54,8 +54,9 @@ def read_moments(path: str | Path) -> tuple[list[Selection], dict[str, str]]:
     """Read moments from CSV or JSON, written by moviola or by hand.
 
     Args:
-        path: ``.csv`` with a header, ``.json`` with a list of objects, or ``.jsonl``. Of the fields only
-            ``video_id``, ``start`` and ``end`` (seconds) are needed; others are passed over.
+        path: ``.csv`` or ``.tsv`` with a header, as spreadsheets write them in any country
+            (:func:`moviola.files.rows.csv_rows`), ``.json`` with a list of objects, or ``.jsonl``. Of the
+            fields only ``video_id``, ``start`` and ``end`` (seconds) are needed; others are passed over.
 
     Returns:
         the moments, ranked in their order, and paths of videos by id as far as given.
@@ -83,7 +84,7 @@ def _rows(chosen: Sequence[Selection], paths: Mapping[str, str | Path]) -> Itera
 
 def _objects(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     suffix = path.suffix.lower()
-    if suffix == ".csv":
+    if suffix in (".csv", ".tsv"):
         for place, row in read_csv(path, ("video_id", "start", "end")).objects():
             cells = {name: cell[1:] if _MASKED.match(cell) else cell for name, cell in row.items()}
             yield place, {name: _ESCAPED.sub(_letter, cell) for name, cell in cells.items()}
@@ -98,7 +99,7 @@ def _objects(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
                 raise DataError(f"{path}: moment {at}: an object is expected, not {row!r:.60}")
             yield f"{path}: moment {at}", row
     else:
-        raise InvalidValue(f"{path}: moments are read from .csv, .json and .jsonl; name such a file")
+        raise InvalidValue(f"{path}: moments are read from .csv, .tsv, .json and .jsonl; name such a file")
 
 
 def _escaped(text: str) -> str:

@@ -31,6 +31,15 @@ _GZIP = b"\x1f\x8b"
 _SHOWN_HEADER = 200
 """Letters of a header that an error shows."""
 _SPACED_HEADER = re.compile(r"\s*[^\r\n]*, ")
+_SEPARATORS = (",", ";", "\t", "|")
+# A first line of spreadsheets that names the separator.
+_NAMED_SEPARATOR = re.compile(r"sep=([^\r\n])(?=[\r\n])", re.IGNORECASE)
+# Columns of numbers, and those of them that are times, also written as on a clock.
+_NUMBERS = ("start", "end", "duration", "length", "score", "relevance", "similarity")
+_TIMES = _NUMBERS[:4]
+_CLOCK = re.compile(r"(?:(\d+):)?(\d+):(\d{1,2}(?:[.,]\d+)?)")
+# With a comma before the decimals, and perhaps full stops between thousands.
+_COMMA = re.compile(r"([-+]?(?:\d+|\d{1,3}(?:\.\d{3})+)),(\d+)")
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +100,7 @@ class CsvRows(Rows):
 
 
 def read_text(path: str | Path) -> str:
-    """The file as text, without a byte order mark.
+    """The file as text, without a byte order mark; UTF-8, or UTF-16 with such a mark.
 
     Raises:
         NotFound: no such file.
@@ -111,7 +120,7 @@ def read_text(path: str | Path) -> str:
     if raw.startswith(_GZIP):
         raise DataError(f"{path}: compressed with gzip; unpack it first (gunzip)")
     try:
-        return raw.decode("utf-8-sig")
+        return raw.decode("utf-16" if raw.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         raise DataError(f"{path}: line {line}: not UTF-8 text; save the file as UTF-8") from None
@@ -237,14 +246,22 @@ def read_csv(path: Path, required: Sequence[str] = ()) -> CsvRows:
 def csv_rows(path: Path, text: str, required: Sequence[str] = ()) -> CsvRows:
     """Rows of a CSV file's text, every row as long as the header; empty lines are skipped.
 
+    Fields are divided by commas, semicolons, tabs or bars, whichever gives the required columns. Of numbers
+    in ``start, end, duration, length, score, relevance, similarity`` a decimal comma becomes a full stop, but
+    not where it may divide thousands (``1,299`` between commas); of times in the first four of these, a clock
+    time (``1:05.5``, ``0:01:05,5``) becomes seconds.
+
     Blanks after commas are dropped in all rows if the header has them: " v1" would name no video.
 
     Raises:
         DataError: a required column is missing or given twice, or a row has more or fewer fields than the
             header.
     """
+    named = _NAMED_SEPARATOR.match(text)
+    text = text if named is None else text[named.end() :]  # its line stays, empty, and is counted
+    separator = named[1] if named else _separator(text, required)
     spaced = _SPACED_HEADER.match(text) is not None
-    reader = csv.reader(io.StringIO(text, newline=""), skipinitialspace=spaced)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=spaced)
     table: list[list[str]] = []
     ends: list[int] = []
     try:
@@ -270,7 +287,39 @@ def csv_rows(path: Path, text: str, required: Sequence[str] = ()) -> CsvRows:
             raise made.error(i, f"the field {header[len(row)]} is missing")
         if len(row) > len(header):
             raise made.error(i, f"the field number {len(header) + 1} has no name in the header")
+    for place, name in enumerate(header):
+        if name in _NUMBERS:
+            _make_plain(made.rows, place, name, between_commas=separator == ",")
     return made
+
+
+def _separator(text: str, required: Sequence[str]) -> str:
+    """What divides the names of the header: what gives the required ones, else the most of them."""
+    header = next((line for line in lines_of(text) if line and not line.isspace()), "")
+    found = {separator: header.split(separator) for separator in _SEPARATORS}
+    for separator, names in found.items():
+        if set(required) <= {name.strip(' \t"') for name in names}:
+            return separator
+    return max(found, key=lambda separator: len(found[separator]))
+
+
+def _make_plain(rows: Sequence[list[str]], place: int, name: str, *, between_commas: bool) -> None:
+    """Write the numbers of a column without commas and clock times."""
+    for row in rows:
+        if "," in row[place] or ":" in row[place]:
+            row[place] = _plain_number(row[place].strip(), name, between_commas=between_commas)
+
+
+def _plain_number(cell: str, name: str, *, between_commas: bool) -> str:
+    """A number with a decimal comma, or a time of a clock, as a plain number; anything else as it is."""
+    if name in _TIMES and (clock := _CLOCK.fullmatch(cell)):
+        hours, minutes, rest = clock.groups()
+        seconds = float(rest.replace(",", "."))
+        if seconds < 60 and (hours is None or int(minutes) < 60):
+            return repr(int(hours or 0) * 3600 + int(minutes) * 60 + seconds)
+    elif (comma := _COMMA.fullmatch(cell)) and not (between_commas and len(comma[2]) == 3):
+        return f"{comma[1].replace('.', '')}.{comma[2]}"
+    return cell
 
 
 def blank_separated_rows(path: Path, text: str, names: Sequence[str]) -> Rows:
@@ -318,7 +367,10 @@ def number(value: Any, name: str, place: str, low: float = 0.0, high: float = ma
         value_read = math.nan
     if not (low <= value_read <= high and math.isfinite(value_read)):
         bounds = f" from {low:g} to {high:g}" if math.isfinite(high) else f" >= {low:g}"
-        raise DataError(f"{place}: {name}: {value!r} is no number{bounds if math.isfinite(low) else ''}")
+        said = f"{value!r} is no number{bounds if math.isfinite(low) else ''}"
+        clock = "; write seconds, or h:mm:ss.s" if name in _TIMES and ":" in str(value) else ""
+        comma = "; write 1299, or 1.299" if "," in str(value) else ""
+        raise DataError(f"{place}: {name}: {said}{clock or comma}")
     return value_read
 
 

@@ -170,7 +170,7 @@ def test_strong_is_read_as_spreadsheets_write_it(tmp_path: Path) -> None:
             r"m.json: moment 1: strong: true or false is expected, not \[\]",
         ),
         ("m.jsonl", '{"video_id": "a", "start": 0}', r"m.jsonl: line 1: end: None is no number"),
-        ("m.txt", "", r"m.txt: moments are read from .csv, .json and .jsonl"),
+        ("m.txt", "", r"m.txt: moments are read from .csv, .tsv, .json and .jsonl"),
     ],
 )
 def test_wrong_rows_are_named(tmp_path: Path, name: str, text: str, message: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -154,6 +155,64 @@ def test_blanks_after_commas_are_left_out_where_the_header_has_them() -> None:
 def test_damaged_csv(content: str, complaint: str) -> None:
     with pytest.raises(DataError, match=complaint):
         csv_rows(HERE, content, required=("a",))
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "seconds"),
+    [
+        ("1,5", "3,0", (1.5, 3.0)),
+        ("1,500", "1.299,25", (1.5, 1299.25)),
+        ("0:01", "1:05,5", (1.0, 65.5)),
+        ("0:01:05.25", "1:00:00", (65.25, 3600.0)),
+        ("90:15", "90:16", (5415.0, 5416.0)),
+        ("2", "2.5", (2.0, 2.5)),
+    ],
+)
+@pytest.mark.parametrize("separator", [";", "\t", "|"])
+@pytest.mark.parametrize("head", ["", "\ufeff", "sep={}\r\n", "\ufeffsep={}\n", "\r\n"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_tables_of_spreadsheets_of_any_country(
+    tmp_path: Path,
+    start: str,
+    end: str,
+    seconds: tuple[float, float],
+    separator: str,
+    head: str,
+    encoding: str,
+) -> None:
+    """Semicolons and tabs, decimal commas, clock times; texts stay, and lines keep their numbers."""
+    path = tmp_path / "t.csv"
+    head = head.format(separator) if encoding == "utf-8" else head.format(separator).lstrip("\ufeff")
+    lines = ["video_id;start;end;title", f'v;{start};{end};"1,5; 2:30"', "w;soon;2;x"]
+    path.write_bytes((head + "\r\n".join(lines).replace(";", separator)).encode(encoding))
+    rows = read_csv(path, ("video_id", "start", "end"))
+    assert rows.header == ("video_id", "start", "end", "title")
+    (place, first), (_, second) = rows.objects()
+    assert (float(first["start"]), float(first["end"])) == seconds
+    assert first["title"] == f"1,5{separator} 2:30"
+    assert place == f"{path}: line {3 if head.strip(chr(0xFEFF)) else 2}"
+    with pytest.raises(
+        DataError, match=f"line {4 if head.strip(chr(0xFEFF)) else 3}: start: 'soon' is no number"
+    ):
+        number(second["start"], "start", f"{path}: {rows.where(1)}")
+
+
+@pytest.mark.parametrize(
+    ("cell", "complaint"),
+    [
+        ("1,299", "write 1299, or 1.299"),  # a thousand, or one and a bit?
+        ("1,299.00", "write 1299, or 1.299"),
+        ("0:75:00", "write seconds, or h:mm:ss.s"),
+        ("0:00:75", "write seconds, or h:mm:ss.s"),
+        ("00:00:01:12", "write seconds, or h:mm:ss.s"),  # pictures of an unknown rate
+    ],
+)
+def test_numbers_that_may_mean_two_things_are_refused(cell: str, complaint: str) -> None:
+    ((place, row),) = csv_rows(HERE, f'id,start\nv,"{cell}"\n', ("id", "start")).objects()
+    with pytest.raises(DataError, match=re.escape(f"{cell!r} is no number >= 0; {complaint}")):
+        number(row["start"], "start", place)
+    assert csv_rows(HERE, 'id,start\nv,"1,5"\n', ("start",)).fields("start") == [["1.5"]]
+    assert csv_rows(HERE, 'id,score\nv,"1:05"\n', ("score",)).fields("score") == [["1:05"]]
 
 
 def test_a_csv_file_that_begins_with_an_empty_line_is_read(tmp_path: Path) -> None:

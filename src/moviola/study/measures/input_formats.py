@@ -246,7 +246,8 @@ def _detect(path: Path, text: str) -> str:
     if head not in ("[", "{"):
         first = text.lstrip().partition("\n")[0]
         # An id of a query may hold commas; the # of a document stands in no header.
-        return "csv" if path.suffix == ".csv" or ("," in first and "#" not in first) else "trec"
+        table = "#" not in first and any(separator in first for separator in ",;\t|")
+        return "csv" if path.suffix in (".csv", ".tsv") or table else "trec"
     marks = _first_keys(text, head)
     plain = "json" if head == "{" else "jsonl"
     return next((name for key, name in _MARKS.items() if key in marks), plain)

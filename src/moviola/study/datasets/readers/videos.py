@@ -32,7 +32,7 @@ def known_durations(path: str | Path | None) -> dict[str, float]:
     if path is None:
         return {}
     path = Path(path)
-    if path.suffix != ".csv":
+    if path.suffix not in (".csv", ".tsv"):
         return read_video_corpus(path)
     return {
         text(row, "id", place): number(row["length"], "length", place)
