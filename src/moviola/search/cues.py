@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import reduce
@@ -14,8 +13,9 @@ from numpy.typing import NDArray
 
 from moviola.library import LibraryStore, VideoRow, View, stems_of
 from moviola.retrieval import Calibration
-from moviola.retrieval.phrases import pairs_of, spaced
+from moviola.retrieval.phrases import pairs_of
 from moviola.retrieval.segments import segment_ids, unpack_ids
+from moviola.retrieval.spellings import forms_of, umlauts_of, words_in
 from moviola.search.found import Found
 from moviola.search.fusion import fused
 from moviola.types import CUE_KINDS, Cue, CueKind, Reason, Span
@@ -66,7 +66,12 @@ class CueSearch:
             kinds, meant: kinds of cues to search, and those of them that are also compared by meaning.
         """
         pairs = pairs_of(text)[:_MOST_PAIRS]
-        words_by_stem = {stem: word for word in _words(text) for stem in stems_of(word)}
+        words_by_stem = {
+            stem: word
+            for word in words_in(text)
+            for form in (*forms_of(word), umlauts_of(word))
+            for stem in stems_of(form)
+        }
         evidence: dict[tuple[int, int], float] = defaultdict(float)
         matches = (*self._by_words(text, pairs, rows, kinds), *self._by_meaning(view, vector, rows, meant))
         for (row, number), score in matches:
@@ -88,8 +93,13 @@ class CueSearch:
     ) -> Evidence:
         """Share of the query's weight (idf) in a cue; 1 is the BM25 of an average cue with all words."""
         catalogue = self._store.catalogue
-        terms = catalogue.terms_with(_words(text))
-        holding = {word: catalogue.cues_with(own) for word, own in terms.items()}
+        terms = catalogue.terms_with(words_in(text))
+        spelt = {
+            word: catalogue.cues_with_umlauts(other, rows, kinds)
+            for word in terms
+            if (other := umlauts_of(word))
+        }
+        holding = {word: catalogue.cues_with(own) + len(spelt.get(word, ())) for word, own in terms.items()}
         unspaced = catalogue.cues_with_any(pairs, rows, kinds)
         holding |= {pair: sum(pair in own for _, _, own in unspaced) for pair in pairs}
         total = sum(catalogue.cue_counts().values())
@@ -101,6 +111,9 @@ class CueSearch:
         found: dict[tuple[int, int], float] = defaultdict(float)
         for match in catalogue.match_cues([*chain(*terms.values())], _CUES, rows, kinds):
             found[match.video, match.number] += match.score
+        for word, places in spelt.items():
+            for place in places:
+                found[place] += weights[word]
         for row, number, own in unspaced:
             found[row, number] += sum(weights[pair] for pair in pairs if pair in own)
         for place in sorted(found, key=lambda place: (-found[place], place))[:_CUES]:
@@ -137,11 +150,6 @@ class CueSearch:
             known = known | {kinds: ids[np.isin(ids, segment_ids(videos, numbers), invert=said)]}
             self._known = view.generation, known
         return known[kinds]
-
-
-def _words(text: str) -> list[str]:
-    """Distinct words of a text, but for those of scripts without spaces."""
-    return list(dict.fromkeys(re.findall(r"\w+", spaced(text.lower()))))
 
 
 def _joined(

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.library import NameTable, stems_of
+from moviola.retrieval.spellings import forms_of, umlauts_of, words_in
 from moviola.search.found import Found
 from moviola.search.fusion import with_odds_times
 from moviola.types import Reason
@@ -42,10 +43,12 @@ def name_shares(names: NameTable, text: str, vector: NDArray[np.float32] | None)
     ``vector`` (d,) is the text's unit sentence vector; None where meanings are not compared.
     """
     shares: dict[int, float] = defaultdict(float)
-    weights = {stem: names.weight(stem) for stem in sorted(stems_of(text))}
+    spelt = _spellings(text)
+    weights = {stem: min(map(names.weight, spelt[stem])) for stem in sorted(spelt)}
     total = sum(weights.values())
     for stem, weight in weights.items():
-        for row in names.videos_with(stem).tolist() if weight > 0 else ():
+        rows = {row for form in spelt[stem] for row in names.videos_with(form).tolist()}
+        for row in sorted(rows) if weight > 0 else ():
             shares[row] += weight / total
     if vector is not None and len(names.rows):
         meant = ((names.vectors @ vector - _MEANING) / (1 - _MEANING))[names.meanings]
@@ -53,6 +56,16 @@ def name_shares(names: NameTable, text: str, vector: NDArray[np.float32] | None)
         for row, share in zip(names.rows[alike].tolist(), meant[alike].tolist(), strict=True):
             shares[row] = max(shares[row], share)
     return dict(shares)
+
+
+def _spellings(text: str) -> dict[str, set[str]]:
+    """Stems of a text, and those of other spellings of the same word (``Koeln``, ``OBrien``)."""
+    spelt = {stem: {stem} for stem in stems_of(text)}
+    for word in words_in(text):
+        alike = {stem for form in (*forms_of(word), umlauts_of(word)) for stem in stems_of(form)}
+        for stem in alike & spelt.keys():
+            spelt[stem] |= alike
+    return spelt
 
 
 def with_names(found: Sequence[Found], shares: Mapping[int, float]) -> list[Found]:

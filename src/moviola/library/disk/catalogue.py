@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import math
-import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -17,36 +16,22 @@ from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from Stemmer import Stemmer
-
 from moviola.errors import LibraryError, NotFound
 from moviola.features import Extent
 from moviola.files.names import composed, nearest
 from moviola.library.disk import schema
 from moviola.library.disk.captures import Captures
+from moviola.library.disk.cue_words import MEMBERS, CueRow, CueWords
 from moviola.library.disk.database import REMEDY, Database, run_script
 from moviola.library.disk.noted_settings import NotedSettings
 from moviola.library.disk.places import Places
 from moviola.library.disk.removed import RemovedVideos
 from moviola.library.disk.schema import VideoRow
-from moviola.retrieval.phrases import FIRST_UNSPACED, spaced
 from moviola.types import CUE_KINDS, Box, Cue, CueKind, Word, require_kind, several
 
 __all__ = ["CATALOGUE_FILE", "Catalogue", "CueRow", "Job", "Reading", "ShotRow", "VideoRow"]
 
 CATALOGUE_FILE = "catalogue.sqlite"
-
-# Maximum words that are looked for within scripts without spaces, and maximum terms of each of them.
-_MOST_WORDS, _MOST_TERMS = 32, 500
-
-
-@dataclass(frozen=True, slots=True)
-class CueRow:
-    """A matching cue: the video's row number, the cue's number in the video, and BM25 (> 0)."""
-
-    video: int
-    number: int
-    score: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +65,7 @@ class Job:
     started: str
 
 
-class Catalogue(Places, Captures, RemovedVideos, NotedSettings, Database):
+class Catalogue(CueWords, Places, Captures, RemovedVideos, NotedSettings, Database):
     """The catalogue of an existing library; :class:`LibraryError` also where it holds other tables."""
 
     def __init__(self, folder: str | Path, *, read_only: bool = False) -> None:
@@ -152,7 +137,7 @@ class Catalogue(Places, Captures, RemovedVideos, NotedSettings, Database):
 
     def videos_named(self, video_ids: Collection[str]) -> dict[str, VideoRow]:
         """The videos of some ids, those that exist."""
-        rows = self._rows(f"{_SELECT} WHERE video_id IN ({_MEMBERS})", (json.dumps([*video_ids]),))
+        rows = self._rows(f"{_SELECT} WHERE video_id IN ({MEMBERS})", (json.dumps([*video_ids]),))
         return {video.video_id: video for video in map(self._video, rows)}
 
     def put(
@@ -281,7 +266,7 @@ class Catalogue(Places, Captures, RemovedVideos, NotedSettings, Database):
     def shots_of(self, videos: Collection[int]) -> dict[int, list[ShotRow]]:
         """The shots of some videos by row number, where they were searched for."""
         of_videos = (
-            f"SELECT video, start, opening FROM shots WHERE video IN ({_MEMBERS}) ORDER BY video, number"
+            f"SELECT video, start, opening FROM shots WHERE video IN ({MEMBERS}) ORDER BY video, number"
         )
         shots: dict[int, list[ShotRow]] = {}
         for row, start, opening in self._rows_of("shots", of_videos, (json.dumps([*videos]),)):
@@ -323,87 +308,8 @@ class Catalogue(Places, Captures, RemovedVideos, NotedSettings, Database):
 
     def recognised_cues(self, kinds: Collection[CueKind]) -> list[tuple[int, int]]:
         """Row numbers of videos and numbers of cues in them, for all cues of some kinds but subtitles."""
-        of_kinds = f"SELECT video, number FROM recognised WHERE kind IN ({_MEMBERS})"
+        of_kinds = f"SELECT video, number FROM recognised WHERE kind IN ({MEMBERS})"
         return self._rows_of("recognised", of_kinds, (json.dumps([*kinds]),))
-
-    def match_cues(
-        self,
-        words: Sequence[str],
-        limit: int,
-        videos: Collection[int] | None = None,
-        kinds: Collection[CueKind] = CUE_KINDS,
-    ) -> list[CueRow]:
-        """At most ``limit`` cues of some kinds that hold any of the words (stemmed), best BM25 first;
-        ``videos`` are row numbers of those to search, None for all.
-        """
-        if not words:
-            return []
-        within, values = self._cues_within(videos, kinds)
-        statement = f"SELECT video, number, -bm25(cues) FROM cues WHERE cues MATCH ?{within}"
-        order = "ORDER BY bm25(cues), video, number LIMIT ?"
-        return [
-            CueRow(*row) for row in self._rows(f"{statement} {order}", (_expression(words), *values, limit))
-        ]
-
-    def cues_with_any(
-        self,
-        pieces: Sequence[str],
-        videos: Collection[int] | None = None,
-        kinds: Collection[CueKind] = CUE_KINDS,
-    ) -> list[tuple[int, int, str]]:
-        """Video, number and text of the cues of some kinds that contain one of the pieces exactly, also
-        within a word; reads all cues.
-        """
-        if not pieces:
-            return []
-        within, values = self._cues_within(videos, kinds)
-        holds = " OR ".join(["instr(text, ?)"] * len(pieces))
-        return self._rows(f"SELECT video, number, text FROM cues WHERE ({holds}){within}", (*pieces, *values))
-
-    def _cues_within(
-        self, videos: Collection[int] | None, kinds: Collection[CueKind]
-    ) -> tuple[str, list[str]]:
-        """Further conditions on a row of ``cues``, and their values."""
-        where, values = "", []
-        if videos is not None:
-            where += f" AND video IN ({_MEMBERS})"
-            values.append(json.dumps(sorted(videos)))
-        if set(kinds) < set(CUE_KINDS):
-            if self._has("recognised"):
-                where += f" AND {_KIND} IN ({_MEMBERS})"
-                values.append(json.dumps([*kinds]))
-            elif "subtitle" not in kinds:
-                where += " AND 0"
-        return where, values
-
-    def cues_with(self, words: Sequence[str]) -> int:
-        """Number of cues that contain any of the words (stemmed)."""
-        return int(self._rows("SELECT count(*) FROM cues WHERE cues MATCH ?", (_expression(words),))[0][0])
-
-    def terms_with(self, words: Sequence[str]) -> dict[str, list[str]]:
-        """The terms of the full-text index that contain a word, by word in lower case: the word itself, with
-        ss for ß and the other way round, as capitals and Swiss texts spell it, and runs of letters in which
-        it stands between letters of a script without spaces, since the index takes the whole run for a term.
-        """
-        terms = {
-            word: list(dict.fromkeys([word, word.replace("ß", "ss"), word.replace("ss", "ß")]))
-            for word in words
-        }
-        if not words:
-            return terms
-        self._rows("CREATE VIRTUAL TABLE IF NOT EXISTS temp.cue_terms USING fts5vocab (main, cues, row)")
-        if not self._rows("SELECT 1 FROM cue_terms WHERE term >= ? LIMIT 1", (FIRST_UNSPACED,)):
-            return terms
-        stemmer = Stemmer("porter")
-        spelt = {
-            _plain(form): word for word in words[:_MOST_WORDS] for form in (word, stemmer.stemWord(word))
-        }
-        holds = " OR ".join(["instr(term, ?)"] * len(spelt))
-        for (term,) in self._rows(f"SELECT term FROM cue_terms WHERE {holds}", [*spelt]):
-            for word in {spelt[part] for part in spaced(term).split() if part in spelt and part != term}:
-                if len(terms[word]) < _MOST_TERMS:
-                    terms[word].append(term)
-        return terms
 
     @contextmanager
     def job(self, kind: str, total: int) -> Iterator[Callable[[], object]]:
@@ -459,23 +365,6 @@ class Catalogue(Places, Captures, RemovedVideos, NotedSettings, Database):
 # The row, as many as there are types of, and the extents of frames and cues.
 _NAMES = schema.COLUMNS["videos"].split(", ")
 _SELECT = f"SELECT {', '.join(_NAMES)} FROM videos"
-# Members of a JSON list given as a parameter, and the kind of a row of ``cues``.
-_MEMBERS = "SELECT value FROM json_each(?)"
-_KIND = (
-    "coalesce((SELECT kind FROM recognised AS r WHERE r.video = cues.video AND r.number = cues.number), "
-    "'subtitle')"
-)
-
-
-def _expression(words: Sequence[str]) -> str:
-    """A full-text query for any of the words."""
-    return " OR ".join('"' + word.replace('"', '""') + '"' for word in words)
-
-
-def _plain(word: str) -> str:
-    """A word as full-text search spells it, without marks on its letters."""
-    letters = unicodedata.normalize("NFD", word)
-    return "".join(letter for letter in letters if not unicodedata.combining(letter))
 
 
 def _details(cue: Cue) -> str:
