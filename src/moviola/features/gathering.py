@@ -29,9 +29,9 @@ class Published:
     features: FeatureFiles
 
     @classmethod
-    def open(cls, path: Path) -> Published:
-        """Open features of any form; errors as in :func:`moviola.features.open_features`."""
-        return cls(path, open_features(path))
+    def open(cls, path: Path, inner: str | None = None) -> Published:
+        """Open features of any form; arguments and errors as in :func:`moviola.features.open_features`."""
+        return cls(path, open_features(path, inner))
 
     def require(self, keys: Sequence[str], what: str) -> None:
         """Raise :class:`NotFound` if some keys are missing; names the first."""

@@ -1,18 +1,22 @@
 """Published feature files: one (n, d) array per key, a video or a query.
 
-Read one array at a time: HDF5 with one data set per key (as the papers' features were released), a folder of
-``KEY.npy`` or of ``KEY.safetensors`` with one tensor each, one safetensors file with a tensor per key; and
-what :func:`convert` writes, :class:`moviola.features.shards.KeyedShards`.
+Read one array at a time: HDF5 with one data set per key (as the papers' features were released) or one group
+per key, of whose data sets ``inner`` names one; a folder of ``KEY.npy``, ``KEY.npz`` or ``KEY.safetensors``,
+where ``inner`` names one of several arrays; one ``.npz`` or safetensors file with an array per key; and what
+:func:`convert` writes, :class:`moviola.features.shards.KeyedShards`.
 """
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+import weakref
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, cast
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +28,10 @@ __all__ = ["Computed", "FeatureFiles", "convert", "new_folder", "open_features"]
 
 # Largest ratio of an array's bytes to those of its file, which may be compressed.
 _MOST_TIMES = 2000
+# Names that an error lists.
+_SHOWN = 8
+# What NumPy raises on a file that holds no array.
+_NO_ARRAY = (ValueError, OSError, TypeError, EOFError, OverflowError, MemoryError, SyntaxError)
 
 
 class FeatureFiles(Protocol):
@@ -100,7 +108,7 @@ class _Arrays:
 
 
 class _Hdf5(_Arrays):
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, inner: str | None = None) -> None:
         try:
             import h5py
         except ImportError as error:
@@ -112,12 +120,23 @@ class _Hdf5(_Arrays):
         except OSError as error:
             raise DataError(f"{path}: no readable HDF5 file ({error})") from error
         with _named(str(path)):
-            super().__init__(path, self._file)
+            # One group for each kind of features, of a data set for each key, or the other way round.
+            whole = inner is not None and inner in self._file and not hasattr(self._file[inner], "shape")
+            self._root, self._inner = (self._file[inner], None) if whole else (self._file, inner)
+            super().__init__(path, self._root)
 
     def _at(self, key: str) -> Any:
-        if not hasattr(self._file[key], "shape"):
-            raise DataError(f"{self._path}: {key}: a group; one data set per key is expected")
-        return self._file[key]
+        found = self._root[key]
+        if hasattr(found, "shape"):
+            return found
+        names = list(found)
+        if self._inner is None or self._inner not in found:
+            raise _several(f"{self._path}: {key}: a group", names, self._inner)
+        found = found[self._inner]
+        if not hasattr(found, "shape"):
+            names = [f"{self._inner}/{name}" for name in found]
+            raise _several(f"{self._path}: {key}: {self._inner} is a group", names, None)
+        return found
 
     def _shape(self, key: str) -> tuple[int, ...]:
         with _named(f"{self._path}: {key}"):
@@ -146,22 +165,56 @@ def _named(what: str) -> Iterator[None]:
         raise DataError(f"{what}: damaged ({error!r:.200}); get the file again") from error
 
 
+def _several(what: str, names: Sequence[str], inner: str | None) -> DataError:
+    """The error where one of several arrays has to be named, or none has that name."""
+    listed = ", ".join(sorted(names)[:_SHOWN]) or "nothing"
+    lacks = "" if inner is None else f" without {inner!r}"
+    return DataError(f"{what}{lacks}, which holds {listed}; name one with --inner (inner=)")
+
+
 class _Files(_Arrays):
-    def __init__(self, folder: Path, suffix: str) -> None:
+    def __init__(self, folder: Path, suffix: str, inner: str | None = None) -> None:
+        self._inner = inner
         super().__init__(
             folder, (path.name.removesuffix(suffix) for path in sorted(folder.glob(f"*{suffix}"))), suffix
         )
 
     def _array(self, key: str) -> NDArray[Any]:
-        return _ONE_ARRAY[self._suffix](self._path / f"{key}{self._suffix}")
+        return _ONE_ARRAY[self._suffix](self._path / f"{key}{self._suffix}", self._inner)
 
 
-def _npy(path: Path) -> NDArray[Any]:
+def _npy(path: Path, inner: str | None) -> NDArray[Any]:
     try:
         array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
         return array
-    except (ValueError, OSError, TypeError, EOFError, OverflowError, MemoryError, SyntaxError) as error:
+    except _NO_ARRAY as error:
         raise DataError(f"{path}: no readable npy file ({error})") from error
+
+
+class _Npz(_Arrays):
+    def __init__(self, path: Path) -> None:
+        opened = path.open("rb")
+        weakref.finalize(self, opened.close)
+        with _readable(path):
+            self._file = np.load(opened, allow_pickle=False)
+            super().__init__(path, self._file.files)
+            sizes = {one.filename.removesuffix(".npy"): one.file_size for one in self._file.zip.infolist()}
+        most = _MOST_TIMES * path.stat().st_size
+        if huge := next((name for name, size in sizes.items() if size > most), None):
+            raise DataError(f"{path}: {huge}: more than the file can hold; get it again")
+
+    def _array(self, key: str) -> NDArray[Any]:
+        with _readable(self._path):
+            return np.asarray(self._file[key])
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Errors of NumPy on a file that is no npz, or a damaged one."""
+    try:
+        yield
+    except (*_NO_ARRAY, AttributeError, BadZipFile, zlib.error, KeyError, NotImplementedError) as error:
+        raise DataError(f"{path}: no readable npz file ({error!r:.200})") from error
 
 
 class _Safetensors(_Arrays):
@@ -186,19 +239,28 @@ class _Safetensors(_Arrays):
             ) from error
 
 
-def _safetensors(path: Path) -> NDArray[Any]:
-    file = _Safetensors(path)
+def _one_of(file: _Arrays, path: Path, inner: str | None) -> NDArray[Any]:
+    """The only array of a file, or the one of a name."""
     names = file.keys()
-    if len(names) != 1:
-        raise DataError(f"{path}: {len(names)} tensors; one per file is expected in a folder")
-    return file._array(names[0])
+    if inner in names:
+        return np.asarray(file._array(inner))
+    if inner is not None or len(names) != 1:
+        raise _several(f"{path}: a file of {len(names)} arrays", names, inner)
+    return np.asarray(file._array(names[0]))
 
 
-_ONE_ARRAY: dict[str, Callable[[Path], NDArray[Any]]] = {".npy": _npy, ".safetensors": _safetensors}
+_ONE_ARRAY: dict[str, Callable[[Path, str | None], NDArray[Any]]] = {
+    ".npy": _npy,
+    ".npz": lambda path, inner: _one_of(_Npz(path), path, inner),
+    ".safetensors": lambda path, inner: _one_of(_Safetensors(path), path, inner),
+}
 
 
-def open_features(path: str | Path) -> FeatureFiles:
+def open_features(path: str | Path, inner: str | None = None) -> FeatureFiles:
     """Open features of any form, recognised by the path.
+
+    Args:
+        inner: name of the array to take where a key has several: of a group of HDF5, of a file in a folder.
 
     Raises:
         NotFound: no such file or folder.
@@ -209,15 +271,18 @@ def open_features(path: str | Path) -> FeatureFiles:
     if path.is_dir():
         if (path / "shards.json").exists():
             return KeyedShards(path)
+        unfinished = any(path.glob("*.f16"))  # of a conversion; it has an .npz of its own
         for suffix in _ONE_ARRAY:
-            if any(path.glob(f"*{suffix}")):
-                return _Files(path, suffix)
-        raise DataError(f"{path}: holds neither shards.json nor .npy or .safetensors files")
+            if not unfinished and any(path.glob(f"*{suffix}")):
+                return _Files(path, suffix, inner)
+        raise DataError(f"{path}: holds neither shards.json nor .npy, .npz or .safetensors files")
     if not path.exists():
         raise NotFound(f"{path}: no such file or folder")
     if not path.is_file():
         raise DataError(f"{path}: no regular file; name a file of features, or a folder of them")
-    return _Safetensors(path) if path.suffix == ".safetensors" else _Hdf5(path)
+    if path.suffix in (".safetensors", ".npz"):
+        return _Safetensors(path) if path.suffix == ".safetensors" else _Npz(path)
+    return _Hdf5(path, inner)
 
 
 @contextmanager

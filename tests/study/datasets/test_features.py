@@ -58,9 +58,43 @@ def as_tensor_folder(arrays: Arrays, folder: Path) -> Path:
     return folder / "st"
 
 
-@pytest.mark.parametrize("write", [as_hdf5, as_npy, as_tensors, as_tensor_folder])
+def as_npz(arrays: Arrays, folder: Path) -> Path:
+    np.savez(folder / "all.npz", **arrays)  # type: ignore[arg-type]
+    return folder / "all.npz"
+
+
+def as_npz_folder(arrays: Arrays, folder: Path, **others: NDArray[np.float32]) -> Path:
+    (folder / "npz").mkdir()
+    for key, rows in arrays.items():
+        np.savez_compressed(folder / "npz" / f"{key}.npz", features=rows, **others)  # type: ignore[arg-type]
+    return folder / "npz"
+
+
+def as_groups(arrays: Arrays, folder: Path) -> Path:
+    """A group for each key, as the C3D features of ActivityNet."""
+    with h5py.File(folder / "g.h5", "w") as file:
+        for key, rows in arrays.items():
+            file[f"{key}/features"] = rows
+            file[f"{key}/deep/more"] = rows[:1]
+    return folder / "g.h5"
+
+
+def as_kinds(arrays: Arrays, folder: Path) -> Path:
+    """A group for each kind of features."""
+    with h5py.File(folder / "k.h5", "w") as file:
+        for key, rows in arrays.items():
+            file[f"features/{key}"] = rows
+            file[f"others/{key}"] = rows[:1]
+    return folder / "k.h5"
+
+
+FORMS = [as_hdf5, as_npy, as_tensors, as_tensor_folder, as_npz, as_npz_folder]
+
+
+@pytest.mark.parametrize("write", [*FORMS, as_groups, as_kinds])
 def test_every_form_reads_the_same_and_converts(write, arrays: Arrays, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    source = open_features(write(arrays, tmp_path))
+    inner = "features" if write in (as_groups, as_kinds) else None
+    source = open_features(write(arrays, tmp_path), inner)
     assert sorted(source.keys()) == sorted(arrays)
     shards = convert(source, tmp_path / "shards", shard_bytes=60)
     assert len(list((tmp_path / "shards").glob("rows-*.f16"))) > 1
@@ -74,6 +108,50 @@ def test_every_form_reads_the_same_and_converts(write, arrays: Arrays, tmp_path:
     for one in (source, again):
         with pytest.raises(NotFound, match="no features of 'gone'"):
             one.read("gone")
+
+
+def test_one_of_several_arrays_is_named(arrays: Arrays, tmp_path: Path) -> None:
+    """Where none is, the error lists them; a guess could be another kind of features."""
+    groups, kinds = as_groups(arrays, tmp_path), as_kinds(arrays, tmp_path)
+    folder = as_npz_folder(arrays, tmp_path, pooled=np.ones((1, 4), np.float32))
+    for inner, said in (
+        (None, r"g\.h5: v0: a group, which holds deep, features; name one with --inner"),
+        ("c3d", r"g\.h5: v0: a group without 'c3d', which holds deep, features; name one"),
+        ("deep", r"g\.h5: v0: deep is a group, which holds deep/more; name one"),
+    ):
+        with pytest.raises(DataError, match=said):
+            open_features(groups, inner).shape("v0")
+    with pytest.raises(DataError, match=r"k\.h5: features: a group, which holds v0, v1"):
+        open_features(kinds).read("features")
+    for inner in (None, "c3d"):
+        with pytest.raises(
+            DataError, match=r"v0\.npz: a file of 2 arrays.* holds features, pooled; name one"
+        ):
+            open_features(folder, inner).read("v0")
+    assert (
+        open_features(folder, "pooled").shape("v0")
+        == open_features(groups, "deep/more").shape("v0")
+        == (1, 4)
+    )
+    args = ["features", "convert", str(groups), "--inner", "features", "--out", str(tmp_path / "out")]
+    assert CliRunner().invoke(app, args).exit_code == 0
+    np.testing.assert_array_equal(open_features(tmp_path / "out").read("v1"), arrays["v1"].astype(np.float16))
+
+
+@pytest.mark.parametrize("place", [0, 250, -20])
+def test_a_damaged_npz_is_named(arrays: Arrays, tmp_path: Path, place: int) -> None:
+    path = as_npz(arrays, tmp_path)
+    data = bytearray(path.read_bytes())
+    data[place : place + 12] = b"x" * 12
+    path.write_bytes(data)
+    with pytest.raises(DataError, match=r"all\.npz: no readable npz file"):
+        source = open_features(path)
+        for key in arrays:
+            source.read(key)
+    with pytest.raises(DataError, match="no readable npz file"):
+        (tmp_path / "objects").mkdir()
+        np.savez(tmp_path / "objects" / "a.npz", features=np.array([{}]))
+        open_features(tmp_path / "objects").read("a")
 
 
 @pytest.mark.parametrize(("kind", "bytes_each"), [("BF16", 2), ("F8_E4M3", 1)])

@@ -26,7 +26,12 @@ features = command_group(
 SEGMENT_SECONDS = 4.0  # a segment's length in SPR
 
 SourceArgument = Annotated[
-    Path, Argument(help="HDF5 file, .safetensors file, or a folder of .npy, .safetensors or shards.")
+    Path,
+    Argument(help="HDF5, .npz or .safetensors file, or a folder of .npy, .npz, .safetensors or shards."),
+]
+InnerOption = Annotated[
+    str | None,
+    Option(metavar="NAME", help="Array to take where a video or a query has several, such as c3d_features."),
 ]
 
 
@@ -34,17 +39,20 @@ SourceArgument = Annotated[
 def convert_(
     source: SourceArgument,
     out: Annotated[Path, out_option("New folder for the shards.")],
+    inner: InnerOption = None,
     json: JsonOption = False,
 ) -> None:
     """Convert feature files into memory-mapped half-precision shards.
 
     Example: `moviola features convert tvr_i3d.hdf5 --out features/i3d`
 
+    With a group for each video: `moviola features convert anet.hdf5 --inner c3d_features --out features/c3d`
+
     From Python: `moviola.features.convert`.
     """
     from moviola.features import convert, open_features
 
-    made = convert(open_features(source), out, origin=source)
+    made = convert(open_features(source, inner), out, origin=source)
     rows = sum(made.shape(key)[0] for key in made.keys())  # noqa: SIM118 - no mapping
     said = f"{out}: {counted(len(made.keys()), 'key')}, {counted(rows, 'row')} of {made.dim}"
     show(json, {"keys": len(made.keys()), "rows": rows, "dim": made.dim, "out": str(out)}, said)
@@ -58,6 +66,7 @@ def check(
     clip_seconds: Annotated[float, Option(help="Seconds per feature row (1.5 for TVR's I3D).")],
     dim: Annotated[int | None, Option(help="Expected dimension; by default the most frequent.")] = None,
     durations: Annotated[Path | None, Option(help="File of video durations.")] = None,
+    inner: InnerOption = None,
     json: JsonOption = False,
 ) -> None:
     """Check lengths and dimensions of features against annotations; exit code 3 if something is wrong.
@@ -72,7 +81,7 @@ def check(
     from moviola.study.datasets.readers import read_annotations
 
     found = read_annotations(annotations, kind, durations)
-    flaws = check_features(open_features(source), found, clip_seconds, dim=dim)
+    flaws = check_features(open_features(source, inner), found, clip_seconds, dim=dim)
     show(json, flaws, *([] if flaws else [f"{source}: fits {annotations}"]))
     for name, count in Counter(flaw.kind for flaw in flaws).items():
         if not json:
@@ -148,6 +157,7 @@ def from_files(
         int | None, Option(min=2, help="Rows to keep per query; 30 in the releases.")
     ] = None,
     slack: Annotated[int, Option(min=0, help="Rows by which streams may differ; the shorter counts.")] = 0,
+    inner: InnerOption = None,
     json: JsonOption = False,
 ) -> None:
     """Gather features to train on from published files: HDF5, or any that `moviola features convert` reads.
@@ -174,10 +184,10 @@ def from_files(
         raise NotFound(f"{durations}: no duration of {counted(len(unknown), 'video')}: {some(unknown)}")
     texts = read_query_keys(annotations, key)
     files = PublishedFiles(
-        tuple(map(Published.open, visual)),
-        Published.open(queries),
-        Published.open(subtitles) if subtitles else None,
-        Published.open(query_vectors) if query_vectors else None,
+        tuple(Published.open(path, inner) for path in visual),
+        Published.open(queries, inner),
+        Published.open(subtitles, inner) if subtitles else None,
+        Published.open(query_vectors, inner) if query_vectors else None,
     )
     made = gather_features(
         files, out, queries=texts, key=key, durations={name: seconds[name] for name in chosen},
