@@ -23,6 +23,7 @@ from moviola.cli.options import (
     LibraryOption,
     alert_options,
     encoder_for,
+    file_options,
     for_new,
     is_library,
     reading_options,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 @app.command("index")
 @with_options("reading", reading_options)
+@with_options("files", file_options)
 def index_(
     context: Context,
     sources: Annotated[list[Path], Argument(help="Video files and folders (searched recursively).")],
@@ -85,17 +87,9 @@ def index_(
         ),
     ] = None,
     reading: dict[str, Any],
+    files: dict[str, Any],
     speech_track: Annotated[
         str | None, Option(help="Sound track to recognise: a number, a language such as de, or all.")
-    ] = None,
-    subtitle_encoding: Annotated[
-        str | None,
-        Option(
-            metavar="ENCODING",
-            help="Encoding of subtitle files that are not in Unicode, such as windows-1250; kept for these "
-            "videos until given again; by default, or auto, the likeliest by their letters.",
-            show_default=False,
-        ),
     ] = None,
     workers: Annotated[
         str | None,
@@ -150,8 +144,7 @@ def index_(
                 *sources, prune=prune, confirm=_confirm(bar, yes),
                 exclude=None if exclude is None else [one for one in exclude if one],
                 default_excludes=default_excludes, speech_track=speech_track, every_frame=every_frame,
-                stills=stills, subtitle_encoding=subtitle_encoding, workers=workers,
-                progress=_shown_on(bar), **reading,
+                stills=stills, workers=workers, progress=_shown_on(bar), **reading, **files,
             )  # fmt: skip
         count = len(lib)
     _print_report(report, library, count, json)
@@ -161,6 +154,7 @@ def index_(
 
 @app.command()
 @with_options("reading", reading_options)
+@with_options("files", file_options)
 @with_options("alerts", alert_options)
 def watch(
     context: Context,
@@ -169,6 +163,7 @@ def watch(
     library: LibraryOption = DEFAULT_LIBRARY,
     encoder: EncoderOption = None,
     reading: dict[str, Any],
+    files: dict[str, Any],
     hours: Annotated[str | None, Option(metavar="FROM-TO", help="Work only then: 22:00-06:00.")] = None,
     cores: Annotated[int | None, Option(min=1, help="Number of cores to use; by default all.")] = None,
     poll: Annotated[float, Option(help="Seconds between two scans of network folders (SMB, NFS).")] = 10.0,
@@ -221,7 +216,9 @@ def watch(
 
         note(f"{library}: watching {', '.join(map(str, folders))}; Ctrl-C ends it")
         with reporter:
-            Watcher(partial(lib.index, **reading), library, folders, options, print_one, note, stop).run()
+            Watcher(
+                partial(lib.index, **reading, **files), library, folders, options, print_one, note, stop
+            ).run()
 
 
 def _require_there(sources: Sequence[Path]) -> None:
@@ -305,7 +302,7 @@ def _problems(report: IngestReport) -> Iterator[str]:
     if report.ignored:
         kinds = sorted({Path(path).suffix or "no suffix" for path in report.ignored})
         files = counted(len(report.ignored), "file")
-        yield f"ignored: {files} without a suffix of videos ({', '.join(kinds)})"
+        yield f"ignored: {files} without a suffix of videos ({', '.join(kinds)}); --suffix takes one as such"
     for kind, remedy in report.not_read.items():
         yield f"{kind}: not read; {remedy}"
     if report.excluded:

@@ -82,6 +82,30 @@ def reading_options(
     """Options of :meth:`moviola.Library.index` by their names."""
 
 
+def file_options(
+    suffixes: Annotated[
+        list[str] | None,
+        Option(
+            "--suffix",
+            metavar="SUFFIX",
+            help="Further suffix, such as .dat, by which files in folders count as videos; repeatable; kept "
+            "while the library has such videos of the folder.",
+            show_default=False,
+        ),
+    ] = None,
+    subtitle_encoding: Annotated[
+        str | None,
+        Option(
+            metavar="ENCODING",
+            help="Encoding of subtitle files that are not in Unicode, such as windows-1250; kept for these "
+            "videos until given again; by default, or auto, the likeliest by their letters.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Options of :meth:`moviola.Library.index` by their names, about files in folders."""
+
+
 def alert_options(
     alert: Annotated[
         list[str] | None, Option(help="Saved search that reports new findings; repeatable; all by default.")

@@ -162,6 +162,24 @@ def test_names_that_collide_get_longer_ids(
     assert len(set(ids.values())) == 3
 
 
+def test_files_by_another_suffix_count_as_videos_where_it_is_given(library: Library, films: Path) -> None:
+    """And are followed in later runs, in which new ones of the same suffix come in, too."""
+    (films / "b.mp4").rename(films / "b.DAT")
+    shutil.copy(films / "a.mp4", films / "notes.bin")
+    report = library.index(films)
+    assert (report.moved, sorted(Path(path).name for path in report.ignored)) == ([], ["b.DAT", "notes.bin"])
+    assert library.index(films, suffixes=["dat"]).moved == ["b"]
+    late_pictures(films / "d.mp4", films / "late.mp4", 2)
+    (films / "late.mp4").rename(films / "late.dat")
+    report = library.index(films)
+    assert (report.added, [Path(path).name for path in report.ignored]) == (["late"], ["notes.bin"])
+    (films / "late.dat").unlink()
+    assert library.index(films).missing == ["late"]
+    for wrong, said in (("", "give one such as .dat"), ("a/b", "give one"), (".srt", "read as subtitles")):
+        with pytest.raises(InvalidValue, match=said):
+            library.index(films, suffixes=[wrong])
+
+
 def test_subtitles_that_change_are_read_again_without_decoding(library: Library, films: Path) -> None:
     before = library.catalogue.video("d")
     assert next(cue.text for cue in library.catalogue.cues(before.row)).startswith("The lighthouse")

@@ -72,6 +72,7 @@ class Indexer:
         confirm: Confirm | None = None,
         exclude: Sequence[str] | None = None,
         default_excludes: bool | None = None,
+        suffixes: Sequence[str] = (),
         settled: Callable[[Path, os.stat_result], bool] | None = None,
         ocr: bool | None = None,
         ocr_reader: str | None = None,
@@ -100,6 +101,8 @@ class Indexer:
                 None: the earlier ones.
             default_excludes: leave out :data:`moviola.library.ingest.ignore_patterns.DEFAULTS` and folders
                 with a file ``.nomedia``; None: as before, which is True at first.
+            suffixes: further suffixes, ``".dat"`` for one, by which files in folders count as videos,
+                also in later calls while the library has such a video of the folder.
             settled: whether a new or changed file is complete, by its path and status; others wait for
                 another call (``waiting`` in the report). None: all are.
             ocr: read text in pictures; None: in pictures of at least 240 pixels. Earlier results stay.
@@ -153,6 +156,7 @@ class Indexer:
         calls = {"confirm": confirm, "settled": settled, "progress": progress}
         require_kinds(Callable | None, "a function, or None", **calls)  # type: ignore[arg-type]
         exclude = None if exclude is None else several("exclude", exclude)
+        suffixes = several("suffixes", suffixes)
         readers = Readers.chosen(
             ocr, ocr_reader, speech, self._store.encoders.device,
             speech_track=speech_track, speech_language=speech_language,
@@ -168,6 +172,7 @@ class Indexer:
                 copies=catalogue.copies(), removed=catalogue.removed(), exclude=exclude,
                 default_excludes=default_excludes, settled=settled, links_out=links_out,
                 subtitle_encoding=subtitle_encoding,
+                suffixes=suffixes,
             )  # fmt: skip
             report = IngestReport.of(plan)
             follow(self._store, plan, report)

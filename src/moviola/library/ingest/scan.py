@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import filecmp
 import os
+import re
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain, count
 from pathlib import Path
 
-from moviola.errors import MediaError, NotFound, UnreadableMedia, printable
+from moviola.errors import InvalidValue, MediaError, NotFound, UnreadableMedia, printable
 from moviola.files.presence import is_folder, is_gone
 from moviola.library.disk.catalogue import VideoRow
 from moviola.library.disk.contents import content_hash
@@ -36,6 +37,7 @@ def make_plan(
     settled: Callable[[Path, os.stat_result], bool] | None = None,
     links_out: bool = True,
     subtitle_encoding: str | None = None,
+    suffixes: Sequence[str] = (),
 ) -> Plan:
     """Compare files and folders (searched recursively) with the catalogue.
 
@@ -49,11 +51,11 @@ def make_plan(
 
     Raises:
         NotFound: a source does not exist, and the library has nothing of it.
-        InvalidValue: a pattern that cannot be read.
+        InvalidValue: a pattern that cannot be read, or no suffix.
     """
     planner = _Planner(
         known, roots, copies, removed, settled=settled, links_out=links_out,
-        subtitle_encoding=subtitle_encoding,
+        subtitle_encoding=subtitle_encoding, suffixes=frozenset(map(_suffix, suffixes)),
     )  # fmt: skip
     folders = []
     for source in sources:
@@ -114,6 +116,7 @@ class _Planner:
         settled: Callable[[Path, os.stat_result], bool] | None,
         links_out: bool,
         subtitle_encoding: str | None,
+        suffixes: frozenset[str],
     ) -> None:
         self.plan = Plan()
         self._links_out = links_out
@@ -130,6 +133,7 @@ class _Planner:
         self._away = cache(self._why_away)
         self._names = cache(FolderNames.of)
         self._encoding = subtitle_encoding
+        self._suffixes = VIDEO_SUFFIXES | suffixes
         self._leaving_out: list[LeavingOut] = []
 
     def lacks(self, folder: str) -> bool:
@@ -178,11 +182,12 @@ class _Planner:
             self.plan.refused[name] = f"{name}: cannot be read ({error.strerror}); skipped"
 
         walker = LeavingOut(folder, root.patterns, defaults=root.defaults)
+        kinds = self._suffixes | self._suffixes_below(folder)
         device = folder.stat().st_dev
         mounted: dict[int, Path] = {}
         for path in sorted(walker.walk(note_unreadable)):
             suffix = path.suffix.lower()
-            if suffix in VIDEO_SUFFIXES:
+            if suffix in kinds:
                 resolved = _resolved(path)
                 if not (self._links_out or resolved.is_relative_to(folder)):
                     self._refuse_link(path, folder)
@@ -193,7 +198,7 @@ class _Planner:
                     mounted.setdefault(seen.status.st_dev, resolved)
             elif suffix not in SUBTITLE_SUFFIXES:
                 self.plan.ignored.append(path)
-        videos = [path for path in walker.files if Path(path).suffix.lower() in VIDEO_SUFFIXES]
+        videos = [path for path in walker.files if Path(path).suffix.lower() in kinds]
         self.plan.excluded += [*map(printable, (*walker.folders, *videos))]
         self._leaving_out.append(walker)
         for path in mounted.values():
@@ -202,6 +207,11 @@ class _Planner:
                 below = Root(str(place), volume_of(place), root.patterns, root.defaults)
                 self._roots[below.path] = below
                 self.plan.roots.append(below)
+
+    def _suffixes_below(self, folder: Path) -> set[str]:
+        """Suffixes of the videos that the library has of a folder, which may have been given before."""
+        below = (video.path for video in self._by_path.values() if video.state != "refused")
+        return {Path(path).suffix.lower() for path in below if is_below(path, str(folder))}
 
     def _refuse_link(self, path: Path, folder: Path) -> None:
         self.plan.refused[printable(path)] = (
@@ -423,6 +433,16 @@ class _Planner:
 def _has_left(path: Path) -> bool:
     """Whether the file of a path is gone; a folder may have taken its name, with the file in it."""
     return is_gone(path) or is_folder(path)
+
+
+def _suffix(given: str) -> str:
+    """A suffix as files have it, in small letters with the dot; InvalidValue: none, or that of subtitles."""
+    suffix = f".{given.strip().lower().removeprefix('.')}"
+    if not re.fullmatch(r"\.[^./\\\s]{1,20}", suffix):
+        raise InvalidValue(f"suffix {given!r:.60}: give one such as .dat")
+    if suffix in SUBTITLE_SUFFIXES:
+        raise InvalidValue(f"suffix {given!r}: files with it are read as subtitles; give one of videos")
+    return suffix
 
 
 def _require_unicode(*paths: Path) -> None:
