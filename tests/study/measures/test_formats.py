@@ -20,6 +20,7 @@ from moviola.study.measures import (
     Run,
     evaluate,
     match_documents,
+    ranks_disagree,
     read_qrels,
     read_run,
     tvr_recall,
@@ -428,6 +429,28 @@ def test_ties_leave_measures_of_scores_alone_in_a_trec_file(tmp_path: Path) -> N
     assert again.score == pytest.approx(run.score, rel=1e-6)
     measures = ["AUROC", "Rej-F1,score<=0.5", "Rej-Acc,score<=0.5", "G-mIoU@5,score<=0.5"]
     assert evaluate(again, qrels, measures).measures == evaluate(run, qrels, measures).measures
+
+
+def test_ranks_of_a_trec_run_count_where_they_are_asked_for(tmp_path: Path) -> None:
+    """Evaluators of TREC rank by score; where the column of ranks says otherwise, that is noticed."""
+    path = tmp_path / "run.trec"
+    path.write_text("b Q0 v#0#2 3 0.9 me\na Q0 v#0#1 2 0.1 me\nb Q0 v#4#6 1 0.2 me\nb Q0 v#6#8 2 0.5 me\n")
+    starts = {name: read_run(path, name).rows() for name in ("trec", "trec_rank")}
+    assert [moment["start"] for moment in starts["trec"]["b"]] == [0.0, 6.0, 4.0]
+    assert [moment["start"] for moment in starts["trec_rank"]["b"]] == [4.0, 6.0, 0.0]
+    assert list(starts["trec_rank"]) == ["b", "a"]
+    assert ranks_disagree(path)
+    for agreeing in (
+        "a Q0 v#0#2 1 0.9 me\na Q0 v#4#6 2 0.9 me\nb Q0 v#4#6 1 5 me\n",  # equal scores, another query
+        "a Q0 v#0#2 0 0.1 me\na Q0 v#4#6 0 0.9 me\n",  # ranks that say nothing
+    ):
+        path.write_text(agreeing)
+        assert not ranks_disagree(path)
+    path.write_text("a Q0 v#0#2 1 0.9 me\na Q0 v#4#6 second 0.2 me\n")
+    with pytest.raises(DataError, match="line 2: rank is 'second'; it must be a number"):
+        read_run(path, "trec_rank")
+    (tmp_path / "run.jsonl").write_text("")
+    assert not ranks_disagree(tmp_path / "run.jsonl")
 
 
 def test_numbers_that_are_too_large_are_named() -> None:

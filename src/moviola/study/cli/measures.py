@@ -30,6 +30,10 @@ PresetOption = Annotated[
     str | None, Option(help="Rules of a release: tvr_ranking or spr (moments of zero length count).")
 ]
 FormatOption = Annotated[str | None, Option(help="Format of the file; by default detected.")]
+RunFormatOption = Annotated[
+    str | None,
+    Option(help="Format of the file; by default detected. trec_rank: a TREC run in the order of its ranks."),
+]
 
 _NOT_WITH_TVR = ("measure", "preset", "per_query", "run_format", "qrels_format")
 
@@ -49,7 +53,7 @@ def evaluate(
         str, Option(help="With --tvr: task of the run, VCMR, SVMR or VR; a submission names it itself.")
     ] = "VCMR",
     per_query: Annotated[bool, Option("--per-query", help="Print the values of every query, too.")] = False,
-    run_format: FormatOption = None,
+    run_format: RunFormatOption = None,
     qrels_format: FormatOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -87,6 +91,7 @@ def evaluate(
         for query, *values in zip(results.query_ids, *results.per_query.values(), strict=True):
             by_query[query] = dict(zip(results.per_query, map(float, values), strict=True))
     _note_other_videos(ranked, judged, run, qrels)
+    _note_ranks(run, run_format)
     if json:
         fields = ("measures", "queries", "counts", "missing", "extra")
         document = {field: getattr(results, field) for field in fields} | {"measures": means}
@@ -117,6 +122,16 @@ def _note_other_videos(run: Run, judged: Qrels, path: Path, qrels: Path) -> None
         )
 
 
+def _note_ranks(run: Path, format: str | None) -> None:
+    """Print that a run was ranked by its scores though its ranks say otherwise."""
+    from moviola.study import measures as m
+
+    if format is None and m.ranks_disagree(run):
+        note(
+            f"{run}: ranked by its scores, which disagree with its ranks; --run-format trec_rank takes these"
+        )
+
+
 def _note_unmatched(missing: tuple[str, ...], extra: tuple[str, ...], run: str = "the run") -> None:
     for queries, what in (
         (missing, f"judged, but missing from {run}"),
@@ -133,6 +148,7 @@ def compare(
     ],
     measure: MeasureOption = None,
     preset: PresetOption = None,
+    run_format: RunFormatOption = None,
     trials: Annotated[int, Option(min=1, help="Number of permutations and of bootstrap samples.")] = 10_000,
     seed: Annotated[int, Option(min=0, help="Random seed of both.")] = 0,
     json: JsonOption = False,
@@ -156,7 +172,7 @@ def compare(
         raise InvalidValue(f"{again[0]}: is given twice; give each run once")
     judged = m.read_qrels(qrels, preset=preset)
     names = [str(m.Measure.parse(name)) for name in measure or DEFAULT_MEASURES]
-    ranked = {str(path): m.read_run(path, preset=preset) for path in paths}
+    ranked = {str(path): m.read_run(path, run_format, preset=preset) for path in paths}
     found = {path: m.evaluate(run, judged, names, preset) for path, run in ranked.items()}
     baseline, *others = found
     rows = [
@@ -178,4 +194,5 @@ def compare(
     show_records(json, records, columns, cells, title=title)
     for path, results in found.items():
         _note_other_videos(ranked[path], judged, Path(path), qrels)
+        _note_ranks(Path(path), run_format)
         _note_unmatched(results.missing, results.extra, path)

@@ -38,7 +38,13 @@ References
 """
 
 from moviola.study.measures.evaluation import Results, evaluate
-from moviola.study.measures.input_formats import QRELS_FORMATS, RUN_FORMATS, read_qrels, read_run
+from moviola.study.measures.input_formats import (
+    QRELS_FORMATS,
+    RUN_FORMATS,
+    ranks_disagree,
+    read_qrels,
+    read_run,
+)
 from moviola.study.measures.measure_names import Measure
 from moviola.study.measures.no_answer import auroc, auroc_interval, refused_share, rejection_f1
 from moviola.study.measures.output_formats import WRITERS, write_qrels, write_run
@@ -65,8 +71,8 @@ from moviola.temporal import overlap, suppress
 __all__ = [
     "PRESETS", "QRELS_FORMATS", "RUN_FORMATS", "WRITERS", "Comparison", "Matched", "Measure", "Preset",
     "Qrels", "Results", "Run", "auroc", "auroc_interval", "bootstrap_interval", "compare", "evaluate",
-    "match_documents", "overlap", "permutation_test", "query_name", "qvhighlights", "read_qrels",
-    "read_qvhighlights", "read_run", "read_tvr_files", "read_tvr_submission", "read_tvr_truth",
+    "match_documents", "overlap", "permutation_test", "query_name", "qvhighlights", "ranks_disagree",
+    "read_qrels", "read_qvhighlights", "read_run", "read_tvr_files", "read_tvr_submission", "read_tvr_truth",
     "refused_share", "rejection_f1", "suppress", "t_test", "temporal_nms", "tvr_recall", "unmatched_queries",
     "write_qrels", "write_run",
 ]  # fmt: skip

@@ -16,7 +16,9 @@ format            judgements                             runs
 ``qvhighlights``  JSON lines ``{qid, vid,                JSON lines ``{qid, vid,
                   relevant_windows}``; the relevance     pred_relevant_windows}``
                   is 1
-``trec``          ``query 0 document relevance``         ``query Q0 document rank score tag``
+``trec``          ``query 0 document relevance``         ``query Q0 document rank score tag``, ranked
+                                                         by score, as evaluators of TREC do
+``trec_rank``     none                                   the same, ranked by rank; never found out
 ================  =====================================  ==========================================
 
 TREC documents are moments: see :mod:`moviola.study.measures.trec`. Row formats cannot hold a query without a
@@ -48,7 +50,7 @@ from moviola.study.measures.presets import Preset, preset_of
 from moviola.study.measures.qrels_and_run import Columns, Floats, Qrels, Run, fault, query_name
 from moviola.study.measures.trec import moment_of
 
-__all__ = ["QRELS_FORMATS", "RUN_FORMATS", "read_qrels", "read_run"]
+__all__ = ["QRELS_FORMATS", "RUN_FORMATS", "ranks_disagree", "read_qrels", "read_run"]
 
 _T = TypeVar("_T", bound=Columns)
 
@@ -94,6 +96,24 @@ def read_qrels(path: str | Path, format: str | None = None, *, preset: str | Pre
 def read_run(path: str | Path, format: str | None = None, *, preset: str | Preset | None = None) -> Run:
     """Ranked moments of a file; arguments and errors as in :func:`read_qrels`."""
     return _read(Run, Path(path), format, RUN_FORMATS, preset_of(preset))
+
+
+def ranks_disagree(path: str | Path) -> bool:
+    """Whether a TREC run has other ranks than its scores say, by which :func:`read_run` ranks it; False for
+    files of other formats. Errors as in :func:`read_run`.
+    """
+    path = Path(path)
+    text = read_text(path)
+    if _detect(path, text) != "trec":
+        return False
+    rows = blank_separated_rows(path, text, _TREC_FIELDS["score"])
+    number = {query: n for n, query in enumerate(dict.fromkeys(row[0] for row in rows.rows))}
+    query = np.array([number[row[0]] for row in rows.rows], np.int64)
+    rank = _numbers(rows, "rank", [row[3] for row in rows.rows], text=True)
+    score = _numbers(rows, "score", [row[4] for row in rows.rows], text=True)
+    order = np.lexsort((-score, rank, query))
+    later = (np.diff(query[order]) == 0) & (np.diff(rank[order]) > 0)
+    return bool((later & (np.diff(score[order]) > 0)).any())
 
 
 def _read(kind: type[_T], path: Path, format: str | None, formats: Mapping[str, Reader], rules: Preset) -> _T:
@@ -350,6 +370,19 @@ def _trec(path: Path, text: str, value: str) -> Table:
     return Table(rows, [query, *([moment[j] for moment in moments] for j in range(3)), values], text=True)
 
 
+def _trec_by_rank(path: Path, text: str, value: str) -> Table:
+    """A run in the order of its column of ranks, equal ones in that of the file."""
+    table = _trec(path, text, value)
+    rows = table.rows
+    ranks = _numbers(rows, "rank", [row[3] for row in rows.rows], text=True)
+    order = np.argsort(ranks, kind="stable").tolist()
+    columns = [[column[i] for i in order] for column in table.columns]
+    return Table(
+        Rows(path, [rows.rows[i] for i in order], lambda row: rows.where(order[row])), columns,
+        queries=[*dict.fromkeys(table.columns[0])], ranked=True, text=True,
+    )  # fmt: skip
+
+
 _TREC_FIELDS = {
     "relevance": ("query", "iteration", "document", "relevance"),
     "score": ("query", "Q0", "document", "rank", "score", "tag"),
@@ -361,5 +394,5 @@ QRELS_FORMATS: dict[str, Reader] = {
 }  # fmt: skip
 RUN_FORMATS: dict[str, Reader] = {
     "json": _json, "jsonl": _json_lines, "csv": _csv, "tvr": _tvr_submission, "qvhighlights": _qvhighlights,
-    "trec": _trec,
+    "trec": _trec, "trec_rank": _trec_by_rank,
 }  # fmt: skip
