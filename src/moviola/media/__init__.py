@@ -1,5 +1,6 @@
 """Video files: properties, frames at exact times, stills, cuts, subtitles. Only this room uses PyAV."""
 
+from moviola.media.animated_webp import is_animated
 from moviola.media.capture import read_capture
 from moviola.media.contact_sheet import SheetCell, contact_sheet, sheet_picture, title_card
 from moviola.media.container import VIDEO_SUFFIXES, find_videos, regular_file, walk_files
@@ -43,10 +44,10 @@ __all__ = [
     "PICTURE_FORMATS", "SUBTITLE_SUFFIXES", "VIDEO_SUFFIXES", "Card", "Fix", "FolderNames", "FrameStream",
     "Marks", "MediaInfo", "Notice", "Piece", "SampledFrame", "SheetCell", "ShotFinder", "SidecarName",
     "SmallStills", "SoundTrack", "SubtitleStream", "Subtitles", "TinyPictures", "Transition", "chosen_track",
-    "contact_sheet", "cut", "embedded_subtitles", "find_transitions", "find_videos", "frame_at", "join",
-    "joined", "language_of", "lead_of", "look_through", "make_playable", "plays_in_browsers", "probe",
-    "read_capture", "read_picture", "read_small_still", "read_sound", "read_subtitles", "regular_file",
-    "require_encoding", "require_track_choice", "sample_frames", "sample_stills", "seconds_of_timecode",
-    "sheet_picture", "shrunk", "sidecar_name", "sidecars", "title_card", "track_among", "walk_files",
-    "within_film", "write_subtitles", "write_video",
+    "contact_sheet", "cut", "embedded_subtitles", "find_transitions", "find_videos", "frame_at",
+    "is_animated", "join", "joined", "language_of", "lead_of", "look_through", "make_playable",
+    "plays_in_browsers", "probe", "read_capture", "read_picture", "read_small_still", "read_sound",
+    "read_subtitles", "regular_file", "require_encoding", "require_track_choice", "sample_frames",
+    "sample_stills", "seconds_of_timecode", "sheet_picture", "shrunk", "sidecar_name", "sidecars",
+    "title_card", "track_among", "walk_files", "within_film", "write_subtitles", "write_video",
 ]  # fmt: skip

@@ -19,6 +19,7 @@ from av.stream import Disposition
 from av.video.stream import VideoStream
 
 from moviola.errors import NoVideoStream, UnreadableMedia
+from moviola.media.animated_webp import converted, is_animated
 
 __all__ = [
     "DAMAGE", "MAX_ASPECT_RATIO", "MAX_PIXELS", "VIDEO_SUFFIXES", "add_h264", "find_videos", "new_mp4",
@@ -140,6 +141,10 @@ def open_container(path: str | Path) -> Iterator[av.container.InputContainer]:
         raise UnreadableMedia(path, "the file is empty (0 bytes)")
     # An absolute path, since `a:b.mp4` would parse as a protocol and `-x.mp4` as an option.
     absolute = Path(path).absolute()
+    if is_animated(absolute):
+        with converted(absolute) as film, av.open(str(film)) as container:
+            yield container
+        return
     try:
         container = av.open(str(absolute), options=_OPTIONS, metadata_errors="replace")
     except DAMAGE as error:

@@ -13,6 +13,7 @@ from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
 from moviola.errors import MediaError, UnreadableMedia
+from moviola.media.animated_webp import is_animated
 from moviola.media.container import DAMAGE, open_container, promised_duration, video_stream
 from moviola.media.picture import Orientation, displayed_size, for_other_screens, pixel_aspect
 from moviola.media.tracks import SoundTrack, chosen_track, sound_tracks
@@ -111,9 +112,12 @@ def probe(path: str | Path) -> MediaInfo:
         audio = chosen_track(container, path)
         # libav names families (``mov,mp4,m4a,…``); the suffix says which format, if it is of the family.
         family, suffix = container.format.name.split(","), path.suffix.lower().lstrip(".")
+        kind, codec = suffix if suffix in family else family[0], stream.codec_context.codec.canonical_name
+        if is_animated(path):
+            kind = codec = "webp"
         return MediaInfo(
             path=path,
-            container=suffix if suffix in family else family[0],
+            container=kind,
             lead=_lead(container, stream),
             duration=promised_duration(container, stream) or whole,
             width=width,
@@ -121,7 +125,7 @@ def probe(path: str | Path) -> MediaInfo:
             rotation=orientation.rotation,
             average_rate=Fraction(rate) if rate else None,
             base_rate=Fraction(stream.base_rate) if stream.base_rate else None,
-            video_codec=stream.codec_context.codec.canonical_name,
+            video_codec=codec,
             pixel_format=stream.pix_fmt or "",
             special=for_other_screens(stream),
             audio_codec=_codec_name(audio) if audio else None,

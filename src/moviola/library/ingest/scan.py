@@ -20,7 +20,7 @@ from moviola.library.disk.removed import RemovedVideo
 from moviola.library.disk.schema import encoding_of, with_encoding
 from moviola.library.ingest.ignore_patterns import LeavingOut
 from moviola.library.ingest.plan import FoundFile, Plan, why_unreadable
-from moviola.media import SUBTITLE_SUFFIXES, VIDEO_SUFFIXES, FolderNames, regular_file, sidecars
+from moviola.media import SUBTITLE_SUFFIXES, VIDEO_SUFFIXES, FolderNames, is_animated, regular_file, sidecars
 
 __all__ = ["make_plan"]
 
@@ -187,7 +187,7 @@ class _Planner:
         mounted: dict[int, Path] = {}
         for path in sorted(walker.walk(note_unreadable)):
             suffix = path.suffix.lower()
-            if suffix in kinds:
+            if suffix in kinds or (suffix == ".webp" and is_animated(path)):
                 resolved = _resolved(path)
                 if not (self._links_out or resolved.is_relative_to(folder)):
                     self._refuse_link(path, folder)
