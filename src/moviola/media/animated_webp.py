@@ -55,7 +55,7 @@ def converted(path: Path) -> Iterator[Path]:
 
 @lru_cache(maxsize=2)
 def _film_of(path: Path, size: int, changed: int) -> bytes:
-    """The film of a file of a size and a time, which tell states of the file apart."""
+    """The film of a file of a size and a time, which differ between states of the file."""
     times = list(_times(path))
     made = io.BytesIO()
     with Image.open(path, formats=["WEBP"]) as image, av.open(made, "w", format="matroska") as container:

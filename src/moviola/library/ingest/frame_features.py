@@ -8,7 +8,7 @@ all videos share the encoder in the order in which they come: no thread waits wh
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -42,7 +42,7 @@ from moviola.threads import compute_threads
 from moviola.types import Cue, FrameSize
 
 if TYPE_CHECKING:
-    from moviola.media import Marks, MediaInfo, Transition
+    from moviola.media import Marks, MediaInfo, Notice, Transition
 
 __all__ = ["Encoded", "Refused", "encode_videos", "read_cues", "shot_rows"]
 
@@ -230,8 +230,7 @@ def read_cues(file: FoundFile, duration: float) -> tuple[list[Cue], list[str], l
         begins_at = seconds_of_timecode(info.start_timecode, info.frame_rate) if info else None
         inside, met = within_film([cue for cue in moved if cue.end > 0], duration, begins_at=begins_at)
         cues += inside
-        for notice in (*subtitles.notices, *met):
-            (problems if notice.loss else notes).append(f"{printable(path.name)}: {notice}")
+        _sort((*subtitles.notices, *met), f"{printable(path.name)}: ", problems, notes)
     if not cues:
         try:
             subtitles = embedded_subtitles(file.path)
@@ -239,9 +238,15 @@ def read_cues(file: FoundFile, duration: float) -> tuple[list[Cue], list[str], l
             problems.append(str(error))
         else:
             cues, met = within_film(subtitles.cues, duration)
-            problems += [str(notice) for notice in (*subtitles.notices, *met) if notice.loss]
-            notes += [str(notice) for notice in (*subtitles.notices, *met) if not notice.loss]
+            _sort((*subtitles.notices, *met), "", problems, notes)
     return sorted(cues, key=lambda cue: (cue.start, cue.end)), problems, notes
+
+
+def _sort(notices: Iterable[Notice], before: str, problems: list[str], notes: list[str]) -> None:
+    """Add notices to problems or notes; that rolling captions were read once is worth neither."""
+    for notice in notices:
+        if notice.loss or notice.kind != "repeated":
+            (problems if notice.loss else notes).append(f"{before}{notice}")
 
 
 def _probed_or_none(path: Path) -> MediaInfo | None:

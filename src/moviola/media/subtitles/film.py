@@ -62,7 +62,7 @@ def _readable(second: Sequence[Cue], notes: Notes) -> Iterator[Cue]:
         texts = []
         for text in dict.fromkeys(cue.text for cue in group):
             if len(text) > room:
-                notes.add("unreadable", text[max(room, 0) :])
+                notes.add("unreadable", text)
             if room > 0:
                 texts.append(text[:room])
             room -= len(text) + 1
