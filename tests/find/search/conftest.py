@@ -87,7 +87,7 @@ def library(folder: Path) -> Iterator[Library]:
 
 
 @pytest.fixture(scope="session")
-def models(tmp_path_factory: pytest.TempPathFactory, original: Path) -> Callable[..., Path]:
+def made_models(tmp_path_factory: pytest.TempPathFactory, original: Path) -> Callable[..., Path]:
     """Makes the folder of a model, or gives that which was made with the same words; to be read only."""
     folder = tmp_path_factory.mktemp("models")
     with Library(original, read_only=True) as opened:
@@ -120,7 +120,7 @@ def models(tmp_path_factory: pytest.TempPathFactory, original: Path) -> Callable
 
 
 @pytest.fixture
-def trained(tmp_path: Path, models: Callable[..., Path]) -> Callable[..., Path]:
+def trained(tmp_path: Path, made_models: Callable[..., Path]) -> Callable[..., Path]:
     """``trained("reel", seed=1)``: the folder of a random model that fits the library, a copy of its own.
 
     ``extra`` changes what is said of its training; None says nothing. Other words are settings of the model.
@@ -129,6 +129,6 @@ def trained(tmp_path: Path, models: Callable[..., Path]) -> Callable[..., Path]:
     def make(architecture: str, *, seed: int = 0, extra: dict[str, Any] | None = {}, **config: Any) -> Path:  # noqa: B006
         out = tmp_path / "models" / f"{architecture} {seed}"
         shutil.rmtree(out, ignore_errors=True)  # one that the test made by other words
-        return Path(shutil.copytree(models(architecture, seed, extra, config), out))
+        return Path(shutil.copytree(made_models(architecture, seed, extra, config), out))
 
     return make
