@@ -22,7 +22,7 @@ from functools import cache
 from typing import Any
 
 __all__ = [
-    "DECODING", "ONE", "available_cores", "compute_threads", "few_threads", "limit_threads",
+    "DECODING", "ONE", "available_cores", "blas_kernels", "compute_threads", "few_threads", "limit_threads",
     "one_blas_thread", "one_faiss_thread", "reading_threads", "sleep_while_waiting",
 ]  # fmt: skip
 
@@ -84,6 +84,14 @@ def _blas() -> Any:
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController().select(user_api="blas")
+
+
+@cache
+def blas_kernels() -> frozenset[str]:
+    """Names of the kernels of NumPy's products on this CPU, such as ``"Haswell"``; empty where the BLAS
+    does not say.
+    """
+    return frozenset(str(library["architecture"]) for library in _blas().info() if "architecture" in library)
 
 
 _lock = threading.Lock()

@@ -26,6 +26,7 @@ from moviola.encoders.contract import Match, check_frames
 from moviola.encoders.device_choice import DeviceChoice
 from moviola.encoders.graphs import clip_frames, siglip_frames, text_states
 from moviola.encoders.texts import CheckpointEncoder, check_texts
+from moviola.encoders.token_rows import TokenRows
 from moviola.encoders.tokens import Tokenize, clip_tokenizer, siglip_tokenizer
 from moviola.encoders.weights import Weights
 from moviola.errors import DataError, InvalidValue
@@ -210,20 +211,20 @@ class ClipEncoder(CheckpointEncoder):
         """As of :class:`~moviola.encoders.FrameTextEncoder`; in the common space, not normalised."""
         texts = check_texts(texts)
         features = np.empty((len(texts), self.dim), dtype=np.float32)
-        for chosen, ids, _, states in self._states(texts):
-            features[chosen] = states[np.arange(len(states)), self._ends(ids)]
+        for batch, states in self._states(texts):
+            features[batch.places] = states[np.arange(len(states)), self._ends(batch.ids)]
         return features
 
     def encode_tokens(self, texts: Sequence[str]) -> list[Floats]:
         """As of :class:`~moviola.encoders.FrameTextEncoder`; in the common space, not normalised.
 
-        The last row is what :meth:`encode_text` gives: of a single text bit for bit, of several to rounding
-        (2e-5). CLIP's tokens end with the first end-of-text token; SigLIP's padding counts as tokens.
+        The last row is what :meth:`encode_text` gives, bit for bit. CLIP's tokens end with the first
+        end-of-text token; SigLIP's padding counts as tokens.
         """
         texts = check_texts(texts)
         features: dict[int, Floats] = {}
-        for chosen, ids, _, states in self._states(texts):
-            for place, own, end in zip(chosen, states, self._ends(ids), strict=True):
+        for batch, states in self._states(texts):
+            for place, own, end in zip(batch.places, states, self._ends(batch.ids), strict=True):
                 features[place] = own[: end + 1].copy()
         return [features[place] for place in range(len(texts))]
 
@@ -234,6 +235,10 @@ class ClipEncoder(CheckpointEncoder):
     @cached_property
     def _tokenize(self) -> Tokenize:
         return self._family.tokenizer(self._checkpoint, self._text_config)
+
+    @property
+    def _longest(self) -> int:
+        return int(self._text_config["max_position_embeddings"])
 
     def _read_weights(self) -> Weights | None:
         return Weights.of(self._checkpoint.folder)
@@ -270,7 +275,9 @@ class ClipEncoder(CheckpointEncoder):
         )
 
     def _network_states(self, weights: Weights, ids: NDArray[np.int64], present: NDArray[np.bool_]) -> Floats:
-        return np.asarray(self._family.texts(towers.Network(weights, self._text_config), ids))
+        tokens = TokenRows.of(present.sum(1))
+        network = towers.Network(weights, self._text_config, tokens)
+        return tokens.spread(self._family.texts(network, tokens.packed(ids)), ids.shape[1])
 
     def _graph(self) -> Any:
         return text_states(self._own_weights(), self._text_config, self._family.texts)

@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,7 +22,8 @@ from moviola.devices import require_torch
 from moviola.encoders.checkpoints import Checkpoint, find_checkpoint, read_json
 from moviola.encoders.device_choice import DeviceChoice
 from moviola.encoders.graphs import sentence_states
-from moviola.encoders.texts import FEW_TEXTS, CheckpointEncoder, check_texts
+from moviola.encoders.texts import CheckpointEncoder, check_texts
+from moviola.encoders.token_rows import TokenRows
 from moviola.encoders.tokens import Tokenize, Tokenizer, open_tokenizer
 from moviola.encoders.towers import ACTIVATIONS, Network
 from moviola.encoders.weights import Weights
@@ -54,6 +56,10 @@ _BERT_DEFAULTS: dict[str, Any] = {
     "num_hidden_layers": 12,
     "pad_token_id": 1,  # of the kinds that need it
 }
+
+
+# Texts whose vectors are kept: a search compares a query with pictures, cues and names, and words come again.
+_KEPT = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +96,7 @@ class SentenceEncoder(CheckpointEncoder):
         self._settings = next(map(read_json, sorted(checkpoint.folder.glob(_SETTINGS))), {})
         self.dim = self._chain.dim
         self.normalised = self._chain.normalise
-        # Vectors of the last few texts: a search compares a query with pictures, cues and names.
-        self._last: tuple[list[str], NDArray[np.float32]] | None = None
+        self._recent: dict[str, NDArray[np.float32]] = {}
 
     def __repr__(self) -> str:
         return f"SentenceEncoder({self.id!r}, revision={self.revision!r}, dim={self.dim})"
@@ -102,16 +107,14 @@ class SentenceEncoder(CheckpointEncoder):
         Raises:
             InvalidValue: not a list of strings.
         """
-        texts = check_texts(texts)
-        last = self._last
-        if last is not None and last[0] == texts:
-            return last[1].copy()
-        vectors = np.empty((len(texts), self.dim), dtype=np.float32)
-        for chosen, _, present, states in self._states(texts):
-            vectors[chosen] = self._chain(states, present)
-        if len(texts) <= FEW_TEXTS:
-            self._last = texts, vectors.copy()
-        return vectors
+        texts, known = check_texts(texts), self._recent
+        new = [text for text in dict.fromkeys(texts) if text not in known]
+        vectors = np.empty((len(new), self.dim), dtype=np.float32)
+        for batch, states in self._states(new):
+            vectors[batch.places] = self._chain(states, batch.present)
+        known = known | dict(zip(new, vectors, strict=True))
+        self._recent = dict(islice(known.items(), max(0, len(known) - _KEPT), None))
+        return np.array([known[text] for text in texts], np.float32).reshape(-1, self.dim)
 
     def encode_tokens(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
         """The transformer's last states of every token of each text, special ones included, and behind them
@@ -119,9 +122,9 @@ class SentenceEncoder(CheckpointEncoder):
         """
         texts = check_texts(texts)
         tokens: dict[int, NDArray[np.float32]] = {}
-        for chosen, _, present, states in self._states(texts):
-            vectors = self._chain(states, present)
-            for place, own, real, vector in zip(chosen, states, present, vectors, strict=True):
+        for batch, states in self._states(texts):
+            vectors = self._chain(states, batch.present)
+            for place, own, real, vector in zip(batch.places, states, batch.present, vectors, strict=True):
                 tokens[place] = np.concatenate([own[real], vector[None]])
         return [tokens[place] for place in range(len(texts))]
 
@@ -164,7 +167,9 @@ class SentenceEncoder(CheckpointEncoder):
     def _network_states(
         self, weights: Weights, ids: NDArray[np.int64], present: NDArray[np.bool_]
     ) -> NDArray[np.float32]:
-        return np.asarray(Network(weights, self._config).sentence_states(ids, present))
+        tokens = TokenRows.of(present.sum(1))
+        network = Network(weights, self._config, tokens)
+        return tokens.spread(network.sentence_states(tokens.packed(ids)), ids.shape[1])
 
     def _graph(self) -> Any:
         return sentence_states(self._own_weights(), self._config)

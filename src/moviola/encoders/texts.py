@@ -1,17 +1,24 @@
-"""The three ways of a text through its tower: NumPy, compiled, or torch, and the choice among them.
+"""The three ways of a text through its tower: NumPy, compiled, or torch.
 
-A few texts go through NumPy (:mod:`moviola.encoders.towers`), which starts at once: the first query of a
-process takes a third of a second less than compiled, further ones three times as long
-(``benchmarks/runtimes.md``). A resident process compiles from the first text on, as all do for many texts.
-Where torch computes (a GPU, half precision, a checkpoint without a graph), many texts go through torch. All
-ways agree to rounding (2e-5), and an encoder never switches for few texts.
+Where weights and layers are known, texts go through NumPy (:mod:`moviola.encoders.towers`), which starts at
+once: the first query of a process takes a third of a second less than compiled, further ones three times as
+long (``benchmarks/runtimes.md``). An encoder for texts in bulk, or for one query after the other
+(``resident``), compiles the tower. torch has the checkpoints of unknown weights or layers. The ways agree to
+rounding (2e-5); an encoder has one of them, for any number of texts.
+
+A text's states are the same to the bit whatever else is in its batch. NumPy multiplies each text as if it
+were alone (:mod:`moviola.encoders.token_rows`). The compiled runtime adds up each row in the same order in
+batches of any size, on any number of threads; since padding counts, a text is padded to a length of its own,
+not to that of the longest. torch computes one text at a time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
-from typing import Any
+from itertools import islice
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +26,11 @@ from numpy.typing import NDArray
 from moviola.compiled import Compiled, Source, cache_folder
 from moviola.encoders.checkpoints import Checkpoint
 from moviola.encoders.device_choice import DeviceChoice, OnDevice
+from moviola.encoders.token_rows import rounded_up
 from moviola.encoders.tokens import Tokenize
 from moviola.encoders.weights import Weights
 from moviola.errors import InvalidValue
-from moviola.threads import compute_threads, few_threads, one_blas_thread
+from moviola.threads import ONE, compute_threads, few_threads, one_blas_thread
 
 __all__ = ["FEW_TEXTS", "CheckpointEncoder", "check_texts"]
 
@@ -31,7 +39,22 @@ Tower = Callable[[NDArray[np.int64], NDArray[np.bool_]], Floats]
 """(token ids (b, n), which of them are real (b, n)) -> states (b, n, d)."""
 
 FEW_TEXTS = 16
-"""Up to this many texts are encoded by the NumPy towers."""
+"""Up to this many texts are encoded on one thread, or compiled, on a few."""
+
+# Tokens that go through the NumPy towers together: more no longer fit into the CPU's cache.
+_TOKENS_AT_ONCE = 128
+# Batches of each thread that are computed ahead of who takes them.
+_AHEAD = 4
+
+
+class Batch(NamedTuple):
+    """Texts that are computed together, those of fewer tokens first: their places, their token ids, padded to
+    one length (b, n), and which of them are real (b, n).
+    """
+
+    places: list[int]
+    ids: NDArray[np.int64]
+    present: NDArray[np.bool_]
 
 
 def check_texts(texts: Sequence[str]) -> list[str]:
@@ -51,21 +74,21 @@ def check_texts(texts: Sequence[str]) -> list[str]:
 
 
 def _batches(
-    rows: list[list[int]], size: int
-) -> Iterator[tuple[list[int], NDArray[np.int64], NDArray[np.bool_]]]:
-    """Token rows, at most ``size`` of similar length together (none is over twice as long): the places of b
-    rows, their ids (b, n), filled up with zeros, and which of these are real (b, n).
+    rows: list[list[int]], padded: Callable[[int], int], size: Callable[[int], int]
+) -> Iterator[Batch]:
+    """Token rows in batches: those of n tokens are padded with zeros to ``padded(n)``, and at most
+    ``size(padded(n))`` of them are together.
     """
-    by_length = sorted(range(len(rows)), key=lambda place: len(rows[place]))
-    while by_length:
-        longest = 2 * len(rows[by_length[0]])
-        chosen = [place for place in by_length[:size] if len(rows[place]) <= longest]
-        by_length = by_length[len(chosen) :]
-        lengths = np.array([len(rows[place]) for place in chosen])
-        present = np.arange(lengths[-1]) < lengths[:, None]
-        ids = np.zeros(present.shape, dtype=np.int64)
-        ids[present] = np.concatenate([rows[place] for place in chosen])
-        yield chosen, ids, present
+    by_length: dict[int, list[int]] = {}
+    for place in sorted(range(len(rows)), key=lambda place: len(rows[place])):
+        by_length.setdefault(padded(len(rows[place])), []).append(place)
+    for length, places in by_length.items():
+        for begin in range(0, len(places), size(length)):
+            chosen = places[begin : begin + size(length)]
+            present = np.arange(length) < np.array([[len(rows[place])] for place in chosen])
+            ids = np.zeros(present.shape, dtype=np.int64)
+            ids[present] = np.concatenate([rows[place] for place in chosen])
+            yield Batch(chosen, ids, present)
 
 
 class CheckpointEncoder(OnDevice):
@@ -100,12 +123,17 @@ class CheckpointEncoder(OnDevice):
         raise NotImplementedError
 
     @property
+    def _longest(self) -> int:
+        """Most tokens of a text."""
+        raise NotImplementedError
+
+    @property
     def _has_numpy(self) -> bool:
         return self._weights is not None
 
     @property
     def _is_compiled(self) -> bool:
-        """Whether graphs compute: on the CPU, for known weights and layers."""
+        """Whether graphs compute frames: on the CPU, for known weights and layers."""
         return self._choice.is_compiled and self._weights is not None
 
     @cached_property
@@ -118,33 +146,58 @@ class CheckpointEncoder(OnDevice):
         assert weights is not None
         return weights
 
-    def _states(
-        self, texts: list[str]
-    ) -> Iterator[tuple[list[int], NDArray[np.int64], NDArray[np.bool_], Floats]]:
-        """Behind what :func:`_batches` gives, the states (b, n, d) of the tokens of texts."""
+    def _states(self, texts: list[str]) -> Iterator[tuple[Batch, Floats]]:
+        """Batches of texts, with the states (b, n, d) of their tokens."""
         rows = self._tokenize(texts) if texts else []
-        few = len(rows) <= FEW_TEXTS and self._has_numpy
-        encode = self._few if few else self._many
-        for chosen, ids, present in _batches(rows, FEW_TEXTS if few else self._choice.batch_size):
-            yield chosen, ids, present, encode(ids, present)
+        threads = ONE if len(rows) <= FEW_TEXTS else compute_threads()
+        if not self._has_numpy:
+            return _one_by_one(self._torch, _batches(rows, lambda tokens: tokens, lambda _: 1))
+        if self._choice.is_resident:
+            tower = self._compiled(few_threads() if threads == ONE else threads)
+            return _one_by_one(tower, _batches(rows, self._padded, lambda _: self._choice.batch_size))
+        batches = _batches(rows, self._padded, lambda tokens: max(1, _TOKENS_AT_ONCE // tokens))
+        if threads == ONE:
+            return _one_by_one(self._numpy, batches)
+        return self._side_by_side(batches, threads)
+
+    def _side_by_side(self, batches: Iterator[Batch], threads: int) -> Iterator[tuple[Batch, Floats]]:
+        """Batches on several threads, which are not far ahead of who takes them: states are large."""
+        with ThreadPoolExecutor(threads) as pool:
+            while some := list(islice(batches, _AHEAD * threads)):
+                yield from zip(some, _side_by_side(self._numpy, some, pool), strict=True)
+
+    def _padded(self, tokens: int) -> int:
+        """The length to which a text is padded, whatever the others have."""
+        return min(rounded_up(tokens), self._longest)
 
     @cached_property
-    def _few(self) -> Tower:
-        if self._choice.is_resident and self._is_compiled:
-            return self._compiled(few_threads())
+    def _numpy(self) -> Tower:
         assert self._weights is not None
         return one_blas_thread()(partial(self._network_states, self._weights))
 
     @cached_property
-    def _many(self) -> Tower:
-        if self._is_compiled:
-            return self._compiled(compute_threads())
+    def _torch(self) -> Tower:
         tower = self._by_torch()
         from moviola.encoders.by_torch.modules import run
 
         return lambda ids, present: run(tower, self.device, *(ids, present)[: self._inputs])[0]
 
+    @cached_property
+    def _planned(self) -> dict[int, Compiled]:
+        return {}
+
     def _compiled(self, threads: int) -> Tower:
-        source = Source(f"{self.id} texts", self.revision, self._graph, threads)
-        compiled = Compiled(cache_folder(), source)
-        return lambda ids, present: compiled(*(ids, present)[: self._inputs])[0]
+        if threads not in self._planned:
+            source = Source(f"{self.id} texts", self.revision, self._graph, threads)
+            self._planned[threads] = Compiled(cache_folder(), source)
+        graph = self._planned[threads]
+        return lambda ids, present: graph(*(ids, present)[: self._inputs])[0]
+
+
+def _one_by_one(tower: Tower, batches: Iterator[Batch]) -> Iterator[tuple[Batch, Floats]]:
+    return ((batch, tower(batch.ids, batch.present)) for batch in batches)
+
+
+@one_blas_thread()
+def _side_by_side(tower: Tower, batches: Sequence[Batch], pool: ThreadPoolExecutor) -> list[Floats]:
+    return list(pool.map(lambda batch: tower(batch.ids, batch.present), batches))

@@ -1,8 +1,9 @@
 """The transformers of encoders: CLIP, SigLIP and SigLIP 2, BERT, RoBERTa and XLM-R.
 
 They are computed here in NumPy, in float32, straight from the checkpoint's safetensors: opening a compiled
-graph takes longer than encoding one query. Many texts, and all frames, go through graphs of the same layers
-(:mod:`moviola.encoders.graphs`). The tests hold both to transformers' own implementation, row by row.
+graph takes longer than encoding one query. Frames, and texts in bulk, go through graphs of the same layers
+(:mod:`moviola.encoders.graphs`). The tests hold both to transformers' own implementation, row by row, and to
+states of a text that are equal to the bit whatever else is in its batch.
 """
 
 from __future__ import annotations
@@ -15,10 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from moviola.encoders.token_rows import SHARED_ROWS, TokenRows
 from moviola.encoders.weights import Weights
+from moviola.threads import blas_kernels
 
 __all__ = [
-    "ACTIVATIONS", "Ends", "Network", "Texts", "clip_ends", "clip_texts", "siglip_ends", "siglip_texts",
+    "ACTIVATIONS", "Ends", "Network", "Texts", "clip_ends", "clip_texts", "same_in_all_places", "siglip_ends",
+    "siglip_texts",
 ]  # fmt: skip
 
 Floats = NDArray[np.float32]
@@ -67,37 +71,78 @@ ACTIVATIONS: dict[str, Callable[[Floats], Floats]] = {
 """Activations by the name that a checkpoint's ``hidden_act`` gives."""
 
 
+# OpenBLAS' kernels for AVX-512. They multiply few rows in half the time if the weight is on the left; others
+# take up to a fifth longer then.
+_WIDE_KERNELS = {"SkylakeX", "Cooperlake", "SapphireRapids"}
+
+_SAME: dict[tuple[int, ...], bool] = {}
+
+
+def same_in_all_places(weight: Floats, block: int) -> bool:
+    """Whether this BLAS gives a row the same product with a weight (out, in) in every place of a block of so
+    many rows, to the bit; found out once for each shape.
+    """
+    shape = (*weight.shape, block)
+    if shape not in _SAME:
+        row = np.cos(np.arange(weight.shape[1], dtype=np.float32))
+        (products,) = _products(weight, np.tile(row, (block, 1)), block)
+        _SAME[shape] = bool(np.all(products == products[:1]))
+    return _SAME[shape]
+
+
+def _products(weight: Floats, rows: Floats, block: int) -> Floats:
+    """Rows (n, in) by a weight (out, in), as many at a time as a block has: (n / block, block, out)."""
+    blocks = rows.reshape(-1, block, rows.shape[1])
+    if blas_kernels() & _WIDE_KERNELS:
+        return np.asarray(np.matmul(weight, blocks.transpose(0, 2, 1)).transpose(0, 2, 1))
+    return np.asarray(np.matmul(blocks, weight.T))
+
+
 class Network:
     """Transformers of a checkpoint, by the complete settings of its text or vision part. Operators come
-    first; a subclass has them for values of another kind.
+    first; a subclass has them for values of another kind, which have the axes (b, n, …) instead of rows.
+
+    Attributes:
+        tokens: where the tokens of the texts lie; None for values of another kind.
     """
 
-    def __init__(self, weights: Weights, config: Mapping[str, Any]) -> None:
-        self.weights, self.config = weights, config
+    def __init__(self, weights: Weights, config: Mapping[str, Any], tokens: TokenRows | None = None) -> None:
+        self.weights, self.config, self._tokens = weights, config, tokens
+
+    @property
+    def tokens(self) -> TokenRows:
+        assert self._tokens is not None
+        return self._tokens
 
     def rows(self, name: str, places: Any) -> Floats:
         """Rows (…, d) of a table (v, d) by their numbers."""
         return self.weights.rows(name, places)
 
     def numbered(self, ids: Ints) -> Ints:
-        """0 to n - 1 for ids (b, n)."""
-        return np.arange(ids.shape[1])
+        """0 to n - 1 for the n tokens of each text."""
+        places = np.zeros_like(ids)
+        for own in self.tokens.views(places):
+            own[...] = np.arange(own.shape[1])
+        return places
 
     def counted(self, ids: Ints, padding: int) -> Ints:
-        """Numbers of ids (b, n) from behind the padding's own on, which padding has."""
-        real = ids != padding
-        counted: Ints = real.cumsum(1) * real + padding
-        return counted
+        """Numbers of a text's tokens from behind the padding's own on, which padding has."""
+        places = np.full_like(ids, padding)
+        for given, own in zip(self.tokens.views(ids), self.tokens.views(places), strict=True):
+            own += (given != padding).cumsum(1) * (given != padding)
+        return places
 
     def linear(self, name: str, x: Floats) -> Floats:
         """x (…, in) by a weight (out, in), and a bias."""
-        # One product for all texts: NumPy would multiply each by itself, and read the weights as often.
-        rows = x.reshape(-1, x.shape[-1]) @ self.weights.array(f"{name}.weight").T
-        return (rows + self.weights.array(f"{name}.bias")).reshape(*x.shape[:-1], -1)
+        products = self.projected(name, x)
+        products += self.weights.array(f"{name}.bias")
+        return products
 
     def projected(self, name: str, x: Floats) -> Floats:
         """:meth:`linear` without a bias."""
-        return x @ self.weights.array(f"{name}.weight").T
+        weight, block = self.weights.array(f"{name}.weight"), self.tokens.block
+        by_itself = block == SHARED_ROWS and not same_in_all_places(weight, block)
+        return _products(weight, x, 1 if by_itself else block).reshape(len(x), -1)
 
     def norm(self, name: str, x: Floats) -> Floats:
         """Layer norm of rows (…, d)."""
@@ -111,21 +156,28 @@ class Network:
         return ACTIVATIONS[self.config["hidden_act"]](x)
 
     def attended(self, q: Floats, k: Floats, v: Floats, *, causal: bool, present: Any = None) -> Floats:
-        """Attention by several heads, all (b, n, d); nothing is seen where ``present`` (b, n) is False."""
+        """Attention by several heads, each (…, d), among the tokens of a text; ``present`` (b, n) is False at
+        padding, which nobody sees.
+        """
+        seen = np.zeros_like(q)
+        for *own, out in zip(*map(self.tokens.views, (q, k, v, seen)), strict=True):
+            out[...] = self._among_themselves(*own, causal=causal)
+        return seen
+
+    def _among_themselves(self, q: Floats, k: Floats, v: Floats, *, causal: bool) -> Floats:
+        """Attention in texts of equal length, all (b, n, d)."""
         b, n, d = q.shape
         heads = self.config["num_attention_heads"]
         q, k, v = (part.reshape(b, n, heads, d // heads).transpose(0, 2, 1, 3) for part in (q, k, v))
         logits = q @ k.transpose(0, 1, 3, 2) * np.float32((d // heads) ** -0.5)
         if causal:
             logits += np.triu(np.full((n, n), -1e9, dtype=np.float32), 1)
-        if present is not None:
-            logits += np.where(present, np.float32(0), np.float32(-1e9))[:, None, None, :]
         shares = np.exp(logits - logits.max(-1, keepdims=True))
         shares /= shares.sum(-1, keepdims=True)
         return np.asarray((shares @ v).transpose(0, 2, 1, 3).reshape(b, n, d))
 
     def layers(self, tower: str, x: Any, *, causal: bool) -> Any:
-        """States (b, n, d) after the pre-norm layers of one of CLIP's or SigLIP's towers."""
+        """States (…, d) after the pre-norm layers of one of CLIP's or SigLIP's towers."""
         for number in range(self.config["num_hidden_layers"]):
             at = f"{tower}.encoder.layers.{number}"
             normed = self.norm(f"{at}.layer_norm1", x)
@@ -139,14 +191,14 @@ class Network:
         return self.linear(f"{name}.fc2", self.activated(self.linear(f"{name}.fc1", x)))
 
     def text_states(self, ids: Any, *, causal: bool) -> Any:
-        """States (b, n, d) of CLIP's and SigLIP's text tower, with its final norm."""
+        """States (…, d) of CLIP's and SigLIP's text tower, with its final norm."""
         at = "text_model.embeddings"
         x = self.rows(f"{at}.token_embedding.weight", ids)
         x = x + self.rows(f"{at}.position_embedding.weight", self.numbered(ids))
         return self.norm("text_model.final_layer_norm", self.layers("text_model", x, causal=causal))
 
-    def sentence_states(self, ids: Any, present: Any) -> Any:
-        """The last states (b, n, d) of a BERT (Devlin et al. 2019), RoBERTa or XLM-R (Conneau et al. 2020),
+    def sentence_states(self, ids: Any, present: Any = None) -> Any:
+        """The last states (…, d) of a BERT (Devlin et al. 2019), RoBERTa or XLM-R (Conneau et al. 2020),
         which are post-norm; ``present`` (b, n) is False at padding.
         """
         config = self.config
@@ -168,14 +220,14 @@ class Network:
 
 
 Texts = Callable[[Network, Any], Any]
-"""(network of the text tower, token ids (b, n)) -> states of all tokens in the common space (b, n, d)."""
+"""(network of the text tower, token ids) -> states of all tokens in the common space, (…, d)."""
 
 Ends = Callable[[Mapping[str, Any], Ints], Ints]
 """(text configuration, token ids (b, n)) -> (b,) int64, the token whose feature is that of the text."""
 
 
 def clip_texts(network: Network, ids: Any) -> Any:
-    """CLIP's states of all tokens (b, n, d); those after the end mean nothing (Radford et al. 2021)."""
+    """CLIP's states of all tokens (…, d); those after the end mean nothing (Radford et al. 2021)."""
     return network.projected("text_projection", network.text_states(ids, causal=True))
 
 
@@ -188,7 +240,7 @@ def clip_ends(config: Mapping[str, Any], ids: Ints) -> Ints:
 
 
 def siglip_texts(network: Network, ids: Any) -> Any:
-    """SigLIP's states of all positions (b, n, d), padding too (Zhai et al. 2023; Tschannen et al. 2025)."""
+    """SigLIP's states of all positions (…, d), padding too (Zhai et al. 2023; Tschannen et al. 2025)."""
     return network.linear("text_model.head", network.text_states(ids, causal=False))
 
 

@@ -27,7 +27,6 @@ from numpy.typing import NDArray
 
 from moviola.encoders import FrameTextEncoder
 from moviola.encoders.contract import TextJudge
-from moviola.encoders.texts import FEW_TEXTS
 from moviola.errors import InvalidValue, LibraryError, NotSearched
 from moviola.features import QueryFeatures
 from moviola.library import LibraryStore, NameTable, View, read_concept
@@ -121,12 +120,12 @@ class EvidenceGatherer:
         return NotSearched(f"{self.store.folder}: {needing} a search by pictures, {reason}")
 
     def _encode(self, texts: Sequence[Text]) -> None:
-        encoded = words = [text.text for text in texts]
+        words = [text.text for text in texts]
         if self.texts is not None:
             encoder, refiner = self.store.encoders.visual, self.texts.refiner
             assert encoder is not None
             if self._background.by_phrases and self.texts.in_encoder_space:
-                encoded = self._read_phrases(encoder, texts)
+                self._read_phrases(encoder, texts)
             else:
                 tokens = self.texts.stage1.needs_tokens or (refiner is not None and refiner.needs_tokens)
                 rows = encoder.encode_tokens(words) if tokens else list(encoder.encode_text(words))
@@ -136,14 +135,11 @@ class EvidenceGatherer:
         reads_cues = bool(self.kinds and self.view.cues)
         reads_names = self.names is not None and bool(len(self.names.rows))
         if sentences is not None and (reads_cues or reads_names):
-            # Where both encoders share a network, it still has the vectors of the last few phrases.
-            kept = self.store.encoders.share_network and len(encoded) <= FEW_TEXTS
-            batch = encoded if kept else words
-            vectors = dict(zip(batch, normalised(sentences.encode_text(batch)), strict=True))
-            self._sentences |= {word: vectors[word] for word in words if sentences.knows(word)}
+            vectors = zip(words, normalised(sentences.encode_text(words)), strict=True)
+            self._sentences |= {word: vector for word, vector in vectors if sentences.knows(word)}
 
-    def _read_phrases(self, encoder: FrameTextEncoder, texts: Sequence[Text]) -> list[str]:
-        """Vectors and calibrations of texts by their phrases, which are encoded in one batch and returned."""
+    def _read_phrases(self, encoder: FrameTextEncoder, texts: Sequence[Text]) -> None:
+        """Vectors and calibrations of texts by their phrases, which are encoded in one batch."""
         weights = [_known_phrases(encoder, text.text) for text in texts]
         phrases = list(dict.fromkeys(phrase for own in weights for phrase in own))
         vectors = encoder.encode_text(phrases)
@@ -155,7 +151,6 @@ class EvidenceGatherer:
             self._scales[text] = scale if _knows(encoder, text.text) else _NOTHING
             features = QueryFeatures.of([""], [text.text], [vector])
             self._features[text] = features.among_segments(vector[None])
-        return phrases
 
     # -- evidence ------------------------------------------------------------------------------------------
 

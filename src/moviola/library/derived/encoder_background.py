@@ -48,7 +48,7 @@ def text_vectors(store: LibraryStore) -> Floats:
         if str(arrays["recipe"]) == recipe:
             vectors = arrays["vectors"]
             return vectors
-    encoder = store.encoders.visual
+    encoder = store.encoders.visual_of_all
     assert encoder is not None
     rows = encoder.encode_text(texts)
     check_features(rows, (len(texts), encoder.dim), encoder.id)

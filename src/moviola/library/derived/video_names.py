@@ -185,7 +185,7 @@ def publish_names(store: LibraryStore, *, encode: bool = True) -> None:
         vectors = {text: vector for text, vector in vectors.items() if text in texts}
     new = sorted(texts - vectors.keys())
     if new and encode:
-        encoder = store.encoders.sentences
+        encoder = store.encoders.sentences_of_all
         assert encoder is not None
         # Rounded to half precision, as all features.
         rows = normalised(encoder.encode_text(new).astype(np.float16))

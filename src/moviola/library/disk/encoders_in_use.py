@@ -27,15 +27,17 @@ class LibraryEncoders:
     """Encoders that the settings of a library name, loaded when first needed. Safe for threads.
 
     ``folder`` is that of the library, for messages; ``device``, ``precision`` and ``resident`` are passed to
-    the encoders.
+    the encoders. What a library keeps of texts does not depend on who computed it: vectors of cues, which are
+    many, are always those of a compiled tower, all others those of one that is not.
     """
 
     def __init__(self, folder: Path, settings: Settings, device: str, precision: str, resident: bool) -> None:
         self._folder, self._settings = folder, settings
         self.device, self._precision, self._resident = device, precision, resident
         self._lock = RLock()
-        self._visual: FrameTextEncoder | None = None
-        self._sentences: SentenceEncoder | None = None
+        self._names = {"visual": settings.encoder, "sentences": settings.sentence_encoder}
+        self._visual: dict[bool, FrameTextEncoder] = {}  # by whether it is resident
+        self._sentences: dict[bool, SentenceEncoder] = {}
 
     def __reduce__(self) -> tuple[type[LibraryEncoders], tuple[Path, Settings, str, str, bool]]:
         """Pickle the names only; another process loads the encoders itself."""
@@ -55,11 +57,21 @@ class LibraryEncoders:
         """The visual encoder; None if the library has none. :class:`EncoderMismatch` where it has another
         revision than when the library was built, :class:`MissingModel` where it is not on this machine.
         """
+        return self._visual_of(self._resident)
+
+    @property
+    def visual_of_all(self) -> FrameTextEncoder | None:
+        """The same for what is kept of texts: as a process has it that is not resident."""
+        return self._visual_of(resident=False)
+
+    def _visual_of(self, resident: bool) -> FrameTextEncoder | None:
         with self._lock:
-            if self._visual is None and self._settings.encoder:
+            if not self._names["visual"]:
+                return None
+            if resident not in self._visual:
                 with self._naming_the_library():
-                    self._visual = self._load_visual(self._settings.encoder)
-            return self._visual
+                    self._visual[resident] = self._load_visual(self._names["visual"], resident)
+            return self._visual[resident]
 
     def rows(self, images: NDArray[np.uint8]) -> NDArray[np.float32]:
         """Frame features as the library stores them, (n, frame_dim) float32, of images (n, height, width, 3)
@@ -92,26 +104,32 @@ class LibraryEncoders:
     @property
     def sentences(self) -> SentenceEncoder | None:
         """The sentence encoder; None if the library has none. Errors as of :attr:`visual`."""
+        return self._sentences_of(self._resident)
+
+    @property
+    def sentences_of_all(self) -> SentenceEncoder | None:
+        """The same for what is kept of texts: as a process has it that is not resident."""
+        return self._sentences_of(resident=False)
+
+    def _sentences_of(self, resident: bool) -> SentenceEncoder | None:
         with self._lock:
-            if self._sentences is None and self._settings.sentence_encoder:
+            if not self._names["sentences"]:
+                return None
+            if resident not in self._sentences:
                 with self._naming_the_library():
-                    name = self._settings.sentence_encoder
-                    self._sentences = self._visual_sentences or self._load_sentences(name)
-            return self._sentences
+                    self._sentences[resident] = self._load_sentences(self._names["sentences"], resident)
+            return self._sentences[resident]
 
-    @property
-    def share_network(self) -> bool:
-        """Whether both encoders embed texts by the same network, which keeps the vectors of its last call."""
-        return self.sentences is not None and self.sentences is self._visual_sentences
-
-    @property
-    def _visual_sentences(self) -> SentenceEncoder | None:
-        """The encoder that embeds texts for the visual encoder, if it is the library's sentence encoder."""
+    def _of_visual(self, resident: bool) -> SentenceEncoder | None:
+        """The encoder that embeds texts for the visual encoder, if it is the library's sentence encoder: it
+        still has the vectors of the last texts.
+        """
         from moviola.encoders import ConseEncoder
 
-        if not isinstance(self._visual, ConseEncoder):
+        visual = self._visual.get(resident)
+        if not isinstance(visual, ConseEncoder):
             return None
-        own, settings = self._visual.sentences, self._settings
+        own, settings = visual.sentences, self._settings
         same = (own.id, own.revision) == (settings.sentence_encoder, settings.sentence_revision)
         return own if same else None
 
@@ -121,11 +139,11 @@ class LibraryEncoders:
         """Sentence vectors of cues, (cues, d) float32, of which those known by text are reused; None without
         a sentence encoder or cues.
         """
-        if self.sentences is None or not cues:
+        if not cues or (encoder := self._sentences_of(resident=True)) is None:
             return None
         rows = dict(known or {})
         new = list(dict.fromkeys(cue.text for cue in cues if cue.text not in rows))
-        rows |= dict(zip(new, self.sentences.encode_text(new), strict=True))
+        rows |= dict(zip(new, encoder.encode_text(new), strict=True))
         return np.stack([rows[cue.text] for cue in cues])
 
     def require_same(self, encoder: str | None, sentence_encoder: str | None) -> None:
@@ -133,28 +151,29 @@ class LibraryEncoders:
         if encoder == NONE:
             self._settings.require_same(self._folder, {"encoder": ""})
         elif encoder is not None:
-            self._visual = self._load_visual(encoder)
+            self._names["visual"] = encoder
+            self._visual[self._resident] = self._load_visual(encoder, self._resident)
         if sentence_encoder == NONE:
             self._settings.require_same(self._folder, {"sentence_encoder": ""})
         elif sentence_encoder is not None:
-            loaded = self._load_sentences(sentence_encoder)
-            self._sentences = self._visual_sentences or loaded
+            self._names["sentences"] = sentence_encoder
+            self._sentences[self._resident] = self._load_sentences(sentence_encoder, self._resident)
 
-    def _load_visual(self, name: str) -> FrameTextEncoder:
+    def _load_visual(self, name: str, resident: bool) -> FrameTextEncoder:
         from moviola.encoders import load_encoder, picture_dim
 
-        encoder = load_encoder(name, device=self.device, precision=self._precision, resident=self._resident)
+        encoder = load_encoder(name, device=self.device, precision=self._precision, resident=resident)
         self._settings.require_same(self._folder, _visual_facts(encoder))
         if self._settings.picture_dim:  # 0 in older libraries; it stays so
             self._settings.require_same(self._folder, {"picture_dim": picture_dim(encoder)})
         return encoder
 
-    def _load_sentences(self, name: str) -> SentenceEncoder:
+    def _load_sentences(self, name: str, resident: bool) -> SentenceEncoder:
         from moviola.encoders import load_sentence_encoder
 
-        encoder = load_sentence_encoder(name, device=self.device, resident=self._resident)
+        encoder = load_sentence_encoder(name, device=self.device, resident=resident)
         self._settings.require_same(self._folder, _sentence_facts(encoder))
-        return encoder
+        return self._of_visual(resident) or encoder
 
 
 def settings_of_new_library(
