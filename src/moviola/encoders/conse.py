@@ -154,7 +154,8 @@ class ConseEncoder(OnDevice):
         for start in range(0, len(images), step):
             own, rows = images[start : start + step], slice(start, start + step)
             pooled, probabilities = self._seen(own)
-            seen = _unit(probabilities @ self._vectors.array("classes"))
+            # Each by itself: the last bits of a product depend on how many are multiplied together.
+            seen = _unit(np.matmul(probabilities[:, None], self._vectors.array("classes"))[:, 0])
             for fact, vector in zip(FACTS, self._vectors.array("facts"), strict=True):
                 seen += fact.weight * fact.holds(own)[:, None] * vector
             features[rows], pictures[rows] = _unit(seen), _unit(_folded(pooled))

@@ -98,6 +98,8 @@ class FrameTextEncoder(Named, Protocol):
     def encode_text(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Features (n, dim) float32 of n texts, of any length; too long texts are cut.
 
+        The features of a text are the same alone and among others, to the bit.
+
         Raises:
             InvalidValue: not a list of strings.
         """

@@ -162,7 +162,7 @@ class Index(ABC):
     def search(
         self, queries: NDArray[np.float32], k: int, *, allowed: Ids | None = None
     ) -> tuple[NDArray[np.float32], Ids]:
-        """The ``k`` nearest vectors of each query.
+        """The ``k`` nearest vectors of each query: the same alone and among other queries, to the bit.
 
         Args:
             k: depth, >= 1; answers are shorter if there are fewer vectors.

@@ -13,13 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.files.file_rows import Rows
-from moviola.index.contract import Ids, Index, IndexStats, best_first, parts_of
+from moviola.index.contract import Ids, Index, IndexStats, best_first
 from moviola.index.flat import FlatIndex
 
 __all__ = ["TrainedIndex"]
-
-# Up to this many queries faiss sums each product separately; from 20 on it uses the BLAS.
-_SUMMED_ALONE = 16
 
 
 class TrainedIndex(Index):
@@ -79,10 +76,7 @@ class TrainedIndex(Index):
     ) -> tuple[NDArray[np.float32], Ids]:
         if not len(self._recent):
             return self._search_main(queries, depth, allowed)
-        # In parts, so that scores of later additions are equal to the bit in a batch of any size.
-        parts = parts_of(len(queries), _SUMMED_ALONE)
-        found = [self._recent.search(queries[part], depth, allowed=allowed) for part in parts]
-        scores, ids = (np.concatenate(column) for column in zip(*found, strict=True))
+        scores, ids = self._recent.search(queries, depth, allowed=allowed)
         only = None if allowed is None else allowed[~self._recent.has(allowed)]
         findable = self._main_count() - len(self._gone) if only is None else len(only)
         if findable:

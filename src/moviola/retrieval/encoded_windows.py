@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
@@ -16,6 +16,8 @@ __all__ = ["EncodedWindows", "context_windows", "padded_rows", "read_windows"]
 
 Floats = NDArray[np.float32]
 
+# Windows are padded to a multiple of so many clips.
+_CLIPS = 8
 # Maximum float32 numbers of encoded windows kept for one library or folder.
 _STORED = 1 << 27
 
@@ -98,11 +100,14 @@ class _Kept:
 class EncodedWindows:
     """Windows encoded once for all queries: the encoders of windows do not see the query.
 
+    A compiled graph gives a window the same numbers in a batch of any size, to the bit, but padding counts.
+    So a window is padded to a length of its own: what is kept of it does not depend on who asked first.
+
     Attributes:
         encode: see :data:`Encode`.
-        batch: windows per batch, of similar length.
-        fixed: clips to which windows are padded, and kept so, for a model with reference padding; 0: the
-            longest of the batch.
+        batch: windows per batch, at most.
+        fixed: clips to which windows are padded, and kept so, for a model with reference padding; 0: as many
+            as they have, rounded up to a multiple of 8.
         most: maximum numbers kept.
     """
 
@@ -124,14 +129,20 @@ class EncodedWindows:
         )
         encoded = {key: known[key] for key in keys if key in known}
         missing = {key: place for place, key in enumerate(keys) if key not in encoded}
-        places = np.array([*missing.values()], np.int64)
-        places = places[np.argsort(windows.clips[places], kind="stable")]
-        for begin in range(0, len(places), self.batch):
-            chunk = places[begin : begin + self.batch]
-            parts = self.encode(*read_windows(features, video[chunk], windows.take(chunk), self.fixed))
-            for place, part in zip(chunk.tolist(), parts, strict=True):
-                encoded[keys[place]] = part[: self.fixed or windows.clips[place]]
+        for length, places in self._by_length(windows, np.array([*missing.values()], np.int64)):
+            for begin in range(0, len(places), self.batch):
+                chunk = places[begin : begin + self.batch]
+                parts = self.encode(*read_windows(features, video[chunk], windows.take(chunk), length))
+                for place, part in zip(chunk.tolist(), parts, strict=True):
+                    encoded[keys[place]] = part[: self.fixed or windows.clips[place]]
         stored.add({key: encoded[key] for key in missing}, self.most)
         kept, _ = padded_rows([encoded[key] for key in keys])
         there = np.arange(kept.shape[1]) < windows.clips[:, None]
         return kept, there.astype(np.float32)
+
+    def _by_length(self, windows: ClipWindows, places: Integers) -> Iterator[tuple[int, Integers]]:
+        """Some windows by the number of clips to which they are padded."""
+        clips = windows.clips[places]
+        lengths = np.full_like(clips, self.fixed) if self.fixed else -(-clips // _CLIPS) * _CLIPS
+        for length in np.unique(lengths).tolist():
+            yield length, places[lengths == length]

@@ -124,7 +124,9 @@ class TrainedStage1(TrainedVectors):
         return normalised(np.concatenate(parts))
 
     def queries(self, queries: QueryFeatures) -> Vectors:
-        return normalised(self.model.run("queries", queries.vectors)[0])
+        # One at a time: a query's vector does not depend on what is asked beside it.
+        vectors = [self.model.run("queries", row[None])[0][0] for row in queries.vectors]
+        return normalised(np.array(vectors, np.float32).reshape(-1, self.dim))
 
     def make(self) -> None:
         """Make the missing graphs, by running both parts once."""

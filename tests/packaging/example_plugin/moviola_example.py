@@ -136,7 +136,8 @@ class Plain(Index):
         self, queries: NDArray[np.float32], depth: int, allowed: NDArray[np.int64] | None
     ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         searched = np.arange(len(self)) if allowed is None else np.flatnonzero(np.isin(self._ids, allowed))
-        scores = queries @ self._vectors[searched].T
+        rows = self._vectors[searched]
+        scores = np.array([rows @ query for query in queries])  # each by itself, see `Index.search`
         best = np.argsort(-scores, axis=1, kind="stable")[:, :depth]
         return np.take_along_axis(scores, best, axis=1), self._ids[searched][best]
 

@@ -465,15 +465,15 @@ def test_stored_windows_change_nothing(splits: tuple[Split, Split], recipe: Wind
     windows, asked = pool.beside(rows, 40), (split.features, pool.proposals.video[rows])
     kept = EncodedWindows(encode, batch=2)
     first = kept(*asked, windows)
-    assert calls == [2, 2]
+    assert sum(calls) == 4 and max(calls) <= 2
     again = kept(*asked, windows)
-    assert calls == [2, 2]
+    assert sum(calls) == 4
     forgetful = EncodedWindows(encode, most=0)
     forgetful(*asked, windows)
     other = pool.beside(np.array([2, 4]), 40)
     forgetful(split.features, pool.proposals.video[[2, 4]], other)
     anew = forgetful(*asked, windows)
-    assert calls == [2, 2, 4, 2, 4]
+    assert sum(calls) == 4 + 4 + 2 + 4
     for stored, mask in (again, anew):
         np.testing.assert_allclose(stored, first[0], rtol=1e-4, atol=1e-5)
         np.testing.assert_array_equal(mask, first[1])
