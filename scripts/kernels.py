@@ -25,8 +25,8 @@ sys.path.insert(0, str(ROOT / "tests" / "worlds"))
 from turns import share  # noqa: E402
 
 NUMERIC = (
-    "tests/find/compiled", "tests/find/encoders", "tests/find/index", "tests/find/retrieval",
-    "tests/find/temporal", "tests/study/golden", "tests/study/measures", "tests/study/models",
+    "tests/find/beside", "tests/find/compiled", "tests/find/encoders", "tests/find/index",
+    "tests/find/retrieval", "tests/find/temporal", "tests/study/golden", "tests/study/measures", "tests/study/models",
     "tests/study/training",
 )  # fmt: skip
 SHOWN = (

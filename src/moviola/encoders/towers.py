@@ -94,7 +94,8 @@ def _products(weight: Floats, rows: Floats, block: int) -> Floats:
     """Rows (n, in) by a weight (out, in), as many at a time as a block has: (n / block, block, out)."""
     blocks = rows.reshape(-1, block, rows.shape[1])
     if blas_kernels() & _WIDE_KERNELS:
-        return np.asarray(np.matmul(weight, blocks.transpose(0, 2, 1)).transpose(0, 2, 1))
+        # Sums along rows depend on how these lie in memory.
+        return np.ascontiguousarray(np.matmul(weight, blocks.transpose(0, 2, 1)).transpose(0, 2, 1))
     return np.asarray(np.matmul(blocks, weight.T))
 
 

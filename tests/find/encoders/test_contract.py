@@ -13,9 +13,9 @@ import pytest
 from numpy.typing import NDArray
 from scipy.special import erf
 
+from among_others import require_the_same_alone
 from moviola.encoders import FrameTextEncoder, PictureEncoder, load_encoder, picture_dim
 from moviola.encoders.loading import BUILTIN
-from moviola.encoders.texts import FEW_TEXTS
 from moviola.encoders.towers import ACTIVATIONS
 from moviola.errors import InvalidValue
 from moviola.retrieval import CurveRefiner
@@ -71,13 +71,12 @@ def test_what_a_library_records_is_stable(name: str, encoder: FrameTextEncoder) 
     CurveRefiner(**encoder.curve)
 
 
-def test_many_texts_give_the_same_features_as_few(encoder: FrameTextEncoder) -> None:
-    """Few texts go through the NumPy tower, many are compiled: nobody may see a difference."""
-    few = encoder.encode_text(TEXTS)
-    many = encoder.encode_text(TEXTS * FEW_TEXTS)
-    np.testing.assert_allclose(
-        many.reshape(FEW_TEXTS, *few.shape), np.tile(few, (FEW_TEXTS, 1, 1)), atol=2e-5
-    )
+@pytest.mark.parametrize("resident", [False, True], ids=["at once", "resident"])
+def test_a_text_has_the_same_features_alone_and_among_others(name: str, resident: bool) -> None:
+    """Nobody's answer may depend on what else is asked: texts multiplied together, padded to the longest, or
+    computed in another way where there are many, differ in their last bits.
+    """
+    require_the_same_alone(lambda: load_encoder(name, device="cpu", resident=resident))
 
 
 def test_gelu_against_its_definition() -> None:
@@ -87,35 +86,25 @@ def test_gelu_against_its_definition() -> None:
     assert np.isnan(ACTIVATIONS["gelu"](np.array([np.nan], np.float32))).all()
 
 
-def test_the_last_token_is_the_text(encoder: FrameTextEncoder) -> None:
-    for texts in (TEXTS, TEXTS * FEW_TEXTS):
-        tokens = encoder.encode_tokens(texts)
-        assert all(rows.shape[1] == encoder.dim for rows in tokens)
-        np.testing.assert_allclose([rows[-1] for rows in tokens], encoder.encode_text(texts), atol=2e-5)
-    for text in TEXTS:
-        np.testing.assert_array_equal(encoder.encode_tokens([text])[0][-1], encoder.encode_text([text])[0])
-
-
-def test_tokens_of_many_texts_are_those_of_few(encoder: FrameTextEncoder) -> None:
-    """Few go through NumPy, many are compiled."""
-    few = encoder.encode_tokens(TEXTS)
-    for own, other in zip(few * FEW_TEXTS, encoder.encode_tokens(TEXTS * FEW_TEXTS), strict=True):
-        np.testing.assert_allclose(own, other, atol=3e-5)
-
-
 def test_a_resident_process_gets_the_same(name: str, encoder: FrameTextEncoder) -> None:
     resident = load_encoder(name, device="cpu", resident=True)
     np.testing.assert_allclose(resident.encode_text(TEXTS), encoder.encode_text(TEXTS), atol=2e-5)
-    for text in TEXTS:
-        alone = resident.encode_text([text])
-        np.testing.assert_array_equal(resident.encode_tokens([text])[0][-1], alone[0])
-        np.testing.assert_array_equal(resident.encode_text([text]), alone)
 
 
 def test_batches_do_not_change_features(name: str, encoder: FrameTextEncoder) -> None:
-    images = pictures(3, encoder)
-    by_two = load_encoder(name, device="cpu", batch_size=2).encode_frames(images)
-    np.testing.assert_allclose(encoder.encode_frames(images), by_two, atol=1e-5)
+    """ConSE mixed the classes of all frames of a batch in one product."""
+    images = pictures(7, encoder)
+    images[5] = 0
+    found = _features(encoder, images)
+    for size in (1, 2, 3):
+        other = load_encoder(name, device="cpu", precision="fp32", batch_size=size)
+        np.testing.assert_array_equal(_features(other, images), found)
+
+
+def _features(encoder: FrameTextEncoder, images: NDArray[np.uint8]) -> NDArray[np.float32]:
+    if isinstance(encoder, PictureEncoder):
+        return np.concatenate(encoder.encode_pictures(images), axis=1)
+    return encoder.encode_frames(images)
 
 
 def test_nothing_gives_nothing(encoder: FrameTextEncoder) -> None:

@@ -11,9 +11,10 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
+from among_others import require_the_same_alone
 from moviola import devices
 from moviola.compiled.module import least_cosine
-from moviola.encoders import load_sentence_encoder
+from moviola.encoders import SentenceEncoder, load_sentence_encoder, sentences
 from moviola.encoders.texts import FEW_TEXTS
 from moviola.errors import DataError, InvalidValue, MissingDependency
 
@@ -37,6 +38,34 @@ def reference(folder: Path, texts: list[str], *, pooling: str, normalise: bool) 
         row = states[0] if pooling == "cls_token" else states.mean(0)
         rows.append((row / row.norm() if normalise else row).numpy())
     return np.stack(rows)
+
+
+@pytest.mark.parametrize("resident", [False, True], ids=["at once", "resident"])
+@pytest.mark.parametrize("kind", ["bert", "roberta", "xlm-roberta", "mpnet"])
+def test_a_text_has_the_same_vector_alone_and_among_others(
+    make_bert: Callable[..., Path], kind: str, resident: bool
+) -> None:
+    """NumPy, compiled graphs and torch (mpnet), which multiplies texts one at a time."""
+    folder = str(make_bert(kind=kind))
+    require_the_same_alone(lambda: load_sentence_encoder(folder, device="cpu", resident=resident))
+
+
+def test_vectors_are_kept_and_are_the_callers_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a search asks again is not encoded again; the oldest are dropped."""
+    monkeypatch.setattr(sentences, "_KEPT", 3)
+    encoder, read = load_sentence_encoder(), list[str]()
+    own = SentenceEncoder._states
+    monkeypatch.setattr(
+        SentenceEncoder, "_states", lambda self, texts: read.extend(texts) or own(self, texts)
+    )
+    first = encoder.encode_text(["a", "b", "a", "c"])
+    kept = first.copy()
+    first[:] = 0
+    np.testing.assert_array_equal(encoder.encode_text(["c", "a"]), kept[[3, 0]])
+    assert read == ["a", "b", "c"]
+    encoder.encode_text(["d", "b"])
+    encoder.encode_text(["a"])
+    assert read == ["a", "b", "c", "d", "a"]
 
 
 def test_a_text_without_a_known_token_is_not_known() -> None:
