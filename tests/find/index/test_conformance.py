@@ -67,6 +67,20 @@ def test_answers_are_the_nearest_in_falling_order(index: Index) -> None:
     np.testing.assert_array_equal(found[:, 0], ids[exact.argmax(axis=1)])
 
 
+@pytest.mark.parametrize("count", [300, 1500], ids=["compared", "learnt"])
+def test_a_query_finds_the_same_alone_and_among_others(index: Index, backend: str, count: int) -> None:
+    """To the bit. So many queries at once as here faiss multiplies by the BLAS, whose sums depend on how many
+    there are.
+    """
+    index.build(np.arange(count, dtype=np.int64), vectors(count))
+    queries = vectors(50 if backend == "milvus" else 9000, seed=1)
+    scores, ids = index.search(queries, 20)
+    for place in range(0, len(queries), len(queries) // 10):
+        own_scores, own_ids = index.search(queries[place : place + 1], 20)
+        np.testing.assert_array_equal(own_scores[0], scores[place])
+        np.testing.assert_array_equal(own_ids[0], ids[place])
+
+
 def test_a_vector_finds_itself(index: Index) -> None:
     stored = vectors(50)
     index.add(np.arange(50, dtype=np.int64), stored)

@@ -1,4 +1,7 @@
-"""`search` on a library, and `answer` on its features, read or exported: equal moments and scores."""
+"""`search` on a library, and `answer` on its features, read or exported: equal moments and scores.
+
+What else is asked, and in which order, changes neither, to the bit.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from moviola.library import LibrarySource, LibraryStore, export_features
 from moviola.search import Library
 from moviola.study.measures import Run
 from moviola.study.training.answering import answer
-from moviola.types import Query
+from moviola.types import Moment, Query
 
 Trained = Callable[..., Path]
 TEXTS = ("a red square", "the umbrella of the lighthouse keeper", "something green moves to the left")
@@ -97,3 +100,27 @@ def test_coarse_moments(
     export_features(library.store, TEXTS, tmp_path / "exported")
     for source in (LibrarySource(library.store), FeatureFolder.open(tmp_path / "exported")):
         require_same(expected, answer(stage1, source, pairs, as_search=True).run)
+
+
+@pytest.mark.parametrize(
+    ("stage1", "refiner"), [("spr-stage1", "reloclnet"), ("reel-stage1", "spr-clip"), ("spr-stage1", "reel")]
+)
+def test_what_is_asked_before_or_beside_changes_no_bit(
+    library: Library, trained: Trained, stage1: str, refiner: str
+) -> None:
+    """Windows are encoded when first asked for, and kept: padded to the longest of their batch, those of one
+    query differed by whether another one had asked before.
+    """
+    library.use(stage1=trained(stage1), refiner=trained(refiner))
+    queries = [Query(text, text) for text in (*TEXTS, "blue", "two yellow circles above a wall of stone")]
+
+    def found(asked: list[Query], at_once: bool) -> list[list[Moment]]:
+        with Library(library.folder, read_only=True) as opened:
+            if at_once:
+                return [list(moments) for moments in opened.search_many(asked, top_k=1000)]
+            return [list(opened.search_many([query], top_k=1000)[0]) for query in asked]
+
+    alone = {query.text: found([query], True)[0] for query in queries}
+    assert all(len(moments) >= 3 for moments in alone.values())
+    for order, at_once in ((queries, False), (queries[::-1], False), (queries * 8, True)):
+        assert found(order, at_once) == [alone[query.text] for query in order]
