@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.features import Integers, QueryFeatures, VideoFeatures
+from moviola.features import QueryFeatures, VideoFeatures
 from moviola.index import FlatIndex, Index
 from moviola.retrieval.segments import mean_pooled, normalised, pack_ids, segment_counts, whole_segments
 from moviola.threads import ONE, compute_threads
@@ -185,13 +185,11 @@ class EmbeddedSegments:
     Attributes:
         stage1: makes the vectors.
         segment_clips: T, clips of a segment.
-        cells: number of cosines held at once.
     """
 
     stage1: Stage1
     features: VideoFeatures
     segment_clips: int
-    cells: int = 1 << 24
 
     @cached_property
     def vectors(self) -> NDArray[np.float32]:
@@ -199,24 +197,13 @@ class EmbeddedSegments:
         return np.concatenate(_embedded(self.stage1, self.features, self.segment_clips))
 
     def best(self, queries: QueryFeatures) -> NDArray[np.float32]:
-        """(Q, V) float32, each video's best cosine; segments are compared block by block."""
-        vectors = self.stage1.queries(queries)
+        """(Q, V) float32, each video's best cosine, of each query by itself."""
         counts = segment_counts(self.features, self.segment_clips)
-        begin = np.concatenate([[0], np.cumsum(counts)])
-        best = np.empty((len(vectors), len(counts)), dtype=np.float32)
-        for first, stop in _blocks(begin, self.cells // max(1, len(vectors))):
-            cosines = vectors @ self.vectors[begin[first] : begin[stop]].T
-            best[:, first:stop] = np.maximum.reduceat(cosines, begin[first:stop] - begin[first], axis=1)
+        begin = np.cumsum(counts) - counts
+        best = np.empty((len(queries), len(counts)), dtype=np.float32)
+        for row, vector in zip(best, self.stage1.queries(queries), strict=True):
+            np.maximum.reduceat(self.vectors @ vector, begin, out=row)
         return best
-
-
-def _blocks(begin: Integers, most: int) -> Iterator[tuple[int, int]]:
-    """Runs of videos with at most ``most`` segments, or of one video; these begin at ``begin`` (V + 1,)."""
-    first, last = 0, len(begin) - 1
-    while first < last:
-        stop = max(first + 1, int(np.searchsorted(begin, begin[first] + most, side="right")) - 1)
-        yield first, stop
-        first = stop
 
 
 def video_scores(

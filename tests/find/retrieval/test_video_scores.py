@@ -59,7 +59,7 @@ def test_blocks_find_what_one_table_finds(
     rows = [features.read(video)[::length] for video in range(len(counts))]
     dense = np.stack([(queries.vectors @ own.T).max(axis=1) for own in rows], axis=1)
     stage1 = Watched()
-    segments = EmbeddedSegments(stage1, features, length, cells=cells)
+    segments = EmbeddedSegments(stage1, features, length)
     np.testing.assert_array_equal(segments.best(queries), dense)
 
     stage1.most_queries = 0
@@ -102,3 +102,15 @@ def test_a_block_holds_few_scores(videos: int) -> None:
     assert sum(sizes) == 600
     assert max(sizes) <= 256
     assert max(sizes) * videos <= 1 << 22 or max(sizes) == 1
+
+
+def test_a_query_scores_videos_the_same_alone_and_among_others() -> None:
+    """To the bit: each is multiplied by itself."""
+    draw = np.random.default_rng(0)
+    features = features_of([9, 4, 30, 1, 17], draw)
+    names = tuple(f"q{place}" for place in range(7))
+    queries = QueryFeatures.of(names, names, list(draw.normal(size=(7, DIM))), unit=False)
+    segments = EmbeddedSegments(Watched(), features, 2)
+    together = segments.best(queries)
+    for place in range(7):
+        np.testing.assert_array_equal(segments.best(queries.select([place]))[0], together[place])

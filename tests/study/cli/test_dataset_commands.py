@@ -27,7 +27,7 @@ class Letters:
 
 @pytest.fixture(autouse=True)
 def letters(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(moviola.encoders, "load_sentence_encoder", lambda name: Letters())
+    monkeypatch.setattr(moviola.encoders, "load_sentence_encoder", lambda name, **_: Letters())
 
 
 def test_from_captions_to_judgements(tmp_path: Path, moviola: Callable[..., Any]) -> None:

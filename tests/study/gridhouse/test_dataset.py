@@ -154,7 +154,7 @@ def test_pseudo_sets_by_a_sentence_encoder(
 ) -> None:
     """The same films, queries and grades; the training set is what cosines of the texts choose."""
     names: list[str] = []
-    monkeypatch.setattr(dataset, "load_sentence_encoder", lambda name: names.append(name) or Letters())
+    monkeypatch.setattr(dataset, "load_sentence_encoder", lambda name, **_: names.append(name) or Letters())
     shutil.copytree(world, tmp_path / "world")
     before = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "world" / "videos").iterdir()}
     make(tmp_path / "world", subtitles=True, filler=1, similarity="letters")

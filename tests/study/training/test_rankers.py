@@ -608,6 +608,31 @@ def test_queries_ranked_in_parts_are_ranked_as_at_once(world: Any, monkeypatch: 
         )  # fmt: skip
 
 
+@pytest.mark.parametrize("name", OVERRIDES)
+def test_a_model_is_asked_in_batches_of_one_shape(
+    name: str, world: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last bits of products depend on their shape: in batches of as many queries as are left, as wide as
+    the longest, a score depended on the other queries.
+    """
+    monkeypatch.setattr("moviola.retrieval.corpus._CHUNK", 4)
+    val = with_first_stage(world.val)
+    model: Any = untrained(name, val)
+    shapes, own = set(), model.rank
+
+    def rank(query: Tensor, mask: Tensor, *given: Any, **named: Any) -> Any:
+        shapes.add((*query.shape, *mask.shape))
+        return own(query, mask, *given, **named)
+
+    monkeypatch.setattr(model, "rank", rank)
+    few = replace(val, queries=val.queries.select([2]))
+    whole, alone = (recipe(name).moments(model, split, AnswerSettings()) for split in (val, few))
+    assert shapes == {(4, model.config.max_tokens, val.queries.dim, 4, model.config.max_tokens)}
+    assert len(whole) == len(val.queries) == 6 and len(alone) == 1
+    if name != "conquer":  # whose first stage's scores are by place
+        assert alone.score == pytest.approx(whole.score[whole.rows(2)], rel=1e-4)
+
+
 def test_both_halves_of_prem_apart_learn_by_stream(heard_world: Any) -> None:
     pairs, apart = heard_world.train.pairs, recipe("prem-apart")
     types = tuple("vt"[row % 2] for row in range(len(pairs.query_ids)))

@@ -145,7 +145,7 @@ def pseudo(
     found = read_annotations(path, kind, durations)
     banned = [query.text for file in held_out or [] for query in read_queries(file)]
     texts = None if queries is None else [query.text for query in read_queries(queries)]
-    embed = load_sentence_encoder(sentence_encoder)
+    embed = load_sentence_encoder(sentence_encoder, resident=True)
     entries = pseudo_pairs(found, embed, top, queries=texts, held_out=banned)
     write_json(out, entries)
     pairs = sum(len(entry["relevant_moment"]) for entry in entries)
@@ -230,7 +230,7 @@ def imprecise(
         raise InvalidValue("--endpoint and --model go together: give both or neither")
     key = os.environ.get("MOVIOLA_CHAT_KEY", "")
     made = rewrite_captions(
-        read_annotations(path, kind, durations), load_sentence_encoder(sentence_encoder),
+        read_annotations(path, kind, durations), load_sentence_encoder(sentence_encoder, resident=True),
         out.with_name(out.name + ".journal"), review,
         types=types.replace(" ", "").split(",") if types else (),
         endpoint=ChatEndpoint(endpoint, model, key) if endpoint else None,
@@ -306,7 +306,7 @@ def candidates(
     require_unread(out, path, queries, durations)
     texts = {query.query_id: query.text for query in read_queries(queries)}
     found = read_annotations(path, kind, durations)
-    pairs = find_candidates(texts, found, load_sentence_encoder(sentence_encoder), top)
+    pairs = find_candidates(texts, found, load_sentence_encoder(sentence_encoder, resident=True), top)
     write_pairs(pairs, out)
     said = f"{out}: {counted(len(pairs), 'pair')} of {counted(len(texts), 'query')}"
     show(json, {"queries": len(texts), "pairs": len(pairs), "out": str(out)}, said)
@@ -420,7 +420,7 @@ def relevant_pairs_(
 
     require_unread(out, path, durations)
     captions = read_annotations(path, kind, durations).captions
-    embed = load_sentence_encoder(sentence_encoder)
+    embed = load_sentence_encoder(sentence_encoder, resident=True)
     pairs = find_relevant_pairs(captions, embed, phi=phi, theta=theta)
     write_relevant_pairs(pairs, out)
     found = f"{counted(len(pairs), 'ordered pair')} of {counted(pairs.count, 'caption')}"

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 __all__ = ["cut_batch", "padded", "token_batch", "video_batch", "widened", "window_batch"]
 
 
-def padded(arrays: Sequence[NDArray[np.float32]]) -> tuple[Tensor, Tensor]:
-    """Arrays (n_i, d) as one (N, L, d) float32 padded with zeros, and its mask (N, L) float32."""
-    rows, mask = padded_rows(arrays)
+def padded(arrays: Sequence[NDArray[np.float32]], length: int = 0) -> tuple[Tensor, Tensor]:
+    """:func:`moviola.retrieval.encoded_windows.padded_rows` as tensors."""
+    rows, mask = padded_rows(arrays, length)
     return torch.from_numpy(rows), torch.from_numpy(mask)
 
 
@@ -35,9 +35,11 @@ def widened(
     return F.pad(visual, (0, 0, *more)), F.pad(mask, more), wider
 
 
-def token_batch(queries: QueryFeatures, rows: Integers) -> tuple[Tensor, Tensor]:
-    """Tokens (B, Lq, d) float32 of some queries by place, and their mask (B, Lq)."""
-    return padded([queries.tokens(row) for row in rows.tolist()])
+def token_batch(queries: QueryFeatures, rows: Integers, length: int = 0) -> tuple[Tensor, Tensor]:
+    """Tokens (B, Lq, d) float32 of some queries by place, and their mask (B, Lq); Lq is ``length``, or for 0
+    that of the longest.
+    """
+    return padded([queries.tokens(row) for row in rows.tolist()], length)
 
 
 def video_batch(features: VideoFeatures, rows: Integers) -> tuple[Tensor, Tensor, Tensor | None]:

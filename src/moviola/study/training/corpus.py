@@ -36,7 +36,8 @@ END_INSIDE = LABELS["spr"]
 ANSWERS = 100
 """Maximum moments, or videos, per query."""
 
-_CHUNK = 64  # queries at a time
+# Queries at a time.
+_CHUNK = 16
 
 
 @dataclass(frozen=True)
@@ -126,8 +127,10 @@ def _joined(name: str, parts: list[tuple[Tensor, Any]]) -> Any:
     return out
 
 
-Ranking = Callable[[slice, Tensor, Tensor, Any], Ranked]
-"""Ranks some queries in a corpus: their places, tokens (B, Lq, d), mask (B, Lq), and the model's context."""
+Ranking = Callable[[Integers, Tensor, Tensor, Any], Ranked]
+"""Ranks some queries in a corpus: their places (B,), rising, tokens (B, Lq, d), mask (B, Lq), and the model's
+context.
+"""
 
 
 def rank_corpus(
@@ -138,6 +141,10 @@ def rank_corpus(
 ) -> Moments:
     """Answers of a model in evaluation mode, at most :data:`ANSWERS` per query, cut at the videos' durations.
 
+    The last bits of a product depend on its shape. So that they do not depend on the other queries, the model
+    is given batches of one shape: each query is padded to the maximum number of tokens, and the last query
+    fills up its batch.
+
     Args:
         videos, queries: in its form.
         rank: by default the model's own ``rank``; scores are given as it has them.
@@ -147,13 +154,14 @@ def rank_corpus(
     with torch.inference_mode():
         context = encoded_corpus(model, videos)
         for first in range(0, len(queries), _CHUNK):
-            some = slice(first, min(first + _CHUNK, len(queries)))
-            tokens, mask = token_batch(queries, np.arange(some.start, some.stop))
+            own = np.arange(first, min(first + _CHUNK, len(queries)))
+            places = np.pad(own, (0, _CHUNK - len(own)), mode="edge")
+            tokens, mask = token_batch(queries, places, queries.max_tokens)
             given = tokens.to(device), mask.to(device), context
-            ranked = rank(some, *given) if rank else cast("Any", model).rank(*given)
+            ranked = rank(places, *given) if rank else cast("Any", model).rank(*given)
             found = (ranked.video, ranked.start, ranked.end, ranked.score)
-            video, start, end, score = (column[:, :ANSWERS].cpu().numpy() for column in found)
-            query = np.broadcast_to(np.arange(some.start, some.stop)[:, None], video.shape)
+            video, start, end, score = (column[: len(own), :ANSWERS].cpu().numpy() for column in found)
+            query = np.broadcast_to(own[:, None], video.shape)
             stretch, durations = videos.stretch[video], videos.features.durations[video]
             start = start.astype(np.float64) * stretch
             end = np.minimum(end.astype(np.float64) * stretch, durations)
@@ -167,7 +175,7 @@ def rank_corpus(
 def rank_videos(model: nn.Module, videos: PooledVideos, queries: QueryFeatures) -> Moments:
     """The best :data:`ANSWERS` whole videos of each query (VR), as a model ranks them."""
 
-    def rank(some: slice, query: Tensor, mask: Tensor, context: Any) -> Ranked:
+    def rank(places: Integers, query: Tensor, mask: Tensor, context: Any) -> Ranked:
         rows, scores = cast("Any", model).rank_videos(query, mask, context, keep=ANSWERS)
         return Ranked.whole_videos(rows, scores)
 

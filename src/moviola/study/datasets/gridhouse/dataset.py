@@ -251,7 +251,7 @@ def annotate(
 
 def _encoder(similarity: str) -> TextEncoder | None:
     """None for what the slots hold."""
-    return None if similarity in (SLOTS, TRUTH) else load_sentence_encoder(similarity)
+    return None if similarity in (SLOTS, TRUTH) else load_sentence_encoder(similarity, resident=True)
 
 
 def _claim(folder: Path, settings: dict[str, Any]) -> None:

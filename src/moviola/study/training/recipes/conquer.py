@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from moviola.errors import InvalidValue
+from moviola.features import Integers
 from moviola.retrieval import Moments
 from moviola.retrieval.stage1 import VideoScores
 from moviola.study.models.batches import Ranked
@@ -76,8 +77,10 @@ class ConquerRecipe(CandidateRecipe):
         """``rank`` for some queries at a time, in all videos with their first-stage scores."""
         scores = _first_stage(split)
 
-        def ranked(some: slice, query: Tensor, mask: Tensor, context: Context) -> Ranked:
-            first_stage = torch.from_numpy(scores(some)).to(query.device)
+        def ranked(places: Integers, query: Tensor, mask: Tensor, context: Context) -> Ranked:
+            first, last = int(places[0]), int(places[-1])
+            table = scores(slice(first, last + 1))[places - first]
+            first_stage = torch.from_numpy(table).to(query.device)
             return rank(query, mask, context, first_stage=first_stage)
 
         return rank_corpus(model, *self.inputs(model, split), ranked)
