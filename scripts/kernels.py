@@ -26,8 +26,8 @@ from turns import share  # noqa: E402
 
 NUMERIC = (
     "tests/find/beside", "tests/find/compiled", "tests/find/encoders", "tests/find/index",
-    "tests/find/retrieval", "tests/find/temporal", "tests/study/golden", "tests/study/measures", "tests/study/models",
-    "tests/study/training",
+    "tests/find/retrieval", "tests/find/temporal", "tests/study/golden",
+    "tests/study/measures", "tests/study/models", "tests/study/training",
 )  # fmt: skip
 SHOWN = (
     "tests/find/cli", "tests/find/library", "tests/find/search", "tests/study/benchmark",
