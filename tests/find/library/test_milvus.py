@@ -59,7 +59,7 @@ def address(milvus: RunningMilvus) -> str:
 def served(library: Library, address: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Library]:
     """The library of four films, searched on the server; their vectors went there in two parts."""
     with monkeypatch.context() as patched:
-        patched.setattr("moviola.index.milvus._HELD_BYTES", 1 << 12)
+        patched.setattr("moviola.addons.milvus.index._HELD_BYTES", 1 << 12)
         library.use_index(address)
     yield library
     if library.settings.index != address:

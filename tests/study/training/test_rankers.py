@@ -615,7 +615,7 @@ def test_a_model_is_asked_in_batches_of_one_shape(
     """The last bits of products depend on their shape: in batches of as many queries as are left, as wide as
     the longest, a score depended on the other queries.
     """
-    monkeypatch.setattr("moviola.retrieval.corpus._CHUNK", 4)
+    monkeypatch.setattr("moviola.study.training.corpus._CHUNK", 4)
     val = with_first_stage(world.val)
     model: Any = untrained(name, val)
     shapes, own = set(), model.rank

@@ -216,7 +216,7 @@ def test_proposals_cover_the_best_segments_and_no_more(world: Any, stage1: Train
         assert inside == set(range(len(own.video)))
         assert own.rank.tolist() == sorted(own.rank.tolist())
         assert (own.end <= val.features.durations[own.video]).all()
-    run = SPR_STAGE1.run(stage1.model, val, AnswerSettings(segments=5))
+    run = SPR_STAGE1.run(stage1.model.network, val, AnswerSettings(segments=5))
     assert run.query_ids == val.queries.query_ids
     videos = [val.features.video_ids[video] for video in proposals.of(0).video]
     assert [row["video_id"] for row in run.rows()[run.query_ids[0]]] == videos
@@ -235,7 +235,7 @@ def test_video_scores_are_the_best_segments(world: Any, length: int) -> None:
 def test_a_retriever_answers_with_its_proposals(world: Any, stage1: TrainedStage1) -> None:
     split = world.val
     proposals = TrainedFirstStage(stage1, 4).proposals(split)
-    found = SPR_STAGE1.moments(stage1.model, split, AnswerSettings())
+    found = SPR_STAGE1.moments(stage1.model.network, split, AnswerSettings())
     for name, other in (("offsets", "offsets"), ("video", "video"), ("start", "start"), ("match", "score")):
         np.testing.assert_array_equal(getattr(found, name), getattr(proposals, other))
 
