@@ -108,10 +108,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/decode.py
 	$(BIN)/python benchmarks/measures.py
 	$(BIN)/python benchmarks/spine.py
-	$(BIN)/python benchmarks/training.py
 	$(BIN)/python benchmarks/refiners.py
-	$(BIN)/python benchmarks/text_threads.py
-	$(BIN)/python benchmarks/runtimes.py
 
 clean:
 	rm -rf $(PHOTOS) $(WORLD) $(LIB) demo-photographs.png demo-results.png site

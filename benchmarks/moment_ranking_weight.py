@@ -21,9 +21,7 @@ import torch
 from comparison.bench import Bench
 from comparison.figures import MAIN
 from comparison.plan import PRESETS, Job
-from moviola.encoders import load_sentence_encoder
-from moviola.study.datasets.building.relevant_pairs import write_relevant_pairs
-from moviola.study.datasets.building.steps import find_relevant_pairs
+from comparison.run import write_related
 from moviola.study.training.answering import AnsweringModel
 from moviola.study.training.experiment import train_model
 from moviola.study.training.validation import judge
@@ -39,33 +37,27 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     bench = Bench(options.comparison, PRESETS["third"])
-    jobs = {job.name: job for job in bench.jobs()}
     for weight in options.weights:
         for row in options.rows:
-            val, test = trained(bench, jobs[row], weight)
+            val, test = trained(bench, bench.job(row), weight)
             print(f"{row}, weight {weight:g}: {MAIN} {val:.4f} on val, {test:.4f} on test", flush=True)
 
 
 def trained(bench: Bench, job: Job, weight: float) -> tuple[float, float]:
     """What a row is worth on val and on test, if moments are ranked with some weight."""
-    world = bench.world(job.world)
+    world, segments = bench.world(job.world), bench.preset.segments
     with TemporaryDirectory() as folder:
-        pairs = Path(folder) / "pairs.npz"
-        captions = world.split("train", job.top).pairs.captions
-        found = find_relevant_pairs(captions, load_sentence_encoder("minilm"), theta=job.relevant)
-        write_relevant_pairs(found, pairs)
-        out = Path(folder) / "model"
+        pairs, out = Path(folder) / "pairs.npz", Path(folder) / "model"
+        write_related(world.split("train", job.top), pairs, theta=job.relevant)
+        own = (f"model.relevant_pairs.segment={weight}", f"sampling.relevant_pairs={json.dumps(str(pairs))}")
         train_model(
-            job.recipe, world.features, train=world.pairs("train"), val=world.pairs("val"), out=out,
-            train_videos=world.videos("train"), val_videos=world.videos("val"), top=job.top,
-            segments=bench.preset.segments,
-            overrides=[
-                *job.overrides,
-                f"model.relevant_pairs.segment={weight}",
-                f"sampling.relevant_pairs={json.dumps(str(pairs))}",
-            ],
-        )  # fmt: skip
-        answering = AnsweringModel.open(out, world.features.facts, segments=bench.preset.segments)
+            job.recipe,
+            **world.training(job.top),
+            out=out,
+            segments=segments,
+            overrides=[*job.overrides, *own],
+        )
+        answering = AnsweringModel.open(out, world.features.facts, segments=segments)
         splits = (world.split("val"), world.split("test"))
         val, test = (judge(answering.run(split), split)[MAIN] for split in splits)
         return val, test

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ import torch
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
+from comparison.figures import OVER
 from comparison.world import World, prepare
 from moviola.encoders import load_sentence_encoder
 from moviola.study.datasets import gridhouse
@@ -37,7 +37,6 @@ SEGMENTS = 100
 ENCODER = "minilm"
 POWERS = {"slots": (2.0,), ENCODER: (2.0, 4.0)}
 """To which power Reel takes similarity; 2 is its own."""
-NAMES = tuple(f"nDCG@20,IoU>={overlap}" for overlap in (0.3, 0.5, 0.7))
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 Floats = NDArray[np.float64]
 
@@ -134,42 +133,33 @@ def of_one(table: Floats, grades: NDArray[np.int64], best: NDArray[np.int64]) ->
 
 def trainings(options: argparse.Namespace) -> dict[str, Any]:
     """nDCG on test of stage 1 and Reel, trained on either's labels."""
-    folder = options.work / "world"
     first, second = options.steps
     found: dict[str, Any] = {}
-    for name in ("slots", ENCODER):
-        world = prepare(folder, videos=options.videos, seed=options.seed, workers=1, similarity=name)
-        training = Training(world, options.work / "models" / name)
-        stage1 = training.done("spr-stage1", "spr-stage1", [f"loop.steps={first}"])
+    for name, powers in POWERS.items():
+        world = prepare(
+            options.work / "world", videos=options.videos, seed=options.seed, workers=1, similarity=name
+        )
+        models = options.work / "models" / name
+        stage1 = done(world, models / "spr-stage1", "spr-stage1", [f"loop.steps={first}"])
         found[f"{name}: stage 1"] = figures(world, stage1, None)
-        for power in POWERS[name]:
+        for power in powers:
             settings = [
                 f"loop.steps={second}", "loop.epochs=1000", f"loop.evaluate_every={-(-second // 2)}",
                 f"model.similarity_power={power}",
             ]  # fmt: skip
-            reel = training.done(f"reel-{power:g}", "reel", settings, stage1)
+            reel = done(world, models / f"reel-{power:g}", "reel", settings, stage1)
             found[f"{name}: Reel, similarity to the power {power:g}"] = figures(world, reel, stage1)
             print(json.dumps(found, indent=1), flush=True)
     return found
 
 
-@dataclass(frozen=True)
-class Training:
-    """Models of one way of similarity."""
-
-    world: World
-    folder: Path
-
-    def done(self, out: str, name: str, settings: list[str], stage1: Path | None = None) -> Path:
-        """The folder of a model, trained now or before."""
-        folder = self.folder / out
-        if not (folder / "config.json").is_file():
-            train_model(
-                name, self.world.features, train=self.world.pairs("train"), val=self.world.pairs("val"),
-                train_videos=self.world.videos("train"), val_videos=self.world.videos("val"), top=TOP,
-                out=folder, stage1=stage1, segments=SEGMENTS, overrides=settings,
-            )  # fmt: skip
-        return folder
+def done(world: World, out: Path, recipe: str, settings: list[str], stage1: Path | None = None) -> Path:
+    """The folder of a model, trained now or before."""
+    if not (out / "config.json").is_file():
+        train_model(
+            recipe, **world.training(TOP), out=out, stage1=stage1, segments=SEGMENTS, overrides=settings
+        )
+    return out
 
 
 def figures(world: World, model: Path, stage1: Path | None) -> dict[str, float]:
@@ -177,7 +167,7 @@ def figures(world: World, model: Path, stage1: Path | None) -> dict[str, float]:
     ready = AnsweringModel.open(model, world.features.facts, stage1=stage1, segments=SEGMENTS)
     test = world.split("test")
     values = judge(ready.run(test), test)
-    return {name: round(values[name], 4) for name in NAMES}
+    return {name: round(values[name], 4) for name in OVER}
 
 
 if __name__ == "__main__":

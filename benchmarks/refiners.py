@@ -17,7 +17,6 @@ Weights are random, since cost does not depend on them. Features are random too,
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import statistics
 import sys
@@ -30,30 +29,24 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.random import Generator
-from rich.console import Console
-from rich.table import Table
-from torch import nn
 
+from comparison.table import Table
 from moviola.features import FeatureFolder, FeatureRows, KeyedShards, QueryFeatures, VideoFeatures
-from moviola.retrieval import Proposals, refiner_of
+from moviola.retrieval import Proposals
 from moviola.retrieval.refiners import Refined
-from moviola.study.models.pretrained import build
-from moviola.study.models.running import TorchRunner
-from moviola.study.training.data import Sizes
-from moviola.study.training.recipes import recipe
-from moviola.study.training.settings import read_settings
+from random_models import random_refiner
 
 DIM, CLIPS = 128, 84
 SEGMENT, MOST, CONTEXT = 4.0, 3, 8.0
-LABELS = {"reel": "Reel", "spr-clip": "SPR_CLIP", "spr-relo": "SPR_ReLo-S"}
+LABELS = {"spr-clip": "SPR_CLIP", "spr-relo": "SPR_ReLo-S"}
 TIE = 1e-4
+"""Spans may differ where their scores differ by no more than this: the best of equals is rounding."""
 SIZES = {
     "spr-clip": ("model.layers=2", "model.identity_start=true"),
     "spr-relo": ("model.hidden_size=128", "model.heads=4"),
     "reel": ("model.hidden_size=128", "model.longest_span=16"),
 }
 """Settings of the models that are timed, by recipe: one size for all, on features of 128 numbers."""
-"""Spans may differ where their scores differ by no more than this: the best of equals is rounding."""
 
 
 @dataclass(frozen=True)
@@ -107,64 +100,46 @@ def main() -> None:
     parser.add_argument("--videos", type=int, default=300, help="random ones")
     parser.add_argument("--queries", type=int, default=30)
     parser.add_argument("--proposals", type=int, default=125, help="of each query")
-    parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     torch.set_num_threads(1)
     draw = np.random.default_rng(0)
     features, queries = from_folder(options.features) if options.features else made_up(options.videos, draw)
     corpus = proposed(features, queries, options.queries + 1, options.proposals, draw)
-    rows = measured(corpus)
-    if options.json:
-        print(json.dumps(rows, indent=1))
-    else:
-        report(rows, corpus, options)
-
-
-def report(rows: list[dict[str, Any]], corpus: Corpus, options: argparse.Namespace) -> None:
-    """Print the table."""
     title = (
-        f"{len(corpus.features)} videos ({corpus.hours:.1f} h), {options.queries} queries, "
+        f"{len(features)} videos ({corpus.hours:.1f} h), {options.queries} queries, "
         f"{options.proposals} proposals each, one thread"
     )
-    table = Table(title=title)
-    for column in ("system", "ms a query", "quartiles", "times Reel", "quartiles", "MB an hour"):
-        table.add_column(column, justify="left" if column == "system" else "right")
-    for row in rows:
-        table.add_row(
-            row["system"],
-            f"{row['ms']:.1f}",
-            "{:.1f} - {:.1f}".format(*row["ms_quartiles"]),
-            f"{row['ratio']:.2f}",
-            "{:.2f} - {:.2f}".format(*row["ratio_quartiles"]),
+    rows = [
+        (
+            row["system"], f"{row['ms']:.1f}", "{:.1f} - {:.1f}".format(*row["ms_quartiles"]),
+            f"{row['ratio']:.2f}", "{:.2f} - {:.2f}".format(*row["ratio_quartiles"]),
             f"{row['mb_an_hour']:.2f}",
         )
-    console = Console(width=120)
-    console.print(table)
-    console.print(
+        for row in measured(corpus)
+    ]  # fmt: skip
+    text = (
         "MB an hour: kept besides the features, half precision for Reel and as encoded for SPR; of SPR every "
         "window of one to three segments, whether a query proposes it or not."
     )
+    head = ("system", "ms a query", "quartiles", "times Reel", "quartiles", "MB an hour")
+    Table(title, head, rows, text).print(120)
 
 
 def measured(corpus: Corpus) -> list[dict[str, Any]]:
     """Prepare, check that what is kept changes no span, then time all in turn."""
-    reel = refiner_of("reel", TorchRunner(model_of("reel", corpus)), "reel", context=CONTEXT)
+    reel = model_of("reel", corpus)
     for video in range(len(corpus.features)):
         reel.prepare(corpus.features, video)
     systems = [System("Reel", reel, True, prepared_bytes(reel, corpus))]
-    for name in ("spr-clip", "spr-relo"):
-        architecture = recipe(name).architecture
-        plain, kept = (
-            refiner_of(architecture, TorchRunner(model_of(name, corpus)), name, context=CONTEXT)
-            for _ in range(2)
-        )
-        systems.append(System(f"{LABELS[name]}, plain", plain, False, 0))
-        systems.append(System(f"{LABELS[name]}, kept", kept, True, bytes_of_windows(corpus, kept)))
+    for name, label in LABELS.items():
+        plain, kept = model_of(name, corpus), model_of(name, corpus)
+        systems.append(System(f"{label}, plain", plain, False, 0))
+        systems.append(System(f"{label}, kept", kept, True, bytes_of_windows(corpus, kept)))
 
     same(System("Reel", reel, False, 0).ask(corpus, 0), systems[0].ask(corpus, 0), "Reel")
     for query in range(len(corpus.queries)):  # what is kept is there now
         found = {system.label: system.ask(corpus, query) for system in systems}
-        for name in ("SPR_CLIP", "SPR_ReLo-S"):
+        for name in LABELS.values():
             same(found[f"{name}, plain"], found[f"{name}, kept"], name)
     for system in systems:
         system.seconds.clear()
@@ -243,25 +218,20 @@ def proposed(
     return Corpus(features, queries.select(chosen), own)
 
 
-def model_of(name: str, corpus: Corpus) -> nn.Module:
-    """A model of :data:`SIZES` with random weights."""
-    how, features = recipe(name), corpus.features
-    sizes = Sizes(features.visual.dim, 0, corpus.queries.dim, features.clip_seconds, 0)
-    settings = read_settings(how, overrides=SIZES[name])
-    torch.manual_seed(0)
-    return build(how.architecture, {**how.sized(sizes), **settings.model}).eval()
+def model_of(name: str, corpus: Corpus) -> Any:
+    """A refiner of :data:`SIZES` with random weights."""
+    return random_refiner(name, corpus.features, corpus.queries.dim, SIZES[name], context=CONTEXT)
 
 
 def prepared_bytes(reel: Any, corpus: Corpus) -> int:
     """What Reel keeps of all videos."""
+
+    def missing() -> Any:
+        raise AssertionError("a video was not prepared")
+
     sizes = corpus.features.counts.tolist()
     one = corpus.features.cache.get(reel.revision, int(corpus.features.keys[0]), sizes[0], missing)
     return int(sum(sizes) * one.nbytes // len(one))
-
-
-def missing() -> Any:
-    """Stands for an encoding that should have been there."""
-    raise AssertionError("a video was not prepared")
 
 
 def bytes_of_windows(corpus: Corpus, refiner: Any) -> int:

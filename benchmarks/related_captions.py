@@ -24,18 +24,16 @@ import torch
 
 from comparison.plan import SIZES
 from comparison.recall import in_corpus
+from comparison.run import write_related
 from comparison.world import World, prepare
-from moviola.encoders import load_sentence_encoder
 from moviola.files.rows import read_json
 from moviola.files.writing import write_csv, write_json
-from moviola.study.datasets.building.relevant_pairs import PHI, write_relevant_pairs
-from moviola.study.datasets.building.steps import find_relevant_pairs
+from moviola.study.datasets.building.relevant_pairs import PHI
 from moviola.study.measures import evaluate
 from moviola.study.training.answering import AnsweringModel
 from moviola.study.training.data import Split
 from moviola.study.training.experiment import train_model
 from moviola.study.training.validation import MEASURES
-from silent_clips import schedule
 
 VIDEOS, SEED, TOP = 150, 2003, 1
 SHOWN = (
@@ -123,33 +121,30 @@ def main() -> None:
 
 def trained(world: World, row: Row, seed: int, steps: int) -> dict[str, Any]:
     """Figures of a row."""
-    train = world.split("train", TOP)
-    begun = time.process_time()
+    train, begun = world.split("train", TOP), time.process_time()
     with TemporaryDirectory() as folder:
-        out, pairs, settings = Path(folder) / "model", Path(folder) / "pairs.npz", []
-        related = None
+        out, pairs, settings, related = Path(folder) / "model", Path(folder) / "pairs.npz", [], None
         if row.terms:
-            captions = train.pairs.captions
-            found = find_relevant_pairs(
-                captions, load_sentence_encoder("minilm"), phi=row.phi, theta=row.theta
-            )
-            write_relevant_pairs(found, pairs)
-            related = len(found) / (len(captions) * (len(captions) - 1))
+            related = write_related(train, pairs, phi=row.phi, theta=row.theta)
             settings = [f"sampling.relevant_pairs={pairs}"]
             settings += [f"model.relevant_pairs.{term}" for term in row.terms]
-        trained = train_model(
-            "xml", world.features, train=world.pairs("train"), val=world.pairs("val"), out=out,
-            train_videos=world.videos("train"), val_videos=world.videos("val"), top=TOP,
-            overrides=[
-                *schedule("xml", len(train.pairs), steps), *SIZES["xml"], f"loop.seed={seed}", *settings,
-            ],
-        )  # fmt: skip
+        own = [*schedule(len(train.pairs), steps), *SIZES["xml"], f"loop.seed={seed}", *settings]
+        trained = train_model("xml", **world.training(TOP), out=out, overrides=own)
         answering, test = AnsweringModel.open(out, world.features.facts), world.split("test")
         return {
             "queries": len(train.pairs.query_ids), "steps": steps, "related": related,
             "best_step": trained.trained.fitted[-1].best_step, "test": scored(answering, test),
             "cpu_seconds": time.process_time() - begun,
         }  # fmt: skip
+
+
+def schedule(pairs: int, steps: int) -> list[str]:
+    """Steps, batches and evaluations, and hard negatives after half of the steps."""
+    half = max(1, round(steps / 2 / -(-pairs // 128)))
+    return [
+        "loop.epochs=1000000", "loop.patience=0", f"loop.steps={steps}", "loop.batch_size=128",
+        f"loop.evaluate_every={steps // 8}", "loop.optimizer.lr=2e-3", f"sampling.hard_from={half}",
+    ]  # fmt: skip
 
 
 def scored(answering: AnsweringModel, test: Split) -> dict[str, float]:

@@ -19,17 +19,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
+from comparison.figures import OVER
+from comparison.table import Table
 from moviola import Library
 from moviola.media import write_video
 from moviola.study.datasets import gridhouse
 from moviola.study.datasets.readers.queries import read_queries
 from moviola.study.measures import Qrels, Run, evaluate, read_qrels
 from moviola.types import Moment, Query
+from random_models import random_clip
 
-MEASURES = ("nDCG@20,IoU>=0.3", "nDCG@20,IoU>=0.5", "nDCG@20,IoU>=0.7")
 TOP = 100
 # Padding at the front of every proposal, in seconds: a strong trick where moments build up to their event.
 PADDINGS = (2.0, 4.0)
@@ -58,12 +58,9 @@ def main() -> None:
         folder = options.world or Path(scratch) / "world"
         if options.world is None:
             gridhouse.build(
-                folder,
-                videos=options.videos,
-                seed=options.seed,
-                workers=os.cpu_count() or 1,
+                folder, videos=options.videos, seed=options.seed, workers=os.cpu_count() or 1,
                 write_video=write_video,
-            )
+            )  # fmt: skip
         world = World(folder, read_queries(folder / "test.json"), read_qrels(folder / "test.json"))
         report(world, Path(scratch))
 
@@ -92,19 +89,19 @@ def report(world: World, scratch: Path) -> None:
         record("trained: coarse proposals", lambda: searched(world, library, refine=False))
         record("trained: refined", lambda: searched(world, library, refine=True))
     with Library(
-        scratch / "random", encoder=str(untrained(scratch / "model")), sentence_encoder="none"
+        scratch / "random", encoder=str(random_clip(scratch / "model")), sentence_encoder="none"
     ) as library:
         library.index(world.folder / "videos", ocr=False)
         record("untrained encoder, refined", lambda: searched(world, library, refine=True))
 
     values = {name: means(answers, world.qrels) for name, answers in rows.items()}
-    table = Table(title=f"{world.folder.name}: {len(world.queries)} test queries")
-    for column in ("system", *MEASURES, "times random at 0.3", "s / query"):
-        table.add_column(column, justify="left" if column == "system" else "right")
-    for name, row in values.items():
-        ratio = row[0] / max(values["random"][0], 1e-9)
-        table.add_row(name, *(f"{value:.4f}" for value in row), f"{ratio:.1f}", f"{seconds[name]:.4f}")
-    Console(width=140).print(table)
+    chance = max(values["random"][0], 1e-9)
+    cells = [
+        (name, *(f"{value:.4f}" for value in row), f"{row[0] / chance:.1f}", f"{seconds[name]:.4f}")
+        for name, row in values.items()
+    ]
+    head = ("system", *OVER, "times random at 0.3", "s / query")
+    Table(f"{world.folder.name}: {len(world.queries)} test queries", head, cells).print()
 
 
 def searched(world: World, library: Library, *, refine: bool) -> Answers:
@@ -137,29 +134,14 @@ def at_random(world: World, library: Library) -> Answers:
     return answers
 
 
-def untrained(folder: Path) -> Path:
-    """The demo encoder's architecture and tokenizer with random weights."""
-    import shutil
-
-    import torch
-    from transformers import CLIPConfig, CLIPModel
-
-    from moviola.encoders.checkpoints import DEMO_FOLDER
-
-    shutil.copytree(DEMO_FOLDER, folder)
-    torch.manual_seed(0)
-    CLIPModel(CLIPConfig.from_pretrained(DEMO_FOLDER)).save_pretrained(folder)
-    return folder
-
-
 def means(answers: Answers, qrels: Qrels) -> list[float]:
     """One value a measure."""
     run = Run.from_dict({
         query: [{"video_id": m.video_id, "start": m.start, "end": m.end, "score": m.score} for m in moments]
         for query, moments in answers.items()
     })  # fmt: skip
-    results = evaluate(run, qrels, MEASURES)
-    return [results.measures[name] for name in MEASURES]
+    results = evaluate(run, qrels, OVER)
+    return [results.measures[name] for name in OVER]
 
 
 if __name__ == "__main__":

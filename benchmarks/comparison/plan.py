@@ -195,7 +195,7 @@ WEIGHED = ("model.stream_weights=query", "sampling.even_types=true", f"loop.{BY_
 APART = ("model.stream_weights=type",)
 FIRST_EDITION = ("loop.average=0",)
 """Of Reel: its rows were trained before a running mean of weights was found to help
-(``benchmarks/reel_ideas``).
+(``docs/benchmark/reel-ideas.md``).
 """
 
 SECOND_EDITION = ("loop.average=0.99",)

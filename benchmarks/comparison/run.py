@@ -23,10 +23,12 @@ from comparison.lines import with_lines
 from comparison.plan import SETTINGS, Job, jobs
 from moviola.errors import InvalidValue, LibraryLocked
 from moviola.files.writing import write_json
+from moviola.study.datasets.building.relevant_pairs import write_relevant_pairs
+from moviola.study.datasets.building.steps import find_relevant_pairs
 from moviola.study.training.data import Split
 from moviola.study.training.experiment import Experiment, TrainedModel
 
-__all__ = ["Left", "run_pieces", "what_is_left"]
+__all__ = ["Left", "run_pieces", "what_is_left", "write_related"]
 
 
 # ---- what is left ----------------------------------------------------------------------------------------
@@ -185,11 +187,10 @@ def _train(bench: Bench, job: Job, device: str, deadline: float | None) -> Train
     overrides = [*job.overrides, f"loop.device={device}"]
     if job.relevant:
         path = bench.out / "relevant" / f"{job.name}.npz"
-        _write_relevant_pairs(world.split("train", job.top), job.relevant, path)
+        write_related(world.split("train", job.top), path, theta=job.relevant)
         overrides.append(f"sampling.relevant_pairs={json.dumps(str(path))}")
     experiment = Experiment.prepare(
-        job.recipe, world.features, train=world.pairs("train"), val=world.pairs("val"),
-        train_videos=world.videos("train"), val_videos=world.videos("val"), top=job.top,
+        job.recipe, **world.training(job.top),
         stage1=stage1, candidates=candidates, segments=bench.preset.segments, overrides=overrides,
     )  # fmt: skip
     learned, judged = (with_lines(before, job.lines) for before in experiment.built_on)
@@ -230,11 +231,18 @@ def _losses(row: Mapping[str, float]) -> dict[str, float]:
     return {name: round(value, 5) for name, value in row.items() if name.startswith("loss/")}
 
 
-def _write_relevant_pairs(split: Split, theta: float, path: Path) -> None:
-    """Potentially relevant pairs of the training captions (Phi of noun and verb phrases)."""
-    from moviola.encoders import load_sentence_encoder
-    from moviola.study.datasets.building.relevant_pairs import write_relevant_pairs
-    from moviola.study.datasets.building.steps import find_relevant_pairs
+def write_related(split: Split, path: Path, *, theta: float, phi: str = "np-vp") -> float:
+    """Potentially relevant pairs of a split's captions; returns their share of all ordered pairs.
 
-    found = find_relevant_pairs(split.pairs.captions, load_sentence_encoder("minilm"), theta=theta)
+    Args:
+        split: to learn from.
+        path: of the file.
+        theta: the least similarity of captions that count as related.
+        phi: by what captions are compared, noun and verb phrases by default.
+    """
+    from moviola.encoders import load_sentence_encoder
+
+    captions = split.pairs.captions
+    found = find_relevant_pairs(captions, load_sentence_encoder("minilm"), phi=phi, theta=theta)
     write_relevant_pairs(found, path)
+    return len(found) / (len(captions) * (len(captions) - 1))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from moviola.files.writing import write_csv
 
 __all__ = ["Row", "Table"]
 
@@ -18,7 +19,7 @@ class Table:
 
     title: str
     head: Row
-    rows: Sequence[Row]
+    rows: Sequence[Sequence[str]]
     text: str = ""
 
     def markdown(self) -> str:
@@ -29,5 +30,18 @@ class Table:
 
     def write_csv(self, path: Path) -> None:
         """As CSV."""
-        with path.open("w", newline="", encoding="utf-8") as file:
-            csv.writer(file).writerows([self.head, *self.rows])
+        write_csv(path, self.head, self.rows)
+
+    def print(self, width: int = 140) -> None:
+        """For a terminal, the first column to the left, all others to the right."""
+        from rich.console import Console
+        from rich.table import Table as Printed
+
+        table = Printed(title=self.title)
+        for place, column in enumerate(self.head):
+            table.add_column(column, justify="right" if place else "left")
+        for row in self.rows:
+            table.add_row(*row)
+        Console(width=width).print(table)
+        if self.text:
+            print(self.text)

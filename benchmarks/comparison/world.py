@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -90,6 +91,13 @@ class World:
         if self.share < 1 and split != "train":
             return replace(self, share=1.0).pairs(split)
         return self.annotations / f"{self.part}{_PAIRS[split]}"
+
+    def training(self, top: int) -> dict[str, Any]:
+        """What a model learns from and is judged by, as :func:`train_model` takes it; N is ``top``."""
+        return {
+            "source": self.features, "train": self.pairs("train"), "val": self.pairs("val"), "top": top,
+            "train_videos": self.videos("train"), "val_videos": self.videos("val"),
+        }  # fmt: skip
 
     def split(self, name: str, top: int | None = None) -> Split:
         """Queries about, and moments of, the films of a split alone; at most ``top`` moments per query."""

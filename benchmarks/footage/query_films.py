@@ -10,24 +10,21 @@ A shot that is longer than its clip runs there and back, so that nothing jumps i
 from __future__ import annotations
 
 import argparse
-import csv
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
+from clips import VIDEOS, Picture, rows
 
+from moviola.files.writing import write_csv
 from moviola.media import probe, sample_frames, write_video
 from moviola.types import FrameSize
 
-HERE = Path(__file__).parent
 RATE = 12.5
 WIDTH, HEIGHT = 640, 360
 SHOTS = 14
 SHORTEST, LONGEST = 3.0, 9.0
-
-Pictures = NDArray[np.uint8]
 
 
 @dataclass(frozen=True)
@@ -61,17 +58,12 @@ class Shot:
 def read_clips() -> dict[str, Clip]:
     """All clips by name."""
     return {row["clip"]: Clip(row["clip"], row["file"], float(row["start"]), float(row["end"]))
-            for row in _rows("clips.csv")}  # fmt: skip
+            for row in rows("clips.csv")}  # fmt: skip
 
 
 def read_queries() -> list[Query]:
     """All queries, in the order of the file."""
-    return [Query(row["query"], frozenset(row["clips"].split())) for row in _rows("queries.csv")]
-
-
-def _rows(name: str) -> list[dict[str, str]]:
-    with (HERE / name).open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
+    return [Query(row["query"], frozenset(row["clips"].split())) for row in rows("queries.csv")]
 
 
 def make_films(folder: Path, videos: Path, films: int, seed: int) -> list[Shot]:
@@ -85,17 +77,14 @@ def make_films(folder: Path, videos: Path, films: int, seed: int) -> list[Shot]:
     """
     clips = [clip for clip in read_clips().values() if (videos / clip.file).is_file()]
     shots = planned(clips, films, seed)
-    pictures: dict[str, list[Pictures]] = {}
+    pictures: dict[str, list[Picture]] = {}
     for name in dict.fromkeys(clip.file for clip in clips):
         pictures |= read_pictures(videos / name, [clip for clip in clips if clip.file == name])
     folder.mkdir(parents=True)
     for film in dict.fromkeys(shot.film for shot in shots):
         own = [shot for shot in shots if shot.film == film]
         write_video(folder / f"{film}.mp4", _frames(own, pictures), rate=RATE)
-    with (folder / "shots.csv").open("w", encoding="utf-8", newline="") as file:
-        rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(field.name for field in fields(Shot))
-        rows.writerows(astuple(shot) for shot in shots)
+    write_csv(folder / "shots.csv", [field.name for field in fields(Shot)], map(astuple, shots))
     return shots
 
 
@@ -116,13 +105,13 @@ def planned(clips: Sequence[Clip], films: int, seed: int) -> list[Shot]:
     return shots
 
 
-def read_pictures(path: Path, clips: Sequence[Clip]) -> dict[str, list[Pictures]]:
+def read_pictures(path: Path, clips: Sequence[Clip]) -> dict[str, list[Picture]]:
     """Pictures of some clips of a file at the films' rate, with black bars where the aspect asks for them."""
     info = probe(path)
     scale = min(WIDTH / info.width, HEIGHT / info.height)
     size = FrameSize(max(1, round(info.height * scale)), max(1, round(info.width * scale)), "stretch")
     top, left = (HEIGHT - size.height) // 2, (WIDTH - size.width) // 2
-    pictures: dict[str, list[Pictures]] = {clip.clip: [] for clip in clips}
+    pictures: dict[str, list[Picture]] = {clip.clip: [] for clip in clips}
     with sample_frames(path, rate=RATE, size=size) as frames:
         for frame in frames:
             for clip in clips:
@@ -133,7 +122,7 @@ def read_pictures(path: Path, clips: Sequence[Clip]) -> dict[str, list[Pictures]
     return pictures
 
 
-def _frames(shots: Sequence[Shot], pictures: dict[str, list[Pictures]]) -> Iterator[Pictures]:
+def _frames(shots: Sequence[Shot], pictures: dict[str, list[Picture]]) -> Iterator[Picture]:
     for shot in shots:
         own = pictures[shot.clip]
         there_and_back = [*own, *own[-2:0:-1]]
@@ -144,7 +133,7 @@ def _frames(shots: Sequence[Shot], pictures: dict[str, list[Pictures]]) -> Itera
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--videos", type=Path, required=True, help="folder of the clips' files")
+    parser.add_argument("--videos", type=Path, default=VIDEOS, help="folder of the clips' files")
     parser.add_argument("--films", type=int, default=8)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()

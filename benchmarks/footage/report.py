@@ -11,17 +11,16 @@ overlaps over the shots of the films; CPU milliseconds a frame.
 from __future__ import annotations
 
 import argparse
+import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from clips import HERE, VIDEOS
 from query_films import Query, Shot, make_films, read_clips, read_queries
-from rich.console import Console
-from rich.table import Table
 
 from moviola import Library
 from moviola.encoders import load_encoder
@@ -29,44 +28,36 @@ from moviola.study.measures import Qrels, Run, evaluate
 from moviola.types import Moment
 from moviola.types import Query as TextQuery
 
-VIDEOS = Path(__file__).resolve().parents[3] / "shared" / "videos"
-ENCODERS = ("conse-lite1",)
+sys.path.insert(0, str(HERE.parent))
+
+from comparison.table import Table
+
 MEASURES = ("nDCG@10,IoU>=0.3", "nDCG@10,IoU>=0.5", "nDCG@10,IoU>=0.7")
-
-
-@dataclass(frozen=True)
-class Films:
-    """Films with the shots in them."""
-
-    folder: Path
-    shots: list[Shot]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--videos", type=Path, default=VIDEOS, help="folder of real files")
-    parser.add_argument("--encoders", nargs="+", default=ENCODERS)
+    parser.add_argument("--encoders", nargs="+", default=["conse-lite1"])
     parser.add_argument("--films", type=int, default=8)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     queries = read_queries()
-    table = Table(title=f"{len(queries)} queries")
-    columns = ("system", "MRR", "even", "odd", "first", *MEASURES, "ms / frame")
-    for column in columns:
-        table.add_column(column, justify="left" if column == "system" else "right")
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "films"
-        films = Films(folder, make_films(folder, options.videos, options.films, options.seed))
-        table.add_row("random", *random_row(options.videos, films, queries))
+        shots = make_films(folder, options.videos, options.films, options.seed)
+        rows = [("random", *random_row(options.videos, shots, queries))]
         for name in options.encoders:
-            for label, row in rows_of(name, options.videos, films, queries, Path(scratch) / name):
-                table.add_row(label, *row)
-    Console(width=150).print(table)
+            rows += rows_of(
+                name, queries, shots, videos=options.videos, films=folder, scratch=Path(scratch) / name
+            )
+    head = ("system", "MRR", "even", "odd", "first", *MEASURES, "ms / frame")
+    Table(f"{len(queries)} queries", head, rows).print(150)
 
 
 def rows_of(
-    name: str, videos: Path, films: Films, queries: Sequence[Query], scratch: Path
-) -> list[tuple[str, list[str]]]:
+    name: str, queries: Sequence[Query], shots: Sequence[Shot], *, videos: Path, films: Path, scratch: Path
+) -> list[tuple[str, ...]]:
     """A row for coarse proposals, one for refined moments, one for these with the names of files."""
     cost = milliseconds(name)
     texts = [TextQuery(query.text, query.text) for query in queries]
@@ -76,7 +67,7 @@ def rows_of(
         Library(scratch / "films", encoder=name, sentence_encoder="none") as cut,
     ):
         files.index(videos, ocr=False)
-        cut.index(films.folder, ocr=False)
+        cut.index(films, ocr=False)
         ways: tuple[tuple[str, dict[str, Any]], ...] = (
             ("coarse", {"by": "visual", "refine": False}),
             ("refined", {"by": "visual"}),
@@ -86,39 +77,32 @@ def rows_of(
             found = files.search_many(texts, top_k=len(files), per_video=1, **way)
             ranks = reciprocal_ranks(queries, found)
             moments = cut.search_many(texts, top_k=10, **way)
-            rows.append((f"{name}, {label}", [*shown(ranks), *gains(films, queries, moments), f"{cost:.0f}"]))
+            rows.append((f"{name}, {label}", *shown(ranks), *gains(shots, queries, moments), f"{cost:.0f}"))
     return rows
 
 
-def random_row(videos: Path, films: Films, queries: Sequence[Query]) -> list[str]:
+def random_row(videos: Path, shots: Sequence[Shot], queries: Sequence[Query]) -> list[str]:
     """Files in random order, the mean of 100 draws; and random spans of the films of a shot's length."""
     random = np.random.default_rng(0)
     names = sorted({clip.file for clip in read_clips().values() if (videos / clip.file).is_file()})
     draws = []
     for _ in range(100):
+        orders = [random.permutation(len(names)) for _ in queries]
         found = [
-            [
-                Moment(names[place], 0, 1, 1.0, rank)
-                for rank, place in enumerate(random.permutation(len(names)), 1)
-            ]
-            for _ in queries
+            [Moment(names[place], 0, 1, 1.0, rank) for rank, place in enumerate(order, 1)] for order in orders
         ]
         draws.append(reciprocal_ranks(queries, found))
-    ends = {shot.film: shot.end for shot in films.shots}
-    moments = []
-    for _ in queries:
-        own = []
-        for rank in range(1, 11):
-            film = list(ends)[random.integers(len(ends))]
-            length = random.uniform(3, 9)
-            start = random.uniform(0, ends[film] - length)
-            own.append(Moment(film, start, start + length, 1 / rank, rank))
-        moments.append(own)
-    return [
-        *shown(np.mean(draws, 0), float(np.mean(np.array(draws) == 1))),
-        *gains(films, queries, moments),
-        "",
-    ]
+    ends = {shot.film: shot.end for shot in shots}
+
+    def anywhere(rank: int) -> Moment:
+        film = list(ends)[random.integers(len(ends))]
+        length = random.uniform(3, 9)
+        start = random.uniform(0, ends[film] - length)
+        return Moment(film, start, start + length, 1 / rank, rank)
+
+    moments = [[anywhere(rank) for rank in range(1, 11)] for _ in queries]
+    first = float(np.mean(np.array(draws) == 1))
+    return [*shown(np.mean(draws, 0), first), *gains(shots, queries, moments), ""]
 
 
 def reciprocal_ranks(queries: Sequence[Query], found: Sequence[Sequence[Moment]]) -> np.ndarray:
@@ -139,12 +123,12 @@ def shown(ranks: np.ndarray, first: float | None = None) -> list[str]:
     return [f"{part.mean():.3f}" for part in (ranks, ranks[::2], ranks[1::2])] + [f"{share:.2f}"]
 
 
-def gains(films: Films, queries: Sequence[Query], found: Sequence[Sequence[Moment]]) -> list[str]:
+def gains(shots: Sequence[Shot], queries: Sequence[Query], found: Sequence[Sequence[Moment]]) -> list[str]:
     """nDCG@10 over the shots of the films, for the queries that have one."""
     qrels = {
         query.text: [
             {"video_id": shot.film, "start": shot.start, "end": shot.end, "relevance": 1}
-            for shot in films.shots
+            for shot in shots
             if shot.clip in query.clips
         ]
         for query in queries

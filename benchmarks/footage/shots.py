@@ -12,17 +12,21 @@ files; seconds are of the process, on one core.
 from __future__ import annotations
 
 import argparse
+import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from clips import HERE
 from cut_films import Film, read_labels
-from rich.console import Console
-from rich.table import Table
 
 from moviola.media import find_transitions, sample_frames
 from moviola.types import FrameSize
+
+sys.path.insert(0, str(HERE.parent))
+
+from comparison.table import Table
 
 # What an encoder would be given: the usual crop.
 ENCODED = FrameSize(224, 224, "crop", 224)
@@ -40,16 +44,13 @@ class Score:
     exact: int = 0
     seconds: float = 0.0
 
-    def recall(self, kind: str) -> float:
-        """Share of the transitions of a kind that were found; NaN without any."""
-        there = self.found[kind] + self.missed[kind]
-        return self.found[kind] / there if there else float("nan")
-
-    @property
-    def precision(self) -> float:
-        """Share of what was reported that is there."""
+    def cells(self, minutes: float) -> list[str]:
+        """Recall of each kind (NaN without any), precision, cuts to the frame, seconds a minute."""
+        there = {kind: self.found[kind] + self.missed[kind] for kind in KINDS}
+        recalls = [self.found[kind] / there[kind] if there[kind] else float("nan") for kind in KINDS]
         right = sum(self.found.values())
-        return right / max(right + self.false, 1)
+        shares = [*recalls, right / max(right + self.false, 1), self.exact / max(self.found["cut"], 1)]
+        return [*(f"{share:.3f}" for share in shares), f"{self.seconds / minutes:.1f}"]
 
     def add(self, film: Film, boundaries: Boundaries) -> list[str]:
         """Count one film; says what went wrong."""
@@ -76,13 +77,10 @@ def main() -> None:
     parser.add_argument("--wrong", action="store_true", help="say what moviola misses and invents")
     options = parser.parse_args()
     films = [(folder, film) for folder in options.films for film in read_labels(folder)]
-    console = Console(width=140)
+    minutes = sum(film.frames / film.rate for _, film in films) / 60
     looking = Looking()
     detectors: dict[str, Callable[[Path], Boundaries]] = {"moviola": looking, **pyscenedetect()}
-    table = Table(title=f"{len(films)} films, {sum(len(film.transitions) for _, film in films)} transitions")
-    for column in ("detector", *(f"{kind} recall" for kind in KINDS), "precision", "to the frame", "s / min"):
-        table.add_column(column, justify="left" if column == "detector" else "right")
-    minutes = sum(film.frames / film.rate for _, film in films) / 60
+    rows = []
     for name, detect in detectors.items():
         score = Score()
         for folder, film in films:
@@ -91,14 +89,11 @@ def main() -> None:
             score.seconds += time.process_time() - started
             wrong = score.add(film, boundaries)
             if options.wrong and name == "moviola":
-                console.print("\n".join(wrong), highlight=False)
-        cuts = max(score.found["cut"], 1)
-        table.add_row(
-            name, *(f"{score.recall(kind):.3f}" for kind in KINDS), f"{score.precision:.3f}",
-            f"{score.exact / cuts:.3f}", f"{score.seconds / minutes:.1f}",
-        )  # fmt: skip
-    console.print(table)
-    console.print(looking.report(minutes))
+                print(*wrong, sep="\n")
+        rows.append((name, *score.cells(minutes)))
+    title = f"{len(films)} films, {sum(len(film.transitions) for _, film in films)} transitions"
+    head = ("detector", *(f"{kind} recall" for kind in KINDS), "precision", "to the frame", "s / min")
+    Table(title, head, rows, looking.report(minutes)).print()
 
 
 class Looking:
@@ -133,16 +128,12 @@ def pyscenedetect() -> dict[str, Callable[[Path], Boundaries]]:
         import scenedetect  # type: ignore[import-not-found,unused-ignore]
     except ImportError:
         return {}
-    names: Sequence[str] = ("Content", "Adaptive", "Hash", "Histogram", "Threshold")
 
     def detector(name: str) -> Callable[[Path], Boundaries]:
-        def detect(path: Path) -> Boundaries:
-            made = getattr(scenedetect, f"{name}Detector")()
-            scenes = scenedetect.detect(str(path), made)
-            return [start.seconds for start, _ in scenes[1:]]
+        made = getattr(scenedetect, f"{name}Detector")
+        return lambda path: [start.seconds for start, _ in scenedetect.detect(str(path), made())[1:]]
 
-        return detect
-
+    names = ("Content", "Adaptive", "Hash", "Histogram", "Threshold")
     return {f"PySceneDetect {name}": detector(name) for name in names}
 
 

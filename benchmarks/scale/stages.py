@@ -16,15 +16,10 @@ import numpy as np
 
 from moviola.encoders import load_encoder
 from moviola.features import VideoFeatures
-from moviola.retrieval import Proposals, Refiner, refiner_of
-from moviola.study.models.pretrained import build
-from moviola.study.models.running import TorchRunner
-from moviola.study.training.data import Sizes
-from moviola.study.training.recipes import recipe
-from moviola.study.training.settings import read_settings
+from moviola.retrieval import Proposals, Refiner
+from random_models import random_clip, random_refiner, text_tower
 from scale.corpus import Corpus
 from scale.measured import Spent, spent
-from scale.text_tower import random_text_tower
 
 __all__ = ["REFINERS", "stages"]
 
@@ -73,21 +68,13 @@ def _median(taken: list[Spent]) -> dict[str, float]:
 
 def _embedding(queries: int) -> list[Spent]:
     with tempfile.TemporaryDirectory() as scratch:
-        encoder = load_encoder(str(random_text_tower(Path(scratch), _WIDTH)))
+        encoder = load_encoder(str(random_clip(Path(scratch) / "encoder", **text_tower(_WIDTH))))
         encoder.encode_text([_TEXT])
         return [spent(encoder.encode_text, [f"{_TEXT} {n}"])[1] for n in range(queries)]
 
 
 def _refiner(corpus: Corpus, name: str, overrides: tuple[str, ...]) -> Refiner:
-    """A refiner with random weights."""
-    import torch
-
-    torch.manual_seed(0)
-    how, dim = recipe(name), corpus.features.visual.dim
-    sizes = Sizes(dim, 0, dim, corpus.features.clip_seconds, int(corpus.features.counts.max()))
-    settings = read_settings(how, overrides=overrides)
-    model = build(how.architecture, {**how.sized(sizes), **settings.model}).eval()
-    return refiner_of(how.architecture, TorchRunner(model), name)
+    return random_refiner(name, corpus.features, corpus.features.visual.dim, overrides)
 
 
 def _refining(corpus: Corpus, refiner: Refiner, proposals: list[Proposals]) -> list[Spent]:

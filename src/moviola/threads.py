@@ -7,7 +7,7 @@ decoder). Each would take all cores, and most wait by spinning, which slows the 
 Two rules. No pool has more threads than there are cores, and small work takes one: a chain of small matrix
 products is somewhat faster on all cores of an idle machine, and many times slower beside other work. A
 compiled text takes a few: the runtime's threads wait for none that does not run, so beside other work it is
-no slower (``benchmarks/text_threads.py``). And waiting threads sleep: :func:`sleep_while_waiting`.
+no slower (``benchmarks/online.md``). And waiting threads sleep: :func:`sleep_while_waiting`.
 
 ``OMP_NUM_THREADS`` bounds all pools, as in torch; else it is the number of cores that this process may use.
 """

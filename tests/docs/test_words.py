@@ -25,8 +25,6 @@ ALLOWED = {
     "dataset.py": {"tells"},
     "judge-and-train.md": {"somebody"},  # a query of its example
     "scores.md": {"somebody"},  # likewise
-    "online.py": {"somebody"},  # likewise
-    "warm.py": {"somebody"},  # likewise
 }
 """By the name of a file, words that it quotes."""
 FILES = [

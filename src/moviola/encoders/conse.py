@@ -5,7 +5,7 @@ the mean of the sentence vectors of the classes, weighted by their probability; 
 vector. The classes are EfficientNet-Lite's 1,000 of ImageNet, the sentences MiniLM's, both centred by the
 mean of all classes, whose vectors ``scripts/make_conse_classes.py`` makes from WordNet
 (``conse_classes/README.md``). Pictures are compared with each other by the layer before the classes, which
-holds more than their names (`benchmarks/footage/likeness.py`).
+holds more than their names (`benchmarks/footage/README.md`).
 """
 
 from __future__ import annotations

@@ -16,9 +16,9 @@ everything else. It follows that
 - a piece that was marked right never falls below the score it had, whatever is marked wrong beside it.
 
 Features are those that compare pictures with each other; adding those for texts gains nothing.
-``benchmarks/marks`` compares this with Rocchio's rule, nearest marked pieces, SOMHunter's rule, a linear
-support vector machine, Gaussian-process and logistic regression on the residual of the text's score, and
-documents the choice of the four numbers.
+``benchmarks/marks/README.md`` compares this with Rocchio's rule, nearest marked pieces, SOMHunter's rule, a
+linear support vector machine, Gaussian-process and logistic regression on the residual of the text's score,
+and documents the choice of the four numbers.
 """
 
 from __future__ import annotations

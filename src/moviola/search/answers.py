@@ -10,9 +10,10 @@
   over all candidates, at least 0 and at most 1, since a query's subject often goes with what is excluded.
   Speech that matches it with score q multiplies the odds by (1 - q)^2, and so does the name of a video that
   is known by its name alone. An exclusion never raises a score.
-  `benchmarks/exclusions.py` compares the answers with and without it.
+  `benchmarks/README.md` has answers with and without it.
 - *Marks* change the log odds of the query's moments, and of moments similar to right marks, see
-  :mod:`moviola.retrieval.feedback`; without a query they are the query. `benchmarks/marks` measures it.
+  :mod:`moviola.retrieval.feedback`; without a query they are the query.
+  `benchmarks/marks/README.md` has figures.
 """
 
 from __future__ import annotations

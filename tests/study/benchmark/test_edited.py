@@ -10,8 +10,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-import edited_models
-from comparison.world import prepare
 from edited import MEASURES, measured
 from moviola.encoders.readers import load_text_reader
 from moviola.media import write_video
@@ -32,17 +30,6 @@ def test_the_demo_models_and_shots_on_edited_films(tmp_path: Path) -> None:
     cuts, there = found["shots"]["found of"]["cut"]
     right, reported = found["shots"]["right of those found"]
     assert cuts > 0.6 * there and right > 0.8 * reported
-
-
-def test_models_beside_each_other_on_edited_and_plain_films(tmp_path: Path) -> None:
-    world = prepare(tmp_path / "world", videos=10, edited_videos=10, seed=SEED, workers=1)
-    val = edited_models.trained(world, tmp_path / "spr-relo", steps=8)
-    assert sorted(val) == list(range(1, 9))
-    for kind, begins in edited_models.KINDS.items():
-        films = [name for name in world.videos("test") if name.startswith(begins)]
-        found = edited_models.compared(world, tmp_path / "spr-relo", films)
-        assert {row["films"] for row in found.values()} == {3}, kind
-        assert found["Reel"][MEASURES[0]] > found["SPR_ReLo-S"][MEASURES[0]]  # which has learned for 8 steps
 
 
 def readable() -> Iterator[tuple[NDArray[np.uint8], str]]:

@@ -17,12 +17,12 @@ import pytest
 from moviola.encoders import load_encoder
 from moviola.errors import InvalidValue
 from moviola.index import FlatIndex
+from random_models import random_clip, text_tower
 from scale import measured as measuring
 from scale.corpus import MEASURES, made_corpus, ndcg, real_corpus
 from scale.plan import PRESETS, Preset, chosen
 from scale.report import write_scale_report
 from scale.run import ScaleBench, run_scale
-from scale.text_tower import random_text_tower
 from scale.vectors import made_queries, made_segments
 from toy_world import MANY_EVENTS, toy_world
 
@@ -156,7 +156,7 @@ def test_sizes_and_types_can_be_chosen() -> None:
 
 
 def test_a_text_tower_of_any_width_encodes(tmp_path: Path) -> None:
-    encoder = load_encoder(str(random_text_tower(tmp_path, 64)))
+    encoder = load_encoder(str(random_clip(tmp_path / "encoder", **text_tower(64))))
     found = encoder.encode_text(["a man with a camera"])
     assert np.atleast_2d(found[0]).shape[-1] == 64
 

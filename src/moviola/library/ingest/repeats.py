@@ -9,7 +9,7 @@ Only the encoder knows how much a change of pixels matters: some turn noise into
 repeats are encoded as a check: the one that differs most in the batch, and, for each encoded frame, its most
 different repeat, if that differs by :data:`SURE` or more. Where one of them has a cosine below
 :data:`PROBED_COSINE` with the features it would get, none of the batch counts as a repeat. The others then
-have cosines of :data:`LEAST_COSINE` and more (`benchmarks/ingest/repeats.py`).
+have cosines of :data:`LEAST_COSINE` and more (`benchmarks/ingest/README.md`).
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """How well copies are found: precision and recall on a library in which it is known what is a copy of what.
 
-    python benchmarks/duplicates/copies.py [--videos FOLDER] [--work FOLDER] [--seed 0]
+    python benchmarks/footage/copies.py [--videos FOLDER] [--work FOLDER] [--seed 0]
 
-`corpus.py` makes the videos. Recall counts, for each kind, the copies that are reported together with their
-film. Precision counts all reported pairs, copies with copies too; pairs that share less than three seconds,
-such as two compilations with one short shot in common, count neither way. A part is placed well where its
-beginning in both videos is right to the second.
+`copied_films.py` makes the videos. Recall counts, for each kind, the copies that are reported together with
+their film. Precision counts all reported pairs, copies with copies too; pairs that share less than three
+seconds, such as two compilations with one short shot in common, count neither way. A part is placed well
+where its beginning in both videos is right to the second.
 """
 
 from __future__ import annotations
@@ -17,13 +17,12 @@ from pathlib import Path
 from time import process_time
 from typing import Any
 
-from corpus import KINDS, Made, make_corpus, overlapping, shared
+from clips import HERE, VIDEOS
+from copied_films import KINDS, Made, make_corpus, overlapping, shared
 
+from moviola.files.writing import write_json
 from moviola.library.near_copies import NearCopies, find_near_copies
 from moviola.search import Library
-
-HERE = Path(__file__).resolve().parent
-VIDEOS = HERE.parents[1].parent / "shared" / "videos"
 
 
 def main() -> None:
@@ -34,7 +33,7 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         results = measure(options.videos, options.work or Path(scratch), options.seed)
-    (HERE / "results.json").write_text(json.dumps(results, indent=1) + "\n")
+    write_json(HERE / "copies.json", results, indent=1)
     print(json.dumps(results, indent=1))
 
 

@@ -8,17 +8,16 @@ length, a clip out of it, and a compilation that holds a part of it between othe
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from clips import Picture, pictures, stretches
 from PIL import Image, ImageDraw, ImageEnhance
 
-from moviola.media import sample_frames, write_video
+from moviola.media import write_video
 from moviola.types import FrameSize
 
 FILMS = 40
@@ -30,41 +29,12 @@ TAKE, PIECE = 120, 40
 # Frames that two videos must share to be copies, as this benchmark counts.
 SHARED = 3 * RATE
 
-# File, first and last second, without a cut in between.
-STRETCHES: tuple[tuple[str, float, float], ...] = (
-    ("intel_bottle-detection.mp4", 0.0, 39.0),
-    ("intel_car-detection.mp4", 0.0, 30.0),
-    ("moviepy_smpte-2997.mp4", 0.0, 10.0),
-    ("moviepy_chaplin.mp4", 0.0, 9.6),
-    ("moviepy_big_buck_bunny_0_30.webm", 3.0, 11.7),
-    ("moviepy_big_buck_bunny_0_30.webm", 16.0, 22.8),
-    ("moviepy_big_buck_bunny_0_30.webm", 23.2, 30.0),
-    ("moviepy_big_buck_bunny_0_30.webm", 12.0, 15.5),
-    ("intel_preview_fruit-and-vegetable-detection.gif", 0.0, 6.7),
-    ("intel_preview_head-pose-face-detection-female-and-male.gif", 0.0, 4.6),
-    ("intel_preview_one-by-one-person-detection.gif", 0.0, 3.9),
-    ("intel_preview_person-bicycle-car-detection.gif", 0.0, 3.4),
-    ("intel_preview_face-demographics-walking-and-pause.gif", 0.0, 3.4),
-    ("intel_preview_bolt-multi-size-detection.gif", 0.0, 2.4),
-    ("intel_preview_head-pose-face-detection-female.gif", 0.0, 1.9),
-    ("intel_asl_gestures_again.mkv", 0.0, 2.5),
-    ("intel_asl_gestures_bird.mkv", 0.0, 2.0),
-    ("intel_asl_gestures_book.mkv", 0.0, 3.5),
-    ("intel_asl_gestures_brother.mkv", 0.0, 2.1),
-    ("intel_asl_gestures_sorry.mkv", 0.0, 2.4),
-    ("moviepy_fire2.mp4", 0.0, 2.3),
-    ("moviepy_pigs_in_a_polka.gif", 0.0, 2.9),
-    ("moviepy_video_with_failing_audio.mp4", 0.0, 3.2),
-    ("moviepy_video_with_failing_audio.mp4", 4.2, 6.4),
-)
 # Of scikit-image; the left and the right half make a shot each.
 PHOTOGRAPHS = (
     "astronaut.png", "brick.png", "camera.png", "chelsea.png", "coffee.png", "coins.png", "grass.png",
     "gravel.png", "hubble_deep_field.jpg", "ihc.png", "moon.png", "motorcycle_left.png", "rocket.jpg",
     "retina.jpg", "phantom.png", "horse.png", "color.png", "text.png", "page.png", "clock_motion.png",
 )  # fmt: skip
-
-Picture = NDArray[np.uint8]
 
 
 @dataclass(frozen=True)
@@ -137,7 +107,7 @@ def make_corpus(videos: Path, folder: Path, seed: int = 0) -> list[Made]:
     """Write the videos into a folder, named by what :class:`Made` says of them.
 
     Args:
-        videos: the folder with the files of :data:`STRETCHES`.
+        videos: the folder with the files of the stretches.
         folder: for the videos.
         seed: of everything that is drawn.
     """
@@ -166,15 +136,16 @@ def _shots(videos: Path, generator: np.random.Generator) -> tuple[list[Shot], li
     takes: list[Shot] = []
     pieces: list[Shot] = []
     size = FrameSize(HEIGHT, WIDTH, "stretch", interpolation="bilinear")
-    for file, begin, end in STRETCHES:
-        first, stop = round(begin * SAMPLED), round(end * SAMPLED)
-        with sample_frames(videos / file, rate=SAMPLED, size=size) as stream:
-            pictures = np.stack([frame.image for frame in islice(stream, first, stop)])
-        while len(pictures) >= PIECE:
-            length = TAKE if len(pictures) >= TAKE else PIECE
-            shot = Shot(f"{file}@{stop - len(pictures)}", pictures[:length])
-            (takes if length == TAKE else pieces).append(shot)
-            pictures = pictures[length:]
+    copied = [own for own in stretches() if own.copied is not None]
+    for own in sorted(copied, key=lambda own: own.copied or 0):
+        left = np.stack(list(pictures(videos / own.file, own.start, own.end - own.start, SAMPLED, size)))
+        stop = round(own.end * SAMPLED)
+        while len(left) >= PIECE:
+            length = TAKE if len(left) >= TAKE else PIECE
+            (takes if length == TAKE else pieces).append(
+                Shot(f"{own.file}@{stop - len(left)}", left[:length])
+            )
+            left = left[length:]
     for file in PHOTOGRAPHS:
         with Image.open(_photographs() / file) as image:
             photograph = image.convert("RGB")
@@ -226,47 +197,49 @@ def _cut(parts: Sequence[Part], first: int, stop: int) -> tuple[Part, ...]:
     return tuple(cut)
 
 
-def _copy(  # noqa: PLR0911 one kind after the other
+def _copy(
     folder: Path, whole: Picture, label: Made, fillers: Sequence[Shot], generator: np.random.Generator
 ) -> Made:
     """Write a copy of a film as its kind is made."""
+    shown, how = whole, {}
     match label.kind:
         case "scaled":
-            side = float(generator.uniform(0.4, 0.8))
-            return _written(folder, _resized(whole, side), label)
+            shown = _resized(whole, float(generator.uniform(0.4, 0.8)))
         case "cropped":
             share = float(generator.uniform(0.05, 0.125))  # of each side
             x, y = round(WIDTH * share), round(HEIGHT * share)
-            return _written(folder, _even(whole[:, y : HEIGHT - y, x : WIDTH - x]), label)
+            cut = whole[:, y : HEIGHT - y, x : WIDTH - x]
+            shown = cut[:, : cut.shape[1] // 2 * 2, : cut.shape[2] // 2 * 2]
         case "logo":
-            return _written(folder, _with_logo(whole, generator), label)
+            shown = _with_logo(whole, generator)
         case "frame rate":
-            rate = int(generator.choice([8, 15, 25]))
-            places = np.minimum(np.arange(len(whole) * rate // RATE) * RATE // rate, len(whole) - 1)
-            return _written(folder, whole[places], label, rate=rate)
+            how["rate"] = rate = int(generator.choice([8, 15, 25]))
+            shown = whole[np.minimum(np.arange(len(whole) * rate // RATE) * RATE // rate, len(whole) - 1)]
         case "colour":
-            return _written(folder, _recoloured(whole, generator), label)
+            shown = _recoloured(whole, generator)
         case "compressed":
-            return _written(folder, whole, label, crf=int(generator.integers(36, 43)))
-        case "clip":
+            how["crf"] = int(generator.integers(36, 43))
+        case _:  # a clip, or a compilation
             length = int(generator.integers(5 * RATE, 8 * RATE))
             first = int(generator.integers(0, len(whole) - length))
-            label = Made(label.video_id, _cut(label.parts, first, first + length), label.film, label.kind)
-            return _written(folder, _resized(whole[first : first + length], 0.75), label, crf=28)
-    length = int(generator.integers(5 * RATE, 8 * RATE))
-    first = int(generator.integers(0, len(whole) - length))
-    before, after = (fillers[place] for place in generator.choice(len(fillers), 2, replace=False))
-    begin = len(before.pictures)
-    parts = (
-        Part(before.name, 0, begin, 0),
-        *(
-            Part(part.shot, part.first, part.stop, part.begin + begin)
-            for part in _cut(label.parts, first, first + length)
-        ),
-        Part(after.name, 0, len(after.pictures), begin + length),
-    )
-    pictures = np.concatenate([before.pictures, whole[first : first + length], after.pictures])
-    return _written(folder, pictures, Made(label.video_id, parts, label.film, label.kind), crf=28)
+            parts, shown, how["crf"] = (
+                _cut(label.parts, first, first + length),
+                whole[first : first + length],
+                28,
+            )
+            if label.kind == "clip":
+                shown = _resized(shown, 0.75)
+            else:
+                before, after = (fillers[place] for place in generator.choice(len(fillers), 2, replace=False))
+                begin = len(before.pictures)
+                parts = (
+                    Part(before.name, 0, begin, 0),
+                    *(replace(part, begin=part.begin + begin) for part in parts),
+                    Part(after.name, 0, len(after.pictures), begin + length),
+                )
+                shown = np.concatenate([before.pictures, shown, after.pictures])
+            label = replace(label, parts=parts)
+    return _written(folder, shown, label, **how)
 
 
 def _written(folder: Path, pictures: Picture, label: Made, *, rate: float = RATE, crf: int = 22) -> Made:
@@ -277,10 +250,6 @@ def _written(folder: Path, pictures: Picture, label: Made, *, rate: float = RATE
 def _resized(pictures: Picture, factor: float) -> Picture:
     size = round(WIDTH * factor / 2) * 2, round(HEIGHT * factor / 2) * 2
     return np.stack([np.asarray(Image.fromarray(one).resize(size)) for one in pictures])
-
-
-def _even(pictures: Picture) -> Picture:
-    return pictures[:, : pictures.shape[1] // 2 * 2, : pictures.shape[2] // 2 * 2]
 
 
 def _with_logo(pictures: Picture, generator: np.random.Generator) -> Picture:

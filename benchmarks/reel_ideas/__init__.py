@@ -1,1 +1,0 @@
-"""Ideas for Reel, each tried alone: ``python benchmarks/reel_ideas/run.py``."""
