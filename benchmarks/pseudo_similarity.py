@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 from comparison.figures import OVER
+from comparison.plan import Cut
 from comparison.world import World, prepare
 from moviola.encoders import load_sentence_encoder
 from moviola.study.datasets import gridhouse
@@ -136,9 +137,8 @@ def trainings(options: argparse.Namespace) -> dict[str, Any]:
     first, second = options.steps
     found: dict[str, Any] = {}
     for name, powers in POWERS.items():
-        world = prepare(
-            options.work / "world", videos=options.videos, seed=options.seed, workers=1, similarity=name
-        )
+        cut = Cut(similarity=name)
+        world = prepare(options.work / "world", videos=options.videos, seed=options.seed, workers=1, cut=cut)
         models = options.work / "models" / name
         stage1 = done(world, models / "spr-stage1", "spr-stage1", [f"loop.steps={first}"])
         found[f"{name}: stage 1"] = figures(world, stage1, None)

@@ -127,10 +127,8 @@ def trained(
     """Train by a recipe."""
     print(f"training {name}", flush=True)
     return train_model(
-        name, world.features, train=world.pairs("train"), val=world.pairs("val"), out=out, top=TOP,
-        train_videos=world.videos("train"), val_videos=world.videos("val"), stage1=stage1,
-        overrides=overrides, progress=show,
-    )  # fmt: skip
+        name, **world.training(TOP), out=out, stage1=stage1, overrides=overrides, progress=show
+    )
 
 
 def show(step: int, steps: int, values: Mapping[str, float]) -> None:

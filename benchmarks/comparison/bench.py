@@ -1,4 +1,4 @@
-"""Where a comparison lives: worlds, models, what finished pieces found, which settings follow from that."""
+"""Where a comparison lives: worlds, models, what finished pieces found."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from comparison.lines import with_lines
-from comparison.plan import SETTINGS, WORLDS, Job, Preset, jobs, tried_name
+from comparison.plan import WORLDS, Job, Preset, jobs
 from comparison.world import World, prepare, require_encoder
 from moviola.errors import InvalidValue
 from moviola.files.locks import exclusive
@@ -30,8 +30,7 @@ class Bench:
     def world(self, name: str) -> World:
         """The world of that name, which has been prepared."""
         cut = WORLDS[name]
-        folder, queries = self.out / "worlds" / cut.films, cut.times * self.preset.queries
-        return World.cut(folder, queries, cut.similarity, cut.clip_seconds, cut.share)
+        return World(self.out / "worlds" / "report", cut, cut.times * self.preset.queries)
 
     def prepare(self, workers: int, note: Callable[[str], None]) -> None:
         """Make the worlds of the plan that are missing.
@@ -42,17 +41,14 @@ class Bench:
             workers: processes that film; further calls wait meanwhile.
             note: called with what is being done.
         """
-        planned = {job.world for job in self.jobs()}
-        for name, cut in WORLDS.items():
-            if name not in planned:
-                continue
-            if self.preset.encoder:
-                require_encoder(self.world(name), self.preset.encoder)
-            with exclusive(self._lock(f"world-{cut.films}"), wait=True):
+        planned, preset = {job.world for job in self.jobs()}, self.preset
+        for world in (self.world(name) for name in WORLDS if name in planned):
+            if preset.encoder:
+                require_encoder(world, preset.encoder)
+            with exclusive(self._lock("world-report"), wait=True):
                 prepare(
-                    self.world(name).folder, videos=self.preset.videos, seed=self.preset.films[cut.films],
-                    workers=workers, subtitles=True, queries=cut.times * self.preset.queries,
-                    similarity=cut.similarity, clip_seconds=cut.clip_seconds, share=cut.share, note=note,
+                    world.folder, videos=preset.videos, seed=preset.films, workers=workers, subtitles=True,
+                    queries=world.queries, cut=world.cut, note=note,
                 )  # fmt: skip
 
     def model(self, name: str) -> Path:
@@ -81,22 +77,9 @@ class Bench:
             )
         return found
 
-    def chosen(self) -> dict[str, int]:
-        """Place in :data:`SETTINGS` of the best on val of the world to develop on, by recipe.
-
-        A recipe of which not all settings were tried yet is missing, unless the preset knows its place.
-        """
-        found = dict(self.preset.chosen)
-        for name, tried in SETTINGS.items():
-            names = [tried_name(name, place) for place in range(len(tried))]
-            if all(map(self.done, names)):
-                values = [self.result(own)["selected"] for own in names]
-                found[name] = values.index(max(values))
-        return found
-
     def jobs(self) -> list[Job]:
-        """What is planned, with the settings that are chosen by now."""
-        return jobs(self.preset, self.chosen())
+        """What is planned."""
+        return jobs(self.preset)
 
     def job(self, name: str) -> Job:
         """A planned job by its name."""

@@ -55,13 +55,10 @@ THINNED = (0.7, 0.5)
 
 
 def figures(bench: Bench, job: Job) -> dict[str, Any]:
-    """What a job's trained model is worth; on the world to develop on, on val alone."""
+    """What a job's trained model is worth."""
     world, answering = bench.world(job.world), bench.answering(job)
-    val = world.split("val")
+    val, test = world.split("val"), world.split("test")
     on_val = judge(answering.run(val), val)
-    if job.world == "develop":
-        return {"val": on_val}
-    test = world.split("test")
     ready = answering.completed(test)
     begun = time.process_time()
     run = answering.recipe.run(answering.model, ready, answering.how)

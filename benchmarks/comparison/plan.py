@@ -1,7 +1,7 @@
-"""What is trained for the comparison: the rows, at two sizes of effort.
+"""What is trained for the comparison: the rows, at several sizes of effort.
 
-Each model has the same small budget of settings, tried on a world of their own and chosen by its val. The
-world that is reported on has other films, and nothing is chosen there but the weights of a training, by val.
+Each model has the best of three settings, by val of other films, tried once (``results/develop-*.json``). On
+the films that are reported on nothing is chosen but the weights of a training, by val.
 
 The papers' schedules are kept, scaled to fewer steps: where a rate warms up and falls, it does so over the
 row's whole budget, and hard negatives begin after :data:`HARD_SHARE` of it. Every training has its whole
@@ -16,18 +16,9 @@ from dataclasses import dataclass, field, replace
 from moviola.study.training.validation import OVER_TYPES
 
 __all__ = [
-    "PRESETS",
-    "SETTINGS",
-    "WORLDS",
-    "Budget",
-    "Cut",
-    "Job",
-    "Preset",
-    "jobs",
-    "seed_mark",
+    "PRESETS", "SETTINGS", "WHOLE", "WORLDS", "Budget", "Cut", "Job", "Preset", "jobs", "seed_mark",
     "strategy_job",
-    "tried_name",
-]
+]  # fmt: skip
 
 TOPS = (1, 20, 40)
 """N: moments a training query (TVR-Ranking, section 3.5)."""
@@ -48,7 +39,6 @@ class Cut:
     """What is taken for a world.
 
     Attributes:
-        films: the name of the films.
         similarity: by which labels are chosen, see :func:`moviola.study.datasets.gridhouse.build`.
         times: training queries, in those of the preset; where there are fewer, all.
         clip_seconds: seconds from one frame's features to the next. Proposals are those of the stage 1 that
@@ -56,40 +46,30 @@ class Cut:
         share: of the training films, the first ones, and of the training queries.
     """
 
-    films: str
     similarity: str = "slots"
     times: int = 1
     clip_seconds: float = 1.0
     share: float = 1.0
 
 
-WORLDS = {
-    "develop": Cut("develop"),
-    "report": Cut("report"),
-    **{f"report-{by}": Cut("report", similarity=by) for by in (SENTENCES, TRUTH)},
-    "report-queries": Cut("report", times=2),
-    "report-1.5s": Cut("report", clip_seconds=1.5),
-    "report-fifth": Cut("report", share=0.2),
-}
-"""Val and test are the same in all that have the same films."""
+WHOLE = Cut()
 
+WORLDS = {
+    "report": WHOLE,
+    **{f"report-{by}": Cut(similarity=by) for by in (SENTENCES, TRUTH)},
+    "report-queries": Cut(times=2),
+    "report-1.5s": Cut(clip_seconds=1.5),
+    "report-fifth": Cut(share=0.2),
+}
+"""All are of the same films; val and test are the same in all."""
 
 ORDER = (
-    "spr-stage1",
-    "spr-relo",
-    "xml",
-    "reel",
-    "reloclnet",
-    "spr-clip",
-    "prem",
-    "conquer",
-    "spr-relo-large",
-)
-"""In which recipes are tried and trained: those that most is compared with first."""
-
+    "spr-stage1", "spr-relo", "xml", "reel", "reloclnet", "spr-clip", "prem", "conquer", "spr-relo-large",
+)  # fmt: skip
+"""In which recipes are trained: those that most is compared with first."""
 
 LARGE = ("spr-stage1", "reel", "xml", "spr-relo", "spr-clip", "prem")
-"""Recipes of the preset ``large``, in the order in which they are trained."""
+"""Recipes of the preset ``large``, in this order."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +86,7 @@ class Job:
         group: the table that it belongs to.
         relevant: pairs of captions that resemble each other at least so much are handed to it as potentially
             relevant (theta); 0 for none.
-        world: where, one of :data:`WORLDS`; settings are chosen by val of "develop".
+        world: where, one of :data:`WORLDS`.
         lines: subtitle lines a query that are candidates too (:mod:`comparison.lines`); 0 for none.
     """
 
@@ -144,9 +124,9 @@ class Preset:
     """An effort.
 
     Attributes:
-        videos: films of each world, of which 60 % are for training, 10 % for val, 30 % for test.
+        videos: films, of which 60 % are for training, 10 % for val, 30 % for test.
         queries: training queries.
-        films: the seeds of those to develop on and of those that are reported on.
+        films: their seed.
         tops: N, of which ``top`` is that of all studies but Table 5's, which has the largest.
         seeds: of the main rows, and of the studies that have several.
         segments: k, segments retrieved a query.
@@ -155,7 +135,6 @@ class Preset:
         studies: with ablations.
         lines: subtitle lines a query that are candidates too, in rows of :data:`WITH_LINES`; 0 leaves these
             rows out.
-        chosen: place in :data:`SETTINGS` by recipe, where it was chosen before; nothing is tried again there.
         slow_clips: with SPR_ReLo-S on clips of 1.5 s, as the paper's are.
         own_stage1: with Reel's own stage 1, and Reel on its proposals.
         recipes: of the main rows, in the order in which they are trained.
@@ -167,7 +146,7 @@ class Preset:
 
     videos: int
     queries: int
-    films: Mapping[str, int]
+    films: int
     tops: tuple[int, ...]
     top: int
     seeds: tuple[int, ...]
@@ -176,7 +155,6 @@ class Preset:
     sizes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     studies: bool = True
     lines: int = 0
-    chosen: Mapping[str, int] = field(default_factory=dict)
     slow_clips: bool = False
     own_stage1: bool = False
     recipes: tuple[str, ...] = ORDER
@@ -230,42 +208,21 @@ Weights of a training are chosen by the mean over types of queries; XML and ReLo
 SIZES["prem-apart"] = SIZES["prem"]
 
 
-def _rates(*rates: str) -> tuple[tuple[str, ...], ...]:
-    return tuple((f"loop.optimizer.lr={rate}",) for rate in rates)
-
-
-SETTINGS: dict[str, tuple[tuple[str, ...], ...]] = {
-    "spr-stage1": _rates("2e-4", "5e-4", "2e-3"),
-    "spr-clip": (
+SETTINGS: dict[str, tuple[str, ...]] = {
+    "spr-stage1": ("loop.optimizer.lr=5e-4",),
+    **dict.fromkeys(
+        ("spr-clip", "spr-relo", "spr-relo-large"),
         ("loop.optimizer.lr=1e-3", "sampling.strategy=standard"),
-        ("loop.optimizer.lr=3e-4", "sampling.strategy=standard"),
-        ("loop.optimizer.lr=1e-3", "sampling.strategy=strong-weak"),
     ),
-    "spr-relo": (
-        ("loop.optimizer.lr=1e-3", "sampling.strategy=standard"),
-        ("loop.optimizer.lr=3e-4", "sampling.strategy=standard"),
-        ("loop.optimizer.lr=1e-3", "sampling.strategy=strong-weak"),
-    ),
-    "spr-relo-large": (
-        ("loop.optimizer.lr=1e-3", "sampling.strategy=standard"),
-        ("loop.optimizer.lr=3e-4", "sampling.strategy=standard"),
-        ("loop.optimizer.lr=1e-3", "sampling.strategy=strong-weak"),
-    ),
-    "reel": _rates("3e-4", "1e-3", "2e-3"),
-    "xml": _rates("3e-4", "1e-3", "2e-3"),
-    "reloclnet": _rates("3e-4", "1e-3", "2e-3"),
-    "conquer": _rates("3e-4", "1e-3", "2e-3"),
-    "prem": (
-        ("loop.optimizer.lr=1e-3", "model.temperature=0.01"),
-        ("loop.optimizer.lr=1e-3", "model.temperature=0.05"),
-        ("loop.optimizer.lr=3e-4", "model.temperature=0.05"),
-    ),
+    **dict.fromkeys(("reel", "xml", "reloclnet"), ("loop.optimizer.lr=2e-3",)),
+    "conquer": ("loop.optimizer.lr=1e-3",),
+    **dict.fromkeys(("prem", "prem-apart"), ("loop.optimizer.lr=1e-3", "model.temperature=0.05")),
 }
-"""What is tried of each recipe, three settings of each; the first stands where none has been chosen. Reel's
-own stage 1 has its recipe's."""
+"""Of three settings of each recipe the best on val of 300 other films, :data:`CHOSEN_ON`
+(``results/develop-*.json``). Reel's own stage 1 has its recipe's."""
 
-SETTINGS_OF = {"prem-apart": "prem"}
-"""Recipes for which nothing is tried, since they have the settings of another."""
+CHOSEN_ON = 51
+"""Seed of these films."""
 
 HARD: dict[str, str] = {
     "xml": "sampling.hard_from",
@@ -298,30 +255,23 @@ def _budgets(scale: float) -> dict[str, Budget]:
     }
 
 
-CHOSEN_BEFORE = {
-    "spr-stage1": 1, "spr-clip": 0, "spr-relo": 0, "spr-relo-large": 0, "reel": 2, "xml": 2, "reloclnet": 2,
-    "conquer": 1, "prem": 1,
-}  # fmt: skip
-"""Place in :data:`SETTINGS` of what was best on val of the films of seed 51, by recipe
-(``results/develop-*.json``)."""
-
 RISING = 0.02
 """Share by which val's best value rises in the last quarter of a training that would gain by a longer one."""
 
 PRESETS: dict[str, Preset] = {
     "small": Preset(
-        videos=40, queries=60, films={"develop": 32, "report": 33}, tops=(20,), top=20, seeds=(0,),
+        videos=40, queries=60, films=33, tops=(20,), top=20, seeds=(0,),
         segments=40, budgets=_budgets(0.0025), fifth=LARGE[:-1], longer={"prem": 2, "spr-relo-large": 2},
     ),
     "third": Preset(
-        videos=300, queries=500, films={"develop": 51, "report": 97}, tops=TOPS, top=20, seeds=(0, 1, 2),
-        segments=50, budgets=_budgets(1.0), lines=20, chosen=CHOSEN_BEFORE, slow_clips=True,
+        videos=300, queries=500, films=97, tops=TOPS, top=20, seeds=(0, 1, 2),
+        segments=50, budgets=_budgets(1.0), lines=20, slow_clips=True,
         own_stage1=True, encoder="cf4f03a5c3dd7cc3",
         longer={"prem": 2, "spr-relo-large": 2, "conquer-exclusive": 2, "conquer-general": 2},
     ),
     "large": Preset(
-        videos=1500, queries=3000, films={"develop": 51, "report": 98}, tops=(20,), top=20, seeds=(0,),
-        segments=50, budgets=_budgets(1.0), studies=False, chosen=CHOSEN_BEFORE,
+        videos=1500, queries=3000, films=98, tops=(20,), top=20, seeds=(0,),
+        segments=50, budgets=_budgets(1.0), studies=False,
         recipes=LARGE, fifth=LARGE, longer={"spr-relo": 2, "xml": 2, "prem": 2},
         fifth_longer={"xml": 2, "prem": 2}, encoder="d27f4c6120c3606e",
     ),
@@ -340,21 +290,9 @@ CONQUERS = ("general", "disjoint", "exclusive")
 MODELS = ("spr-clip", "spr-relo", "spr-relo-large", "reel", "xml", "reloclnet", "conquer", "prem")
 
 
-def jobs(preset: Preset, chosen: Mapping[str, int] | None = None) -> list[Job]:
-    """All trainings of a preset, in the order in which they are best done.
-
-    Args:
-        preset: the effort.
-        chosen: place in :data:`SETTINGS` of what was chosen on the world to develop on, by recipe; by default
-            what the preset has chosen before. A recipe that is missing has its first.
-    """
-    planner = _Planner(preset, preset.chosen if chosen is None else chosen)
-    return list({job.name: job for job in planner.all()}.values())
-
-
-def tried_name(recipe: str, place: int) -> str:
-    """The job that tries one of :data:`SETTINGS`."""
-    return f"develop-{recipe}-{place + 1}"
+def jobs(preset: Preset) -> list[Job]:
+    """All trainings of a preset, in the order in which they are best done."""
+    return list({job.name: job for job in _Planner(preset).all()}.values())
 
 
 def seed_mark(seed: int) -> str:
@@ -367,21 +305,19 @@ def seed_setting(seed: int) -> tuple[str, ...]:
     return (f"loop.seed={seed}",) if seed else ()
 
 
-def strategy_job(recipe: str, name: str, preset: Preset, chosen: Mapping[str, int]) -> str:
+def strategy_job(recipe: str, name: str, preset: Preset) -> str:
     """The job that trains a recipe by one of :data:`STRATEGIES`, a row of Table 5.
 
-    Where the settings that are chosen for the recipe say the same, it is the main row with the most moments,
-    which is not trained a second time.
+    Where the settings of the recipe say the same, it is the main row with the most moments, which is not
+    trained a second time.
     """
-    picked = SETTINGS[recipe][chosen.get(recipe, 0)]
-    same = set(STRATEGIES[name]) <= set(picked)
+    same = set(STRATEGIES[name]) <= set(SETTINGS[recipe])
     return f"{recipe}-n{max(preset.tops)}" if same else f"{recipe}-{name}"
 
 
 @dataclass(frozen=True)
 class _Planner:
     preset: Preset
-    chosen: Mapping[str, int]
 
     def all(self) -> Iterator[Job]:
         """Everything: one seed of the main rows as their settings are chosen, then the rest."""
@@ -411,7 +347,6 @@ class _Planner:
         """The main rows with every N and every seed."""
         preset, top = self.preset, self.preset.top
         for recipe in preset.recipes:
-            yield from self.tried(recipe)
             yield from self.rows(recipe, top, 0)
         for seed in filter(None, preset.seeds):
             for recipe in preset.recipes:
@@ -422,19 +357,10 @@ class _Planner:
                     yield from self.rows(recipe, other, seed)
 
     def overrides(
-        self,
-        recipe: str,
-        top: int,
-        *more: str,
-        place: int | None = None,
-        times: int = 1,
-        world: str = "report",
+        self, recipe: str, top: int, *more: str, times: int = 1, world: str = "report"
     ) -> tuple[str, ...]:
         """The schedule, the sizes, what was chosen, and what a row has besides."""
-        own = SETTINGS_OF.get(recipe, recipe)
-        tried = SETTINGS.get(own, ((),))
-        picked = tried[self.chosen.get(own, 0) if place is None else place]
-        given = (*SIZES[recipe], *self.preset.sizes.get(recipe, ()), *picked, *more)
+        given = (*SIZES[recipe], *self.preset.sizes.get(recipe, ()), *SETTINGS.get(recipe, ()), *more)
         pairs = round(WORLDS[world].times * WORLDS[world].share * self.preset.queries), top
         return (*self.schedule(self.preset.budgets[recipe].longer(times), recipe, pairs, given), *given)
 
@@ -458,19 +384,6 @@ class _Planner:
             first = max(1, round(HARD_SHARE * budget.steps["loop"] / per_epoch))
             made.append(f"{HARD[recipe]}={first}")
         return tuple(made)
-
-    def tried(self, recipe: str) -> Iterator[Job]:
-        """The settings of a recipe on the world to develop on; none where they were chosen before."""
-        if recipe in self.preset.chosen:
-            return
-        first = tried_name("spr-stage1", self.chosen.get("spr-stage1", 0))
-        for place in range(len(SETTINGS[recipe])):
-            own = self.overrides(recipe, self.preset.top, place=place)
-            stage1 = None if recipe == "spr-stage1" else first
-            yield Job(
-                tried_name(recipe, place), recipe, self.preset.top, 0, own, stage1, "settings",
-                world="develop",
-            )  # fmt: skip
 
     def rows(self, recipe: str, top: int, seed: int) -> Iterator[Job]:
         """The main rows of a recipe."""
@@ -562,7 +475,7 @@ class _Planner:
         for recipe in ("spr-relo", "spr-clip", "spr-relo-large"):
             for name, settings in STRATEGIES.items():
                 job = f"{recipe}-{name}"
-                if job == strategy_job(recipe, name, self.preset, self.chosen):
+                if job == strategy_job(recipe, name, self.preset):
                     yield self.study(job, recipe, "strategy", *settings, top=most, seed=seed)
 
     def relevant_pairs(self, seed: int) -> Iterator[Job]:

@@ -8,7 +8,8 @@ from pathlib import Path
 from comparison.bench import Bench
 from comparison.figures import OVER
 from comparison.findings import Findings
-from comparison.rows import NAMES, ROWS
+from comparison.plan import CHOSEN_ON
+from comparison.rows import ROWS, finished
 from comparison.tables import TABLES
 from measure_studies.figures import curves, lines, save
 from moviola.errors import InvalidValue
@@ -61,12 +62,12 @@ def _about(found: Findings) -> str:
     missing = [job.name for job in plan if not found.done(job.name)]
     counts = world["videos"]
     return (
-        f"Gridhouse with a narrator, {preset.videos} films (seed {preset.films['report']}): "
+        f"Gridhouse with a narrator, {preset.videos} films (seed {preset.films}): "
         f"{counts['train']} for training, with {preset.queries} queries, {counts['val']} to choose weights "
         f"by, {counts['test']} to test on, each split searched and judged alone. {world['queries']} test "
         f"queries, {world['answers']:.1f} relevant moments each. Frames once a second by "
         f"`{world['encoder']}`, subtitles by MiniLM; all models see the same features. Settings were "
-        f"chosen on as many other films (seed {preset.films['develop']}). Stage 1 retrieves "
+        f"chosen on 300 other films (seed {CHOSEN_ON}). Stage 1 retrieves "
         f"{preset.segments} segments of 4 s. Films, queries and sizes are cut to what two CPU cores can "
         "train; every model's settings are in its folder's config.json.\n\n"
         f"**{len(plan) - len(missing)} of {len(plan)} trainings are finished.**"
@@ -76,22 +77,14 @@ def _about(found: Findings) -> str:
 
 def _overlaps(found: Findings, path: Path) -> None:
     """NDCG@20 of all models over the overlap that counts as found."""
-    names = {model: f"{model}-n{found.preset.top}" for model in ROWS}
-    rows = {
-        NAMES[model]: [found.test(name)[measure] for measure in OVER]
-        for model, name in names.items()
-        if found.done(name)
-    }
+    rows = {label: [found.test(job)[measure] for measure in OVER] for label, job in finished(found, ROWS)}
     save(lines((0.3, 0.5, 0.7), rows, "Gridhouse test queries", "IoU threshold", "NDCG@20"), path)
 
 
 def _learned(found: Findings, path: Path) -> None:
     """Val over the steps of each main row, as a share of the row's budget."""
     rows = {}
-    for model in ROWS[1:]:
-        name = f"{model}-n{found.preset.top}"
-        if found.done(name):
-            phase = found.result(name)["phases"][-1]
-            points = [(row[0] / phase["steps"], row[2]) for row in phase["curve"]]
-            rows[NAMES[model]] = points
+    for label, job in finished(found, ROWS[1:]):
+        phase = found.result(job)["phases"][-1]
+        rows[label] = [(row[0] / phase["steps"], row[2]) for row in phase["curve"]]
     save(curves(rows, "Val while training", "share of the budget of steps", OVER[1]), path)

@@ -12,7 +12,7 @@ from comparison.table import Row, Table
 from moviola.study.training.validation import MEASURES
 
 __all__ = [
-    "ALL", "BASELINES", "NAMES", "REFINERS", "ROWS", "cells", "finished", "more_steps", "seed_names",
+    "ALL", "BASELINES", "NAMES", "REFINERS", "ROWS", "cells", "finished", "main", "more_steps", "seed_names",
     "spread", "table_of", "table_of_seeds", "with_seeds",
 ]  # fmt: skip
 
@@ -43,12 +43,14 @@ def cells(values: Mapping[str, float], names: Iterable[str]) -> Row:
     return tuple(f"{values[name]:.4f}" for name in names)
 
 
+def main(found: Findings, models: Iterable[str], top: int | None = None) -> dict[str, str]:
+    """Job by label, of the main rows of some models."""
+    return {NAMES[model]: f"{model}-n{top or found.preset.top}" for model in models}
+
+
 def finished(found: Findings, models: Iterable[str], top: int | None = None) -> Iterator[tuple[str, str]]:
     """Label and job of the main rows that are done."""
-    for model in models:
-        name = f"{model}-n{top or found.preset.top}"
-        if found.done(name):
-            yield NAMES[model], name
+    return ((label, job) for label, job in main(found, models, top).items() if found.done(job))
 
 
 def more_steps(found: Findings, models: Iterable[str], *, fifth: bool = False) -> dict[str, str]:

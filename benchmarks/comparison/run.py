@@ -20,7 +20,7 @@ import torch
 from comparison.bench import Bench
 from comparison.figures import figures
 from comparison.lines import with_lines
-from comparison.plan import SETTINGS, Job, jobs
+from comparison.plan import Job
 from moviola.errors import InvalidValue, LibraryLocked
 from moviola.files.writing import write_json
 from moviola.study.datasets.building.relevant_pairs import write_relevant_pairs
@@ -79,13 +79,10 @@ def _is_wanted(job: Job, only: Sequence[str]) -> bool:
     return not only or any(fnmatch(name, pattern) for pattern in only for name in names)
 
 
-def _is_ready(bench: Bench, job: Job, chosen: Mapping[str, int]) -> bool:
-    """Whether its settings are chosen, and what it builds on is trained."""
+def _is_ready(bench: Bench, job: Job) -> bool:
+    """Whether what it builds on is trained."""
     first = bench.stage1_of(job)
-    if job.world == "develop":
-        return first is None or "spr-stage1" in chosen
-    settled = job.recipe in chosen or job.recipe not in SETTINGS
-    return settled and (first is None or bench.done(first))
+    return first is None or bench.done(first)
 
 
 # ---- doing it --------------------------------------------------------------------------------------------
@@ -139,11 +136,10 @@ def _require_time(deadline: float | None) -> None:
 def _pieces(bench: Bench, only: Sequence[str]) -> Iterator[Job]:
     """The first piece that can be begun, held while it is done; again and again, as each may free others."""
     while True:
-        chosen = bench.chosen()
-        for job in jobs(bench.preset, chosen):
+        for job in bench.jobs():
             if bench.done(job.name):
                 _require_same(bench, job)
-            elif _is_wanted(job, only) and _is_ready(bench, job, chosen):
+            elif _is_wanted(job, only) and _is_ready(bench, job):
                 try:
                     with bench.piece(job):
                         if bench.done(job.name):

@@ -25,13 +25,8 @@ def write_runs(bench: Bench, out: Path, note: Callable[[str], None] = print) -> 
     Returns:
         the number of rows.
     """
-    rows = [
-        job
-        for job in bench.jobs()
-        if job.world != "develop"
-        and bench.done(job.name)
-        and (bench.model(job.name) / "config.json").is_file()
-    ]
+    there = {path.parent.name for path in bench.out.glob("models/*/config.json")}
+    rows = [job for job in bench.jobs() if bench.done(job.name) and job.name in there]
     for name in ("val", "test") if rows else ():
         split = bench.world("report").split(name)
         write_qrels(split.pairs.qrels, out / name / "qrels.json")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from comparison.figures import MAIN, OVER, TYPES
 from comparison.findings import Findings
@@ -16,19 +17,20 @@ from comparison.plan import (
     WITH_LINES,
     WORLDS,
     strategy_job,
-)
+)  # fmt: skip
 from comparison.rows import (
     ALL,
     BASELINES,
     NAMES,
     REFINERS,
     cells,
+    main,
     more_steps,
     spread,
     table_of,
     table_of_seeds,
     with_seeds,
-)
+)  # fmt: skip
 from comparison.table import Row, Table
 from moviola.study.training.one_video import SEGMENTS_IN_VIDEO
 
@@ -41,9 +43,8 @@ _LABELS = {
 
 
 def _strategies(found: Findings) -> Table:
-    chosen = found.bench.chosen()
     rows = {
-        f"{NAMES[model]}, {_LABELS[name]}": strategy_job(model, name, found.preset, chosen)
+        f"{NAMES[model]}, {_LABELS[name]}": strategy_job(model, name, found.preset)
         for model in ("spr-relo", "spr-relo-large", "spr-clip")
         for name in STRATEGIES
     }
@@ -57,47 +58,48 @@ def _strategies(found: Findings) -> Table:
 def _longer(found: Findings) -> Table:
     rows: dict[str, str] = {}
     for model in found.preset.longer:
-        rows |= {NAMES[model]: f"{model}-n{found.preset.top}", **more_steps(found, [model])}
+        rows |= main(found, [model]) | more_steps(found, [model])
     text = f"N = {found.preset.top}; the schedule is as much longer."
     return table_of(found, "Longer training", rows, ALL, text)
+
+
+def _with_types(found: Findings, label: str, part: Mapping[str, Any]) -> Row:
+    """A label, a job's figures on all test queries, and on those of each type."""
+    types = (f"{part['types'][kind][MAIN]:.4f}" for kind in _kinds(found))
+    return label, *cells(part["test"], OVER), *types
 
 
 def _lines(found: Findings) -> Table:
     """Rows with subtitle lines as candidates, and Reel without the scores of its proposals."""
     rows: list[Row] = []
-    kinds = _kinds(found)
     for row in WITH_LINES:
-        for label, job in (
-            (NAMES[row], f"{row}-n{found.preset.top}"),
-            (f"{NAMES[row]}, lines", f"{row}-lines"),
-            (f"{NAMES[row]}, lines, streams apart", f"{row}-lines-apart"),
-        ):
+        lines = {f"{NAMES[row]}, lines": f"{row}-lines"}
+        lines |= {f"{NAMES[row]}, lines, streams apart": f"{row}-lines-apart"}
+        for label, job in (main(found, [row]) | lines).items():
             if found.done(job):
                 whole = found.result(job)
-                parts = {label: whole}
-                if "without_proposals" in whole:
-                    parts[f"{label}, without proposals' scores"] = whole["without_proposals"]
-                for name, part in parts.items():
-                    types = (f"{part['types'][kind][MAIN]:.4f}" for kind in kinds)
-                    rows.append((name, *cells(part["test"], OVER), *types))
+                rows.append(_with_types(found, label, whole))
+                if apart := whole.get("without_proposals"):
+                    rows.append(_with_types(found, f"{label}, without proposals' scores", apart))
     text = (
         f"N = {found.preset.top}. The {found.preset.lines} subtitle lines nearest to a query are candidates "
         "beside the proposals of stage 1, which reads no subtitles. Val chose how much a proposal's score "
         "counts in Reel."
     )
-    head = ("model", *OVER, *(f"{kind} {MAIN}" for kind in kinds))
+    head = ("model", *OVER, *(f"{kind} {MAIN}" for kind in _kinds(found)))
     return Table("Subtitle lines as candidates, and the scores of proposals", head, rows, text)
 
 
 def _second_edition(found: Findings) -> Table:
     """Reel's editions, each with all its seeds, without and with subtitle lines as candidates."""
+    own = main(found, ["reel"])
+    reel = {
+        "second edition": "reel-second",
+        "lines": "reel-lines",
+        "second edition, lines": "reel-second-lines",
+    }
     rows: list[Row] = []
-    for label, job in (
-        (NAMES["reel"], f"reel-n{found.preset.top}"),
-        (f"{NAMES['reel']}, second edition", "reel-second"),
-        (f"{NAMES['reel']}, lines", "reel-lines"),
-        (f"{NAMES['reel']}, second edition, lines", "reel-second-lines"),
-    ):
+    for label, job in (own | {f"{NAMES['reel']}, {kind}": job for kind, job in reel.items()}).items():
         if jobs := with_seeds(found, job):
             parts = ", ".join(f"{found.part_of_bound(name):.1%}" for name in jobs)
             rows.append((label, *_seeds_by_type(found, jobs), parts))
@@ -112,8 +114,7 @@ def _second_edition(found: Findings) -> Table:
 
 
 def _clips(found: Findings) -> Table:
-    rows = {NAMES[name]: f"{name}-n{found.preset.top}" for name in ("spr-clip", "spr-relo")}
-    rows |= {f"{NAMES['spr-relo']}, clips of 1.5 s": "spr-relo-1.5s"}
+    rows = main(found, ["spr-clip", "spr-relo"]) | {f"{NAMES['spr-relo']}, clips of 1.5 s": "spr-relo-1.5s"}
     text = (
         f"N = {found.preset.top}. Clips of one second where nothing else is said; all refine the proposals "
         "of the stage 1 that reads one frame a second."
@@ -124,8 +125,7 @@ def _clips(found: Findings) -> Table:
 def _hard(found: Findings) -> Table:
     rows: dict[str, str] = {}
     for model in ("xml", "reloclnet"):
-        rows |= {NAMES[model]: f"{model}-n{found.preset.top}"}
-        rows |= {f"{NAMES[model]}, without hard negatives": f"{model}-without-hard"}
+        rows |= main(found, [model]) | {f"{NAMES[model]}, without hard negatives": f"{model}-without-hard"}
     text = f"N = {found.preset.top}; the same budget of steps."
     return table_of(found, "The baselines' hard negatives", rows, ALL, text)
 
@@ -133,16 +133,16 @@ def _hard(found: Findings) -> Table:
 def _streams(found: Findings) -> Table:
     """Streams as in the papers, streams apart, and without subtitles."""
     rows: list[Row] = []
-    for model, alone in (
-        ("xml", "xml-pictures"),
-        ("reloclnet", "reloclnet-pictures"),
-        ("prem", "prem-image"),
-    ):
-        for label, job in (
-            (NAMES[model], f"{model}-n{found.preset.top}"),
-            (f"{NAMES[model]}, streams apart", f"{model}-apart"),
-            (f"{NAMES[model]}, pictures alone", alone),
-        ):
+    for model, alone in {
+        "xml": "xml-pictures",
+        "reloclnet": "reloclnet-pictures",
+        "prem": "prem-image",
+    }.items():
+        others = {
+            f"{NAMES[model]}, streams apart": f"{model}-apart",
+            f"{NAMES[model]}, pictures alone": alone,
+        }
+        for label, job in (main(found, [model]) | others).items():
             if jobs := with_seeds(found, job):
                 rows.append((label, *_seeds_by_type(found, jobs)))
     text = (
@@ -188,11 +188,11 @@ def _labels(found: Findings) -> Table:
 
 
 def _queries(found: Findings) -> Table:
-    times, top, chosen = WORLDS["report-queries"].times, found.preset.top, found.bench.chosen()
+    times, top = WORLDS["report-queries"].times, found.preset.top
     rows: dict[str, str] = {}
     for row, (recipe, strategy) in MORE_QUERIES.items():
         label = f"{NAMES[recipe]}, {_LABELS[strategy]}" if strategy else NAMES[recipe]
-        usual = strategy_job(recipe, strategy, found.preset, chosen) if strategy else f"{row}-n{top}"
+        usual = strategy_job(recipe, strategy, found.preset) if strategy else f"{row}-n{top}"
         rows |= {label: usual}
         rows |= {f"{label}, {times} times the queries": f"{row}-more-queries"}
     text = (
@@ -205,24 +205,17 @@ def _queries(found: Findings) -> Table:
 def _fifth(found: Findings) -> Table:
     """The main rows, learned from a fifth of the films and queries and from all."""
     rows: list[Row] = []
-    kinds = _kinds(found)
     for model in found.preset.fifth:
-        for label, job in (
-            (f"{NAMES[model]}, a fifth", f"{model}-fifth"),
-            *more_steps(found, [model], fifth=True).items(),
-            (NAMES[model], f"{model}-n{found.preset.top}"),
-            *more_steps(found, [model]).items(),
-        ):
+        part = {f"{NAMES[model]}, a fifth": f"{model}-fifth"} | more_steps(found, [model], fifth=True)
+        for label, job in (part | main(found, [model]) | more_steps(found, [model])).items():
             if found.done(job):
-                whole = found.result(job)
-                types = (f"{whole['types'][kind][MAIN]:.4f}" for kind in kinds)
-                rows.append((label, *cells(whole["test"], OVER), *types, f"{found.late_gain(job):+.1%}"))
+                rows.append((*_with_types(found, label, found.result(job)), f"{found.late_gain(job):+.1%}"))
     text = (
         f"N = {found.preset.top}. A row learns from all training films and queries, or from a fifth of both, "
         "stage 1 as well, for as many steps where nothing else is said; val and test are the same. The last "
         "column is by how much the best value on val rose in the last quarter of a training."
     )
-    head = ("model", *OVER, *(f"{kind} {MAIN}" for kind in kinds), "gain of the last quarter")
+    head = ("model", *OVER, *(f"{kind} {MAIN}" for kind in _kinds(found)), "gain of the last quarter")
     return Table("A fifth of the training films", head, rows, text)
 
 
@@ -233,7 +226,7 @@ RECALLS = (
 
 
 def _recall(found: Findings) -> Table:
-    rows = {NAMES[name]: f"{name}-n{found.preset.top}" for name in (*BASELINES, *REFINERS)}
+    rows = main(found, (*BASELINES, *REFINERS))
     text = (
         "The truth of a query are its moments of the highest grade; any of them counts (VCMR), as do their "
         "videos (VR), ranked by XML, ReLoCLNet and PREM themselves, by CONQUER out of its first stage's, and "
@@ -260,19 +253,14 @@ def _relevant(found: Findings) -> Table:
 
 
 def _prem(found: Findings) -> Table:
-    rows = {
-        "PREM": f"prem-n{found.preset.top}",
-        "without the weak term": "prem-no-weak",
-        "whole videos as positives": "prem-video-only",
-        "without L^q": "prem-no-query-term",
-        "text alone": "prem-text",
-        "image alone": "prem-image",
-        "mean of the tokens": "prem-mean-pooling",
-        "maximum of the tokens": "prem-max-pooling",
-        "without the gate": "prem-no-gate",
-        "without shared norm": "prem-no-shared-norm",
-        "without the adversarial task": "prem-no-adversarial",
-    }
+    parts = {
+        "without the weak term": "no-weak", "whole videos as positives": "video-only",
+        "without L^q": "no-query-term", "text alone": "text", "image alone": "image",
+        "mean of the tokens": "mean-pooling", "maximum of the tokens": "max-pooling",
+        "without the gate": "no-gate", "without shared norm": "no-shared-norm",
+        "without the adversarial task": "no-adversarial",
+    }  # fmt: skip
+    rows = main(found, ["prem"]) | {label: f"prem-{part}" for label, part in parts.items()}
     return table_of(found, "PREM's parts", rows, (*RECALLS, MAIN), f"N = {found.preset.top}.")
 
 

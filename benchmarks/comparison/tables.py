@@ -7,7 +7,7 @@ from typing import Any
 
 from comparison.figures import FINE, MAIN, OVER, RECALL_DEPTHS, TYPES
 from comparison.findings import Findings
-from comparison.plan import HARD, ORDER, OWN_STAGE1, RISING, SETTINGS, SHARES, seed_mark, tried_name
+from comparison.plan import HARD, OWN_STAGE1, RISING, SHARES, seed_mark
 from comparison.rows import (
     ALL,
     BASELINES,
@@ -16,11 +16,12 @@ from comparison.rows import (
     ROWS,
     cells,
     finished,
+    main,
     more_steps,
     seed_names,
     spread,
     with_seeds,
-)
+)  # fmt: skip
 from comparison.studies import STUDIES
 from comparison.table import Row, Table
 from moviola.study.measures import compare
@@ -71,41 +72,19 @@ def _types(found: Findings) -> Table:
     return Table("By type of query", ("model", *(f"{k} {m}" for k in kinds for m in OVER)), rows, text)
 
 
-def _settings(found: Findings) -> Table:
-    chosen = found.bench.chosen()
-    rows = [
-        (NAMES[recipe], " ".join(tried), f"{found.result(name)['selected']:.4f}",
-         "chosen" if chosen.get(recipe) == place else "")
-        for recipe in ORDER
-        for place, tried in enumerate(SETTINGS[recipe])
-        if found.done(name := tried_name(recipe, place))
-    ]  # fmt: skip
-    text = (
-        "Three settings of each model, tried on a world of other films, by the measure on its val that also "
-        "chooses weights. All else is as in `comparison.plan`."
-    )
-    return Table("Settings", ("model", "setting", "val", ""), rows, text)
-
-
 def _trainings(found: Findings) -> Table:
     """How far each main row was trained, and what it cost."""
     rows = []
     for label, name in finished(found, ROWS):
         result = found.result(name)
         phases = result["phases"]
-        rows.append(
-            (
-                label,
-                f"{result['parameters']:,}",
-                " + ".join(str(phase["steps"]) for phase in phases),
-                " + ".join(f"{phase['epochs']:.0f}" for phase in phases),
-                _hard_from(result["job"]),
-                " + ".join(str(phase["best_step"]) for phase in phases),
-                f"{found.late_gain(name):+.1%}",
-                f"{result['cpu_seconds'] / 60:.1f}",
-                f"{1000 * result['query_seconds']:.1f}",
-            )
-        )
+        rows.append((
+            label, f"{result['parameters']:,}",
+            " + ".join(str(phase["steps"]) for phase in phases),
+            " + ".join(f"{phase['epochs']:.0f}" for phase in phases), _hard_from(result["job"]),
+            " + ".join(str(phase["best_step"]) for phase in phases), f"{found.late_gain(name):+.1%}",
+            f"{result['cpu_seconds'] / 60:.1f}", f"{1000 * result['query_seconds']:.1f}",
+        ))  # fmt: skip
     head = (
         "model", "parameters", "steps", "epochs", "hard negatives from epoch", "best step",
         "gain of the last quarter", "CPU minutes", "ms a query",
@@ -185,7 +164,7 @@ def _counted(longer: bool) -> str:
 
 def _best(found: Findings, models: Sequence[str], *, longer: bool = False) -> tuple[str, str]:
     """Label and job of the best on val among some models, or among those with more steps too; "" if none."""
-    jobs = {NAMES[model]: f"{model}-n{found.preset.top}" for model in models}
+    jobs = main(found, models)
     jobs |= more_steps(found, models) if longer else {}
     done = [(label, job) for label, job in jobs.items() if found.done(job)]
     return max(done, key=lambda row: found.val(row[1])[MAIN], default=("", ""))
@@ -221,7 +200,7 @@ def _claims_of_reel(found: Findings) -> Iterator[Row]:
     for label, job in (("Reel", f"reel-n{found.preset.top}"), ("Reel, second edition", "reel-second")):
         if found.done(job):
             yield _part_of_bound(found, label, job)
-        others = {NAMES[model]: f"{model}-n{found.preset.top}" for model in REFINERS[:3]}
+        others = main(found, REFINERS[:3])
         for other, theirs in {**others, **more_steps(found, REFINERS[:3])}.items():
             if found.done(theirs) and found.done(job):
                 for measure in OVER:
@@ -270,11 +249,7 @@ def _seeds(found: Findings) -> Table:
 
 def _bounds(found: Findings) -> Table:
     rows = [
-        (
-            f"{row['context']:g}",
-            "UB" if row["grid"] is None else f"PUB, {row['grid']:g} s",
-            *cells(row, OVER),
-        )
+        (f"{row['context']:g}", f"PUB, {row['grid']:g} s" if row["grid"] else "UB", *cells(row, OVER))
         for row in found.result(found.first)["bounds"]
     ]
     head = ("context (s)", "bound", *OVER)
@@ -313,14 +288,11 @@ def _counts(found: Findings) -> Table:
     reel = found.result(name)["counts"] if found.done(name) else {}
     rows = [
         (
-            str(row["segments"]),
-            f"{row['proposals']:.1f}",
-            f"{row[MAIN]:.4f}",
-            f"{reel[str(row['segments'])]:.4f}" if reel else "–",
-            f"{row['bound']:.4f}",
+            str(row["segments"]), f"{row['proposals']:.1f}", f"{row[MAIN]:.4f}",
+            f"{reel[str(row['segments'])]:.4f}" if reel else "–", f"{row['bound']:.4f}",
         )
         for row in found.result(found.first)["counts"]
-    ]
+    ]  # fmt: skip
     head = ("segments", "proposals a query", f"SP {MAIN}", f"Reel {MAIN}", "PUB")
     return Table("Number of segments (SPR, Table 6)", head, rows)
 
@@ -360,24 +332,16 @@ def _own_stage1(found: Findings) -> Table:
             if not (found.done(first) and found.done(second)):
                 continue
             own = found.result(first)
-            rows.append(
-                (
-                    f"{label}, seed {seed}",
-                    *cells(own["segments"], recalls),
-                    f"{own['bound']:.4f}" if "bound" in own else "–",
-                    f"{own['with_lines']['bound']:.4f}" if "with_lines" in own else "–",
-                    *cells(found.test(first), OVER),
-                    *cells(found.test(second), OVER),
-                )
-            )
+            rows.append((
+                f"{label}, seed {seed}", *cells(own["segments"], recalls),
+                f"{own['bound']:.4f}" if "bound" in own else "–",
+                f"{own['with_lines']['bound']:.4f}" if "with_lines" in own else "–",
+                *cells(found.test(first), OVER), *cells(found.test(second), OVER),
+            ))  # fmt: skip
     head = (
-        "stage 1",
-        *recalls,
-        "PUB",
-        "PUB, lines among them",
-        *(f"coarse {name}" for name in OVER),
+        "stage 1", *recalls, "PUB", "PUB, lines among them", *(f"coarse {name}" for name in OVER),
         *(f"Reel {name}" for name in OVER),
-    )
+    )  # fmt: skip
     text = (
         f"Recall of segments is weighted by overlap; PUB is {MAIN} with {found.preset.segments} segments, or "
         "with subtitle lines instead of the last of them, as many as val chose. "
@@ -392,7 +356,6 @@ TABLES: dict[str, Callable[[Findings], Table]] = {
     "types-of-queries": _types,
     "claims": _claims,
     "seeds": _seeds,
-    "settings": _settings,
     "trainings": _trainings,
     "hours": _hours,
     "upper-bounds": _bounds,

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
+from comparison.plan import WHOLE, Cut
 from comparison.streams import export_two_streams
 from moviola.encoders import DEMO, find_checkpoint
 from moviola.encoders.checkpoints import DEMO_FOLDER
@@ -35,43 +36,26 @@ class World:
 
     Attributes:
         folder: where it lies.
-        part: what the names of pair files begin with that hold a part of the queries; "" for all.
-        similarity: by which the pseudo labels were chosen, see
-        :mod:`moviola.study.datasets.gridhouse.dataset`.
-        clip_seconds: from one frame's features to the next.
-        share: of the training films, the first ones, and of the training queries. Val and test are those of
-            the whole world.
+        cut: what is taken of it.
+        queries: number of training queries that were drawn of all; None for all.
     """
 
     folder: Path
-    part: str = ""
-    similarity: str = SLOTS
-    clip_seconds: float = 1.0
-    share: float = 1.0
-
-    @classmethod
-    def cut(
-        cls,
-        folder: Path,
-        queries: int,
-        similarity: str = SLOTS,
-        clip_seconds: float = 1.0,
-        share: float = 1.0,
-    ) -> World:
-        """A share of a world with this number of training queries, see :func:`prepare`."""
-        return cls(folder, f"{queries}-", similarity, clip_seconds, share)
+    cut: Cut = WHOLE
+    queries: int | None = None
 
     def of_clips(self, name: str) -> Path:
         """A folder of that name, apart for clips that are not a second long."""
-        return self.folder / (name if self.clip_seconds == 1 else f"{name}-{self.clip_seconds:g}s")
+        seconds = self.cut.clip_seconds
+        return self.folder / (name if seconds == 1 else f"{name}-{seconds:g}s")
 
     @property
     def annotations(self) -> Path:
         """Where the pair files are: beside the films, or in a folder of their own for another similarity or
         a share; of a share those of training alone are used.
         """
-        by = [] if self.similarity == SLOTS else [self.similarity]
-        part = [f"share{self.share:g}"] if self.share < 1 else []
+        by = [] if self.cut.similarity == SLOTS else [self.cut.similarity]
+        part = [f"share{self.cut.share:g}"] if self.cut.share < 1 else []
         return self.folder / ("-".join(["annotations", *by, *part]) if by or part else "films")
 
     @cached_property
@@ -83,14 +67,15 @@ class World:
         """Ids of a split's films: 60 : 10 : 30 by number within each kind, as gridhouse has it."""
         kinds = groupby(sorted(self.features.durations), key=lambda name: name.rpartition("-")[0])
         names = [list(_of_split(split, list(own))) for _, own in kinds]
-        kept = self.share if split == "train" else 1.0
+        kept = self.cut.share if split == "train" else 1.0
         return [name for own in names for name in own[: round(kept * len(own))]]
 
     def pairs(self, split: str) -> Path:
         """The pair file of a split: "train", "val" or "test"."""
-        if self.share < 1 and split != "train":
-            return replace(self, share=1.0).pairs(split)
-        return self.annotations / f"{self.part}{_PAIRS[split]}"
+        if self.cut.share < 1 and split != "train":
+            return replace(self, cut=replace(self.cut, share=1.0)).pairs(split)
+        drawn = "" if self.queries is None else f"{self.queries}-"
+        return self.annotations / f"{drawn}{_PAIRS[split]}"
 
     def training(self, top: int) -> dict[str, Any]:
         """What a model learns from and is judged by, as :func:`train_model` takes it; N is ``top``."""
@@ -117,9 +102,7 @@ def prepare(
     edited_videos: int = 0,
     subtitles: bool = False,
     queries: int | None = None,
-    similarity: str = SLOTS,
-    clip_seconds: float = 1.0,
-    share: float = 1.0,
+    cut: Cut = WHOLE,
     note: Callable[[str], None] = print,
 ) -> World:
     """Film, index and export; what is there already is kept.
@@ -133,10 +116,7 @@ def prepare(
         subtitles: with a narrator, whose lines are a second stream of features (:mod:`comparison.streams`).
         queries: number of training queries, drawn from all; None takes all. Of the queries of all splits,
             those that only subtitles answer are then as many as in TVR, :data:`SPOKEN_SHARE`.
-        similarity: by which the labels are chosen, "slots", a sentence encoder's name or "truth". Films and
-            queries are the same with each.
-        clip_seconds: from one frame's features to the next.
-        share: of the training films and queries that are taken; films, val and test are the same with each.
+        cut: what is taken; films, val and test are the same with each.
         note: called with what is being done.
 
     Raises:
@@ -146,8 +126,8 @@ def prepare(
     from moviola.media import write_video
     from moviola.search import Library
 
-    films, world = folder / "films", World(folder, similarity=similarity, clip_seconds=clip_seconds)
-    features = world.of_clips("features")
+    films, world = folder / "films", World(folder, replace(cut, share=1.0))
+    features, seconds = world.of_clips("features"), cut.clip_seconds
     if not (folder / "features" / "features.json").is_file():
         note(f"filming {videos} films (seed {seed})")
         build(
@@ -159,7 +139,7 @@ def prepare(
         sentences = "minilm" if subtitles else "none"
         with Library(
             world.of_clips("library"), encoder="demo", sentence_encoder=sentences,
-            frame_rate=1 / clip_seconds, segment_seconds=4 * clip_seconds,
+            frame_rate=1 / seconds, segment_seconds=4 * seconds,
         ) as library:  # fmt: skip
             library.index(films / "videos", ocr=False)  # nothing is written in its pictures
             note("exporting features")
@@ -177,18 +157,19 @@ def prepare(
             f"{folder}: holds {held[0]} plain and {held[1]} edited films of seed {held[2]}, not {videos} and "
             f"{edited_videos} of seed {seed}; give another folder"
         )
-    if similarity != SLOTS and not world.pairs("train").is_file():
-        note(f"choosing pseudo labels by {similarity}")
-        annotate(world.annotations, films, similarity=similarity)
+    if cut.similarity != SLOTS and not world.pairs("train").is_file():
+        note(f"choosing pseudo labels by {cut.similarity}")
+        annotate(world.annotations, films, similarity=cut.similarity)
     if queries is not None:
-        world = _cut(world, queries, seed)
-    if share == 1:
+        world = _draw(world, queries, seed)
+    if cut.share == 1:
         return world
-    part = replace(world, share=share, part="")
+    part = World(folder, cut)
     if not part.pairs("train").is_file():
-        note(f"annotating {share:.0%} of the training films")
-        annotate(part.annotations, films, similarity=similarity, training_videos=len(part.videos("train")))
-    return part if queries is None else _cut(part, queries, seed)
+        note(f"annotating {cut.share:.0%} of the training films")
+        count = len(part.videos("train"))
+        annotate(part.annotations, films, similarity=cut.similarity, training_videos=count)
+    return part if queries is None else _draw(part, queries, seed)
 
 
 def present_encoder() -> str:
@@ -221,18 +202,18 @@ SPOKEN_SHARE = 0.09
 """Of all queries, those that only subtitles answer (type "t" of TVR)."""
 
 
-def _cut(world: World, queries: int, seed: int) -> World:
+def _draw(world: World, queries: int, seed: int) -> World:
     """The same with this number of training queries, and with the types of queries as in TVR."""
-    cut, draw = replace(world, part=f"{queries}-"), np.random.default_rng(seed)
+    drawn, draw = replace(world, queries=queries), np.random.default_rng(seed)
     for split in _PAIRS:
-        wanted = round(world.share * queries)
-        rows, kept = read_json(world.pairs(split)), _drawn(world, split, wanted, draw)
-        if not cut.pairs(split).is_file():
-            write_json(cut.pairs(split), [rows[place] for place in kept])
-    return cut
+        rows = read_json(world.pairs(split))
+        kept = _places(world, split, round(world.cut.share * queries), draw)
+        if not drawn.pairs(split).is_file():
+            write_json(drawn.pairs(split), [rows[place] for place in kept])
+    return drawn
 
 
-def _drawn(world: World, split: str, queries: int, draw: Generator) -> list[int]:
+def _places(world: World, split: str, queries: int, draw: Generator) -> list[int]:
     """Places of the queries to keep, rising."""
     spoken = np.array([kind == "t" for kind in world.types(split).values()])
     order = draw.permutation(len(spoken))

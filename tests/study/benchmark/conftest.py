@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from comparison import lines
 from comparison.bench import Bench
-from comparison.plan import WORLDS, Budget, Preset
+from comparison.plan import Budget, Preset
 from comparison.world import World
 from moviola.study.training.data import Split
 from moviola.study.training.recipes import RECIPES
@@ -35,7 +35,7 @@ def toy() -> Preset:
     return Preset(
         videos=VIDEOS,
         queries=QUERIES,
-        films={"develop": 0, "report": 0},
+        films=0,
         tops=(20,),
         top=20,
         seeds=(0,),
@@ -61,7 +61,7 @@ def write_world(folder: Path) -> World:
     """Twelve videos to learn from, two to choose by, six to be tested on; each split has its own moments."""
     toy, films = toy_world(VIDEOS, events=MANY_EVENTS), folder / "films"
     toy.write_features(folder / "features", subtitles=True)
-    world = World.cut(folder, QUERIES)
+    world = World(folder, queries=QUERIES)
     films.mkdir()
     (films / "gridhouse.json").write_text(json.dumps({"videos": VIDEOS, "seed": 0}))
     for split in ("train", "val", "test"):
@@ -81,8 +81,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
 def bench(toy: Preset, tmp_path_factory: pytest.TempPathFactory) -> Bench:
     """A comparison whose worlds are there and whose pieces are not."""
     bench = Bench(tmp_path_factory.mktemp("comparison"), toy)
-    for films in {cut.films for cut in WORLDS.values()}:
-        write_world(bench.world(films).folder)
+    write_world(bench.world("report").folder)
     return bench
 
 

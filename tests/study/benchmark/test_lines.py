@@ -130,7 +130,7 @@ def own_bench(bench: Bench, tmp_path: Path) -> Bench:
 @pytest.mark.usefixtures("lines_by_chance")
 def test_a_row_with_lines_is_trained_and_answers_with_them(own_bench: Bench, toy: Preset) -> None:
     own = Bench(own_bench.out, replace(toy, lines=3))
-    run_pieces(own, only=["spr-stage1*", "develop-reel*", "reel-lines"], note=lambda _: None)
+    run_pieces(own, only=["spr-stage1*", "reel-lines"], note=lambda _: None)
     job = next(job for job in own.jobs() if job.name == "reel-lines")
     assert own.result("reel-lines")["job"]["lines"] == 3
     answering = own.answering(job)
@@ -147,9 +147,9 @@ def test_queries_that_do_not_lie_in_the_space_of_the_subtitles_are_refused(world
 
 def test_results_of_before_a_field_was_there_count(own_bench: Bench) -> None:
     bench = own_bench
-    run_pieces(bench, only=["develop-spr-stage1-1"], note=lambda _: None)
-    path = bench.result_file("develop-spr-stage1-1")
+    run_pieces(bench, only=["spr-stage1-n20"], note=lambda _: None)
+    path = bench.result_file("spr-stage1-n20")
     found = json.loads(path.read_text())
     del found["job"]["lines"]
     path.write_text(json.dumps(found))
-    run_pieces(bench, only=["develop-spr-stage1-1"], note=lambda _: None)  # is not refused
+    run_pieces(bench, only=["spr-stage1-n20"], note=lambda _: None)  # is not refused

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from dataclasses import replace
 from itertools import product
@@ -9,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from comparison.bench import Bench
 from comparison.plan import (
+    CHOSEN_ON,
     CONQUERS,
     HARD,
     HARD_SHARE,
@@ -25,7 +26,6 @@ from comparison.plan import (
     RELEVANT,
     SENTENCES,
     SETTINGS,
-    SETTINGS_OF,
     STRATEGIES,
     TOPS,
     TRUTH,
@@ -77,7 +77,7 @@ def test_every_stage_1_is_a_job_of_the_same_films_and_labels(plan: list[Job]) ->
             assert first.recipe == (OWN_STAGE1 if job.group == OWN_STAGE1 else "spr-stage1")
             assert (first.top, first.seed) == (job.top, job.seed)
             theirs, ours = WORLDS[first.world], WORLDS[job.world]
-            assert (theirs.films, theirs.similarity) == (ours.films, ours.similarity)
+            assert theirs.similarity == ours.similarity
     assert all(job.stage1 for job in plan if recipe(job.recipe).needs)
 
 
@@ -94,17 +94,16 @@ def test_every_setting_is_one_that_its_recipe_and_model_take(plan: list[Job]) ->
         assert sum(p.numel() for p in model.parameters()) < 3_000_000
 
 
-def test_every_model_has_as_many_settings_and_the_chosen_one_is_trained() -> None:
-    assert SETTINGS.keys() == set(ORDER) == RECIPES.keys() - {OWN_STAGE1} - SETTINGS_OF.keys()
-    assert {len(tried) for tried in SETTINGS.values()} == {3}
-    plan = jobs(PRESETS["small"])
-    tried = Counter(job.recipe for job in plan if job.world == "develop")
-    assert tried == dict.fromkeys(ORDER, 3)
-    for place in range(3):
-        chosen = {job.name: job for job in jobs(PRESETS["small"], dict.fromkeys(RECIPES, place))}
-        for name, settings in SETTINGS.items():
-            main = chosen["conquer-general-n20" if name == "conquer" else f"{name}-n20"]
-            assert set(settings[place]) <= set(main.overrides)
+def test_every_recipe_has_the_setting_that_was_best_on_val_of_other_films() -> None:
+    """Of the three that were tried of each, as their results are kept; no other film is used for it."""
+    assert SETTINGS.keys() == RECIPES.keys() - {OWN_STAGE1}
+    for name in ORDER:
+        tried = [json.loads(path.read_text()) for path in sorted(RESULTS.glob(f"develop-{name}-[1-3].json"))]
+        assert len(tried) == 3
+        best = max(tried, key=lambda one: one["selected"])
+        assert set(SETTINGS[name]) <= set(best["job"]["overrides"])
+    assert CHOSEN_ON not in {preset.films for preset in PRESETS.values()}
+    assert len({preset.films for preset in PRESETS.values()}) == len(PRESETS)
 
 
 def test_main_rows_have_three_seeds_at_n_20_and_one_elsewhere() -> None:
@@ -115,10 +114,8 @@ def test_main_rows_have_three_seeds_at_n_20_and_one_elsewhere() -> None:
         assert {f"{name}-n{top}" for top in TOPS} | {f"{name}-n20-seed{seed}" for seed in (1, 2)} <= rows
 
 
-@pytest.mark.parametrize("place", range(3))
-def test_table_5_is_whole_and_nothing_is_trained_twice(place: int) -> None:
-    chosen = dict.fromkeys(SETTINGS, place)
-    rows = {job.name: job for job in jobs(THIRD, chosen)}
+def test_table_5_is_whole_and_nothing_is_trained_twice() -> None:
+    rows = {job.name: job for job in jobs(THIRD)}
     settings = [
         (job.recipe, job.seed, job.top, job.world, job.relevant, job.stage1, job.lines, effective(job))
         for job in rows.values()
@@ -126,7 +123,7 @@ def test_table_5_is_whole_and_nothing_is_trained_twice(place: int) -> None:
     assert len(set(settings)) == len(settings)
     for model in ("spr-clip", "spr-relo", "spr-relo-large"):
         for name in STRATEGIES:
-            job = rows[strategy_job(model, name, THIRD, chosen)]
+            job = rows[strategy_job(model, name, THIRD)]
             sampling = settings_of(job).sampling
             assert job.top == 40
             strong, weak = (int(count) for count in name.split("-")) if name[0].isdigit() else (0, 0)
@@ -167,17 +164,12 @@ def test_rows_with_streams_weigh_them_and_weights_are_chosen_by_types() -> None:
     assert rows["reel-second-lines"].lines
 
 
-def test_the_films_of_the_report_have_the_settings_that_others_chose() -> None:
-    """Those that were best on val of the films of seed 51, with which nothing else is trained."""
-    trying = Bench(RESULTS.parent, replace(THIRD, chosen={}))
-    assert THIRD.chosen == trying.chosen()
-    assert THIRD.films["report"] not in (THIRD.films["develop"], *PRESETS["small"].films.values())
+def test_main_rows_have_the_settings_of_their_recipes_and_longer_rows_are_those_of_the_plan() -> None:
     plan = jobs(THIRD)
-    assert not [job.name for job in plan if job.world == "develop"]
     assert {job.name for job in plan if job.group == "longer"} == {f"{row}-longer" for row in THIRD.longer}
     for job in plan:
         if job.group in ("stage1", "main", "seeds"):
-            assert set(SETTINGS[job.recipe][THIRD.chosen[job.recipe]]) <= set(job.overrides)
+            assert set(SETTINGS[job.recipe]) <= set(job.overrides)
 
 
 def test_every_training_has_its_whole_budget(plan: list[Job]) -> None:
@@ -222,10 +214,9 @@ def test_small_and_third_train_every_recipe_and_every_study() -> None:
     for plan in (small, third):
         assert {job.recipe for job in plan} >= set(ORDER)
         assert {job.name for job in plan if job.relevant and not job.seed} == set(RELEVANT)
-    tried = {job.name for job in small if job.world == "develop"}
     fifth = {f"{model}-fifth" for model in LARGE}
-    assert {job.name for job in small} - tried - fifth < {job.name for job in third}
-    assert {job.group for job in third} | {"settings", "fifth"} == (
+    assert {job.name for job in small} - fifth < {job.name for job in third}
+    assert {job.group for job in third} | {"fifth"} == (
         {job.group for job in small} | {"seeds", OWN_STAGE1, "clips", "lines"}
     )
 
@@ -236,24 +227,21 @@ def test_rows_of_a_fifth_have_the_settings_and_steps_of_the_main_rows(preset: st
     for model in PRESETS[preset].fifth:
         usual, fifth = rows[f"{model}-n20"], rows[f"{model}-fifth"]
         assert (fifth.recipe, fifth.top, fifth.seed) == (usual.recipe, usual.top, usual.seed)
-        assert [WORLDS[job.world] for job in (usual, fifth)] == [Cut("report"), Cut("report", share=0.2)]
+        assert [WORLDS[job.world] for job in (usual, fifth)] == [Cut(), Cut(share=0.2)]
         assert fifth.stage1 == (usual.stage1 and "spr-stage1-fifth")
         own, other = ({value for value in job.overrides if "hard" not in value} for job in (usual, fifth))
         assert own == other
 
 
-def test_the_films_of_large_are_others_and_have_the_rows_of_its_plan() -> None:
-    large = PRESETS["large"]
-    assert large.chosen == THIRD.chosen
-    assert large.films["report"] not in (*THIRD.films.values(), *PRESETS["small"].films.values())
-    assert {job.group for job in jobs(large)} - {"longer"} == {"stage1", "main", "fifth"}
+def test_large_has_the_rows_of_its_plan() -> None:
+    assert {job.group for job in jobs(PRESETS["large"])} - {"longer"} == {"stage1", "main", "fifth"}
 
 
 def test_studies_with_seeds_have_all_of_them_beside_the_main_row_that_they_are_compared_with() -> None:
     rows = {job.name: job for job in jobs(THIRD)}
     streams = [f"{model}-{kind}" for model in ("xml", "reloclnet") for kind in ("apart", "pictures")]
     strategies = [
-        strategy_job(model, name, THIRD, THIRD.chosen)
+        strategy_job(model, name, THIRD)
         for model in ("spr-clip", "spr-relo", "spr-relo-large")
         for name in STRATEGIES
     ]
@@ -277,7 +265,7 @@ def test_rows_of_other_labels_differ_from_the_main_rows_by_their_world_alone(
         assert (other.recipe, other.top, other.seed, other.overrides) == (
             usual.recipe, usual.top, usual.seed, usual.overrides,
         )  # fmt: skip
-        assert [WORLDS[job.world] for job in (usual, other)] == [Cut("report"), Cut("report", similarity)]
+        assert [WORLDS[job.world] for job in (usual, other)] == [Cut(), Cut(similarity)]
 
 
 def test_prem_on_true_labels_differs_by_its_world_alone() -> None:
@@ -294,10 +282,10 @@ def test_prem_on_true_labels_differs_by_its_world_alone() -> None:
 def test_rows_with_more_queries_have_as_many_steps(preset: Preset) -> None:
     rows = {job.name: job for job in jobs(preset)}
     for row, (model, strategy) in MORE_QUERIES.items():
-        name = strategy_job(model, strategy, preset, {}) if strategy else f"{row}-n20"
+        name = strategy_job(model, strategy, preset) if strategy else f"{row}-n20"
         usual, more = rows[name], rows[f"{row}-more-queries"]
         assert (more.recipe, more.top, more.stage1) == (usual.recipe, usual.top, usual.stage1)
-        assert [WORLDS[job.world] for job in (usual, more)] == [Cut("report"), Cut("report", times=2)]
+        assert [WORLDS[job.world] for job in (usual, more)] == [Cut(), Cut(times=2)]
         own, other = (
             {setting for setting in job.overrides if "hard" not in setting} for job in (usual, more)
         )
@@ -307,5 +295,5 @@ def test_rows_with_more_queries_have_as_many_steps(preset: Preset) -> None:
 def test_a_plan_without_studies_has_the_main_rows_alone() -> None:
     preset: Preset = replace(PRESETS["small"], studies=False, fifth=(), longer={})
     plan = jobs(preset)
-    assert {job.group for job in plan} == {"settings", "stage1", "main"}
+    assert {job.group for job in plan} == {"stage1", "main"}
     assert {job.recipe for job in plan} == set(ORDER)

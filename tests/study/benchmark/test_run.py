@@ -16,7 +16,7 @@ from comparison import run as running
 from comparison.bench import Bench
 from comparison.figures import MAIN, OVER, figures
 from comparison.findings import Findings
-from comparison.plan import CONQUERS, PRESETS, SETTINGS, Job, Preset, tried_name
+from comparison.plan import CONQUERS, PRESETS, Cut, Job, Preset
 from comparison.report import write_report
 from comparison.rows import BASELINES, NAMES, REFINERS
 from comparison.run import run_pieces, what_is_left
@@ -74,15 +74,10 @@ def test_every_piece_leaves_its_figures(trained: Bench) -> None:
             assert len(phase["losses"]) == len(phase["curve"])
 
 
-def test_the_world_to_develop_on_is_never_tested_on(trained: Bench) -> None:
-    for job in trained.jobs():
-        assert ("test" in trained.result(job.name)) == (job.world == "report")
-
-
 def test_figures_on_test_are_those_of_the_answers(trained: Bench) -> None:
     test = trained.world("report").split("test")
     types = trained.world("report").types("test")
-    for job in (job for job in trained.jobs() if job.world == "report"):
+    for job in trained.jobs():
         found = trained.result(job.name)
         assert found["test"] == pytest.approx(judge(trained.answering(job).run(test), test))
         for measure in OVER:
@@ -94,24 +89,12 @@ def test_figures_on_test_are_those_of_the_answers(trained: Bench) -> None:
         assert all(0 <= value <= 1 for value in found["recall"].values())
 
 
-def test_the_setting_that_is_best_on_val_is_taken(trained: Bench) -> None:
-    chosen = trained.chosen()
-    assert chosen.keys() == SETTINGS.keys()
-    for name, place in chosen.items():
-        values = [trained.result(tried_name(name, n))["selected"] for n in range(len(SETTINGS[name]))]
-        assert values[place] == max(values)
-    by_name = {job.name: job for job in trained.jobs()}
-    assert set(SETTINGS["reel"][chosen["reel"]]) <= set(by_name["reel-n20"].overrides)
-    assert by_name["develop-reel-1"].stage1 == tried_name("spr-stage1", chosen["spr-stage1"])
-
-
-def test_a_row_waits_until_its_settings_are_chosen(trained: Bench, tmp_path: Path) -> None:
-    bench = without(trained, tmp_path, "develop-xml-2", "xml-n20")
-    run_pieces(bench, only=["xml-n20"], note=lambda _: None)
-    assert not bench.done("xml-n20")
-    run_pieces(bench, only=["settings", "xml-n20"], note=lambda _: None)
-    assert bench.done("xml-n20")
-    assert bench.result("xml-n20")["test"] == trained.result("xml-n20")["test"]
+def test_a_row_waits_until_its_stage_1_is_trained(trained: Bench, tmp_path: Path) -> None:
+    bench = without(trained, tmp_path, "spr-stage1-n20", "reel-n20")
+    run_pieces(bench, only=["reel-n20"], note=lambda _: None)
+    assert not bench.done("reel-n20")
+    run_pieces(bench, only=["stage1", "reel-n20"], note=lambda _: None)
+    assert bench.result("reel-n20")["test"] == trained.result("reel-n20")["test"]
 
 
 def test_what_is_done_is_not_done_again(trained: Bench, tmp_path: Path) -> None:
@@ -178,16 +161,14 @@ def test_a_piece_that_another_process_does_is_left_to_it(trained: Bench, tmp_pat
 
 
 def test_what_is_left_is_counted_and_estimated(trained: Bench, tmp_path: Path) -> None:
-    bench = without(trained, tmp_path, "develop-reel-1", "develop-reel-2", "reel-n20")
+    gone = {"conquer-general-n20", "conquer-disjoint-n20", "reel-n20"}
+    bench = without(trained, tmp_path, *gone)
     left = what_is_left(bench)
-    assert (left.planned - left.done, set(left.names)) == (
-        3,
-        {"develop-reel-1", "develop-reel-2", "reel-n20"},
-    )
-    assert left.unknown == 0
-    assert left.cpu_seconds == pytest.approx(3 * bench.result("develop-reel-3")["cpu_seconds"])
+    assert (left.planned - left.done, set(left.names), left.unknown) == (3, gone, 1)  # no other Reel is there
+    assert left.cpu_seconds == pytest.approx(2 * bench.result("conquer-exclusive-n20")["cpu_seconds"])
     assert what_is_left(bench, ["xml*"]).names == ()
-    assert what_is_left(bench, ["main"]).names == ("reel-n20",)
+    assert set(what_is_left(bench, ["main"]).names) == gone
+    assert what_is_left(bench, ["reel*"]).names == ("reel-n20",)
     nothing = what_is_left(Bench(tmp_path / "nothing", bench.preset))
     assert (nothing.done, nothing.planned, nothing.unknown) == (0, left.planned, left.planned)
 
@@ -210,7 +191,7 @@ def write_result(bench: Bench, name: str, **found: object) -> None:
 def test_a_result_of_other_settings_is_refused(trained: Bench) -> None:
     sizes = {**trained.preset.sizes, "spr-stage1": ("model.layers=2",)}
     other = replace(trained, preset=replace(trained.preset, sizes=sizes))
-    with pytest.raises(InvalidValue, match=r"develop-spr-stage1-1\.json: was made with other settings"):
+    with pytest.raises(InvalidValue, match=r"spr-stage1-n20\.json: was made with other settings"):
         run_pieces(other)
 
 
@@ -289,8 +270,8 @@ def test_labels_by_sentences_lie_beside_the_films(
     monkeypatch.setattr("comparison.world.annotate", annotate)
     whole, told = of_pictures(world, tmp_path / "world"), list[str]()
     how: Any = {"videos": 20, "seed": 0, "workers": 1, "queries": 5, "note": told.append}
-    usual, other = prepare(whole.folder, **how), prepare(whole.folder, similarity="letters", **how)
-    assert prepare(whole.folder, similarity="letters", **how) == other
+    usual, other = prepare(whole.folder, **how), prepare(whole.folder, cut=Cut("letters"), **how)
+    assert prepare(whole.folder, cut=Cut("letters"), **how) == other
     assert told == ["choosing pseudo labels by letters"]
     assert (usual.features.folder, usual.videos("val")) == (other.features.folder, other.videos("val"))
     for split in ("train", "val", "test"):
@@ -311,8 +292,8 @@ def test_a_share_of_the_training_films_has_its_own_queries_and_the_same_val_and_
     monkeypatch.setattr("comparison.world.annotate", annotate)
     whole, told = of_pictures(world, tmp_path / "world"), list[str]()
     how: Any = {"videos": 20, "seed": 0, "workers": 1, "queries": 5, "note": told.append}
-    part, usual = prepare(whole.folder, share=0.5, **how), prepare(whole.folder, **how)
-    assert prepare(whole.folder, share=0.5, **how) == part == World.cut(whole.folder, 5, share=0.5)
+    part, usual = prepare(whole.folder, cut=Cut(share=0.5), **how), prepare(whole.folder, **how)
+    assert prepare(whole.folder, cut=Cut(share=0.5), **how) == part == World(whole.folder, Cut(share=0.5), 5)
     assert told == ["annotating 50% of the training films"]
     assert part.videos("train") == usual.videos("train")[:6]
     for split in ("val", "test"):
@@ -358,8 +339,6 @@ def test_the_report_says_what_was_found(trained: Bench, tmp_path: Path) -> None:
         values = trained.result("reel-n20")[part]
         assert row[2:] == [f"{values[measure]:.4f}" for measure in tables[name][0][2:]]
     assert len(tables["claims"]) == 1 + 6 + 9
-    assert len(tables["settings"]) == 1 + 3 * len(SETTINGS)
-    assert [row[3] for row in tables["settings"]].count("chosen") == len(SETTINGS)
     assert len(tables["trainings"]) == len(tables["types-of-queries"]) == 1 + len(MAIN_ROWS)
     assert tables["hours"][-1][:2] == ["all", str(planned)]
 
@@ -533,7 +512,7 @@ def test_tables_leave_out_what_is_missing_and_name_it(trained: Bench, tmp_path: 
     assert f"Not trained yet, and missing below: {', '.join(sorted(gone, key=text.index))}." in text
     assert len(tables["all-models"]) == 1 + 2 + 2 + 7
     for name, table in tables.items():
-        if name not in ("settings", "hours"):
+        if name != "hours":
             assert not {"Reel (ours)", "XML", "SPR_ReLo-L"} & {row[0] for row in table}
     assert not any("Reel" in cell for row in tables["claims"] for cell in row)
     assert all(row[3] == "–" for row in tables["number-of-segments"][1:])
@@ -558,4 +537,4 @@ def test_without_stage_1_there_is_no_report(bench: Bench, tmp_path: Path) -> Non
 
 def test_jobs_of_the_toy_are_those_of_a_comparison(bench: Bench) -> None:
     rows: list[Job] = bench.jobs()
-    assert {job.name for job in rows if job.world == "report"} == {f"{name}-n20" for name in MAIN_ROWS}
+    assert {job.name for job in rows} == {f"{name}-n20" for name in MAIN_ROWS}
