@@ -17,15 +17,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
-from urllib.parse import urlsplit
 
 import numpy as np
 from playwright.sync_api import Page, sync_playwright
@@ -39,6 +35,7 @@ from distinct import film_like
 from moviola import Library
 from moviola.library import LibraryStore, VideoRow
 from photo_library import make_library
+from serving import served
 
 THINGS = (
     "a cat", "grass", "coffee", "a brick wall", "an astronaut", "a rocket", "galaxies", "a camera", "coins",
@@ -145,16 +142,6 @@ def make(folder: Path, films: int, rows: int) -> None:
                 height=360, codec="h264", frames=extent,
             )  # fmt: skip
             store.catalogue.put(video, [])
-
-
-@contextmanager
-def served(library: Path) -> Iterator[str]:
-    """The address of a server on the library."""
-    command = [sys.executable, "-m", "moviola", "serve", "-l", str(library), "--port", "0", "--json"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        yield "http://127.0.0.1:{}".format(urlsplit(json.loads(process.stdout.readline())["url"]).port)
-        process.terminate()
 
 
 def measured(page: Page, url: str, queries: int) -> dict[str, Any]:

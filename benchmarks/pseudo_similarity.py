@@ -1,37 +1,27 @@
 """What the similarity of pseudo labels changes: gridhouse's slots against a sentence encoder.
 
-    python benchmarks/pseudo_similarity.py WORK [--videos 120] [--seed 71] [--steps 300 100] [--labels]
+    python benchmarks/pseudo_similarity.py [--videos 120] [--seed 71]
 
-Both ways of `moviola gridhouse --similarity` on the same films and queries. First the labels: how similarity
-follows true relevance over all pairs of a query and a moment, how the two orders differ, what the best 20
-moments of a query are worth. Then a short training with each, one seed: stage 1, and Reel on its proposals,
-which weights a moment with its similarity squared. Judgements of test don't depend on similarity. One thread;
-what is done is kept.
+Both ways of `moviola gridhouse --similarity` on the same films and queries: how similarity follows true
+relevance over all pairs of a query and a moment, how the two orders differ, what the best 20 moments of a
+query are worth. What models learn of each is in the comparison ("The similarity of pseudo labels").
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
-from comparison.figures import OVER
-from comparison.plan import Cut
-from comparison.world import World, prepare
 from moviola.encoders import load_sentence_encoder
 from moviola.study.datasets import gridhouse
 from moviola.study.datasets.gridhouse import Slots
 from moviola.study.datasets.gridhouse.dataset import SentenceSimilarity, WordSimilarity
 from moviola.study.datasets.gridhouse.vocabulary import plain
-from moviola.study.training.answering import AnsweringModel
-from moviola.study.training.experiment import train_model
-from moviola.study.training.validation import judge
 
 TOP = 20
 SEGMENTS = 100
@@ -44,25 +34,10 @@ Floats = NDArray[np.float64]
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument(
-        "work", type=Path, help="folder for films, features and models; what is there is kept"
-    )
     parser.add_argument("--videos", type=int, default=120)
     parser.add_argument("--seed", type=int, default=71)
-    parser.add_argument("--steps", type=int, nargs=2, default=(300, 100), help="of stage 1 and of Reel")
-    parser.add_argument("--labels", action="store_true", help="labels alone, no training")
     options = parser.parse_args()
-    torch.set_num_threads(1)
-    options.work.mkdir(parents=True, exist_ok=True)
-    found: dict[str, Any] = {"labels": labels(options.videos, options.seed)}
-    print(json.dumps(found["labels"], indent=1), flush=True)
-    if not options.labels:
-        found["training"] = trainings(options)
-        print(json.dumps(found["training"], indent=1))
-    (options.work / "figures.json").write_text(json.dumps(found, indent=1))
-
-
-# ---- labels ----------------------------------------------------------------------------------------------
+    print(json.dumps(labels(options.videos, options.seed), indent=1))
 
 
 def labels(videos: int, seed: int) -> dict[str, Any]:
@@ -127,47 +102,6 @@ def of_one(table: Floats, grades: NDArray[np.int64], best: NDArray[np.int64]) ->
         ],
         "squared, 20th beside 1st of a query": float((squared[:, -1] / squared[:, 0]).mean()),
     }
-
-
-# ---- training --------------------------------------------------------------------------------------------
-
-
-def trainings(options: argparse.Namespace) -> dict[str, Any]:
-    """nDCG on test of stage 1 and Reel, trained on either's labels."""
-    first, second = options.steps
-    found: dict[str, Any] = {}
-    for name, powers in POWERS.items():
-        cut = Cut(similarity=name)
-        world = prepare(options.work / "world", videos=options.videos, seed=options.seed, workers=1, cut=cut)
-        models = options.work / "models" / name
-        stage1 = done(world, models / "spr-stage1", "spr-stage1", [f"loop.steps={first}"])
-        found[f"{name}: stage 1"] = figures(world, stage1, None)
-        for power in powers:
-            settings = [
-                f"loop.steps={second}", "loop.epochs=1000", f"loop.evaluate_every={-(-second // 2)}",
-                f"model.similarity_power={power}",
-            ]  # fmt: skip
-            reel = done(world, models / f"reel-{power:g}", "reel", settings, stage1)
-            found[f"{name}: Reel, similarity to the power {power:g}"] = figures(world, reel, stage1)
-            print(json.dumps(found, indent=1), flush=True)
-    return found
-
-
-def done(world: World, out: Path, recipe: str, settings: list[str], stage1: Path | None = None) -> Path:
-    """The folder of a model, trained now or before."""
-    if not (out / "config.json").is_file():
-        train_model(
-            recipe, **world.training(TOP), out=out, stage1=stage1, segments=SEGMENTS, overrides=settings
-        )
-    return out
-
-
-def figures(world: World, model: Path, stage1: Path | None) -> dict[str, float]:
-    """nDCG of a model on test, whose judgements are the same in both annotations."""
-    ready = AnsweringModel.open(model, world.features.facts, stage1=stage1, segments=SEGMENTS)
-    test = world.split("test")
-    values = judge(ready.run(test), test)
-    return {name: round(values[name], 4) for name in OVER}
 
 
 if __name__ == "__main__":

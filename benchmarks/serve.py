@@ -15,24 +15,19 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import os
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import httpx2
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
+from comparison.table import Table
 from moviola.media import write_video
 from moviola.search import Library
 from moviola.study.datasets import gridhouse
+from serving import served
 
 QUERIES = [
     f"{verb} a {colour} {thing}"
@@ -41,7 +36,6 @@ QUERIES = [
     for thing in ("key", "ball", "box", "door")
 ]
 ALONE = 100
-console = Console(highlight=False, soft_wrap=True)
 
 
 def main() -> None:
@@ -52,7 +46,7 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         library = options.library or made_library(Path(folder))
-        with server(library) as url:
+        with served(library) as url:
             alone = asyncio.run(load(url, clients=1, most=ALONE, seconds=600.0))
             together = asyncio.run(load(url, clients=options.clients, most=10**9, seconds=options.seconds))
     report(alone, together, options.clients)
@@ -64,18 +58,6 @@ def made_library(folder: Path) -> Path:
         library.index(folder / "world" / "videos", ocr=False)
         library.use(stage1="demo", refiner="demo")
     return folder / "library"
-
-
-@contextmanager
-def server(library: Path) -> Iterator[str]:
-    """`moviola serve` in a process of its own."""
-    command = [sys.executable, "-m", "moviola", "serve", "--library", str(library), "--port", "0", "--json"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        try:
-            yield json.loads(process.stdout.readline())["url"]
-        finally:
-            process.terminate()
 
 
 async def load(url: str, *, clients: int, most: int, seconds: float) -> tuple[list[float], int]:
@@ -105,18 +87,16 @@ async def load(url: str, *, clients: int, most: int, seconds: float) -> tuple[li
 
 def report(alone: tuple[list[float], int], together: tuple[list[float], int], clients: int) -> None:
     """Print a table, and whether what is wanted was reached."""
-    table = Table(box=None, header_style="dim", padding=(0, 0, 0, 3))
-    for column in ("clients", "answers", "errors", "median ms", "p95 ms"):
-        table.add_column(column, justify="right")
+    rows = []
     for count, (times, errors) in ((1, alone), (clients, together)):
         middle, slow = np.percentile(times, (50, 95))
-        table.add_row(str(count), str(len(times)), str(errors), f"{middle:.1f}", f"{slow:.1f}")
-    console.print(table)
+        rows.append((str(count), str(len(times)), str(errors), f"{middle:.1f}", f"{slow:.1f}"))
     cores = os.cpu_count() or 1
     most = 3 * float(np.median(alone[0])) * clients / cores
     slow = float(np.percentile(together[0], 95))
     met = slow <= most and not together[1]
-    console.print(f"wanted: p95 <= {most:.0f} ms on {cores} cores, no error: {'met' if met else 'not met'}")
+    wanted = f"wanted: p95 <= {most:.0f} ms on {cores} cores, no error: {'met' if met else 'not met'}"
+    Table("", ("clients", "answers", "errors", "median ms", "p95 ms"), rows, wanted).print()
 
 
 if __name__ == "__main__":

@@ -10,14 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from clips import Picture, pictures, stretches
+from clips import Picture, rows
 from PIL import Image, ImageDraw, ImageEnhance
 
-from moviola.media import write_video
+from moviola.media import sample_frames, write_video
 from moviola.types import FrameSize
 
 FILMS = 40
@@ -107,7 +108,7 @@ def make_corpus(videos: Path, folder: Path, seed: int = 0) -> list[Made]:
     """Write the videos into a folder, named by what :class:`Made` says of them.
 
     Args:
-        videos: the folder with the files of the stretches.
+        videos: the folder with the files of `stretches.csv`, seconds without a cut.
         folder: for the videos.
         seed: of everything that is drawn.
     """
@@ -136,14 +137,14 @@ def _shots(videos: Path, generator: np.random.Generator) -> tuple[list[Shot], li
     takes: list[Shot] = []
     pieces: list[Shot] = []
     size = FrameSize(HEIGHT, WIDTH, "stretch", interpolation="bilinear")
-    copied = [own for own in stretches() if own.copied is not None]
-    for own in sorted(copied, key=lambda own: own.copied or 0):
-        left = np.stack(list(pictures(videos / own.file, own.start, own.end - own.start, SAMPLED, size)))
-        stop = round(own.end * SAMPLED)
+    for row in rows("stretches.csv"):
+        first, stop = round(float(row["start"]) * SAMPLED), round(float(row["end"]) * SAMPLED)
+        with sample_frames(videos / row["file"], rate=SAMPLED, size=size) as stream:
+            left = np.stack([frame.image for frame in islice(stream, first, stop)])
         while len(left) >= PIECE:
             length = TAKE if len(left) >= TAKE else PIECE
             (takes if length == TAKE else pieces).append(
-                Shot(f"{own.file}@{stop - len(left)}", left[:length])
+                Shot(f"{row['file']}@{stop - len(left)}", left[:length])
             )
             left = left[length:]
     for file in PHOTOGRAPHS:

@@ -1,4 +1,4 @@
-"""Films cut from real clips whose contents are known, for queries; ``cut_films.py`` makes those for shots.
+"""Films cut from real clips whose contents are known, for queries.
 
     python benchmarks/footage/query_films.py FOLDER --videos CLIPS [--films 8] [--seed 0]
 

@@ -82,15 +82,11 @@ def _found(run: Run, qrels: Qrels, joined: Joined, taken: np.ndarray, query: int
     for place in np.flatnonzero(joined.query == query).tolist():
         at, truth = joined.run_rows[place], int(taken[place])
         there = truth != FREE
-        rows.append(
-            CaseRow(
-                run.video_ids[run.video[at]],
-                int(joined.rank[place]),
-                (float(run.start[at]), float(run.end[at])),
-                _span(qrels, joined.truth_rows[truth]) if there else None,
-                float(joined.relevance[truth]) if there else 0.0,
-            )
-        )
+        rows.append(CaseRow(
+            run.video_ids[run.video[at]], int(joined.rank[place]), (float(run.start[at]), float(run.end[at])),
+            _span(qrels, joined.truth_rows[truth]) if there else None,
+            float(joined.relevance[truth]) if there else 0.0,
+        ))  # fmt: skip
     return rows
 
 
@@ -123,15 +119,9 @@ def case_study(
         shown: number of these.
     """
     found = cases(run, qrels, queries or qrels.query_ids[:shown], measure=measure)
+    nowhere = (None, None)
     rows = [
-        (
-            case.query,
-            row.rank,
-            row.video,
-            *(row.found or (None, None)),
-            *(row.true or (None, None)),
-            row.relevance,
-        )
+        (case.query, row.rank, row.video, *(row.found or nowhere), *(row.true or nowhere), row.relevance)
         for case in found
         for row in case.rows
     ]

@@ -30,20 +30,11 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 DASHES = ("-", "--", "-.", ":")
 STYLE: dict[Any, Any] = {
-    "font.size": 9,
-    "axes.titlesize": 10,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.color": "#DDDDDD",
-    "grid.linewidth": 0.6,
-    "axes.axisbelow": True,
-    "legend.frameon": False,
-    "lines.linewidth": 1.5,
-    "lines.markersize": 4.5,
-    "svg.hashsalt": "moviola",
+    "font.size": 9, "axes.titlesize": 10, "axes.spines.top": False, "axes.spines.right": False,
+    "axes.grid": True, "grid.color": "#DDDDDD", "grid.linewidth": 0.6, "axes.axisbelow": True,
+    "legend.frameon": False, "lines.linewidth": 1.5, "lines.markersize": 4.5, "svg.hashsalt": "moviola",
     "figure.dpi": 200,
-}
+}  # fmt: skip
 
 
 @contextmanager
@@ -68,13 +59,9 @@ def _figure(
 
 def _line(axes: Axes, number: int, x: Sequence[float], y: Sequence[float], label: str) -> None:
     axes.plot(
-        x,
-        y,
-        label=label,
-        color=COLOURS[number % len(COLOURS)],
-        marker=MARKERS[number % len(MARKERS)],
+        x, y, label=label, color=COLOURS[number % len(COLOURS)], marker=MARKERS[number % len(MARKERS)],
         linestyle=DASHES[number // len(COLOURS) % len(DASHES)],
-    )
+    )  # fmt: skip
 
 
 def _legend(figure: Figure, axes: Axes) -> None:
@@ -153,14 +140,9 @@ def curves(rows: Mapping[str, Sequence[tuple[float, float]]], title: str, across
 
 
 def profiles(
-    columns: Sequence[str],
-    rows: Mapping[str, Sequence[float]],
-    title: str,
-    *,
-    across: str,
-    up: str,
-    legend: str = "",
-) -> Figure:
+    columns: Sequence[str], rows: Mapping[str, Sequence[float]], title: str, across: str, up: str,
+    *, legend: str = "",
+) -> Figure:  # fmt: skip
     """One line per row over named columns: measures over systems, models over measures (figures 5 and 8)."""
     with _style():
         figure, (axes,) = _figure(max(8.0, 3 + 0.2 * len(columns)), 4.2)
@@ -195,13 +177,8 @@ def bias_curves(overlaps: Floats, noises: Sequence[float], iou: float) -> Figure
         for axes, noise in zip(panels, noises, strict=True):
             for family, (measure, curves) in enumerate(bias_variance(overlaps, noise, iou).items()):
                 for number, (name, curve) in enumerate(zip(names, curves, strict=True)):
-                    axes.plot(
-                        overlaps,
-                        curve,
-                        color=COLOURS[number],
-                        linestyle=DASHES[family],
-                        label=f"{measure.replace('R@1', 'R@1,θ')} {name}",
-                    )
+                    label = f"{measure.replace('R@1', 'R@1,θ')} {name}"
+                    axes.plot(overlaps, curve, color=COLOURS[number], linestyle=DASHES[family], label=label)
             axes.set(title=f"γ = {noise:g}", xlabel="θ", ylim=(-0.02, 0.62))
         panels[0].set_ylabel(f"one moment, true IoU {iou:g}")
         handles, labels = panels[0].get_legend_handles_labels()

@@ -19,15 +19,9 @@ from moviola.study.datasets.readers import ranked_rows
 from moviola.study.datasets.statistics import words
 
 __all__ = [
-    "Judged",
-    "Replacement",
-    "SimilarityTable",
-    "caption_changes",
-    "ranks",
-    "read_judged",
-    "relevance_by_similarity",
-    "replacements",
-]
+    "Judged", "Replacement", "SimilarityTable", "caption_changes", "ranks", "read_judged",
+    "relevance_by_similarity", "replacements",
+]  # fmt: skip
 
 _GENDER: Mapping[str, Literal["M", "F"]] = {
     **dict.fromkeys(words("man men guy guys boy boys he him his himself male gentleman"), "M"),

@@ -96,13 +96,10 @@ def effectiveness(runs: Mapping[str, Run], qrels: Qrels, measures: Sequence[str]
     }
     order = np.argsort(means[ORDER], kind="stable").tolist()
     rows = [[systems[place], name, float(means[name][place])] for place in order for name in names]
-    figure = figures.profiles(
-        [systems[place] for place in order],
-        {name: means[name][order].tolist() for name in names},
-        f"Effectiveness of {len(runs)} systems on {len(qrels.query_ids)} queries",
-        across=f"system, by {ORDER}",
-        up="mean over queries",
-    )
+    title = f"Effectiveness of {len(runs)} systems on {len(qrels.query_ids)} queries"
+    curves = {name: means[name][order].tolist() for name in names}
+    shown = [systems[place] for place in order]
+    figure = figures.profiles(shown, curves, title, f"system, by {ORDER}", "mean over queries")
     return Study.of("effectiveness", "system measure value", rows, figure)
 
 
@@ -263,19 +260,13 @@ def model_selection(validation: Path, test: Path, measures: Sequence[str] = STUD
         scores.append(np.stack([values[name].mean(axis=1) for name in names]))
     picked, z = statistics.model_selection(*scores)
     rows = [
-        [names[i], models[picked[i]], names[j], float(z[i, j])]
-        for i in range(len(names))
-        for j in range(len(names))
+        [name, models[picked[i]], other, float(z[i, j])]
+        for i, name in enumerate(names)
+        for j, other in enumerate(names)
     ]
-    curves = {name: z[i].tolist() for i, name in enumerate(names)}
-    figure = figures.profiles(
-        names,
-        curves,
-        f"Models picked by {len(names)} measures out of {len(models)}",
-        across="test measure",
-        up="Z-score of the picked model",
-        legend="picked by",
-    )
+    title = f"Models picked by {len(names)} measures out of {len(models)}"
+    curves, up = {name: z[i].tolist() for i, name in enumerate(names)}, "Z-score of the picked model"
+    figure = figures.profiles(names, curves, title, "test measure", up, legend="picked by")
     return Study.of("selection", "picked_by model test_measure z", rows, figure)
 
 

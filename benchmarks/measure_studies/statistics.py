@@ -24,19 +24,9 @@ from moviola.study.measures.qrels_and_run import Floats, Integers, Qrels, Run
 from moviola.temporal import overlap
 
 __all__ = [
-    "NOISE",
-    "SelfAgreement",
-    "agreement",
-    "all_tied",
-    "bias_variance",
-    "label_iou",
-    "label_noise",
-    "model_selection",
-    "noisy",
-    "per_query_values",
-    "self_agreement",
-    "tau_b",
-]
+    "NOISE", "SelfAgreement", "agreement", "all_tied", "bias_variance", "label_iou", "label_noise",
+    "model_selection", "noisy", "per_query_values", "self_agreement", "tau_b",
+]  # fmt: skip
 
 LEVELS = (1, 2, 3, 4)
 RATERS = 5

@@ -33,16 +33,8 @@ from moviola.study.measures import Qrels, Run, evaluate
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from measure_studies.reports import (
-    STUDY_MEASURES,
-    Study,
-    agreement,
-    effectiveness,
-    label_iou,
-    label_noise,
-    self_agreement,
-    tied,
-)
+from measure_studies import reports
+from measure_studies.reports import STUDY_MEASURES, Study
 
 Floats = NDArray[np.float64]
 
@@ -96,7 +88,7 @@ def main() -> None:
         found = read_annotations(options.data / path, kind, options.data / durations if durations else None)
         qrels, runs = judgements(found), made_runs(found)
         if options.figures:
-            made = replace(effectiveness(runs, qrels), name=f"effectiveness-{name}")
+            made = replace(reports.effectiveness(runs, qrels), name=f"effectiveness-{name}")
             print(*made.write(options.figures), flush=True)
             continue
         path_out = options.out / f"studies-{name}.json"
@@ -112,11 +104,11 @@ def studied(qrels: Qrels, runs: Mapping[str, Run], trials: int, noisy: int) -> d
     return {
         "queries": queries,
         "effectiveness": {name: evaluate(run, qrels, STUDY_MEASURES).measures for name, run in runs.items()},
-        "label_iou": table(label_iou(qrels, datasets=noisy, seed=SEED)),
-        "agreement": table(agreement(runs, qrels)),
-        "self_agreement": table(self_agreement(runs, qrels, sizes=sizes, trials=trials, seed=SEED)),
-        "tied": table(tied(runs, qrels)),
-        "label_noise": table(label_noise(runs, qrels, datasets=noisy, seed=SEED)),
+        "label_iou": table(reports.label_iou(qrels, datasets=noisy, seed=SEED)),
+        "agreement": table(reports.agreement(runs, qrels)),
+        "self_agreement": table(reports.self_agreement(runs, qrels, sizes=sizes, trials=trials, seed=SEED)),
+        "tied": table(reports.tied(runs, qrels)),
+        "label_noise": table(reports.label_noise(runs, qrels, datasets=noisy, seed=SEED)),
     }
 
 

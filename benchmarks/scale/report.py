@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import isnan
 from pathlib import Path
 from typing import Any
@@ -39,13 +39,8 @@ def write_scale_report(bench: ScaleBench, out: Path) -> Path:
     if not types:
         raise InvalidValue(f"{bench.work}: nothing measured yet; run the comparison first")
     out.mkdir(parents=True, exist_ok=True)
-    tables = {
-        "search": _search(types),
-        "batches": _batches(types),
-        "ndcg": _ndcg(types),
-        "cost": _cost(types),
-        "growth": _growth(types),
-    }
+    makers = {"search": _search, "batches": _batches, "ndcg": _ndcg, "cost": _cost, "growth": _growth}
+    tables = {name: make(types) for name, make in makers.items()}
     if later:
         tables["stages"] = _stages(types, later)
     for name, table in tables.items():
@@ -104,15 +99,15 @@ def _search(results: Sequence[Result]) -> Table:
     for result in results:
         single = [result["single"][kind] for kind in KINDS]
         flat = result["type"] == "flat"
-        rows.append(
-            (
-                *_name(result),
-                *(f"{result['recall'][kind]:.3f}" for kind in KINDS),
-                *(f"{_ms(one['own']['cpu'])} / {_ms(one['own']['wall'])}" for one in single),
-                *("–" if flat else _share(one["own"]["cpu"], one["flat"]["cpu"]) for one in single),
-                *("–" if flat else _share(one["own"]["wall"], one["flat"]["wall"]) for one in single),
-            )
-        )
+        rows.append((
+            *_name(result), *(f"{result['recall'][kind]:.3f}" for kind in KINDS),
+            *(f"{_ms(one['own']['cpu'])} / {_ms(one['own']['wall'])}" for one in single),
+            *(
+                "–" if flat else _share(one["own"][clock], one["flat"][clock])
+                for clock in ("cpu", "wall")
+                for one in single
+            ),
+        ))  # fmt: skip
     return Table(
         "One query",
         (
@@ -248,25 +243,19 @@ def _finds(result: Result) -> bool:
 def _figures(results: Sequence[Result], out: Path) -> None:
     sizes = sorted({result["segments"] for result in results})
     by = {(result["type"], result["segments"]): result for result in results}
-    names = list(dict.fromkeys(result["type"] for result in results))
-    nothing = float("nan")
-    latency = {
-        f"{name}, {kind}": [
-            by[name, size]["single"][kind]["own"]["cpu"] * 1e3 if (name, size) in by else nothing
-            for size in sizes
-        ]
-        for name in names
-        for kind in KINDS
-    }
+
+    def curves(value: Callable[[Result, str], float]) -> dict[str, list[float]]:
+        names = dict.fromkeys(result["type"] for result in results)
+        return {
+            f"{name}, {kind}": [
+                value(by[name, size], kind) if (name, size) in by else float("nan") for size in sizes
+            ]
+            for name in names
+            for kind in KINDS
+        }
+
+    latency = curves(lambda result, kind: result["single"][kind]["own"]["cpu"] * 1e3)
     save(lines(sizes, latency, "One query, top 200", "segments", "ms of processor time"), out / "latency.png")
-    gains = {
-        f"{name}, {kind}": [
-            by[name, size]["ndcg"][kind][MEASURES[4]] if (name, size) in by else nothing for size in sizes
-        ]
-        for name in names
-        for kind in KINDS
-    }
-    save(
-        lines(sizes, gains, "Coarse proposals against exact search", "segments", MEASURES[4]),
-        out / "ndcg.png",
-    )
+    gains = curves(lambda result, kind: result["ndcg"][kind][MEASURES[4]])
+    title = "Coarse proposals against exact search"
+    save(lines(sizes, gains, title, "segments", MEASURES[4]), out / "ndcg.png")

@@ -2,7 +2,7 @@
 
 Arithmetic on tiny pictures, (n, 18, 32, 3) uint8 RGB of the whole frame, and the seconds (n,) at which they
 come on screen. Distances are means over a picture's values, 0–255. The numbers below were set on films cut
-from real clips (``benchmarks/footage/shots.py``).
+from real clips (``benchmarks/footage/README.md``).
 
 A *cut* is a step between neighbouring pictures that stands out from those around it (as in the adaptive
 detector of PySceneDetect): pans and action have many large steps, a flash comes back to where it was.
