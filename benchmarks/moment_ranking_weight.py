@@ -23,7 +23,7 @@ from comparison.figures import MAIN
 from comparison.plan import PRESETS, Job
 from comparison.run import write_related
 from moviola.study.training.answering import AnsweringModel
-from moviola.study.training.experiment import train_model
+from moviola.study.training.experiment import Experiment
 from moviola.study.training.validation import judge
 
 ROWS = ("xml-sl", "xml-sl-pr-related")
@@ -50,13 +50,12 @@ def trained(bench: Bench, job: Job, weight: float) -> tuple[float, float]:
         pairs, out = Path(folder) / "pairs.npz", Path(folder) / "model"
         write_related(world.split("train", job.top), pairs, theta=job.relevant)
         own = (f"model.relevant_pairs.segment={weight}", f"sampling.relevant_pairs={json.dumps(str(pairs))}")
-        train_model(
+        Experiment.prepare(
             job.recipe,
             **world.training(job.top),
-            out=out,
             segments=segments,
             overrides=[*job.overrides, *own],
-        )
+        ).train(out)
         answering = AnsweringModel.open(out, world.features.facts, segments=segments)
         splits = (world.split("val"), world.split("test"))
         val, test = (judge(answering.run(split), split)[MAIN] for split in splits)

@@ -32,7 +32,7 @@ from moviola.study.datasets.building.relevant_pairs import PHI
 from moviola.study.measures import evaluate
 from moviola.study.training.answering import AnsweringModel
 from moviola.study.training.data import Split
-from moviola.study.training.experiment import train_model
+from moviola.study.training.experiment import Experiment
 from moviola.study.training.validation import MEASURES
 
 VIDEOS, SEED, TOP = 150, 2003, 1
@@ -129,7 +129,11 @@ def trained(world: World, row: Row, seed: int, steps: int) -> dict[str, Any]:
             settings = [f"sampling.relevant_pairs={pairs}"]
             settings += [f"model.relevant_pairs.{term}" for term in row.terms]
         own = [*schedule(len(train.pairs), steps), *SIZES["xml"], f"loop.seed={seed}", *settings]
-        trained = train_model("xml", **world.training(TOP), out=out, overrides=own)
+        trained = Experiment.prepare(
+            "xml",
+            **world.training(TOP),
+            overrides=own,
+        ).train(out)
         answering, test = AnsweringModel.open(out, world.features.facts), world.split("test")
         return {
             "queries": len(train.pairs.query_ids), "steps": steps, "related": related,

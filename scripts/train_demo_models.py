@@ -31,7 +31,7 @@ from comparison.world import World, prepare, present_encoder, require_encoder
 from moviola.library.disk.models_in_use import DEMO_MODELS
 from moviola.study.models.pretrained import save_pretrained
 from moviola.study.training.answering import Answer, answer
-from moviola.study.training.experiment import TrainedModel, train_model
+from moviola.study.training.experiment import Experiment, TrainedModel
 from moviola.study.training.fit_calibration import ANSWERS, first_answers
 from reliability import reliability
 
@@ -126,9 +126,12 @@ def trained(
 ) -> TrainedModel:
     """Train by a recipe."""
     print(f"training {name}", flush=True)
-    return train_model(
-        name, **world.training(TOP), out=out, stage1=stage1, overrides=overrides, progress=show
-    )
+    return Experiment.prepare(
+        name,
+        **world.training(TOP),
+        stage1=stage1,
+        overrides=overrides,
+    ).train(out, progress=show)
 
 
 def show(step: int, steps: int, values: Mapping[str, float]) -> None:

@@ -78,7 +78,7 @@ class World:
         return self.annotations / f"{drawn}{_PAIRS[split]}"
 
     def training(self, top: int) -> dict[str, Any]:
-        """What a model learns from and is judged by, as :func:`train_model` takes it; N is ``top``."""
+        """What a model learns from and is judged by, as ``Experiment.prepare`` takes it; N is ``top``."""
         return {
             "source": self.features, "train": self.pairs("train"), "val": self.pairs("val"), "top": top,
             "train_videos": self.videos("train"), "val_videos": self.videos("val"),

@@ -3,7 +3,7 @@
 from moviola.media.animated_webp import is_animated
 from moviola.media.capture import read_capture
 from moviola.media.contact_sheet import SheetCell, contact_sheet, sheet_picture, title_card
-from moviola.media.container import VIDEO_SUFFIXES, find_videos, regular_file, walk_files
+from moviola.media.container import VIDEO_SUFFIXES, regular_file, walk_files
 from moviola.media.cutting import cut, make_playable, plays_in_browsers
 from moviola.media.frames import FrameStream, SampledFrame, sample_frames, sample_stills
 from moviola.media.joining import Card, Piece, join
@@ -44,7 +44,7 @@ __all__ = [
     "PICTURE_FORMATS", "SUBTITLE_SUFFIXES", "VIDEO_SUFFIXES", "Card", "Fix", "FolderNames", "FrameStream",
     "Marks", "MediaInfo", "Notice", "Piece", "SampledFrame", "SheetCell", "ShotFinder", "SidecarName",
     "SmallStills", "SoundTrack", "SubtitleStream", "Subtitles", "TinyPictures", "Transition", "chosen_track",
-    "contact_sheet", "cut", "embedded_subtitles", "find_transitions", "find_videos", "frame_at",
+    "contact_sheet", "cut", "embedded_subtitles", "find_transitions", "frame_at",
     "is_animated", "join", "joined", "language_of", "lead_of", "look_through", "make_playable",
     "plays_in_browsers", "probe", "read_capture", "read_picture", "read_small_still", "read_sound",
     "read_subtitles", "regular_file", "require_encoding", "require_track_choice", "sample_frames",

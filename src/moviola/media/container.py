@@ -22,7 +22,7 @@ from moviola.errors import NoVideoStream, UnreadableMedia
 from moviola.media.animated_webp import converted, is_animated
 
 __all__ = [
-    "DAMAGE", "MAX_ASPECT_RATIO", "MAX_PIXELS", "VIDEO_SUFFIXES", "add_h264", "find_videos", "new_mp4",
+    "DAMAGE", "MAX_ASPECT_RATIO", "MAX_PIXELS", "VIDEO_SUFFIXES", "add_h264", "new_mp4",
     "open_container", "open_video", "promised_duration", "regular_file", "video_stream", "walk_files",
 ]  # fmt: skip
 
@@ -67,11 +67,6 @@ def walk_files(folder: Path) -> Iterator[Path]:
     for directory, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
         yield from (Path(directory) / name for name in names if not name.startswith("."))
-
-
-def find_videos(folder: Path) -> list[Path]:
-    """All files below a folder whose suffix is in :data:`VIDEO_SUFFIXES`, sorted; no hidden ones."""
-    return sorted(path for path in walk_files(folder) if path.suffix.lower() in VIDEO_SUFFIXES)
 
 
 def regular_file(path: str | Path) -> os.stat_result:

@@ -19,7 +19,6 @@ from moviola.errors import UnreadableMedia
 from moviola.media import (
     Subtitles,
     embedded_subtitles,
-    find_videos,
     probe,
     read_subtitles,
     write_subtitles,
@@ -207,14 +206,6 @@ def test_a_file_without_one_good_subtitle_is_refused(tmp_path: Path, content: by
         read_subtitles(tmp_path / "a.txt")
     with pytest.raises(UnreadableMedia, match="cannot be read"):
         read_subtitles(tmp_path / "missing.srt")
-
-
-def test_videos_are_found_at_any_depth(tmp_path: Path) -> None:
-    for name in ("b.MP4", "a/c.mkv", "a/.hidden.mp4", ".trash/d.mp4", "notes.txt", "a/b/e.webm", "sound.mp3"):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).touch()
-    found = [path.relative_to(tmp_path).as_posix() for path in find_videos(tmp_path)]
-    assert found == ["a/b/e.webm", "a/c.mkv", "b.MP4"]
 
 
 def test_text_tracks_are_read_back(tmp_path: Path) -> None:

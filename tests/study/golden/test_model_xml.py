@@ -187,7 +187,9 @@ def test_ranking_from_raw_features(case: Case) -> None:
         context = case.model.encode_context(visual, mask, subtitles)
         answers: dict[str, Ranked] = {
             "corpus": case.model.rank(query, query_mask, context),
-            "single": case.model.rank_within(query, query_mask, context, own),
+            "single": case.model.rank_in(
+                case.model.encode_query(query, query_mask), context, own[:, None], torch.ones(len(own), 1)
+            ),
         }
         rows, scores = case.model.rank_videos(query, query_mask, context)
     assert torch.equal(rows, case.arrays["out/ranked_video"].long())

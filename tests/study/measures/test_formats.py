@@ -19,7 +19,6 @@ from moviola.study.measures import (
     Qrels,
     Run,
     evaluate,
-    match_documents,
     ranks_disagree,
     read_qrels,
     read_run,
@@ -294,30 +293,6 @@ GOOD = [
     ("tvr", False),
     ("tvr_ranking", True),
 ]
-
-
-def test_the_matched_form_gives_the_same_ndcg() -> None:
-    """DCG over documents after matching is nDCG over moments."""
-    random = np.random.default_rng(0)
-    size, queries = 400, 12
-    query = random.integers(0, queries, size)
-    start = random.uniform(0, 20, size)
-    columns = (random.integers(0, 4, size), start, start + random.uniform(1, 9, size))
-    qrels = Qrels.from_columns(query, *columns, random.integers(0, 5, size))
-    moved = start + random.normal(0, 0.5, size)
-    run = Run.from_columns(query, columns[0], moved, moved + columns[2] - start, random.integers(0, 9, size))
-    matched = match_documents(run, qrels, 0.5)
-    results = evaluate(run, qrels, "nDCG@10,IoU>=0.5")
-    for name, expected in zip(results.query_ids, results.per_query["nDCG@10,IoU>=0.5"], strict=True):
-        grades, found = matched.qrels[name], matched.run[name]
-        ranked = sorted(found, key=lambda document: -found[document])
-        assert list(found) == ranked
-        assert len(set(found.values())) == len(found)
-        gain = np.exp2([grades.get(document, 0) for document in ranked[:10]]) - 1
-        ideal = np.exp2(sorted(grades.values(), reverse=True)[:10]) - 1
-        discount = np.log2(np.arange(2, 12))
-        dcg = (gain / discount[: len(gain)]).sum() / (ideal / discount[: len(ideal)]).sum()
-        assert dcg == pytest.approx(expected, abs=1e-12)
 
 
 def test_a_place_that_cannot_be_written_is_named_and_what_stood_there_stays(tmp_path: Path) -> None:

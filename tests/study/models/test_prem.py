@@ -503,21 +503,22 @@ def test_an_answer_is_found_by_trying_everything() -> None:
         )
 
 
-def test_localizing_in_a_given_video() -> None:
+def test_localizing_in_a_corpus_of_one_video() -> None:
     model = built(TINY)
     context = model.encode_context(*corpus([7, 5, 4], 7))
     query, mask = questions([4, 2], 4)
-    video = torch.tensor([2, 0])
-    found = model.rank_within(query, mask, context, video)
-    for q in range(2):
-        assert set(found.video[q].tolist()) <= {int(video[q]), -1}
-    boundaries = model.boundaries(model.encode_query(query, mask), context, video)
-    best = max(
-        number(boundaries.start[0, a] + boundaries.end[0, b])
-        for a in range(4)
-        for b in range(a, min(4, a + 6))
-    )
-    assert number(found.score[0, 0]) == pytest.approx(best, rel=1e-4)
+    for q, (own, clips) in enumerate(((2, 4), (0, 7))):
+        alone, only = context.select(torch.tensor([own])), (query[q : q + 1], mask[q : q + 1])
+        found = model.rank(*only, alone)
+        assert set(found.video[0].tolist()) <= {0, -1}
+        of_video = model.rank_videos(*only, alone, keep=1)[1] / model.config.temperature
+        boundaries = model.boundaries(model.encode_query(*only), context, torch.tensor([own]))
+        best = max(
+            number(boundaries.start[0, a] + boundaries.end[0, b])
+            for a in range(clips)
+            for b in range(a, min(clips, a + 6))
+        )
+        assert number(found.score[0, 0] - of_video) == pytest.approx(best, rel=1e-3)
 
 
 def test_an_answer_is_the_same_without_gradients() -> None:
@@ -595,15 +596,8 @@ def test_padding_more_changes_nothing(
     torch.testing.assert_close(
         longer.units[:, :, :clips] * there, context.units * there, atol=1e-5, rtol=1e-4
     )
-    video = torch.arange(len(words)) % len(lengths)
-    for found, again in (
-        (model.rank(query, query_mask, context), model.rank(*padded, longer)),
-        (
-            model.rank_within(query, query_mask, context, video),
-            model.rank_within(*padded, longer, video),
-        ),
-    ):
-        torch.testing.assert_close(found.score, again.score, atol=1e-3, rtol=1e-5)
+    found, again = model.rank(query, query_mask, context), model.rank(*padded, longer)
+    torch.testing.assert_close(found.score, again.score, atol=1e-3, rtol=1e-5)
 
 
 def test_padding_more_changes_no_loss() -> None:

@@ -291,23 +291,27 @@ def test_the_release_ends_a_clip_later() -> None:
     assert torch.equal(one.start, other.start) and torch.equal(one.end + 1.5, other.end)
 
 
+def within(model: XML, batch: PairBatch, context: XMLContext, video: Tensor) -> Ranked:
+    """Moments in one given video per query, whose score is that of the span alone."""
+    queries = model.encode_query(batch.query[: len(video)], batch.query_mask[: len(video)])
+    return model.rank_in(queries, context, video[:, None], torch.ones(len(video), 1))
+
+
 def test_single_video_and_video_ranking_agree_with_the_corpus() -> None:
     model, batch = model_of(SMALL), batch_of(SMALL)
     with torch.inference_mode():
         context = encoded(model, batch)
         rows, weights = model.rank_videos(batch.query, batch.query_mask, context)
-        within = model.rank_within(batch.query, batch.query_mask, context, rows[:, 0])
+        own = within(model, batch, context, rows[:, 0])
         alone = [
             model.rank(batch.query[q : q + 1], batch.query_mask[q : q + 1], context.select(rows[q, :1]))
             for q in range(5)
         ]
     assert rows.shape == (5, 3) and (weights.diff(dim=1) <= 0).all()
     for query, expected in enumerate(alone):
-        assert within.video[query].tolist() == [rows[query, 0].item()] * 5
-        assert within.start[query].tolist() == expected.start[0].tolist()
-        torch.testing.assert_close(
-            within.score[query] * weights[query, 0], expected.score[0], rtol=1e-4, atol=0
-        )
+        assert own.video[query].tolist() == [rows[query, 0].item()] * 5
+        assert own.start[query].tolist() == expected.start[0].tolist()
+        torch.testing.assert_close(own.score[query] * weights[query, 0], expected.score[0], rtol=1e-4, atol=0)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
@@ -328,7 +332,7 @@ def test_too_few_spans_are_marked() -> None:
     model, batch = model_of(config), batch_of(config)
     with torch.inference_mode():
         short = encoded(model, batch).select(torch.tensor([1, 0]))
-        found = model.rank_within(batch.query[:2], batch.query_mask[:2], short, torch.tensor([0, 1]))
+        found = within(model, batch, short, torch.tensor([0, 1]))
     assert (found.video[0] == -1).all(), "6 clips have no span of 7"
     assert (found.video[1] >= 0).sum() == 2, "9 clips have two"
 

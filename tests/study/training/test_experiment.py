@@ -18,7 +18,7 @@ from moviola.retrieval import Calibration, load_refiner
 from moviola.retrieval.saved.description import read_description
 from moviola.study.measures import Run
 from moviola.study.training.answering import AnsweringModel, answer
-from moviola.study.training.experiment import Experiment, TrainedModel, train_model
+from moviola.study.training.experiment import Experiment, TrainedModel
 
 SETTINGS: dict[str, list[str]] = {
     "spr-stage1": ["model.layers=1", "model.heads=2", "loop.steps=30"],
@@ -38,12 +38,12 @@ def trained(world: Any, tmp_path_factory: pytest.TempPathFactory) -> Callable[[s
     def make(name: str) -> TrainedModel:
         if name not in done:
             refines = name in {"reel", "spr-relo"}
-            done[name] = train_model(
+            done[name] = Experiment.prepare(
                 name, world.features, train=world.folder / "train.json", val=world.folder / "val.json",
-                out=out / name, train_videos=world.train_videos, val_videos=world.val_videos,
+                train_videos=world.train_videos, val_videos=world.val_videos,
                 stage1=make("spr-stage1").folder if refines else None, segments=6,
                 overrides=[*SETTINGS[name], *QUICK],
-            )  # fmt: skip
+            ).train(out / name)  # fmt: skip
         return done[name]
 
     return make
@@ -81,11 +81,11 @@ def test_without_a_calibration_proposals_have_no_weight(
     monkeypatch.setattr("moviola.study.training.fit_calibration.fit", lambda *_: None)
     monkeypatch.setattr("moviola.study.training.recipes.reel.ReelRecipe.proposal_weight", lambda *_: 50.0)
     stage1 = trained("spr-stage1").folder
-    made = train_model(
+    made = Experiment.prepare(
         "reel", world.features, train=world.folder / "train.json", val=world.folder / "val.json",
-        out=tmp_path / "reel", train_videos=world.train_videos, val_videos=world.val_videos,
-        stage1=stage1, segments=6, overrides=[*SETTINGS["reel"], *QUICK],
-    )  # fmt: skip
+        train_videos=world.train_videos, val_videos=world.val_videos, stage1=stage1, segments=6,
+        overrides=[*SETTINGS["reel"], *QUICK],
+    ).train(tmp_path / "reel")  # fmt: skip
     assert "proposal_weight" not in made.facts
     assert asked(world, made, stage1=stage1).figures == pytest.approx(made.facts["val"])
 
@@ -117,10 +117,10 @@ def test_numbers_of_segments_below_1_are_refused(
     with pytest.raises(InvalidValue, match=f"segments={segments}: give at least 1"):
         asked(world, stage1, segments=segments)
     with pytest.raises(InvalidValue, match=f"segments={segments}: give at least 1"):
-        train_model(
+        Experiment.prepare(
             "reel", world.features, train=world.folder / "train.json", val=world.folder / "val.json",
-            out=tmp_path / "reel", stage1=stage1.folder, segments=segments,
-        )  # fmt: skip
+            stage1=stage1.folder, segments=segments,
+        ).train(tmp_path / "reel")  # fmt: skip
 
 
 def test_reels_own_stage_1_finds_what_it_is_built_on(
@@ -128,11 +128,11 @@ def test_reels_own_stage_1_finds_what_it_is_built_on(
 ) -> None:
     first = trained("reel-stage1")
     assert asked(world, first).run.query_ids == world.val.queries.query_ids
-    made = train_model(
+    made = Experiment.prepare(
         "reel", world.features, train=world.folder / "train.json", val=world.folder / "val.json",
-        out=tmp_path / "reel", train_videos=world.train_videos, val_videos=world.val_videos,
-        stage1=first.folder, segments=6, overrides=[*SETTINGS["reel"], *QUICK],
-    )  # fmt: skip
+        train_videos=world.train_videos, val_videos=world.val_videos, stage1=first.folder, segments=6,
+        overrides=[*SETTINGS["reel"], *QUICK],
+    ).train(tmp_path / "reel")  # fmt: skip
     assert asked(world, made, stage1=first.folder).figures == pytest.approx(made.facts["val"])
 
 
@@ -259,9 +259,11 @@ def test_a_training_is_resumed_with_the_same_pairs_and_features_alone(world: Any
     with pytest.raises(InvalidValue, match=r"other features \(encoder_revision .*, now newer\); give what"):
         replace(experiment, source=newer).train(out, resume=True)
     known = out / "run" / "settings.json"
-    of_earlier_version = json.loads(known.read_text())
-    del of_earlier_version["contents of the pair files"], of_earlier_version["features"]
-    known.write_text(json.dumps(of_earlier_version))
+    said = json.loads(known.read_text())
+    known.write_text(json.dumps({name: value for name, value in said.items() if name != "features"}))
+    with pytest.raises(InvalidValue, match="begun with other features; give what"):
+        experiment.train(out, resume=True)
+    known.write_text(json.dumps(said))
     assert experiment.train(out, resume=True).facts["data"] == made.facts["data"]
 
 
@@ -293,14 +295,14 @@ def test_a_model_of_one_stream_answers_from_features_of_two(
     phases = [
         f"{phase}.{limit}" for phase in ("retriever", "localizer") for limit in ("steps=1", "batch_size=4")
     ]
-    made = train_model(
+    made = Experiment.prepare(
         "prem", heard_world.features, train=heard_world.folder / "train.json",
-        val=heard_world.folder / "val.json", out=tmp_path / "prem", train_videos=heard_world.train_videos,
+        val=heard_world.folder / "val.json", train_videos=heard_world.train_videos,
         val_videos=heard_world.val_videos,
         overrides=[
-            f"model.{stream}=0", "model.hidden_size=16", "model.heads=2", "sampling.negatives=1", *phases
+            f"model.{stream}=0", "model.hidden_size=16", "model.heads=2", "sampling.negatives=1", *phases,
         ],
-    )  # fmt: skip
+    ).train(tmp_path / "prem")  # fmt: skip
     assert read_description(made.folder).config[stream] == 0
     assert len(asked(heard_world, made).run) > 0
 
@@ -326,11 +328,10 @@ def test_the_words_of_a_model_are_those_of_the_queries_that_it_learned_from(
     monkeypatch.setattr("moviola.study.training.experiment.calibration_of", lambda *args: given.append(args))
     few = json.loads((world.folder / "val.json").read_text())[:3]
     (tmp_path / "val.json").write_text(json.dumps(few))
-    train_model(
+    Experiment.prepare(
         "reel", world.features, train=world.folder / "train.json", val=tmp_path / "val.json",
-        out=tmp_path / "reel", train_videos=world.train_videos, val_videos=world.val_videos,
-        stage1=trained("spr-stage1").folder, segments=6,
-        overrides=[*SETTINGS["reel"], *QUICK, "loop.steps=1"],
-    )  # fmt: skip
+        train_videos=world.train_videos, val_videos=world.val_videos, stage1=trained("spr-stage1").folder,
+        segments=6, overrides=[*SETTINGS["reel"], *QUICK, "loop.steps=1"],
+    ).train(tmp_path / "reel")  # fmt: skip
     ((*_, val, _, learned),) = given
     assert len(val.queries.texts) == 3 and learned == world.train.queries.texts

@@ -102,7 +102,7 @@ def from_library(
     Example: `moviola features from-library --library lib --annotations world/train_top20.json --annotations
     world/val.json --out features`
 
-    From Python: `moviola.library.export_features`; `moviola.study.training.experiment.train_model` needs no
+    From Python: `moviola.library.export_features`; `moviola.study.training.experiment.Experiment` needs no
     export.
     """
     from moviola.library import LibraryStore, export_features

@@ -91,7 +91,7 @@ def train(
     On features of files: `moviola train reel --features feat --train train_top20.json --val val.json
     --stage1 stage1 --out reel --set loop.epochs=10 --set model.hidden_size=128`
 
-    From Python: `moviola.study.training.experiment.train_model`.
+    From Python: `moviola.study.training.experiment.Experiment`.
     """
     from moviola.library import open_features
     from moviola.study.training.experiment import Experiment

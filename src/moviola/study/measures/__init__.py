@@ -58,7 +58,6 @@ from moviola.study.measures.significance import (
     permutation_test,
     t_test,
 )
-from moviola.study.measures.trec import Matched, match_documents
 from moviola.study.measures.tvr import (
     read_tvr_files,
     read_tvr_submission,
@@ -69,9 +68,9 @@ from moviola.study.measures.tvr import (
 from moviola.temporal import overlap, suppress
 
 __all__ = [
-    "PRESETS", "QRELS_FORMATS", "RUN_FORMATS", "WRITERS", "Comparison", "Matched", "Measure", "Preset",
+    "PRESETS", "QRELS_FORMATS", "RUN_FORMATS", "WRITERS", "Comparison", "Measure", "Preset",
     "Qrels", "Results", "Run", "auroc", "auroc_interval", "bootstrap_interval", "compare", "evaluate",
-    "match_documents", "overlap", "permutation_test", "query_name", "qvhighlights", "ranks_disagree",
+    "overlap", "permutation_test", "query_name", "qvhighlights", "ranks_disagree",
     "read_qrels", "read_qvhighlights", "read_run", "read_tvr_files", "read_tvr_submission", "read_tvr_truth",
     "refused_share", "rejection_f1", "suppress", "t_test", "temporal_nms", "tvr_recall", "unmatched_queries",
     "write_qrels", "write_run",

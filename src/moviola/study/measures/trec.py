@@ -1,41 +1,25 @@
-"""Moments as TREC documents, and the matched form that lets standard tools score moments.
+"""Moments as TREC documents.
 
 A moment's document is ``VIDEO#START#END``, the video percent-encoded, times in seconds as Python prints them;
-a moment that a query holds n times gets ``#n`` from the second on. In the matched form a prediction that
-took a judged moment (:mod:`moviola.study.measures.matching`) carries that moment's document, every other one
-an unjudged one (``unmatched:…``). Tools rank by score in single precision and break ties their own way, so a
-score that does not fall strictly there is lowered by as little as that takes.
+a moment that a query holds n times gets ``#n`` from the second on. Tools rank by score in single precision
+and break ties their own way, so a score that does not fall strictly there is lowered by as little as that
+takes.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
 import numpy as np
 
 from moviola.errors import InvalidValue
-from moviola.study.measures.joined import Joined
-from moviola.study.measures.matching import FREE
-from moviola.study.measures.presets import DEFAULT
-from moviola.study.measures.qrels_and_run import Columns, Floats, Integers, Qrels, Run
+from moviola.study.measures.qrels_and_run import Columns, Floats, Integers, Run
 
-__all__ = ["Matched", "documents", "match_documents", "moment_of", "strict_scores"]
+__all__ = ["documents", "moment_of", "strict_scores"]
 
 _LARGEST = int(np.finfo(np.float32).max.view(np.int32))
 """The place of the largest float32 among all."""
-
-
-@dataclass(frozen=True, eq=False)
-class Matched:
-    """A run after matching: ``{query: {document: whole grade}}`` and ``{query: {document: score}}``.
-
-    Scores fall strictly with the rank.
-    """
-
-    qrels: dict[str, dict[str, int]]
-    run: dict[str, dict[str, float]]
 
 
 def documents(moments: Columns) -> list[str]:
@@ -54,7 +38,7 @@ def documents(moments: Columns) -> list[str]:
 
 def moment_of(document: str) -> tuple[str, float, float]:
     """Video, start and end of a document ``VIDEO#START#END``; :class:`InvalidValue` for another form."""
-    parts = document.removeprefix("unmatched:").split("#")
+    parts = document.split("#")
     try:
         video, start, end = parts[:3]
         return unquote(video, errors="strict") if "%" in video else video, float(start), float(end)
@@ -82,32 +66,3 @@ def _places(score: Floats) -> Integers:
     with np.errstate(over="ignore"):
         bits = score.astype(np.float32).view(np.int32).astype(np.int64)
     return np.where(bits < 0, -(bits & 0x7FFFFFFF), bits).clip(-_LARGEST, _LARGEST)
-
-
-def match_documents(run: Run, qrels: Qrels, overlap: float, *, strict: bool = False) -> Matched:
-    """The matched form of a run at an IoU threshold: standard measures on it are measures of moments.
-
-    ``ir_measures`` and ``pytrec_eval`` take the result, for instance
-    ``ir_measures.calc_aggregate([ir_measures.RR], matched.qrels, matched.run)``. Moments of relevance 0 and
-    queries without judgements are left out; judged queries without an answer stay, as tools count them.
-
-    Raises:
-        InvalidValue: a relevance is no whole number, which TREC's files cannot hold.
-    """
-    if (qrels.relevance % 1 != 0).any():
-        raise InvalidValue("TREC judgements hold whole grades only; round the relevance first")
-    depth = int(np.diff(run.offsets).max(initial=1))
-    joined = Joined.of(run, qrels, depth, DEFAULT)
-    taken = joined.taken(overlap, strict)
-    judged, predicted, scores = documents(qrels), documents(run), strict_scores(run)
-    scores_of: dict[str, dict[str, float]] = {}
-    for row, query, truth in zip(
-        joined.run_rows.tolist(), joined.query.tolist(), taken.tolist(), strict=True
-    ):
-        name = f"unmatched:{predicted[row]}" if truth == FREE else judged[joined.truth_rows[truth]]
-        scores_of.setdefault(qrels.query_ids[query], {})[name] = float(scores[row])
-    grades: dict[str, dict[str, int]] = {}
-    for query, name, relevance in zip(qrels.query.tolist(), judged, qrels.relevance.tolist(), strict=True):
-        if relevance > 0:
-            grades.setdefault(qrels.query_ids[query], {})[name] = int(relevance)
-    return Matched(grades, scores_of)

@@ -27,7 +27,7 @@ import torch
 from torch import Tensor, nn
 
 from moviola.errors import InvalidValue
-from moviola.study.models.batches import PairBatch, Ranked, Rows
+from moviola.study.models.batches import PairBatch, Rows
 from moviola.study.models.checks import require_odd
 from moviola.study.models.layers import (
     Attention,
@@ -244,14 +244,6 @@ class XML(TwoStreams):
                 span_weight=config.span_weight, pool=hard_pool, generator=generator,
             )  # fmt: skip
         return terms
-
-    def rank_within(self, query: Tensor, query_mask: Tensor, context: XMLContext, video: Tensor) -> Ranked:
-        """Moments in one known video per query (SVMR): p(start) p(end).
-
-        Args are those of :meth:`rank`, and ``video`` (Q,) int64, the row of each query's video.
-        """
-        queries = self.encode_query(query, query_mask)
-        return self.rank_in(queries, context, video[:, None], torch.ones_like(video[:, None]).float())
 
 
 def _relevant(

@@ -1,7 +1,4 @@
-"""Training: all steps from features and pair files to a folder.
-
-:func:`train_model` is ``moviola train`` from Python; an :class:`Experiment` is prepared, not yet trained.
-"""
+"""Training: all steps from features and pair files to a folder, as ``moviola train`` takes them."""
 
 from __future__ import annotations
 
@@ -36,10 +33,8 @@ from moviola.study.training.recipes import recipe
 from moviola.study.training.settings import TrainingSettings, differences, read_settings
 from moviola.study.training.validation import judge
 
-__all__ = ["Experiment", "TrainedModel", "train_model"]
+__all__ = ["Experiment", "TrainedModel"]
 
-_FEATURES = "features"
-_PAIR_FILES = "contents of the pair files"
 
 Progress = Callable[[int, int, Mapping[str, float]], None]
 
@@ -108,7 +103,32 @@ class Experiment:
         settings: Mapping[str, Any] | None = None,
         overrides: Sequence[str] = (),
     ) -> Experiment:
-        """Read and check everything; arguments and errors as in :func:`train_model`."""
+        """Read and check everything.
+
+        Args:
+            name: the model, a name in :data:`moviola.study.training.recipes.RECIPES`.
+            source: features of the videos and of the queries: a library or a folder of features.
+            train, val: TVR-Ranking pair files for training, and for choosing the weights. Pairs of relevance
+                0 are not learned from.
+            train_videos, val_videos: ids of the videos: by default those that ``train`` names, and all with
+                features, as in TVR-Ranking, which has one corpus for all queries.
+            top: number of training moments per query, the first in the file; None for all.
+            stage1: folder of a trained stage 1, for refiners and ``conquer``.
+            candidates, val_candidates: instead of it, runs of another system that answer the queries of
+                ``train`` and of ``val``; by default the first answers both, so that an id has to mean the
+                same query.
+            segments: number of segments that a stage 1 retrieves per query, >= 1.
+            data_set: a name in :data:`moviola.study.training.data_sets.DATA_SETS`, for its paper's settings.
+            settings: tables ``model``, ``sampling``, ``loop`` or a phase's name, overriding those of the
+                paper.
+            overrides: further settings as text, ``"loop.steps=100"``.
+
+        Raises:
+            InvalidValue: a wrong setting, or a wrong source of proposals; a pair file whose moments answer
+                nothing in its videos; one run for two texts under one id.
+            NotFound, DataError: a file is missing or damaged, or a video or query has no features.
+            EncoderMismatch: the stage 1 was trained on other features.
+        """
         how = recipe(name)
         own = settings_of_data_set(data_set, name, source.facts.clip_seconds)
         for table, values in (settings or {}).items():
@@ -155,7 +175,16 @@ class Experiment:
     def train(
         self, out: Path, *, resume: bool = False, tensorboard: bool = False, progress: Progress | None = None
     ) -> TrainedModel:
-        """Train, calibrate and save; arguments and errors as in :func:`train_model`."""
+        """Train, calibrate on val if the model refines, and save it with its card and its log.
+
+        Args:
+            out: a new folder for the model.
+            resume: continue what an interrupted call left there.
+            tensorboard, progress: see :func:`moviola.study.training.loop.fit`.
+
+        Raises:
+            InvalidValue: ``out`` holds a training, or a file of the name of one of a model's.
+        """
         how = recipe(self.name)
         _begin(out, resume, self._identity())
         before, before_val = self.built_on
@@ -206,67 +235,10 @@ class Experiment:
             "model": self.name,
             "settings": self.settings.described(),
             "data": self.data,
-            _FEATURES: asdict(self.source),
-            _PAIR_FILES: list(self.pair_files),
+            "features": asdict(self.source),
+            "contents of the pair files": list(self.pair_files),
             "stage 1 or candidates": [before and before.mark for before in self.built_on],
         }
-
-
-def train_model(
-    name: str,
-    source: FeatureSource,
-    *,
-    train: Path,
-    val: Path,
-    out: Path,
-    train_videos: Sequence[str] | None = None,
-    val_videos: Sequence[str] | None = None,
-    top: int | None = None,
-    stage1: Path | None = None,
-    candidates: Path | None = None,
-    val_candidates: Path | None = None,
-    segments: int = SEGMENTS,
-    data_set: str = "tvr",
-    settings: Mapping[str, Any] | None = None,
-    overrides: Sequence[str] = (),
-    resume: bool = False,
-    tensorboard: bool = False,
-    progress: Progress | None = None,
-) -> TrainedModel:
-    """Train a model, calibrate it on val if it refines, and save it with its card and its log.
-
-    Args:
-        name: the model, a name in :data:`moviola.study.training.recipes.RECIPES`.
-        source: features of the videos and of the queries: a library or a folder of features.
-        train, val: TVR-Ranking pair files for training, and for choosing the weights. Pairs of relevance 0
-            are not learned from.
-        out: a new folder for the model.
-        train_videos, val_videos: ids of the videos: by default those that ``train`` names, and all with
-            features, as in TVR-Ranking, which has one corpus for all queries.
-        top: number of training moments per query, the first in the file; None for all.
-        stage1: folder of a trained stage 1, for refiners and ``conquer``.
-        candidates, val_candidates: instead of it, runs of another system that answer the queries of ``train``
-            and of ``val``; by default the first answers both, so that an id has to mean the same query.
-        segments: number of segments that a stage 1 retrieves per query, >= 1.
-        data_set: a name in :data:`moviola.study.training.data_sets.DATA_SETS`, for its paper's settings.
-        settings: tables ``model``, ``sampling``, ``loop`` or a phase's name, overriding those of the paper.
-        overrides: further settings as text, ``"loop.steps=100"``.
-        resume: continue what an interrupted call left in ``out``.
-        tensorboard, progress: see :func:`moviola.study.training.loop.fit`.
-
-    Raises:
-        InvalidValue: a wrong setting, or a wrong source of proposals; a pair file whose moments answer
-            nothing in its videos; one run for two texts under one id; or ``out`` holds a training, or a file
-            of the name of one of a model's.
-        NotFound, DataError: a file is missing or damaged, or a video or query has no features.
-        EncoderMismatch: the stage 1 was trained on other features.
-    """
-    experiment = Experiment.prepare(
-        name, source, train=train, val=val, train_videos=train_videos, val_videos=val_videos, top=top,
-        stage1=stage1, candidates=candidates, val_candidates=val_candidates, segments=segments,
-        data_set=data_set, settings=settings, overrides=overrides,
-    )  # fmt: skip
-    return experiment.train(out, resume=resume, tensorboard=tensorboard, progress=progress)
 
 
 def _with_segments_of(source: SourceFacts, how: Recipe, tables: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -296,9 +268,7 @@ def _begin(out: Path, resume: bool, identity: Mapping[str, Any]) -> None:
     if resume and not path.is_file():
         raise InvalidValue(f"{out}: nothing to resume; train without --resume first")
     noted = _but_devices(plain(identity))
-    # Trainings that earlier versions have begun do not say which features and pair files they read.
-    unsaid = {name: noted[name] for name in (_FEATURES, _PAIR_FILES)}
-    if begun and (old := {**unsaid, **_but_devices(read_json(path))}) != noted:
+    if begun and (old := _but_devices(read_json(path))) != noted:
         differ = ", ".join(
             name + "".join(f" ({how})" for how in differences(old.get(name), noted[name]))
             for name in noted
@@ -309,12 +279,9 @@ def _begin(out: Path, resume: bool, identity: Mapping[str, Any]) -> None:
 
 
 def _but_devices(identity: Mapping[str, Any]) -> dict[str, Any]:
-    """Without the devices of the loops: what began on a GPU may go on without one.
-
-    Loops of earlier versions, which say nothing of a running mean, had none.
-    """
+    """Without the devices of the loops: what began on a GPU may go on without one."""
     loops = {
-        name: {"average": 0.0} | {key: value for key, value in loop.items() if key != "device"}
+        name: {key: value for key, value in loop.items() if key != "device"}
         for name, loop in identity["settings"]["loops"].items()
     }
     return {**identity, "settings": {**identity["settings"], "loops": loops}}

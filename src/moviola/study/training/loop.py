@@ -390,11 +390,11 @@ class _State:
             raise DataError(f"{path}: nothing to resume from; train without resuming first")
         try:
             state = torch.load(path, map_location=self.config.device, weights_only=True)
-            saved = asdict(LoopConfig()) | state["config"]  # earlier versions had no running mean
+            saved = state["config"]
         except Exception as error:
             raise DataError(f"{path}: damaged ({error}); train again from the start") from error
         wanted = asdict(self.config)
-        changed = [name for name, value in wanted.items() if name != "device" and saved[name] != value]
+        changed = [name for name, value in wanted.items() if name != "device" and saved.get(name) != value]
         if changed:
             raise DataError(f"{path}: of another configuration ({', '.join(changed)} differ); train again")
         for name, part in self._parts().items():

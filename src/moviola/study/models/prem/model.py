@@ -198,12 +198,6 @@ class Prem(nn.Module):
         rows, similarity = self._rank_videos(queries.units, context, self.config.top_videos)
         return self._localize(queries, context, rows, similarity / self.config.temperature)
 
-    def rank_within(self, query: Tensor, query_mask: Tensor, context: PremContext, video: Tensor) -> Ranked:
-        """Moments in one given video per query, ``video`` (Q,) int64 rows, by start + end (SVMR)."""
-        rows = video[:, None]
-        prior = torch.zeros_like(rows, dtype=query.dtype)
-        return self._localize(self.encode_query(query, query_mask), context, rows, prior)
-
     def boundaries(self, queries: PremQueries, context: PremContext, video: Tensor) -> Boundaries:
         """Scores of first and last clip in one given video per query, by the localizer (section 3.4).
 
