@@ -12,9 +12,9 @@ import pytest
 import torch
 from torch import Tensor
 
+from golden_reloclnet import assert_gradients, assert_near, load, published, training_batch
 from moviola.features import normalise_rows
 from moviola.retrieval.saved.clip_windows import LABELS, ClipWindows, clip_windows, pool_clips
-from moviola.study.models.batches import PairBatch
 from moviola.study.models.refining import Windows
 from moviola.study.models.reloclnet import SPR_SMALL, Context, ReLoCLNet, ReLoCLNetConfig
 from moviola.study.models.spans import best_spans
@@ -43,60 +43,13 @@ def arrays(golden: Path) -> dict[str, Tensor]:
 
 @pytest.fixture(scope="module")
 def config(fixture: dict[str, Any]) -> ReLoCLNetConfig:
-    published, decoding = fixture["config"], fixture["decoding"]
-    return replace(
-        SPR_SMALL,
-        visual_size=published["visual_input_size"],
-        subtitle_size=published["sub_input_size"],
-        query_size=published["query_input_size"],
-        hidden_size=published["hidden_size"],
-        heads=published["n_heads"],
-        dropout=published["drop"],
-        max_clips=published["max_ctx_l"],
-        max_tokens=published["max_desc_l"],
-        frame_weight=published["lw_fcl"],
-        video_weight=published["lw_vcl"],
-        span_weight=published["lw_st_ed"],
-        context_weight=published["lw_neg_ctx"],
-        query_weight=published["lw_neg_q"],
-        hard_negative_weight=published["lw_hard_neg_ctx"],
-        margin=published["margin"],
-        ranking_loss=published["ranking_loss_type"],
-        clip_seconds=decoding["clip_length"],
-        shortest_span=decoding["min_pred_l"],
-        longest_span=decoding["max_pred_l"],
-        alpha=decoding["q2c_alpha"],
-        reference_padding=True,
-        mask_silent=False,
-    )
-
-
-def load(config: ReLoCLNetConfig, arrays: dict[str, Tensor]) -> ReLoCLNet:
-    model = ReLoCLNet(config)
-    state = {
-        name.removeprefix("state/"): value for name, value in arrays.items() if name.startswith("state/")
-    }
-    model.load_state_dict(state)
-    return model.eval()
+    hard = fixture["config"]["lw_hard_neg_ctx"]
+    return replace(SPR_SMALL, **published(fixture), hard_negative_weight=hard)
 
 
 @pytest.fixture(scope="module")
 def model(config: ReLoCLNetConfig, arrays: dict[str, Tensor]) -> ReLoCLNet:
     return load(config, arrays)
-
-
-def training_batch(arrays: dict[str, Tensor]) -> PairBatch:
-    return PairBatch(
-        query=arrays["in/train_query_feat"],
-        query_mask=arrays["in/train_query_mask"],
-        visual=arrays["in/train_video_feat"],
-        mask=arrays["in/train_video_mask"],
-        subtitles=arrays["in/train_sub_feat"],
-        video=torch.arange(len(arrays["in/train_query_feat"])),
-        labels=arrays["in/train_st_ed_indices"].long(),
-        similarity=arrays["in/train_similarity"],
-        positives=arrays["in/train_positive_mask"].bool(),
-    )
 
 
 def hard_negatives(arrays: dict[str, Tensor]) -> Windows:
@@ -108,22 +61,6 @@ def hard_negatives(arrays: dict[str, Tensor]) -> Windows:
 
 
 # ---- forward values and losses ---------------------------------------------------------------------------
-
-
-def assert_near(computed: Tensor, expected: Tensor, mask: Tensor, tolerance: dict[str, Any]) -> None:
-    """Tight where the mask (..., L) is 1, but for the last two clips there, and loose elsewhere."""
-    clear = mask.clone()
-    last = mask.sum(dim=-1).long() - 1
-    for back in (0, 1):
-        clear.scatter_(-1, (last - back).clamp(min=0)[..., None], 0)
-    if expected.dim() > mask.dim():
-        clear = clear[..., None]
-    for where, kind in (
-        (clear > 0, "valid_positions_forward"),
-        (clear == 0, "padded_rows_and_last_two_valid_clips"),
-    ):
-        chosen = where.expand(expected.shape)
-        torch.testing.assert_close(computed[chosen], expected[chosen], **tolerance[kind])
 
 
 @torch.inference_mode()
@@ -179,13 +116,7 @@ def test_gradients(
     fixture: dict[str, Any], arrays: dict[str, Tensor], config: ReLoCLNetConfig, kind: str
 ) -> None:
     model, terms = losses(kind, config, fixture, arrays)
-    torch.stack(list(terms.values())).sum().backward()
-    stored = [name for name in arrays if name.startswith(f"grad/{kind}:")]
-    assert stored
-    for name in stored:
-        computed = model.get_parameter(name.removeprefix(f"grad/{kind}:")).grad
-        worst = (computed - arrays[name]).abs().max() / arrays[name].abs().max()
-        assert worst <= 1e-3, f"{name}: {worst}"
+    assert_gradients(model, terms, arrays, f"grad/{kind}:")
 
 
 def test_labels(arrays: dict[str, Tensor], config: ReLoCLNetConfig) -> None:

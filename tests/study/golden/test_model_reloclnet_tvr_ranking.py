@@ -12,8 +12,8 @@ import pytest
 import torch
 from torch import Tensor
 
+from golden_reloclnet import assert_gradients, assert_near, load, published, training_batch
 from moviola.retrieval.saved.clip_windows import LABELS
-from moviola.study.models.batches import PairBatch
 from moviola.study.models.losses import in_batch_ranking_loss
 from moviola.study.models.reloclnet import Context, Queries, ReLoCLNet, ReLoCLNetConfig
 from moviola.study.models.spans import corpus_spans, top_scores
@@ -41,79 +41,16 @@ def arrays(golden: Path) -> dict[str, Tensor]:
 
 @pytest.fixture(scope="module")
 def config(fixture: dict[str, Any]) -> ReLoCLNetConfig:
-    published, decoding = fixture["config"], fixture["decoding"]
+    decoding = fixture["decoding"]
     return ReLoCLNetConfig(
-        visual_size=published["visual_input_size"],
-        subtitle_size=published["sub_input_size"],
-        query_size=published["query_input_size"],
-        hidden_size=published["hidden_size"],
-        heads=published["n_heads"],
-        dropout=published["drop"],
-        max_clips=published["max_ctx_l"],
-        max_tokens=published["max_desc_l"],
-        frame_weight=published["lw_fcl"],
-        video_weight=published["lw_vcl"],
-        span_weight=published["lw_st_ed"],
-        context_weight=published["lw_neg_ctx"],
-        query_weight=published["lw_neg_q"],
-        margin=published["margin"],
-        ranking_loss=published["ranking_loss_type"],
-        sum_positives=False,
-        count_pair_twice=True,
-        clip_seconds=decoding["clip_length"],
-        shortest_span=decoding["min_pred_l"],
-        longest_span=decoding["max_pred_l"],
-        alpha=decoding["q2c_alpha"],
-        top_videos=decoding["top_videos"],
+        **published(fixture), sum_positives=False, count_pair_twice=True, top_videos=decoding["top_videos"],
         top_moments=decoding["top_moments"],
-        reference_padding=True,
-        mask_silent=False,
-    )
-
-
-def load(config: ReLoCLNetConfig, arrays: dict[str, Tensor]) -> ReLoCLNet:
-    model = ReLoCLNet(config)
-    state = {
-        name.removeprefix("state/"): value for name, value in arrays.items() if name.startswith("state/")
-    }
-    model.load_state_dict(state)
-    return model.eval()
+    )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def model(config: ReLoCLNetConfig, arrays: dict[str, Tensor]) -> ReLoCLNet:
     return load(config, arrays)
-
-
-def training_batch(arrays: dict[str, Tensor]) -> PairBatch:
-    pairs = len(arrays["in/train_query_feat"])
-    return PairBatch(
-        query=arrays["in/train_query_feat"],
-        query_mask=arrays["in/train_query_mask"],
-        visual=arrays["in/train_video_feat"],
-        mask=arrays["in/train_video_mask"],
-        subtitles=arrays["in/train_sub_feat"],
-        video=torch.arange(pairs),
-        labels=arrays["in/train_st_ed_indices"].long(),
-        similarity=arrays["in/train_similarity"],
-        positives=torch.eye(pairs, dtype=torch.bool),
-    )
-
-
-def assert_near(computed: Tensor, expected: Tensor, mask: Tensor, tolerance: dict[str, Any]) -> None:
-    """Tight where the mask (..., L) is 1, but for the last two clips there, and loose elsewhere."""
-    clear = mask.clone()
-    last = mask.sum(dim=-1).long() - 1
-    for back in (0, 1):
-        clear.scatter_(-1, (last - back).clamp(min=0)[..., None], 0)
-    if expected.dim() > mask.dim():
-        clear, mask = clear[..., None], mask[..., None]
-    for where, kind in (
-        (clear > 0, "valid_positions_forward"),
-        (clear == 0, "padded_rows_and_last_two_valid_clips"),
-    ):
-        chosen = where.expand(expected.shape)
-        torch.testing.assert_close(computed[chosen], expected[chosen], **tolerance[kind])
 
 
 def test_number_of_parameters(fixture: dict[str, Any], model: ReLoCLNet) -> None:
@@ -212,8 +149,8 @@ def test_losses(fixture: dict[str, Any], arrays: dict[str, Tensor], model: ReLoC
     terms = model.train().loss(training_batch(arrays), hard_pool=pool, generator=None)
     model.eval()
     assert set(terms) == set(TERMS.values())
-    for published, term in TERMS.items():
-        torch.testing.assert_close(terms[term], arrays[f"out/{published}"], **tolerance)
+    for theirs, term in TERMS.items():
+        torch.testing.assert_close(terms[term], arrays[f"out/{theirs}"], **tolerance)
     torch.testing.assert_close(sum(terms.values()), arrays["out/loss"], **tolerance)
 
 
@@ -258,14 +195,7 @@ def test_gradients(fixture: dict[str, Any], arrays: dict[str, Tensor], config: R
     model = load(config, arrays).train()
     pool = fixture["config"]["hard_pool_size"]
     terms = model.loss(training_batch(arrays), hard_pool=pool, generator=None)
-    torch.stack(list(terms.values())).sum().backward()
-    stored = {name.removeprefix("grad/"): value for name, value in arrays.items() if name.startswith("grad/")}
-    assert stored
-    for name, expected in stored.items():
-        computed = model.get_parameter(name).grad
-        assert computed is not None
-        worst = (computed - expected).abs().max() / expected.abs().max()
-        assert worst <= 1e-3, f"{name}: {worst}"
+    assert_gradients(model, terms, arrays, "grad/")
 
 
 @torch.inference_mode()
