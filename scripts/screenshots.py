@@ -18,13 +18,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import httpx2
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "examples"))
 
 from browser import require_browser
-from moviola.server import Client
 from photo_library import make_library
 
 WIDE = {"width": 1280, "height": 820}
@@ -204,9 +204,10 @@ def take_film(browser: Browser, url: str, folder: Path) -> None:
 
 def forget_kept(url: str) -> None:
     """Delete what an earlier walk has collected."""
-    with Client(url) as client:
-        for entry in client.kept():
-            client.unkeep(entry.kind, entry.name)
+    with httpx2.Client(base_url=url) as http:
+        for entry in http.get("/api/kept").raise_for_status().json()["entries"]:
+            chosen = {"kind": entry["kind"], "name": entry["name"]}
+            http.delete("/api/kept", params=chosen).raise_for_status()
 
 
 def save(page: Page, folder: Path, name: str) -> None:

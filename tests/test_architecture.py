@@ -102,7 +102,7 @@ HOME: dict[str, set[str]] = {
     "uvicorn": {"server"},
     "starlette": {"server"},
     "prometheus_client": {"server"},
-    "httpx2": {"server"},
+    "httpx2": set(),  # of tests and scripts
     "mcp": {"mcp"},
 }
 # What computes on GPUs, trains, and converts: these import torch, or transformers. On the way of a film into

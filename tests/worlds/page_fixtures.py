@@ -102,7 +102,7 @@ def open_page(browser: Browser) -> Iterator[Opener]:
     At the end no page may have asked another host for anything, or have thrown an error. What visitors kept
     in a library is deleted.
     """
-    from moviola.server import Client
+    from http_calls import forget_kept
 
     contexts: list[BrowserContext] = []
     visited: list[Served] = []
@@ -128,9 +128,7 @@ def open_page(browser: Browser) -> Iterator[Opener]:
     yield opened
     for server in visited:
         if server.process is not None:
-            with Client(server.url) as client:
-                for entry in client.kept():
-                    client.unkeep(entry.kind, entry.name)
+            forget_kept(server.url)
     for context in contexts:
         context.close()
     assert not asked

@@ -7,10 +7,11 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import httpx2
 import pytest
 from playwright.sync_api import Page, expect
 
-from moviola.server import Client
+from http_calls import kept, ok, unkeep
 from page_server import Served
 from page_visitor import card, opened, search, until
 
@@ -337,9 +338,9 @@ def test_what_another_one_renames_or_deletes_is_lost_to_nobody(
     other.get_by_label("Title of the collection").fill("Theirs")
     other.get_by_label("Title of the collection").press("Enter")
     expect(other.locator("#notices")).to_contain_text("stays beside this one")
-    with Client(served.url) as client:
-        assert [entry.name for entry in client.kept("collection")] == ["Theirs", "Untitled"]
-        client.unkeep("collection", "Untitled")
+    with httpx2.Client(base_url=served.url) as http:
+        assert [entry["name"] for entry in kept(http, "collection")] == ["Theirs", "Untitled"]
+        ok(unkeep(http, "collection", "Untitled"))
         annotate("third")
         expect(collected.locator("#notices")).to_contain_text("it is kept again")
         other.get_by_label("Title of the collection").focus()

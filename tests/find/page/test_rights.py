@@ -6,10 +6,11 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import httpx2
 import pytest
 from playwright.sync_api import Page, expect
 
-from moviola.server import Client
+from http_calls import keep, ok, unkeep
 from page_server import Served
 from page_visitor import card, search, serious
 
@@ -57,8 +58,8 @@ def test_what_the_right_does_not_allow_is_not_offered(open_page: Opener, guarded
 def test_what_a_library_that_cannot_be_written_to_would_refuse_is_not_offered(
     open_page: Opener, own_server: Served
 ) -> None:
-    with Client(own_server.url) as client:
-        client.keep("search", "cats", {"text": "a cat"})
+    with httpx2.Client(base_url=own_server.url) as http:
+        ok(keep(http, "search", "cats", {"text": "a cat"}))
     page = open_page(own_server)
     page.route(
         "**/api/library", lambda route: route.fulfill(json={**route.fetch().json(), "writable": False})
@@ -76,8 +77,8 @@ def read_collections(page: Page, server: Served) -> None:
     """Open a collection of the library, and those of this browser's own, which stand beside it."""
     asked, title = page.url, page.get_by_label("Title of the collection")
     shared = {"moments": [{"video_id": "work/launch", "start": 1, "end": 4}]}
-    with Client(server.url, token="changes") as client:
-        client.keep("collection", "Shared", shared)
+    with httpx2.Client(base_url=server.url, headers={"Authorization": "Bearer changes"}) as http:
+        ok(keep(http, "collection", "Shared", shared))
         page.goto(f"{server.url}/#/collection?name=Shared")
         expect(page.locator(".item")).to_have_count(1)
         expect(page.get_by_role("button", name="delete", exact=True)).to_be_hidden()
@@ -109,7 +110,7 @@ def read_collections(page: Page, server: Served) -> None:
         others.select_option("Shared 2")
         expect(note).to_have_value("mine")
         # A name that the library has now, too, is another one's.
-        client.keep("collection", "Untitled", shared)
+        ok(keep(http, "collection", "Untitled", shared))
         page.reload()
         expect(others.locator("option")).to_have_text(["Shared 2", "Shared", "Untitled", "Untitled 2"])
         for own, next_ in (("Shared 2", "Shared"), ("Untitled 2", "Shared")):
@@ -118,7 +119,7 @@ def read_collections(page: Page, server: Served) -> None:
             page.get_by_role("button", name="delete", exact=True).click()
             expect(title).to_have_value(next_)
         expect(others.locator("option")).to_have_text(["Shared", "Untitled"])
-        client.unkeep("collection", "Untitled")
-        client.unkeep("collection", "Shared")
+        ok(unkeep(http, "collection", "Untitled"))
+        ok(unkeep(http, "collection", "Shared"))
     page.goto(asked)
     expect(card(page)).to_be_visible()

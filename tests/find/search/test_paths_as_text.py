@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fastapi.testclient import TestClient
 from PIL import Image
 
 from moviola.export import export_clip, export_clips, folder_command, format_of, read_moments, write_moments
@@ -20,7 +19,7 @@ from moviola.library import Catalogue, Settings, concepts_of, export_features, o
 from moviola.mcp import library_server
 from moviola.media import probe, read_capture, read_picture, write_subtitles
 from moviola.search import Library
-from moviola.server import Client, create_app
+from moviola.server import create_app
 from moviola.study.datasets.readers import read_annotations
 from moviola.study.datasets.readers.queries import read_queries
 from moviola.study.judging import JudgingTask, export_task, import_ratings, make_task
@@ -29,18 +28,13 @@ from moviola.types import Cue, FrameSize, Moment, Query
 
 @dataclass
 class Place:
-    """A folder, its library and its films, the text of a path in it, and a client of the library's server."""
+    """A folder, its library and its films, and the text of a path in it."""
 
     folder: Path
     library: Library
 
     def __call__(self, name: str) -> str:
         return str(self.folder / name)
-
-    @property
-    def client(self) -> Client:
-        http = TestClient(create_app(self.library.folder), base_url="http://localhost")
-        return Client(http=http)
 
 
 @pytest.fixture
@@ -88,11 +82,7 @@ CALLS: dict[str, Callable[[Place], Any]] = {
     "read_queries": lambda at: read_queries(at("queries.txt")),
     "read_annotations": lambda at: read_annotations(at("charades.txt"), "charades", at("lengths.csv")),
     "library_server": lambda at: library_server(at.library, clips=at("clips"), pictures=at("clips")),
-    "send_picture": lambda at: at.client.send_picture(at("a.png")),
-    "client.clip": lambda at: at.client.clip("film0", 1, 2, at("c.mp4")),
-    "client.export": lambda at: at.client.export(
-        [{"video_id": "film0", "start": 1, "end": 2}], "csv", at("c.csv")
-    ),
+    "create_app": lambda at: create_app(str(at.library.folder)),
 }  # fmt: skip
 
 

@@ -10,15 +10,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 from fastapi.testclient import TestClient
 from filelock import FileLock
 
 from distinct import film_like
-from moviola.errors import NotFound
+from http_calls import error, events, index, job_of, ok, search
 from moviola.search import Library
-from moviola.server import Client
-from moviola.server.client import ServerError
 from moviola.server.jobs import Jobs, Run, run_worker
 from moviola.server.schemas import Job
 
@@ -37,40 +36,38 @@ def empty(folder: Path) -> Path:
 @pytest.mark.slow
 def test_a_job_brings_videos_in_and_says_what_it_refuses(serving: Serving, empty: Path, films: Path) -> None:
     with serving(empty, allow_ingest=(films.parent,)) as http:
-        client = Client(http=http)
-        assert client.search("umbrella").moments == []
-        job = client.index(films.name, ocr=False)
-        told = list(client.events(job.job))
+        assert search(http, "umbrella")["moments"] == []
+        job = index(http, films.name)["job"]
+        told = list(events(http, job))
         names, last = [name for name, _ in told], told[-1][1]
         assert names[-1] == "done" and {"progress", "refused"} <= set(names)
-        assert (last.state, last.added, last.error) == ("done", 3, "")
-        shares = [one.share for _, one in told]
+        assert (last["state"], last["added"], last["error"]) == ("done", 3, "")
+        shares = [one["share"] for _, one in told]
         assert shares == sorted(shares) and (shares[0], shares[-1]) == (0, 1)
-        assert [refusal.video for refusal in last.refused] == ["broken"]
-        assert "text file" in last.refused[0].reason
-        assert client.search("umbrella").moments[0].video_id == "harbour"
-        assert client.jobs() == [client.job(job.job)] == [last]
+        assert [refusal["video"] for refusal in last["refused"]] == ["broken"]
+        assert "text file" in last["refused"][0]["reason"]
+        assert search(http, "umbrella")["moments"][0]["video_id"] == "harbour"
+        assert ok(http.get("/api/jobs"))["jobs"] == [job_of(http, job)] == [last]
         # Who was cut off hears the rest, and nothing twice.
-        events = f"/api/jobs/{job.job}/events"
-        rest = http.get(events, headers={"Last-Event-ID": str(len(told) - 2)}).text
+        address = f"/api/jobs/{job}/events"
+        rest = http.get(address, headers={"Last-Event-ID": str(len(told) - 2)}).text
         assert [line for line in rest.splitlines() if line.startswith("event")] == [
             f"event: {name}" for name in names[-2:]
         ]
-        assert http.get(events, headers={"Last-Event-ID": str(len(told))}).status_code == 204
-        assert client.cancel(job.job).state == "done"
+        assert http.get(address, headers={"Last-Event-ID": str(len(told))}).status_code == 204
+        assert ok(http.delete(f"/api/jobs/{job}"))["state"] == "done"
 
 
 @pytest.mark.slow
 def test_jobs_wait_for_each_other_and_can_be_ended(serving: Serving, empty: Path, films: Path) -> None:
     with serving(empty, allow_ingest=(films,)) as http:
-        client = Client(http=http)
-        first, second = client.index(str(films), ocr=False), client.index("harbour.mp4", ocr=False)
-        assert client.job(second.job).state == "queued"
-        assert client.cancel(second.job).state == "cancelled"
-        assert client.cancel(first.job).state == "cancelled"
-        third = client.index("harbour.mp4", ocr=False)
-        assert [job for _, job in client.events(third.job)][-1].state == "done"
-        assert [job.job for job in client.jobs()] == [third.job, second.job, first.job]
+        first, second = (index(http, source)["job"] for source in (str(films), "harbour.mp4"))
+        assert job_of(http, second)["state"] == "queued"
+        for job in (second, first):
+            assert ok(http.delete(f"/api/jobs/{job}"))["state"] == "cancelled"
+        third = index(http, "harbour.mp4")["job"]
+        assert [job for _, job in events(http, third)][-1]["state"] == "done"
+        assert [job["job"] for job in ok(http.get("/api/jobs"))["jobs"]] == [third, second, first]
     with Library(empty) as library:
         assert library.verify() == []
 
@@ -79,21 +76,18 @@ def test_no_more_jobs_wait_than_the_limit(serving: Serving, empty: Path, films: 
     from moviola.server.options import Limits
 
     with serving(empty, allow_ingest=(films,), limits=Limits(jobs=1)) as http:
-        client = Client(http=http)
-        client.index("harbour.mp4", ocr=False)
-        with pytest.raises(ServerError, match="try again") as refused:
-            client.index("harbour.mp4", ocr=False)
-        assert refused.value.code == "busy"
+        index(http, "harbour.mp4")
+        refused = error(http.post("/api/jobs", json={"sources": ["harbour.mp4"], "ocr": False}))
+        assert refused[:2] == (503, "busy") and "try again" in refused[2]
 
 
 def test_a_library_that_somebody_else_writes_fails_the_job(
     serving: Serving, empty: Path, films: Path
 ) -> None:
     with serving(empty, allow_ingest=(films,)) as http, Library(empty) as other, other.store.writing():
-        client = Client(http=http)
-        *_, (name, job) = client.events(client.index("harbour.mp4", ocr=False).job)
-    assert (name, job.state) == ("done", "failed")
-    assert "is writing to this library" in job.error
+        *_, (name, job) = events(http, index(http, "harbour.mp4")["job"])
+    assert (name, job["state"]) == ("done", "failed")
+    assert "is writing to this library" in job["error"]
 
 
 def test_searches_and_jobs_compute_on_the_device_of_the_server(
@@ -105,9 +99,8 @@ def test_searches_and_jobs_compute_on_the_device_of_the_server(
     (inbox / "harbour.mp4").write_bytes(other_bytes)  # so that it is encoded
     with serving(folder, allow_ingest=(inbox,), device="abacus") as http:
         answer = http.post("/api/search", json={"query": "a lighthouse"})
-        client = Client(http=http)
-        *_, (_, job) = client.events(client.index("harbour.mp4", ocr=False).job)
-    for said in (answer.text, job.error):
+        *_, (_, job) = events(http, index(http, "harbour.mp4")["job"])
+    for said in (answer.text, job["error"]):
         assert "device 'abacus': unknown" in said
 
 
@@ -309,21 +302,21 @@ def test_a_crash_of_the_server_ends_the_job_and_leaves_the_library_sound(
     start: Callable[..., Any], empty: Path, films: Path
 ) -> None:
     server = start("--allow-ingest", str(films))
-    with Client(server.url) as client:
-        job = client.index(".", ocr=False)
-        told = client.events(job.job)
-        assert any(now.total for _, now in told)  # the process is at work
+    with httpx2.Client(base_url=server.url) as http:
+        job = index(http, ".")["job"]
+        told = events(http, job)
+        assert any(now["total"] for _, now in told)  # the process is at work
         server.kill()
         told.close()
     with FileLock(empty / ".lock", timeout=60):  # until the process has ended, too
         pass
     with Library(empty) as library:
         assert library.verify() == []
-    with Client(start("--allow-ingest", str(films)).url) as client:
-        with pytest.raises(NotFound, match="start it again"):
-            client.job(job.job)
-        again = [now for _, now in client.events(client.index(".", ocr=False).job)][-1]
-        assert again.state == "done" and client.library().videos == 3
+    with httpx2.Client(base_url=start("--allow-ingest", str(films)).url) as http:
+        gone = error(http.get(f"/api/jobs/{job}"))
+        assert gone[0] == 404 and "start it again" in gone[2]
+        again = [now for _, now in events(http, index(http, ".")["job"])][-1]
+        assert again["state"] == "done" and ok(http.get("/api/library"))["videos"] == 3
 
 
 @pytest.mark.slow
@@ -332,14 +325,14 @@ def test_a_watched_folder_comes_in_by_itself(start: Callable[..., Any], films: P
     (tmp_path / "incoming").mkdir()
     server = start("--watch", str(tmp_path / "incoming"), "--allow-ingest", str(tmp_path / "incoming"))
     film_like(films / "harbour.mp4", tmp_path / "incoming" / "dropped.mp4")
-    with Client(server.url) as client:
+    with httpx2.Client(base_url=server.url) as http:
         deadline = time.monotonic() + 120
-        while not client.videos(text="dropped").total:
+        while not ok(http.get("/api/videos", params={"text": "dropped"}))["total"]:
             assert time.monotonic() < deadline
             time.sleep(0.2)
         film_like(films / "harbour.mp4", tmp_path / "incoming" / "asked.mp4", 2)
-        job = client.index("asked.mp4", ocr=False)
-        while (state := client.job(job.job).state) not in ("done", "failed"):
+        job = index(http, "asked.mp4")["job"]
+        while (state := job_of(http, job)["state"]) not in ("done", "failed"):
             assert time.monotonic() < deadline
             time.sleep(0.2)
         assert state == "done"
