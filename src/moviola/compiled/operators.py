@@ -1,4 +1,4 @@
-"""Network layers as graphs of the runtime's own operators, without torch.
+"""Network layers as graphs of the runtime's own operators, without torch, by NumPy's and torch's names.
 
 A :data:`Node` is a value in the graph; weights are float32 arrays in torch's layout.
 """
@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from moviola.compiled.runtime import graph_of, operators
 
 __all__ = [
-    "ACTIVATIONS", "Node", "attention", "channels_first", "concatenated", "convolution", "counted_up",
-    "differs", "graph_of", "heads_of", "layer_norm", "linear", "looked_up", "mean_of_pixels", "numbers",
-    "parameter", "patches_in_rows", "product", "relu6", "repeated", "row", "shares", "total",
-    "whole_numbers_below",
+    "ACTIVATIONS", "Node", "add", "arange", "attention", "broadcast", "channels_first", "concatenate",
+    "convolution", "cumsum", "flatten_pixels", "gather", "graph_of", "layer_norm", "linear",
+    "mean_pixels", "multiply", "not_equal", "parameter", "relu6", "row", "softmax", "split_heads",
+    "to_float32",
 ]  # fmt: skip
 
 Node = Any
@@ -36,17 +36,17 @@ def parameter(shape: Shape, kind: type) -> Node:
     return operators().parameter([-1 if side is None else side for side in shape], kind)
 
 
-def numbers(x: Node) -> Node:
+def to_float32(x: Node) -> Node:
     """Values as float32."""
     return operators().convert(x, "f32")
 
 
-def total(x: Node, y: Node | Floats) -> Node:
+def add(x: Node, y: Node | Floats) -> Node:
     """x + y."""
     return operators().add(x, _node(y))
 
 
-def product(x: Node, y: Node | Floats) -> Node:
+def multiply(x: Node, y: Node | Floats) -> Node:
     """x * y."""
     return operators().multiply(x, _node(y))
 
@@ -54,13 +54,13 @@ def product(x: Node, y: Node | Floats) -> Node:
 def linear(x: Node, weight: Floats, bias: Floats | None = None) -> Node:
     """x (..., in) by a weight (out, in)."""
     made = operators().matmul(x, _node(weight), False, True)
-    return made if bias is None else total(made, bias)
+    return made if bias is None else add(made, bias)
 
 
 def layer_norm(x: Node, weight: Floats, bias: Floats, eps: float) -> Node:
     """Rows of x (..., d) with mean 0 and variance 1, scaled and shifted."""
     whole = operators().mvn(x, _whole([-1]), True, eps, "inside_sqrt")
-    return total(product(whole, weight), bias)
+    return add(multiply(whole, weight), bias)
 
 
 def convolution(
@@ -77,7 +77,7 @@ def convolution(
     else:
         grouped = weight.reshape(groups, len(weight) // groups, *weight.shape[1:])
         made = operators().group_convolution(x, _node(grouped), *settings)
-    return made if bias is None else total(made, bias.reshape(1, -1, 1, 1))
+    return made if bias is None else add(made, bias.reshape(1, -1, 1, 1))
 
 
 def channels_first(x: Node) -> Node:
@@ -85,13 +85,13 @@ def channels_first(x: Node) -> Node:
     return operators().transpose(x, _whole([0, 3, 1, 2]))
 
 
-def patches_in_rows(x: Node) -> Node:
+def flatten_pixels(x: Node) -> Node:
     """(b, d, h, w) to (b, h * w, d)."""
     ops = operators()
     return ops.transpose(ops.reshape(x, _whole([0, 0, -1]), True), _whole([0, 2, 1]))
 
 
-def mean_of_pixels(x: Node) -> Node:
+def mean_pixels(x: Node) -> Node:
     """(b, d, h, w) to (b, d)."""
     return operators().reduce_mean(x, _whole([2, 3]), False)
 
@@ -101,31 +101,31 @@ def relu6(x: Node) -> Node:
     return operators().clamp(x, 0.0, 6.0)
 
 
-def shares(x: Node) -> Node:
-    """The softmax of rows."""
+def softmax(x: Node) -> Node:
+    """Shares of rows: exp, divided by its sum."""
     return operators().softmax(x, -1)
 
 
-def looked_up(table: Floats, ids: Node) -> Node:
+def gather(table: Floats, ids: Node) -> Node:
     """Rows (b, n, d) of a table (v, d) by their numbers (b, n)."""
     ops = operators()
     return ops.gather(_node(table), ids, _whole(0))
 
 
-def whole_numbers_below(ids: Node) -> Node:
+def arange(ids: Node) -> Node:
     """0 to n - 1 (n,) for ids (b, n)."""
     ops = operators()
     length = ops.gather(ops.shape_of(ids), _whole(1), _whole(0))
     return ops.range(_whole(0), length, _whole(1), "i64")
 
 
-def differs(ids: Node, number: int) -> Node:
+def not_equal(ids: Node, number: int) -> Node:
     """1 where ids are another number, else 0, int64."""
     ops = operators()
     return ops.convert(ops.not_equal(ids, _whole(number)), "i64")
 
 
-def counted_up(flags: Node) -> Node:
+def cumsum(flags: Node) -> Node:
     """Cumulative number of (b, n) flags, 0 or 1, up to each place."""
     return operators().cum_sum(flags, _whole(1))
 
@@ -135,19 +135,19 @@ def row(x: Node, place: int) -> Node:
     return operators().gather(x, _whole(place), _whole(1))
 
 
-def repeated(x: Floats, like: Node) -> Node:
+def broadcast(x: Floats, like: Node) -> Node:
     """Rows (n, d) for each of the b first axes of ``like`` (b, ...), (b, n, d)."""
     ops = operators()
     count = ops.gather(ops.shape_of(like), _whole([0]), _whole(0))
     return ops.broadcast(_node(x[None]), ops.concat([count, _whole(list(x.shape))], 0))
 
 
-def concatenated(parts: Sequence[Node]) -> Node:
+def concatenate(parts: Sequence[Node]) -> Node:
     """Rows (b, n, d) one after the other."""
     return operators().concat(list(parts), 1)
 
 
-def heads_of(x: Node, heads: int) -> Node:
+def split_heads(x: Node, heads: int) -> Node:
     """(b, n, heads * e) to (b, heads, n, e)."""
     ops = operators()
     return ops.transpose(ops.reshape(x, _whole([0, 0, heads, -1]), True), _whole([0, 2, 1, 3]))
@@ -165,7 +165,7 @@ def attention(
         present: (b, m) boolean, what may be seen.
     """
     ops = operators()
-    parts = [heads_of(part, heads) for part in (query, key, value)]
+    parts = [split_heads(part, heads) for part in (query, key, value)]
     if present is not None:
         parts.append(ops.unsqueeze(ops.unsqueeze(present, _whole(1)), _whole(1)))
     seen = ops.scaled_dot_product_attention(*parts, causal=causal)
@@ -176,7 +176,7 @@ ACTIVATIONS: dict[str, Callable[[Node], Node]] = {
     "gelu": lambda x: operators().gelu(x, "erf"),
     "gelu_new": lambda x: operators().gelu(x, "tanh"),
     "gelu_pytorch_tanh": lambda x: operators().gelu(x, "tanh"),
-    "quick_gelu": lambda x: product(x, operators().sigmoid(product(x, np.float32(1.702)))),
+    "quick_gelu": lambda x: multiply(x, operators().sigmoid(multiply(x, np.float32(1.702)))),
     "relu": lambda x: operators().relu(x),
 }
 """Activations by the name that a checkpoint's ``hidden_act`` gives."""

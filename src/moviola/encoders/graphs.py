@@ -25,14 +25,14 @@ class _Graph(Network):
     """A network on nodes of a graph; its activation is one of ``operators.ACTIVATIONS``."""
 
     def rows(self, name: str, places: ops.Node) -> ops.Node:
-        return ops.looked_up(self.weights.array(name), places)
+        return ops.gather(self.weights.array(name), places)
 
     def numbered(self, ids: ops.Node) -> ops.Node:
-        return ops.whole_numbers_below(ids)
+        return ops.arange(ids)
 
     def counted(self, ids: ops.Node, padding: int) -> ops.Node:
-        real = ops.differs(ids, padding)
-        return ops.total(ops.product(ops.counted_up(real), real), np.int64(padding))
+        real = ops.not_equal(ids, padding)
+        return ops.add(ops.multiply(ops.cumsum(real), real), np.int64(padding))
 
     def linear(self, name: str, x: ops.Node) -> ops.Node:
         return ops.linear(x, self.weights.array(f"{name}.weight"), self.weights.array(f"{name}.bias"))
@@ -58,9 +58,9 @@ def clip_frames(weights: Weights, config: Config, scale: Floats, shift: Floats) 
     """
     net = _Graph(weights, config)
     frames, x = _patches(weights, config, scale, shift)
-    first = ops.repeated(weights.array("vision_model.embeddings.class_embedding")[None], x)
+    first = ops.broadcast(weights.array("vision_model.embeddings.class_embedding")[None], x)
     places = weights.array("vision_model.embeddings.position_embedding.weight")
-    x = ops.total(ops.concatenated([first, x]), places)
+    x = ops.add(ops.concatenate([first, x]), places)
     # The name is misspelt in every checkpoint.
     x = net.layers("vision_model", net.norm("vision_model.pre_layrnorm", x), causal=False)
     x = net.projected("visual_projection", net.norm("vision_model.post_layernorm", ops.row(x, 0)))
@@ -71,11 +71,11 @@ def siglip_frames(weights: Weights, config: Config, scale: Floats, shift: Floats
     """SigLIP's features (n, d) of frames; arguments as in :func:`clip_frames`."""
     net = _Graph(weights, config)
     frames, x = _patches(weights, config, scale, shift)
-    x = ops.total(x, weights.array("vision_model.embeddings.position_embedding.weight"))
+    x = ops.add(x, weights.array("vision_model.embeddings.position_embedding.weight"))
     x = net.norm("vision_model.post_layernorm", net.layers("vision_model", x, causal=False))
     # One learned query attends to all patches.
     head = "vision_model.head"
-    probe = ops.repeated(weights.array(f"{head}.probe")[0], x)
+    probe = ops.broadcast(weights.array(f"{head}.probe")[0], x)
     # These three stay in 32 bits where others are quantised: only matrices of two axes are.
     three = zip(
         (probe, x, x),
@@ -108,13 +108,13 @@ def classified_frames(weights: Weights, temperature: float) -> Any:
     """
     frames = ops.parameter([None, PIXELS, PIXELS, 3], np.uint8)
     middle, half = np.float32(-127), np.float32(1 / 128)
-    x = ops.product(ops.total(ops.numbers(ops.channels_first(frames)), middle), half)
+    x = ops.multiply(ops.add(ops.to_float32(ops.channels_first(frames)), middle), half)
     x = ops.relu6(_filtered(weights, "stem", x, stride=2))
     for number, block in enumerate(BLOCKS):
         x = _block(weights, f"blocks.{number}", x, block)
-    pooled = ops.mean_of_pixels(ops.relu6(_filtered(weights, "head", x)))
+    pooled = ops.mean_pixels(ops.relu6(_filtered(weights, "head", x)))
     logits = _Graph(weights, {}).linear("classes", pooled)
-    return ops.graph_of([frames], [pooled, ops.shares(ops.product(logits, np.float32(1 / temperature)))])
+    return ops.graph_of([frames], [pooled, ops.softmax(ops.multiply(logits, np.float32(1 / temperature)))])
 
 
 def _block(weights: Weights, at: str, x: ops.Node, block: Block) -> ops.Node:
@@ -122,7 +122,7 @@ def _block(weights: Weights, at: str, x: ops.Node, block: Block) -> ops.Node:
     groups = weights.shape(f"{at}.depthwise.weight")[0]
     inner = ops.relu6(_filtered(weights, f"{at}.depthwise", inner, stride=block.stride, groups=groups))
     projected = _filtered(weights, f"{at}.project", inner)
-    return ops.total(x, projected) if block.residual else projected
+    return ops.add(x, projected) if block.residual else projected
 
 
 def _filtered(weights: Weights, name: str, x: ops.Node, *, stride: int = 1, groups: int = 1) -> ops.Node:
@@ -134,11 +134,11 @@ def _patches(weights: Weights, config: Config, scale: Floats, shift: Floats) -> 
     """The parameter of frames, and their patches (n, patches, d)."""
     size, patch = config["image_size"], config["patch_size"]
     frames = ops.parameter([None, size, size, 3], np.uint8)
-    pixels = ops.product(ops.numbers(ops.channels_first(frames)), scale.reshape(1, 3, 1, 1))
+    pixels = ops.multiply(ops.to_float32(ops.channels_first(frames)), scale.reshape(1, 3, 1, 1))
     at = "vision_model.embeddings.patch_embedding"
     bias = weights.array(f"{at}.bias") if f"{at}.bias" in weights else None
     x = ops.convolution(
-        ops.total(pixels, shift.reshape(1, 3, 1, 1)),
+        ops.add(pixels, shift.reshape(1, 3, 1, 1)),
         weights.array(f"{at}.weight"), bias, stride=patch, same=False,
     )  # fmt: skip
-    return frames, ops.patches_in_rows(x)
+    return frames, ops.flatten_pixels(x)
