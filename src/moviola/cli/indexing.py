@@ -123,7 +123,7 @@ def index_(
 
     From Python: `moviola.Library.index`.
     """
-    from moviola.library.ingest.reading import Readers
+    from moviola.library.ingest.recognition import Readers
     from moviola.search import Library
 
     if not is_library(library):

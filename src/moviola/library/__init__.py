@@ -12,8 +12,8 @@ from moviola.library.derived.video_names import NameTable, VideoNames, names_in,
 from moviola.library.derived.view import View, Viewer
 from moviola.library.disk.captures import Taken, taken_of
 from moviola.library.disk.catalogue import Catalogue, CueRow, Job, Reading, ShotRow, VideoRow
-from moviola.library.disk.own_files import require_no_library, require_outside
 from moviola.library.disk.places import Copy, Root, present_path, there
+from moviola.library.disk.protected_paths import require_no_library, require_outside
 from moviola.library.disk.removed import RemovedVideo
 from moviola.library.disk.settings import Settings
 from moviola.library.disk.store import LibraryStore

@@ -29,7 +29,7 @@ from moviola.library.disk.settings import SETTINGS_FILE, Settings
 from moviola.library.disk.store import LibraryStore
 from moviola.library.disk.upgrade import require_fitting, shards_in_backup
 from moviola.library.ingest.indexer import Indexer
-from moviola.library.ingest.reading import mend_cues
+from moviola.library.ingest.recognition import mend_cues
 
 __all__ = ["compact", "ends_with_compaction", "mend_settings", "repair"]
 

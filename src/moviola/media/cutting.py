@@ -23,16 +23,16 @@ from av.video.stream import VideoStream
 from moviola.errors import InvalidValue, MediaError, UnreadableMedia
 from moviola.files.writing import draft_of
 from moviola.media.container import DAMAGE, add_h264, new_mp4, open_container, video_stream
+from moviola.media.deinterlace import without_fields
 from moviola.media.display_order import CannotPrune, from_key_frame, from_last_key_frame, in_order
 from moviola.media.editlist import set_shown_duration
-from moviola.media.fields import without_fields
 from moviola.media.frames import LONGEST_VIDEO
 from moviola.media.h264 import is_readable
 from moviola.media.picture import BT709, UNSPECIFIED_COLOURS, DisplayScaler, for_other_screens, pixel_aspect
 from moviola.media.probe import MediaInfo, probe
 from moviola.media.sound import encoded_sound, sound_up_to
 from moviola.media.source import Source
-from moviola.media.tone import Tone
+from moviola.media.tone_mapping import Tone
 from moviola.media.tracks import chosen_track
 from moviola.types import Span
 

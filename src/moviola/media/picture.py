@@ -1,7 +1,7 @@
 """From a decoded picture to an RGB array of a given size: one pass of swscale, then turning and cropping.
 
 Everything uses this module, so that an encoder always sees the same pixels for the same picture. Alpha is
-dropped; HDR and wide gamut are converted by a table (:mod:`~moviola.media.tone`).
+dropped; HDR and wide gamut are converted by a table (:mod:`~moviola.media.tone_mapping`).
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
 from moviola.media.container import MAX_ASPECT_RATIO
-from moviola.media.fields import deinterlaced
-from moviola.media.tone import DEEP_RGB, Tone, ToneMapper
+from moviola.media.deinterlace import deinterlaced
+from moviola.media.tone_mapping import DEEP_RGB, Tone, ToneMapper
 from moviola.types import FrameSize
 
 __all__ = [

@@ -25,7 +25,7 @@ from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
 from moviola.media.container import DAMAGE, open_video, promised_duration
-from moviola.media.torn import is_torn
+from moviola.media.truncation import is_torn
 from moviola.threads import DECODING
 
 __all__ = ["Joint", "SoundTimes", "Source", "joints_of"]

@@ -18,7 +18,7 @@ from moviola.files.caches import cache_of
 from moviola.files.moments import moment_row, read_moment
 from moviola.files.rows import read_json
 from moviola.files.writing import write_json
-from moviola.library.disk.own_files import library_around
+from moviola.library.disk.protected_paths import library_around
 from moviola.search.queries import (
     LikeMoment,
     LikePicture,

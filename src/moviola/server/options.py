@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from moviola.errors import InvalidValue
-from moviola.library.ingest.reading import Readers
+from moviola.library.ingest.recognition import Readers
 from moviola.search.alerts import AlertOptions
 from moviola.threads import available_cores
 

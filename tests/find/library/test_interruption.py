@@ -80,7 +80,7 @@ READING_CHILD = """
 import os, signal, sys
 from types import SimpleNamespace
 from moviola.features import FeatureShards
-from moviola.library.ingest import reading
+from moviola.library.ingest import recognition
 from moviola.library.ingest import speech as spoken
 from moviola.library.ingest import screen_text as written
 from moviola.search import Library
@@ -103,7 +103,7 @@ def append(*arguments):
 
 appended, FeatureShards.append = FeatureShards.append, append
 named = lambda name, **_: SimpleNamespace(id=name, revision="1")
-reading.load_text_reader, reading.load_speech_reader = lambda name: named("seer"), named
+recognition.load_text_reader, recognition.load_speech_reader = lambda name: named("seer"), named
 written.read_text = lambda *_: read("text", [Cue(1, 3, "THE HARBOUR", "text", 0.9)])
 spoken.read_speech = lambda *_: (read("speech", [Cue(2, 4, "hello umbrella", "speech", 0.5)]), "en")
 with Library(folder, encoder="none") as library:

@@ -21,7 +21,7 @@ from moviola.encoders.readers import TextLine, Utterance, Voiced
 from moviola.errors import InvalidValue, LibraryError, MissingDependency
 from moviola.library import IngestProgress
 from moviola.library.disk.catalogue import CATALOGUE_FILE
-from moviola.library.ingest import reading
+from moviola.library.ingest import recognition
 from moviola.library.ingest import screen_text as written
 from moviola.library.ingest import speech as spoken
 from moviola.library.ingest.screen_text import Look, looks, read_text, written_cues
@@ -159,11 +159,11 @@ class Named:
 @pytest.fixture
 def readers(monkeypatch: pytest.MonkeyPatch) -> Readers:
     made = Readers()
-    monkeypatch.setattr(reading, "LEGIBLE", 1)  # the films are tiny
+    monkeypatch.setattr(recognition, "LEGIBLE", 1)  # the films are tiny
     monkeypatch.setattr(written, "read_text", made.read_text)
     monkeypatch.setattr(spoken, "read_speech", made.read_speech)
-    monkeypatch.setattr(reading, "load_text_reader", lambda name: Named(made.names["text"]))
-    monkeypatch.setattr(reading, "load_speech_reader", lambda name, **_: Named(name))
+    monkeypatch.setattr(recognition, "load_text_reader", lambda name: Named(made.names["text"]))
+    monkeypatch.setattr(recognition, "load_speech_reader", lambda name, **_: Named(name))
     return made
 
 
@@ -278,7 +278,7 @@ def test_a_changed_film_is_read_again(
 def test_small_pictures_are_read_only_where_somebody_asks(
     words: Library, films: Path, readers: Readers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "LEGIBLE", 240)
+    monkeypatch.setattr(recognition, "LEGIBLE", 240)
     report = words.index(films)
     assert report.read["text"] == [] and readers.text == []
     assert "4 videos" in report.not_read["text"] and "--ocr" in report.not_read["text"]
@@ -300,8 +300,10 @@ def test_progress_names_the_step(words: Library, films: Path, readers: Readers) 
 def test_a_file_that_is_gone_is_told_of(words: Library, films: Path) -> None:
     (films / "b.mp4").write_bytes(b"")
     words.store.catalogue.moved(words.catalogue.video("b").row, str(films / "b.mp4"), 0, 0, "")
-    run = reading.ReadingRun(words.store, report := words.index(films / "a.mp4", ocr=False), lambda *_: None)
-    run.read({"a", "b"}, reading.Readers(CountingReader(), None, ["text"]))
+    run = recognition.ReadingRun(
+        words.store, report := words.index(films / "a.mp4", ocr=False), lambda *_: None
+    )
+    run.read({"a", "b"}, recognition.Readers(CountingReader(), None, ["text"]))
     assert report.read["text"] == ["a"]
     assert report.reading_problems == {"b": "text: the file is empty (0 bytes)"}
 

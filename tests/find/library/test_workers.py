@@ -26,9 +26,9 @@ from moviola.addons.ray.workers import ATTEMPTS, Share, Workers, shared_out
 from moviola.encoders.readers import TextLine
 from moviola.errors import EncoderMismatch, InvalidValue, MissingDependency, UnreadableMedia, WorkersError
 from moviola.library import IngestProgress, IngestReport
-from moviola.library.ingest import reading
+from moviola.library.ingest import recognition
 from moviola.library.ingest.frame_features import Refused
-from moviola.library.ingest.reading import Readers, ReadingRun, VideoReader
+from moviola.library.ingest.recognition import Readers, ReadingRun, VideoReader
 from moviola.library.ingest.scan import make_plan
 from moviola.library.ingest.video_encoder import VideoEncoder
 from moviola.library.ingest.workers import Lost
@@ -303,7 +303,7 @@ class Seer:
 def test_a_video_that_cannot_be_read_does_not_stop_the_others(
     library: Library, films: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "load_text_reader", lambda name: Seer())
+    monkeypatch.setattr(recognition, "load_text_reader", lambda name: Seer())
     steps: list[IngestProgress] = []
     run = ReadingRun(library.store, IngestReport(), steps.append, Beside())  # type: ignore[arg-type]
     (films / "b.mp4").write_bytes(bytes((films / "b.mp4").stat().st_size))
@@ -317,7 +317,7 @@ def test_a_video_that_cannot_be_read_does_not_stop_the_others(
 
 
 def test_a_node_with_another_reader_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "load_text_reader", lambda name: Seer())
+    monkeypatch.setattr(recognition, "load_text_reader", lambda name: Seer())
     elsewhere = pickle.dumps(VideoReader("text", Seer(), "cpu"))
     monkeypatch.setattr(Seer, "revision", "2")
     with pytest.raises(EncoderMismatch, match=r"reader seer: revision 2 here, 1 on the library's machine"):

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from moviola.errors import MediaError
 from moviola.media import cut, frame_at, make_playable, plays_in_browsers, probe, sample_frames
-from moviola.media.tone import Tone, shown
+from moviola.media.tone_mapping import Tone, shown
 from moviola.types import FrameSize, Span
 
 # Colours as they are coded, and what ffmpeg 5.1 makes of them: zscale to linear BT.709 with npl=203,

@@ -281,7 +281,7 @@ class Catalogue(CueWords, Places, Captures, RemovedVideos, NotedSettings, Databa
 
     def repeats(self, row: int | None = None) -> int:
         """Number of frames of a video, or of all, that share the features of an earlier one; see
-        :mod:`moviola.library.ingest.repeats`.
+        :mod:`moviola.library.ingest.unchanged_frames`.
         """
         where, values = ("", ()) if row is None else (" WHERE video = ?", (row,))
         rows = self._rows_of("repeats", f"SELECT coalesce(sum(frames), 0) FROM repeats{where}", values)

@@ -26,7 +26,7 @@ CREATE TABLE IF NOT EXISTS readings (
     PRIMARY KEY (video, kind)
 ) WITHOUT ROWID
 """,
-    # Frames whose features are copies of an earlier frame's (library.ingest.repeats); no row: none.
+    # Frames whose features are copies of an earlier frame's (library.ingest.unchanged_frames); no row: none.
     "repeats": "CREATE TABLE IF NOT EXISTS repeats (video INTEGER PRIMARY KEY, frames INTEGER NOT NULL)",
     # Of cues that were recognised; a cue without a row here is a subtitle.
     "recognised": """

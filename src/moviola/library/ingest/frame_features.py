@@ -22,9 +22,9 @@ from moviola.errors import MediaError, UnreadableMedia, printable
 from moviola.library.disk.catalogue import ShotRow
 from moviola.library.disk.fingerprints import Fingerprint, FingerprintMaker
 from moviola.library.disk.schema import encoding_of
-from moviola.library.ingest.ahead import Branch, side_by_side
+from moviola.library.ingest.decode_ahead import Branch, side_by_side
 from moviola.library.ingest.plan import FoundFile, why_unreadable
-from moviola.library.ingest.repeats import encode_changes
+from moviola.library.ingest.unchanged_frames import encode_changes
 from moviola.media import (
     ShotFinder,
     SmallStills,

@@ -26,7 +26,7 @@ from moviola.library.disk.models_in_use import (
     other_stage1_in_use,
     source_of,
 )
-from moviola.library.disk.own_files import library_around
+from moviola.library.disk.protected_paths import library_around
 from moviola.library.disk.store import LibraryStore
 from moviola.library.ingest.following import (
     follow,
@@ -39,7 +39,7 @@ from moviola.library.ingest.following import (
     restore,
 )
 from moviola.library.ingest.plan import FoundFile, IngestProgress, IngestReport, Paused, Plan, only_renamed
-from moviola.library.ingest.reading import Readers, ReadingRun, replace_subtitles
+from moviola.library.ingest.recognition import Readers, ReadingRun, replace_subtitles
 from moviola.library.ingest.workers import Workers, open_workers
 from moviola.plugins import naming_plugins
 from moviola.types import require_kind, require_kinds, several
@@ -121,7 +121,7 @@ class Indexer:
                 machine's cores; ``"ray://host:port"``: a Ray cluster, whose machines see the videos by the
                 same paths. Only this process writes; see :mod:`moviola.library.ingest.workers`.
             every_frame: also encode frames that repeat an earlier one
-                (:mod:`moviola.library.ingest.repeats`).
+                (:mod:`moviola.library.ingest.unchanged_frames`).
             stills: keep a small still of each segment, some 1.4 kB, to show when its file is away.
             links_out: take in what links in a folder show outside of it; False, where others may write to it:
                 such links are refused, and named.

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.encoders.readers import TextLine, TextReader
-from moviola.library.ingest.ahead import ahead
+from moviola.library.ingest.decode_ahead import ahead
 from moviola.media import sample_stills
 from moviola.types import Box, Cue, Span
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.encoders.readers import RATE, SpeechReader, voiced
-from moviola.library.ingest.ahead import ahead
+from moviola.library.ingest.decode_ahead import ahead
 from moviola.media import probe, read_sound
 from moviola.types import Cue
 
@@ -27,7 +27,7 @@ def read_speech(
 ) -> tuple[list[Cue], str]:
     """Cues of recognised speech, and the language spoken most, empty without speech. Sound after the duration
     of the pictures is ignored; ``on_seconds`` is called with the number of seconds that are read; ``track``
-    see :class:`~moviola.library.ingest.reading.Listening`.
+    see :class:`~moviola.library.ingest.recognition.Listening`.
 
     Raises:
         MediaError: the file cannot be read any more, or it has no such track.

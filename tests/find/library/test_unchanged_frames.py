@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from moviola.cli import all_commands
 from moviola.encoders import PictureEncoder, load_encoder
-from moviola.library.ingest.repeats import LEAST_COSINE, encode_changes
+from moviola.library.ingest.unchanged_frames import LEAST_COSINE, encode_changes
 from moviola.media import sample_frames, write_video
 from moviola.search import Library
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from moviola.library.ingest.ahead import Branch, ahead, side_by_side
+from moviola.library.ingest.decode_ahead import Branch, ahead, side_by_side
 
 
 def running() -> list[threading.Thread]:
