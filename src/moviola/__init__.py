@@ -1,4 +1,17 @@
-"""moviola: video moment search. Text in, a ranked list of moments (video, start, end, score) out."""
+"""moviola: video moment search. Text in, a ranked list of moments (video, start, end, score) out.
+
+Examples:
+    >>> import numpy as np
+    >>> from moviola import Library
+    >>> from moviola.media import write_video
+    >>> colours = np.repeat([[200, 40, 40], [40, 40, 200]], 20, axis=0)
+    >>> write_video("film.mp4", (np.full((72, 96, 3), one, np.uint8) for one in colours), rate=5)
+    >>> with Library("lib", encoder="demo", sentence_encoder="none") as library:
+    ...     report = library.index("film.mp4", ocr=False)
+    ...     best, *others = library.search("a red door")
+    >>> report.added, best.video_id, 0 <= best.start < best.end <= 8
+    (['film'], 'film', True)
+"""
 
 from __future__ import annotations
 

@@ -3,6 +3,15 @@
 Every message names the input, the value that was wrong and the remedy, for instance
 ``clip.mp4: no video stream (audio only); give a file with pictures``. The command line turns a
 :class:`MoviolaError` into one line and exit code 1; anything else is a defect and shows its traceback.
+
+Examples:
+    >>> from moviola.errors import MoviolaError
+    >>> from moviola.types import Span
+    >>> try:
+    ...     Span(8, 3)
+    ... except MoviolaError as error:
+    ...     print(f"error: {error}")
+    error: span [8, 3): the end must come after the start
 """
 
 from __future__ import annotations

@@ -1,5 +1,10 @@
 """Plug-ins: what other installed packages add to moviola, found by their entry points.
 
+Examples:
+    >>> from moviola.plugins import plugin
+    >>> plugin("moviola.workers", "ray").point.attr
+    'Workers'
+
 =====================  =====================================================================================
 ``moviola.encoders``   a function of a name and a :class:`moviola.encoders.DeviceChoice`; gives a
                        :class:`moviola.encoders.FrameTextEncoder`

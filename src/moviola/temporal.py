@@ -2,6 +2,13 @@
 
 Spans are pairs of arrays, start and end, of any one unit; half-open; arrays broadcast. Results have the dtype
 of the input.
+
+Examples:
+    >>> import numpy as np
+    >>> from moviola.temporal import overlap
+    >>> start, end = np.array([0.0, 1.0, 30.0]), np.array([10.0, 11.0, 40.0])
+    >>> overlap(start, end, np.array(0.0), np.array(10.0)).round(2).tolist()
+    [1.0, 0.82, 0.0]
 """
 
 from __future__ import annotations

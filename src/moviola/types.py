@@ -4,6 +4,14 @@ Conventions: times are seconds as ``float``, taken from presentation time stamps
 ``start <= t < end``; scores are comparable within one answer only, higher is better; ranks start at 1.
 All values are frozen. Columns of many moments live where they are used: hits, proposals and moments in
 ``moviola.retrieval``, runs and judgements with the measures.
+
+Examples:
+    >>> from moviola.types import Moment, Span, clock
+    >>> Span(10, 20).iou(Span(15, 25))
+    0.3333333333333333
+    >>> moment = Moment("beach", 75.0, 80.5, score=0.8, rank=1)
+    >>> moment.span.duration, clock(moment.start)
+    (5.5, '0:01:15.0')
 """
 
 from __future__ import annotations

@@ -9,6 +9,16 @@ which is packaged, too. :func:`best_encoder` chooses one. :func:`load_sentence_e
 On the CPU graphs compute (:mod:`moviola.encoders.graphs`), a few texts by :mod:`moviola.encoders.towers`.
 torch and transformers are needed for GPUs, for half precision, and for checkpoints that no graph is known
 for: :mod:`moviola.encoders.by_torch`.
+
+Examples:
+    >>> import numpy as np
+    >>> from moviola.encoders import load_encoder
+    >>> encoder = load_encoder("demo")
+    >>> texts = encoder.encode_text(["a red door", "a blue key"])
+    >>> size = encoder.frame_size
+    >>> frames = encoder.encode_frames(np.zeros((1, size.height, size.width, 3), np.uint8))
+    >>> (frames @ texts.T).shape
+    (1, 2)
 """
 
 from moviola.encoders.checkpoints import CONSE, DEMO, Checkpoint, find_checkpoint

@@ -1,4 +1,14 @@
-"""Exports of moments: tables, chapters, edit lists, clips, films, contact sheets; players."""
+"""Exports of moments: tables, chapters, edit lists, clips, films, contact sheets; players.
+
+Examples:
+    >>> from pathlib import Path
+    >>> from moviola.export import read_moments, write_moments
+    >>> from moviola.types import Moment
+    >>> _ = write_moments([Moment("beach", 12.5, 17.0, 0.8, 1)], {"beach": "films/beach.mp4"}, "found.csv")
+    >>> (selected,), paths = read_moments("found.csv")
+    >>> selected.moment.span, paths
+    (Span(start=12.5, end=17.0), {'beach': 'films/beach.mp4'})
+"""
 
 from moviola.export.clips import clip_name, export_clip, export_clips
 from moviola.export.formats import (

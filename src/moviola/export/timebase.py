@@ -8,6 +8,15 @@ millisecond.
 
 Timecodes are those of SMPTE ST 12-1. Drop-frame counting leaves out numbers, not frames: 00 and 01 (00 to 03
 at 59.94) at the start of each minute that is no multiple of ten. Its labels are the library ``timecode``'s.
+
+Examples:
+    >>> from fractions import Fraction
+    >>> from moviola.export.timebase import Timebase
+    >>> from moviola.types import Span
+    >>> counted = Timebase(Fraction(30000, 1001), drop_frame=True)
+    >>> first, end = counted.frames(Span(60.06, 61))
+    >>> counted.timecode(first), end - first, counted.frame_of(counted.timecode(first)) == first
+    ('00:01:00;02', 29, True)
 """
 
 from __future__ import annotations

@@ -3,6 +3,14 @@
 :class:`FeatureShards` holds rows on disk; a library writes them (``moviola.library``), and :func:`convert`
 makes them from published files. Retrieval and training read :class:`VideoFeatures` and
 :class:`QueryFeatures`; their source is a :class:`FeatureSource`: a library, or a :class:`FeatureFolder`.
+
+Examples:
+    >>> import numpy as np
+    >>> from moviola.features import Computed, convert
+    >>> rows = {"beach": np.eye(3, 4, dtype=np.float32), "harbour": np.ones((2, 4), np.float32)}
+    >>> stored = convert(Computed(tuple(rows), rows.__getitem__), "features")
+    >>> stored.keys(), stored.read("beach").shape
+    (('beach', 'harbour'), (3, 4))
 """
 
 from moviola.features.cache import EncodingCache, MemoryCache

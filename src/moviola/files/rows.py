@@ -2,6 +2,17 @@
 
 A reader also takes the ``text`` itself, for callers that detect the format first; the path is then used in
 messages only.
+
+Examples:
+    >>> from pathlib import Path
+    >>> from moviola.files.rows import number, read_csv
+    >>> from moviola.files.writing import write_csv
+    >>> write_csv("found.csv", ["video_id", "start"], [["beach", 12.5], ["harbour", "soon"]])
+    >>> found = read_csv(Path("found.csv"), required=["video_id", "start"])
+    >>> (starts,) = found.fields("start")
+    >>> [number(start, "start", found.where(place)) for place, start in enumerate(starts)]
+    Traceback (most recent call last):
+    moviola.errors.DataError: line 3: start: 'soon' is no number >= 0
 """
 
 from __future__ import annotations

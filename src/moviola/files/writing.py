@@ -1,6 +1,18 @@
 """Files that appear complete or not at all: written to a draft beside them, synced, then renamed.
 
 The folder is synced too: else, after a power failure, what was written later may be there and this not.
+
+Examples:
+    >>> from pathlib import Path
+    >>> from moviola.files.writing import draft_of, write_json
+    >>> write_json("found.json", {"moments": 3})
+    >>> try:
+    ...     with draft_of(Path("found.json")) as draft:
+    ...         _ = draft.write_text("half of")
+    ...         raise KeyboardInterrupt
+    ... except KeyboardInterrupt:
+    ...     print(Path("found.json").read_text(), end="")
+    {"moments": 3}
 """
 
 from __future__ import annotations

@@ -1,6 +1,15 @@
 """Nearest-neighbour indexes of segments: the contract (:class:`Index`), its backends, and their files.
 
 Vectors are float32 and L2-normalised, so the inner product that every backend ranks by is the cosine.
+
+Examples:
+    >>> import numpy as np
+    >>> from moviola.index import BACKENDS
+    >>> index = BACKENDS["flat"](4)
+    >>> index.build(np.arange(4), np.eye(4, dtype=np.float32))
+    >>> scores, ids = index.search(np.eye(4, dtype=np.float32)[2:3], 2)
+    >>> ids[0, 0].item(), scores[0, 0].item()
+    (2, 1.0)
 """
 
 from __future__ import annotations

@@ -1,4 +1,17 @@
-"""Video files: properties, frames at exact times, stills, cuts, subtitles. Only this room uses PyAV."""
+"""Video files: properties, frames at exact times, stills, cuts, subtitles. Only this room uses PyAV.
+
+Examples:
+    >>> import numpy as np
+    >>> from moviola.media import probe, sample_frames, write_video
+    >>> from moviola.types import FrameSize
+    >>> write_video("film.mp4", (np.full((72, 96, 3), 8 * n, np.uint8) for n in range(30)), rate=10)
+    >>> info = probe("film.mp4")
+    >>> info.width, info.height, info.duration
+    (96, 72, 3.0)
+    >>> with sample_frames("film.mp4", rate=1.0, size=FrameSize(36, 48, "stretch")) as frames:
+    ...     [(frame.time, frame.image.shape) for frame in frames]
+    [(0.0, (36, 48, 3)), (1.0, (36, 48, 3)), (2.0, (36, 48, 3))]
+"""
 
 from moviola.media.animated_webp import is_animated
 from moviola.media.capture import read_capture

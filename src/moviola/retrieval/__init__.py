@@ -10,6 +10,21 @@ benchmark all call it.
 - how well something fits at all, whatever else a library holds: ``background``
 - what marks on an answer teach: ``feedback``
 - models that rank a whole corpus without proposals: ``corpus``
+
+Examples:
+    >>> import numpy as np
+    >>> from moviola.features import FeatureRows, QueryFeatures, VideoFeatures
+    >>> from moviola.retrieval import MeanPooling, Retrieval, segment_index
+    >>> seen = np.repeat(np.eye(3, dtype=np.float16), 8, axis=0)  # a video of 24 s: three things, 8 s each
+    >>> videos = VideoFeatures(
+    ...     ("beach",), np.array([24.0]), 1.0, np.array([24]), FeatureRows(3, (0,), lambda video: seen)
+    ... )
+    >>> queries = QueryFeatures.of(["q"], ["the second thing"], [np.eye(3, dtype=np.float32)[1:2]])
+    >>> index = segment_index(MeanPooling(), videos, 4)
+    >>> retrieval = Retrieval(videos, index, MeanPooling(), None, 4, segments=2)
+    >>> found = retrieval.proposals(queries)
+    >>> found.start.tolist(), found.end.tolist()
+    ([8.0], [16.0])
 """
 
 from moviola.retrieval.background import Background, unrelated_queries

@@ -1,5 +1,13 @@
 """Relevance feedback: pieces marked right and wrong change the scores of all others.
 
+Examples:
+    >>> import numpy as np
+    >>> from moviola.retrieval import Marks
+    >>> seen = np.eye(3, dtype=np.float32)
+    >>> marks = Marks.of(seen[:1], seen[1:2])
+    >>> marks.evidence(seen).round(1).tolist()
+    [7.2, -2.9, 0.0]
+
 A piece x is similar to a marked one by k(x, m) = exp((cos(x, m) - 1) / 0.07), which is 1 for the same
 picture, a quarter at a cosine of .9, and next to nothing at .5. With S the sum of that over some marks, their
 evidence is ln(1 + S / 0.1), so that a fifth mark of one shot adds little to four. The log odds of a piece

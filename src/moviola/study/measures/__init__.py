@@ -1,5 +1,15 @@
 """Measures of moment retrieval, as the papers report them: exact, fast, one definition each.
 
+Examples:
+    >>> from moviola.study.measures import Qrels, Run, evaluate
+    >>> qrels = Qrels.from_dict({"7": [{"video_id": "beach", "start": 0, "end": 10, "relevance": 3}]})
+    >>> run = Run.from_dict({"7": [
+    ...     {"video_id": "harbour", "start": 0, "end": 10, "score": 0.9},
+    ...     {"video_id": "beach", "start": 1, "end": 10, "score": 0.4},
+    ... ]})
+    >>> evaluate(run, qrels, ["nDCG@10,IoU>=0.5", "R@1,IoU>0.5"]).measures  # doctest: +ELLIPSIS
+    {'nDCG@10,IoU>=0.5': 0.630929..., 'R@1,IoU>0.5': 0.0}
+
 Conventions
     Times are seconds. A moment is a half-open span of one video; overlap is temporal intersection over union
     (IoU) in [0, 1], and moments of two videos never overlap. Query ids are text (``7`` is ``"7"``). A

@@ -1,5 +1,11 @@
 """Measures where a query may have no answer, one, or several (Generalized Moment Retrieval, GMR).
 
+Examples:
+    >>> import numpy as np
+    >>> from moviola.study.measures.no_answer import auroc
+    >>> round(auroc(np.array([0.9, 0.6, 0.4]), np.array([0.5, 0.1])), 3)
+    0.833
+
 Conventions
     A judged query has no answer when none of its moments has a relevance > 0: its list is empty, or holds
     moments of relevance 0 only, which row formats need. A query is as sure of its answer as the highest score

@@ -4,6 +4,14 @@ A folder holds ``config.json`` (:class:`moviola.retrieval.saved.description.Desc
 ``model.safetensors`` (the weights), ``README.md`` (the model card) and, for models that a library searches
 with, ``graphs/`` (:mod:`moviola.study.models.graphs`). Loading reads numbers, text and graphs only: no
 pickle, so a folder from elsewhere cannot run code.
+
+Examples:
+    >>> from pathlib import Path
+    >>> from moviola.study.models.pretrained import build, from_pretrained, save_pretrained
+    >>> model = build("xml", {"visual_size": 8, "query_size": 8, "subtitle_size": 0, "hidden_size": 16})
+    >>> save_pretrained(model, Path("xml"), card="An XML that has learned nothing.")
+    >>> type(from_pretrained("xml")).__name__
+    'XML'
 """
 
 from __future__ import annotations

@@ -2,6 +2,11 @@
 
 Users fetch the data themselves; nothing here downloads. :data:`BENCHMARKS` has a line per benchmark, and
 :mod:`moviola.study.measures.public` its measures.
+
+Examples:
+    >>> from moviola.study.public import BENCHMARKS
+    >>> sorted(BENCHMARKS)[:3]
+    ['activitynet_fig', 'charades_fig', 'didemo_fig']
 """
 
 from moviola.study.public.benchmarks import BENCHMARKS, Answers, PublicBenchmark, answer_questions

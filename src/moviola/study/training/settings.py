@@ -1,4 +1,12 @@
-"""Training settings: the paper's for each model, changed by a TOML file and on the command line."""
+"""Training settings: the paper's for each model, changed by a TOML file and on the command line.
+
+Examples:
+    >>> from moviola.study.training.recipes import recipe
+    >>> from moviola.study.training.settings import read_settings
+    >>> settings = read_settings(recipe("reel"), overrides=["loop.steps=100", "model.hidden_size=128"])
+    >>> settings.loops["train"].steps, settings.model["hidden_size"]
+    (100, 128)
+"""
 
 from __future__ import annotations
 

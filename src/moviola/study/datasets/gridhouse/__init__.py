@@ -3,6 +3,13 @@
 ``simulate`` plays one take and ``Camera`` draws it; ``edited`` cuts a film of several, ``film_moments`` says
 what is true of it, and ``frames`` draws it. ``build`` writes a whole data set, ``annotate`` its annotations
 by another similarity. :mod:`moviola.study.datasets.gridhouse.vocabulary` defines relevance.
+
+Examples:
+    >>> from moviola.study.datasets import gridhouse
+    >>> take = gridhouse.simulate(7, number=0, video_id="film")
+    >>> first = take.moments[0]
+    >>> gridhouse.relevance(first.slots, first.slots)
+    4
 """
 
 from __future__ import annotations

@@ -4,6 +4,15 @@
 Durations are in separate files for some sets; those readers take a ``durations`` file. All raise
 :class:`NotFound` where there is no file, and :class:`DataError` with the file, the row and the field where
 one is damaged.
+
+Examples:
+    >>> from pathlib import Path
+    >>> from moviola.study.datasets.readers import read_annotations
+    >>> line = "AO8RW 0.0 6.9##a person is putting a book on a shelf."
+    >>> _ = Path("charades_sta_test.txt").write_text(line)
+    >>> found = read_annotations("charades_sta_test.txt", "charades")
+    >>> len(found), found.videos, found.captions
+    (1, ('AO8RW',), ('a person is putting a book on a shelf.',))
 """
 
 from __future__ import annotations
