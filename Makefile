@@ -108,7 +108,6 @@ bench: $(READY)
 	$(BIN)/python benchmarks/decode.py
 	$(BIN)/python benchmarks/measures.py
 	$(BIN)/python benchmarks/spine.py
-	$(BIN)/python benchmarks/refiners.py
 
 clean:
 	rm -rf $(PHOTOS) $(WORLD) $(LIB) demo-photographs.png demo-results.png site

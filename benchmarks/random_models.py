@@ -47,22 +47,17 @@ def text_tower(width: int, layers: int = 12) -> dict[str, int]:
     }  # fmt: skip
 
 
-def random_refiner(
-    name: str, features: VideoFeatures, query_dim: int, overrides: Sequence[str] = (), **how: float
-) -> Refiner:
-    """A refiner with random weights, by its recipe, for pictures alone.
+def random_refiner(name: str, features: VideoFeatures, overrides: Sequence[str] = ()) -> Refiner:
+    """A refiner with random weights, for pictures alone and queries in their space.
 
     Args:
-        name: of the recipe.
+        name: of its recipe.
         features: what it will read.
-        query_dim: numbers of a query's token.
         overrides: settings, as on the command line.
-        how: see :func:`moviola.retrieval.refiner_of`.
     """
-    recipe_of = recipe(name)
-    longest = int(features.counts.max())
-    sizes = Sizes(features.visual.dim, 0, query_dim, features.clip_seconds, longest)
-    settings = read_settings(recipe_of, overrides=overrides)
+    how, dim = recipe(name), features.visual.dim
+    sizes = Sizes(dim, 0, dim, features.clip_seconds, int(features.counts.max()))
+    settings = read_settings(how, overrides=overrides)
     torch.manual_seed(0)
-    model = build(recipe_of.architecture, {**recipe_of.sized(sizes), **settings.model}).eval()
-    return refiner_of(recipe_of.architecture, TorchRunner(model), name, **how)
+    model = build(how.architecture, {**how.sized(sizes), **settings.model}).eval()
+    return refiner_of(how.architecture, TorchRunner(model), name)

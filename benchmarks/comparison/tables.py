@@ -93,8 +93,8 @@ def _trainings(found: Findings) -> Table:
         f"N = {found.preset.top}, seed 0; phases are added up. The gain of the last quarter is by how much "
         "the best value on val rose in it. CPU minutes are of the whole piece, evaluations and answers "
         "included, on one thread. The time of a query is that of the whole test run, encoding the videos (or "
-        "windows, each once for all queries) included, proposals not; `benchmarks/refiners.py` times what is "
-        "left online."
+        "windows, each once for all queries) included, proposals not; what is left online is in SPR's Table "
+        "2 ([scale](../scale/report.md))."
     )
     return Table("Trainings and their cost", head, rows, text)
 

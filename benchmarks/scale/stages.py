@@ -56,8 +56,8 @@ def stages(corpus: Corpus, exact: Path, queries: int) -> dict[str, Any]:
         "embedding": _median(_embedding(queries)),
         "proposing": _median([taken for _, taken in proposing]),
         "refining": {
-            name: _median(_refining(corpus, _refiner(corpus, *model), proposals))
-            for name, model in REFINERS.items()
+            shown: _median(_refining(corpus, random_refiner(name, corpus.features, settings), proposals))
+            for shown, (name, settings) in REFINERS.items()
         },
     }
 
@@ -71,10 +71,6 @@ def _embedding(queries: int) -> list[Spent]:
         encoder = load_encoder(str(random_clip(Path(scratch) / "encoder", **text_tower(_WIDTH))))
         encoder.encode_text([_TEXT])
         return [spent(encoder.encode_text, [f"{_TEXT} {n}"])[1] for n in range(queries)]
-
-
-def _refiner(corpus: Corpus, name: str, overrides: tuple[str, ...]) -> Refiner:
-    return random_refiner(name, corpus.features, corpus.features.visual.dim, overrides)
 
 
 def _refining(corpus: Corpus, refiner: Refiner, proposals: list[Proposals]) -> list[Spent]:
