@@ -244,7 +244,10 @@ def test_models_of_other_sizes_are_refused_with_both_values(
 
 
 def test_a_refiner_does_not_mind_the_length_of_segments(library: Library, trained: Trained) -> None:
+    library.use(refiner=trained("reel"))
+    expected = answers(library)
     library.use(refiner=trained("reel", extra={"segment_clips": 8}))
+    assert answers(library) == expected
 
 
 def test_a_model_that_does_not_say_what_it_was_trained_on(library: Library, trained: Trained) -> None:

@@ -1,7 +1,8 @@
-"""Where a path is asked for, its text is taken too."""
+"""Where a path is taken, its text is taken too, and does the same."""
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable
 from contextlib import closing
@@ -28,25 +29,37 @@ from moviola.types import Cue, FrameSize, Moment, Query
 
 @dataclass
 class Place:
-    """A folder, its library and its films, and the text of a path in it."""
+    """A folder, its library and its films, and a path in it, or its text."""
 
     folder: Path
     library: Library
+    written: Callable[[Path], Any]
 
-    def __call__(self, name: str) -> str:
-        return str(self.folder / name)
+    def __call__(self, name: str) -> Any:
+        return self.written(self.folder / name)
+
+    @property
+    def own(self) -> Any:
+        """The library's folder."""
+        return self.written(self.library.folder)
 
 
 @pytest.fixture
-def place(library: Library, films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+def make_place(library: Library, films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(shutil, "which", str)  # of the program that opens folders
-    shutil.copy(films / "film0.mp4", tmp_path)
-    Image.new("RGB", (64, 64)).save(tmp_path / "a.png")
-    (tmp_path / "queries.txt").write_text("a red thing\n")
-    (tmp_path / "m.csv").write_text("video_id,start,end\nfilm0,1,2\n")
-    (tmp_path / "charades.txt").write_text("AO8RW 0.0 6.9##a person is putting a book on a shelf.\n")
-    (tmp_path / "lengths.csv").write_text("id,length\nAO8RW,33.67\n")
-    return Place(tmp_path, library)
+
+    def make(written: Callable[[Path], Any]) -> Place:
+        folder = tmp_path / written.__name__
+        folder.mkdir()
+        shutil.copy(films / "film0.mp4", folder)
+        Image.new("RGB", (64, 64)).save(folder / "a.png")
+        (folder / "queries.txt").write_text("a red thing\n")
+        (folder / "m.csv").write_text("video_id,start,end\nfilm0,1,2\n")
+        (folder / "charades.txt").write_text("AO8RW 0.0 6.9##a person is putting a book on a shelf.\n")
+        (folder / "lengths.csv").write_text("id,length\nAO8RW,33.67\n")
+        return Place(folder, library, written)
+
+    return make
 
 
 def judged(at: Place) -> None:
@@ -71,9 +84,9 @@ CALLS: dict[str, Callable[[Place], Any]] = {
     "format_of": lambda at: format_of("a.edl"),
     "read_moments": lambda at: read_moments(at("m.csv")),
     "require_outside": lambda at: at.library.require_outside(at("a.csv")),
-    "Catalogue": lambda at: Catalogue(str(at.library.folder)).close(),
-    "Settings": lambda at: Settings.read(str(at.library.folder)),
-    "concepts_of": lambda at: concepts_of(str(at.library.folder)),
+    "Catalogue": lambda at: Catalogue(at.own).close(),
+    "Settings": lambda at: Settings.read(at.own),
+    "concepts_of": lambda at: concepts_of(at.own),
     "features": lambda at: (
         export_features(at.library.store, ["a"], at("feat")), FeatureFolder.open(at("feat")),
         open_features(at("feat")), open_files(at("feat/visual")),
@@ -82,10 +95,19 @@ CALLS: dict[str, Callable[[Place], Any]] = {
     "read_queries": lambda at: read_queries(at("queries.txt")),
     "read_annotations": lambda at: read_annotations(at("charades.txt"), "charades", at("lengths.csv")),
     "library_server": lambda at: library_server(at.library, clips=at("clips"), pictures=at("clips")),
-    "create_app": lambda at: create_app(str(at.library.folder)),
+    "create_app": lambda at: create_app(at.own),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_texts_are_taken_for_paths(place: Place, name: str) -> None:
-    CALLS[name](place)
+def test_a_text_does_what_its_path_does(name: str, make_place: Callable[..., Place]) -> None:
+    """The same result, and the same files: a text must not be read as content, nor a file land elsewhere."""
+    text, path = (outcome(CALLS[name], make_place(written)) for written in (str, Path))
+    assert text == path
+
+
+def outcome(call: Callable[[Place], Any], place: Place) -> tuple[str, list[str]]:
+    """What a call returned, without the place, and the files that there are then."""
+    shown = re.sub(r" (?:object )?at 0x[0-9a-f]+", "", repr(call(place)))
+    shown = re.sub(r"PosixPath\(('[^']*')\)", r"\1", shown.replace(str(place.folder), ""))
+    return shown, sorted(str(file.relative_to(place.folder)) for file in place.folder.rglob("*"))
