@@ -20,6 +20,7 @@ from moviola.study.datasets.annotations import Collector
 from moviola.study.datasets.building.chat import ChatEndpoint, EndpointFailure
 from moviola.study.datasets.building.imprecise import (
     Check,
+    Rewrite,
     by_rules,
     finder_by_lexicon,
     finder_by_spacy,
@@ -229,6 +230,11 @@ def test_rules_and_a_journal_that_was_cut_off(tmp_path: Path) -> None:
     journal.write_text('{"caption": "x"}\n')
     with pytest.raises(DataError, match="line 1: the field 'rewrite'"):
         read_journal(journal)
+
+
+@pytest.mark.parametrize("similarity, passes", [(0.4, True), (0.3999, False)])
+def test_the_least_similarity_of_a_rewrite_is_enough(similarity: float, passes: bool) -> None:
+    assert CHECK.passes(Rewrite("A dog barks.", "An animal barks.", similarity)) is passes
 
 
 def test_what_a_journal_holds_is_checked_by_the_checks_of_now(tmp_path: Path) -> None:

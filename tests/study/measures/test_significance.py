@@ -57,6 +57,11 @@ def test_many_queries_agree_with_scipys_permutation() -> None:
     assert permutation_test(gains, seed=5) == permutation_test(gains, seed=5)
 
 
+def test_drawn_signs_count_the_observed_ones() -> None:
+    """No p value is 0: of 99 draws, none of which gives 30 equal signs, it is 1 of 100."""
+    assert permutation_test(np.full(30, 0.5), trials=99) == 1 / 100
+
+
 def test_an_interval_of_one_trial_is_drawn_without_a_warning() -> None:
     low, high = bootstrap_interval(np.array([0.0, 0.5, 1.0]), trials=1)  # warnings are errors here
     assert 0 <= low <= high <= 1

@@ -295,6 +295,16 @@ def test_a_moment_of_level_0_is_no_answer() -> None:
     assert math.isnan(recall(np.array([[0]]), grid.shares(replace(pairs, relevance=np.zeros(2))), 1))
 
 
+@pytest.mark.parametrize("end, count", [(3.0, 1), (2.75, 0), (13.0, 2), (12.75, 1)])
+def test_a_segment_of_which_the_least_share_answers_is_a_pair(end: float, count: int) -> None:
+    """The paper's .3 is enough by itself: 3 of 10 seconds."""
+    grid = grid_of([20], 10, 1.0)
+    pairs = pairs_of([(0, 0, 0.0, end)], 1, 1)
+    split = Split(grid.features, cast("Any", None), pairs)
+    task = SegmentTask(cast("Any", None), split, split, SegmentSampling(segment_clips=10))
+    assert task._relevant.nnz == count
+
+
 def test_pairs_without_a_segment_to_learn_from_are_refused(world: Any) -> None:
     split = world.train
     split = replace(split, pairs=replace(split.pairs, end=split.pairs.start))
