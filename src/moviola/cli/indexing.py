@@ -311,6 +311,8 @@ def _problems(report: IngestReport) -> Iterator[str]:
         yield f"still being written: {some(report.waiting)}; index again later"
     for folder, reason in report.offline.items():
         yield f"away: {folder}: {reason}; its videos stay. `moviola library move` gives them a new folder"
+    gone = "it is gone, and all its files are elsewhere now"
+    yield from (f"forgotten: {folder}: {gone}" for folder in report.forgotten)
     for video_id in report.missing:
         yield f"missing: {video_id}: its file was deleted; --prune removes it from the library"
     for video_id in report.left_out:

@@ -381,6 +381,9 @@ def restore(
 def duplicates(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -> None:
     """List files with the same bytes, and videos that show the same: encoded otherwise, or a part.
 
+    Files are compared by what indexing saw of them; only those that are there now are copies. Look at both
+    before you delete one.
+
     The result is kept: answers fold copies from then on, and the next call compares new videos only.
 
     Example: `moviola duplicates --library films`
@@ -394,7 +397,12 @@ def duplicates(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = Fals
         lacking = without_fingerprint(lib.store)
     records = [*({"kind": "exact", **asdict(one), "wasted": one.wasted} for one in exact), *near]
     rows: list[tuple[Cell, ...]] = [
-        ("exact", ", ".join(one.video_ids), tuple(one.paths), f"{one.size / 2**20:.1f} MiB each")
+        (
+            "exact",
+            ", ".join(one.video_ids),
+            (*one.paths, *(f"{path} (away)" for path in one.away)),
+            f"{one.size / 2**20:.1f} MiB each",
+        )
         for one in exact
     ]
     for pair in near:

@@ -47,13 +47,17 @@ _COLUMNS = {"compared": "<i8", "rows": "<i8", "spans": "<f8", "certainty": "<f8"
 
 @dataclass(frozen=True, slots=True)
 class ExactCopies:
-    """The same bytes at several paths, as last seen, each of ``size`` bytes. The library has several videos
+    """Files of the same content that are there now, each of ``size`` bytes; the library has several videos
     of them only if it was built before copies were known.
+
+    ``away`` are further paths that cannot be seen now, of a folder that is away or of a file that is gone:
+    they are no copies that anybody could rely on.
     """
 
     video_ids: tuple[str, ...]
     paths: tuple[str, ...]
     size: int
+    away: tuple[str, ...] = ()
 
     @property
     def wasted(self) -> int:
@@ -62,7 +66,9 @@ class ExactCopies:
 
 
 def exact_copies(store: LibraryStore) -> list[ExactCopies]:
-    """All duplicates of a library, largest first; by sizes and hashes at the time of indexing."""
+    """All duplicates of a library, largest first: by sizes and hashes at the time of indexing, of files that
+    are there now with that size. Links to one file are one.
+    """
     further = defaultdict(list)
     for copy in store.catalogue.copies():
         further[copy.video].append(copy.path)
@@ -70,16 +76,28 @@ def exact_copies(store: LibraryStore) -> list[ExactCopies]:
     for video in store.catalogue.videos():
         if video.state != "refused":
             same[video.hash].append(video)
-    groups = [
-        ExactCopies(
-            tuple(video.video_id for video in videos),
-            tuple(path for video in videos for path in (video.path, *further[video.row])),
-            videos[0].size,
-        )
-        for videos in same.values()
-    ]
+    groups = []
+    for videos in same.values():
+        paths = [path for video in videos for path in (video.path, *further[video.row])]
+        if len(paths) > 1:
+            size, names = videos[0].size, tuple(video.video_id for video in videos)
+            there = {path: place for path in paths if (place := _place_of(path, size))}
+            distinct = {place: path for path, place in reversed(there.items())}
+            away = tuple(path for path in paths if path not in there)
+            groups.append(ExactCopies(names, tuple(reversed(distinct.values())), size, away))
     several = (copies for copies in groups if len(copies.paths) > 1)
     return sorted(several, key=lambda copies: (-copies.wasted, copies.video_ids))
+
+
+def _place_of(path: str, size: int) -> tuple[int, int] | None:
+    """Volume and number of the file of a path, by which links to one file are known; None where none of this
+    size is there.
+    """
+    try:
+        status = Path(path).stat()
+    except OSError:
+        return None
+    return (status.st_dev, status.st_ino) if status.st_size == size else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from moviola.export import moment_cells
 from moviola.library import IngestProgress
 from moviola.library.disk.places import Root, is_below, present_path, root_of, volume_of, why_away
 from moviola.library.disk.still_store import StillStore
+from moviola.library.near_copies import exact_copies
 from moviola.media import frame_at, read_small_still
 from moviola.search import Filter, Library
 
@@ -408,20 +409,54 @@ def test_two_new_copies_are_encoded_once(
     assert (report.moved, report.copies) == (["new"], {"a": [str(films / "new.mp4")]})
 
 
-def test_a_copy_of_what_is_away_keeps_both_paths(
+def test_a_copy_of_some_of_what_is_away_keeps_both_paths(
     library: Library, films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """What cannot be seen now is no copy: who deletes the other one would have none."""
     library.index(films)
-    shutil.copytree(films, tmp_path / "backup")
+    shutil.copytree(films, tmp_path / "backup", ignore=shutil.ignore_patterns("b.mp4"))
     films.rename(tmp_path / "unplugged")
     nothing_encoded(library, monkeypatch)
     report = library.index(tmp_path / "backup")
-    assert sorted(report.moved) == ALL
+    some = sorted({*ALL} - {"b"})
+    assert (sorted(report.moved), report.forgotten) == (some, [])
     assert library.file_of("a") == tmp_path / "backup" / "a.mp4"
+    assert exact_copies(library.store) == []
     (tmp_path / "unplugged").rename(films)
+    assert {one.video_ids[0] for one in exact_copies(library.store)} == {*some}
     shutil.rmtree(tmp_path / "backup")
-    assert library.file_of("a") == films / "a.mp4"
-    assert sorted(library.index(films).moved) == ALL
+    assert library.file_of("a") == films / "a.mp4" and exact_copies(library.store) == []
+    report = library.index(films)
+    assert (sorted(report.moved), report.forgotten) == (some, [str(tmp_path / "backup")])
+
+
+def test_a_folder_whose_files_are_all_elsewhere_is_forgotten(
+    library: Library, films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By one call and by several, with further paths in it; its former paths are no copies."""
+    shutil.copy(films / "a.mp4", films / "a again.mp4")
+    library.index(films)
+    nothing_encoded(library, monkeypatch)
+    (tmp_path / "one").mkdir()
+    (films / "a.mp4").rename(tmp_path / "one" / "a.mp4")
+    films.rename(tmp_path / "rest")
+    report = library.index(tmp_path / "one")
+    assert (report.moved, report.forgotten) == (["a"], [])
+    report = library.index(tmp_path / "rest")
+    assert (report.forgotten, report.away) == ([str(films)], [])
+    assert [root.path for root in library.catalogue.roots()] == [
+        str(tmp_path / "one"),
+        str(tmp_path / "rest"),
+    ]
+    (copies,) = exact_copies(library.store)
+    assert copies.paths == (str(tmp_path / "one" / "a.mp4"), str(tmp_path / "rest" / "a again.mp4"))
+    assert copies.away == () and copies.wasted == copies.size
+    os.link(tmp_path / "one" / "a.mp4", tmp_path / "one" / "link.mp4")
+    library.index(tmp_path / "one")
+    assert exact_copies(library.store) == [copies]
+    (tmp_path / "one" / "a.mp4").unlink()
+    (copies,) = exact_copies(library.store)
+    assert copies.away == (str(tmp_path / "one" / "a.mp4"),) and len(copies.paths) == 2
 
 
 def test_other_subtitles_leave_a_videos_copies_alone(library: Library, films: Path) -> None:

@@ -21,8 +21,8 @@ from moviola.library.disk.database import Database
 from moviola.library.disk.schema import VideoRow
 
 __all__ = [
-    "Copy", "Places", "Root", "held_by", "is_below", "is_there", "moved_path", "present_path", "root_of",
-    "there", "volume_of", "why_away",
+    "NOT_THERE", "Copy", "Places", "Root", "held_by", "is_below", "is_there", "moved_path", "present_path",
+    "root_of", "there", "volume_of", "why_away",
 ]  # fmt: skip
 
 
@@ -48,6 +48,9 @@ class Copy:
     size: int
     mtime_ns: int
 
+
+NOT_THERE = "it is not there"
+"""Why a root is away whose folder is gone."""
 
 # Videos of a root that are looked at to know another volume by them.
 _SAMPLE = 32
@@ -157,7 +160,7 @@ def why_away(folder: Path, volume: str, held: Iterable[VideoRow]) -> str:
         with os.scandir(folder) as entries:
             empty = next(entries, None) is None
     except FileNotFoundError:
-        return "it is not there"
+        return NOT_THERE
     except OSError as error:
         return f"it cannot be read ({error.strerror})"
     videos = list(held)

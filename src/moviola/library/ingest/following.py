@@ -36,7 +36,7 @@ def follow(store: LibraryStore, plan: Plan, report: IngestReport) -> None:
     videos that come back with damaged features are planned as new.
     """
     catalogue = store.catalogue
-    changed = (plan.moved, plan.overwritten, plan.kept_paths, plan.lost_copies, plan.restored)
+    changed = (plan.moved, plan.overwritten, plan.kept_paths, plan.lost_copies, plan.forgotten, plan.restored)
     known = set(catalogue.roots())
     roots = [root for root in plan.roots if root not in known]
     if not (roots or any(changed)):
@@ -49,6 +49,8 @@ def follow(store: LibraryStore, plan: Plan, report: IngestReport) -> None:
                 report.removed.append(video.video_id)
         for path in plan.lost_copies:
             catalogue.drop_copy(path)
+        for path in plan.forgotten:
+            catalogue.drop_root(path)
         # Release all paths before taking new ones.
         for video, _ in plan.moved:
             catalogue.moved(video.row, f"\0{video.row}", video.size, video.mtime_ns, video.sidecars)

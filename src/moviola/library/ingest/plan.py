@@ -51,6 +51,7 @@ class Plan:
         copies: further paths of the content of a known video, or of a new one, by its id; each has an id of
             its own, for where that one is refused.
         lost_copies: paths of copies that are gone.
+        forgotten: roots that are gone, of which every file was found elsewhere.
         subtitles: new subtitles, the same pictures.
         missing: known videos of the given folders whose file is gone, though its root is there.
         roots: folders that were read, and volumes mounted in them.
@@ -65,6 +66,7 @@ class Plan:
     kept_paths: list[Copy] = field(default_factory=list)
     copies: list[tuple[str, FoundFile]] = field(default_factory=list)
     lost_copies: list[str] = field(default_factory=list)
+    forgotten: list[str] = field(default_factory=list)
     restored: list[tuple[RemovedVideo, FoundFile]] = field(default_factory=list)
     subtitles: list[tuple[VideoRow, FoundFile]] = field(default_factory=list)
     unchanged: list[VideoRow] = field(default_factory=list)
@@ -120,8 +122,9 @@ class IngestReport:
     ``missing`` are videos whose file is gone, ``left_out`` those that patterns exclude now; both stay unless
     pruning is on (``removed``), and if that would remove too many, ``not_pruned`` says so. ``away`` are
     videos of folders that are not there now, named in ``offline`` with the reason; they stay.
-    ``moved`` videos have a new path, or were touched; ``copies`` are new paths of videos that are in or came
-    in now, ``restored`` had been removed; none of them was encoded.
+    ``forgotten`` are folders that are gone, of which every file is elsewhere now; they are no folders of the
+    library any more. ``moved`` videos have a new path, or were touched; ``copies`` are new paths of videos
+    that are in or came in now, ``restored`` had been removed; none of them was encoded.
     ``excluded`` are excluded folders and video files, ``waiting`` files that are still being written,
     ``ignored`` files that are no videos by their suffix. ``shots_found`` are unchanged videos of a library
     older than shot detection, ``fingerprinted`` those older than fingerprints; both were decoded again, not
@@ -140,6 +143,7 @@ class IngestReport:
     left_out: list[str] = field(default_factory=list)
     away: list[str] = field(default_factory=list)
     offline: dict[str, str] = field(default_factory=dict)
+    forgotten: list[str] = field(default_factory=list)
     not_pruned: str = ""
     excluded: list[str] = field(default_factory=list)
     waiting: list[str] = field(default_factory=list)
@@ -167,8 +171,8 @@ class IngestReport:
         return cls(
             unchanged=ids(plan.unchanged), missing=ids(plan.missing), left_out=ids(plan.left_out),
             away=ids(plan.away), offline={printable(path): reason for path, reason in plan.offline.items()},
-            ignored=[*map(printable, plan.ignored)], excluded=[*plan.excluded],
-            waiting=[*map(printable, plan.waiting)], refused={**plan.refused},
+            forgotten=[*map(printable, plan.forgotten)], ignored=[*map(printable, plan.ignored)],
+            excluded=[*plan.excluded], waiting=[*map(printable, plan.waiting)], refused={**plan.refused},
         )  # fmt: skip
 
     def note_subtitles(self, video_id: str, problems: Sequence[str], notes: Sequence[str]) -> None:

@@ -12,10 +12,20 @@ from itertools import chain, count
 from pathlib import Path
 
 from moviola.errors import InvalidValue, MediaError, NotFound, UnreadableMedia, printable
-from moviola.files.presence import is_folder, is_gone
+from moviola.files.presence import is_file, is_folder, is_gone
 from moviola.library.disk.catalogue import VideoRow
 from moviola.library.disk.contents import content_hash
-from moviola.library.disk.places import Copy, Root, held_by, is_below, is_there, root_of, volume_of, why_away
+from moviola.library.disk.places import (
+    NOT_THERE,
+    Copy,
+    Root,
+    held_by,
+    is_below,
+    is_there,
+    root_of,
+    volume_of,
+    why_away,
+)
 from moviola.library.disk.removed import RemovedVideo
 from moviola.library.disk.schema import encoding_of, with_encoding
 from moviola.library.ingest.ignore_patterns import LeavingOut
@@ -72,6 +82,7 @@ def make_plan(
             planner.look_at(root, Path(root.name))
     planner.decide()
     planner.find_missing(folders)
+    planner.forget_vanished()
     return planner.plan
 
 
@@ -142,7 +153,7 @@ class _Planner:
             return False
         above = root_of(folder, self._roots.values())
         if above is None or above.path == folder or self._away(above.path):
-            self.plan.offline[folder] = why_away(Path(folder), "", ()) or "it is not there"
+            self.plan.offline[folder] = why_away(Path(folder), "", ()) or NOT_THERE
         return True
 
     def enter(self, folder: Path, exclude: Sequence[str] | None, default_excludes: bool | None) -> bool:
@@ -389,6 +400,25 @@ class _Planner:
                 if _has_left(Path(path)) if seen is None else seen.copy is None:
                     self.plan.lost_copies.append(path)
 
+    def forget_vanished(self) -> None:
+        """Plan for roots that are not there and of which every file is elsewhere: they were moved, and their
+        paths are no copies.
+        """
+        places = {video.row: str(found.path) for video, found in self.plan.moved}
+        roots = [*self._roots.values()]
+        held = held_by(self._by_path.values(), roots)
+        for path in [root.path for root in roots if self._away(root.path) == NOT_THERE]:
+            further = [copy for copy in self._copies.values() if _has_root(copy.path, path, roots)]
+            videos = {video.row: video for video in (*held[path], *(self._by_row[c.video] for c in further))}
+            now = [places.get(row, video.path) for row, video in videos.items()]
+            if now and not any(_has_root(place, path, roots) or not is_file(place) for place in now):
+                self.plan.forgotten.append(path)
+                self.plan.offline.pop(path, None)
+                self.plan.lost_copies += [copy.path for copy in further]
+                self.plan.kept_paths[:] = [
+                    copy for copy in self.plan.kept_paths if not _has_root(copy.path, path, roots)
+                ]
+
     def _root_away(self, path: str) -> Root | None:
         root = root_of(path, self._roots.values())
         return root if root is not None and self._away(root.path) else None
@@ -428,6 +458,12 @@ class _Planner:
         video_id = next(candidate for candidate in candidates if candidate not in self._taken)
         self._taken.add(video_id)
         return video_id
+
+
+def _has_root(path: str, folder: str, roots: Sequence[Root]) -> bool:
+    """Whether the deepest root above a path is this folder."""
+    root = root_of(path, roots)
+    return root is not None and root.path == folder
 
 
 def _has_left(path: Path) -> bool:

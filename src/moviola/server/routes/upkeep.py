@@ -103,7 +103,7 @@ async def roots(service: ServiceOf) -> RootList:
 
 @router.get("/duplicates")
 async def duplicates(service: ServiceOf) -> DuplicateList:
-    """Videos whose bytes lie at several paths."""
+    """Videos whose bytes lie at several paths that are there now."""
     found = await service.media.run(exact_copies, service.library.store)
     rows = [
         Duplicates(video_ids=list(one.video_ids), paths=list(one.paths), bytes=one.size, wasted=one.wasted)
