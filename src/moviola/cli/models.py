@@ -22,8 +22,10 @@ def list_models(json: JsonOption = False) -> None:
     from moviola.encoders import available_models
 
     found = available_models()
-    rows = ((model.name, model.kind, model.source, f"{model.size / 2**20:.1f}") for model in found)
-    show_records(json, found, ("model", "kind", "source", "MiB"), rows)
+    rows = (
+        (model.name, model.kind, model.source, f"{model.size / 2**20:.1f}", model.knows) for model in found
+    )
+    show_records(json, found, ("model", "kind", "source", "MiB", "knows"), rows)
     note("Others: `moviola models pull NAME`, for instance google/siglip2-base-patch16-224.")
 
 

@@ -34,7 +34,7 @@ class ModelInfo:
     """A model that can be loaded without a download; its ``size`` is in bytes.
 
     ``kind`` is ``"clip"`` or ``"conse"`` (both frames and text), ``"sentences"`` or ``"speech"``; ``source``
-    is ``"built-in"`` or ``"hub cache"``.
+    is ``"built-in"`` or ``"hub cache"``. ``knows`` is what it was made for.
     """
 
     name: str
@@ -42,14 +42,22 @@ class ModelInfo:
     source: str
     size: int
     folder: str
+    knows: str
+
+
+# What models of a kind know; the demo's encoder gives high scores to whatever real footage shows.
+_KNOWS = {
+    "clip": "real footage", "conse": "real footage", "sentences": "texts of cues", "speech": "speech",
+}  # fmt: skip
+_GENERATED = "generated films of robots only"
 
 
 def available_models() -> list[ModelInfo]:
     """All models that load without a network: packaged ones first, then the hub's cache by name."""
     found = [
-        (DEMO, "clip", "built-in", DEMO_FOLDER),
         (CONSE, "conse", "built-in", NETWORK_FOLDER),
         (MINILM, "sentences", "built-in", MINILM_FOLDER),
+        (DEMO, "clip", "built-in", DEMO_FOLDER),
     ]
     from huggingface_hub import constants
 
@@ -59,7 +67,17 @@ def available_models() -> list[ModelInfo]:
         with suppress(DataError, InvalidValue):  # an error for those who name it, not for all others
             if folder := hub_snapshot(name):
                 found.append((name, _kind(Checkpoint(name, folder, folder.name)), "hub cache", folder))
-    return [ModelInfo(name, kind, source, _size(folder), str(folder)) for name, kind, source, folder in found]
+    return [
+        ModelInfo(
+            name,
+            kind,
+            source,
+            _size(folder),
+            str(folder),
+            _GENERATED if name == DEMO else _KNOWS.get(kind, ""),
+        )
+        for name, kind, source, folder in found
+    ]
 
 
 def pull_model(name: str) -> Path:

@@ -27,7 +27,7 @@ SHARED_ROWS = 8
 
 
 def rounded_up(tokens: int) -> int:
-    """The rows of a block for a text of so many tokens."""
+    """The rows of a block for a text with this number of tokens."""
     return max(SHARED_ROWS, -(-tokens // _MULTIPLE) * _MULTIPLE)
 
 

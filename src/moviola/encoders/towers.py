@@ -79,8 +79,8 @@ _SAME: dict[tuple[int, ...], bool] = {}
 
 
 def same_in_all_places(weight: Floats, block: int) -> bool:
-    """Whether this BLAS gives a row the same product with a weight (out, in) in every place of a block of so
-    many rows, to the bit; found out once for each shape.
+    """Whether this BLAS gives a row the same product with a weight (out, in) in every place of a block of
+    ``block`` rows, to the bit; found out once for each shape.
     """
     shape = (*weight.shape, block)
     if shape not in _SAME:

@@ -17,8 +17,8 @@ __all__ = ["FlatIndex", "read_faiss", "write_faiss"]
 # Files from this size on are mapped, and read into memory only before a change.
 _MAPPED_FROM_BYTES = 1 << 26
 _COPIED_ROWS = 1 << 16
-# For so many queries faiss sums each product by itself. Many at once it multiplies by the BLAS, whose sums
-# depend on how many there are.
+# For at most this number of queries faiss sums each product by itself. Many at once it multiplies by the
+# BLAS, whose sums depend on how many there are.
 _SUMMED_ALONE = 16
 
 

@@ -16,7 +16,7 @@ __all__ = ["EncodedWindows", "context_windows", "padded_rows", "read_windows"]
 
 Floats = NDArray[np.float32]
 
-# Windows are padded to a multiple of so many clips.
+# Windows are padded to a multiple of this number of clips.
 _CLIPS = 8
 # Maximum float32 numbers of encoded windows kept for one library or folder.
 _STORED = 1 << 27

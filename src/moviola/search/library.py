@@ -88,7 +88,7 @@ class Library(Indexer):
     Attributes:
         store: the library on disk.
 
-    >>> lib = Library("lib", encoder="demo")  # doctest: +SKIP
+    >>> lib = Library("lib", encoder="conse-lite1")  # doctest: +SKIP
     >>> lib.index("videos/")  # doctest: +SKIP
     >>> for m in lib.search("pick up a key"):  # doctest: +SKIP
     ...     print(m.rank, m.video_id, m.start, m.end, m.score)

@@ -142,8 +142,8 @@ def test_the_best_encoder_is_a_pulled_one(monkeypatch: pytest.MonkeyPatch) -> No
     """The biggest CLIP or SigLIP of the cache; without one that of the packages; the demo's never."""
 
     def on_the_machine(*pulled: tuple[str, str, int]) -> None:
-        models = [ModelInfo("demo", "clip", "built-in", 10**12, "")]
-        models += [ModelInfo(name, kind, "hub cache", size, "") for name, kind, size in pulled]
+        models = [ModelInfo("demo", "clip", "built-in", 10**12, "", "")]
+        models += [ModelInfo(name, kind, "hub cache", size, "", "") for name, kind, size in pulled]
         monkeypatch.setattr(loading, "available_models", lambda: models)
 
     on_the_machine(("small/clip", "clip", 1), ("large/siglip", "clip", 3), ("some/sentences", "sentences", 9))

@@ -303,7 +303,7 @@ def test_what_a_killed_server_had_just_begun_expires(inbox: Path, suffix: str) -
 
 
 def test_an_upload_that_cannot_be_begun_leaves_nothing(inbox: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> None:
+    def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(upload_state, "write_json", full)

@@ -338,8 +338,8 @@ def _refuse_to_create(folder: Path, encoder: str | None, read_only: bool) -> Non
     if only_opened:
         place = shlex.quote(str(folder))
         raise NotFound(
-            f"{folder}: no library there; `moviola index FOLDER --library {place} --encoder NAME` makes one "
-            "(`moviola models list` shows the encoders on this machine)"
+            f"{folder}: no library there; `moviola index FOLDER --library {place}` makes one of a folder "
+            "with videos; from Python, give an encoder (`moviola models list` shows those on this machine)"
         )
 
 
