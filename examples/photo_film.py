@@ -226,7 +226,7 @@ def _sentences() -> dict[str, Sound]:
 def _photograph(file: str) -> Image.Image:
     package = find_spec("skimage")
     if package is None or package.origin is None:
-        raise MissingDependency("scikit-image is not installed; run: pip install 'moviola[demo]'")
+        raise MissingDependency("scikit-image is not installed", "demo")
     with Image.open(Path(package.origin).parent / "data" / file) as image:
         return image.convert("RGB")
 

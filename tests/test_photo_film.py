@@ -93,6 +93,6 @@ def test_every_photograph_comes_with_the_package_and_is_shown() -> None:
 
 def test_without_the_package_its_name_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("photo_film.find_spec", lambda name: None)
-    with pytest.raises(MissingDependency, match=r"scikit-image .*moviola\[demo\]"):
+    with pytest.raises(MissingDependency, match=r"scikit-image .*-m pip install .*scikit-image"):
         make_film(tmp_path, SHOTS, SIZE, RATE)
     assert not list(tmp_path.iterdir())

@@ -42,7 +42,7 @@ def _style() -> Iterator[None]:
     try:
         import matplotlib as mpl
     except ImportError:
-        raise MissingDependency("matplotlib is not installed; run: pip install 'moviola[studies]'") from None
+        raise MissingDependency("matplotlib is not installed", "studies") from None
     with mpl.rc_context(STYLE):
         yield
 

@@ -37,7 +37,7 @@ def has_torch() -> bool:
 def require_torch(what: str) -> None:
     """Raise :class:`MissingDependency`, saying that ``what`` needs torch, unless it is installed."""
     if not has_torch():
-        raise MissingDependency(f"{what}: needs torch; pip install 'moviola[train]'")
+        raise MissingDependency(f"{what}: needs torch", "train")
 
 
 def best_half_precision(device: str) -> str:

@@ -16,6 +16,10 @@ Examples:
 
 from __future__ import annotations
 
+import shlex
+import sys
+from pathlib import Path
+
 __all__ = [
     "AlreadyJudged", "BrokenPlugin", "DamagedSettings", "DataError", "EncoderMismatch", "FeaturesAway",
     "IndexServerError", "InvalidValue",
@@ -23,6 +27,30 @@ __all__ = [
     "NoVideoStream", "NotFound", "NotSearched", "OutOfDate", "SegmentIndexError",
     "UnreadableMedia", "WorkersError",
 ]  # fmt: skip
+
+
+def installing(extra: str) -> str:
+    """The command that adds the packages of an extra to this environment, which pipx, uv or pip made.
+
+    It names packages, not ``moviola[extra]``: no index need have moviola, and its wheel may be gone.
+    """
+    from importlib.metadata import requires
+    from importlib.util import find_spec
+
+    from packaging.requirements import Requirement
+
+    found = [Requirement(text) for text in requires("moviola") or ()]
+    names = shlex.join(
+        str(Requirement(f"{one}".partition(";")[0]))
+        for one in found
+        if one.marker and one.marker.evaluate({"extra": extra}) and not one.marker.evaluate({"extra": ""})
+    )
+    here = Path(sys.prefix)
+    if (here / "pipx_metadata.json").is_file():
+        return f"pipx inject moviola {names}"
+    if (here / "uv-receipt.toml").is_file() or find_spec("pip") is None:
+        return f"uv pip install --python {shlex.quote(str(here))} {names}"
+    return f"{shlex.quote(sys.executable)} -m pip install {names}"
 
 
 def printable(path: object) -> str:
@@ -67,7 +95,12 @@ class NotFound(MoviolaError, LookupError):
 
 
 class MissingDependency(MoviolaError, ImportError):
-    """An optional package is needed; the message says which extra installs it."""
+    """An optional package is needed; with the name of an ``extra`` the message ends with the command that
+    installs its packages here.
+    """
+
+    def __init__(self, message: str, extra: str = "") -> None:
+        super().__init__(f"{message}; run: {installing(extra)}" if extra else message)
 
 
 class MissingModel(MoviolaError):

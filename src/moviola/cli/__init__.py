@@ -16,7 +16,7 @@ import typer
 from typer.models import CommandInfo, TyperInfo
 
 from moviola.cli.app import PANELS, app, note, placed, short_help
-from moviola.errors import BrokenPlugin, InvalidValue, MoviolaError
+from moviola.errors import BrokenPlugin, InvalidValue, MissingDependency, MoviolaError
 from moviola.plugins import naming_plugins, plugin, plugins
 
 __all__ = ["all_commands", "main"]
@@ -188,7 +188,7 @@ def _complaint(error: Exception) -> str:
         package = (error.name or "").partition(".")[0]
         if package not in _EXTRAS:
             raise error
-        return f"{package} is not installed; run: pip install 'moviola[{_EXTRAS[package]}]'"
+        return str(MissingDependency(f"{package} is not installed", _EXTRAS[package]))
     if not isinstance(error, OSError):
         return str(error)
     what = error.strerror or str(error)

@@ -42,7 +42,7 @@ def mcp(
     try:
         from moviola.mcp import library_server, serve_http, serve_stdio
     except ModuleNotFoundError as error:
-        raise MissingDependency(f"{error.name} is not installed; run: pip install 'moviola[mcp]'") from error
+        raise MissingDependency(f"{error.name} is not installed", "mcp") from error
 
     with reading(library) as lib:
         if json and http is not None:  # where a client finds the server

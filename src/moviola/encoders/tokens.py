@@ -115,8 +115,8 @@ def _open_by_transformers(checkpoint: Checkpoint, longest: int) -> Tokenizer:
         tokenizer = AutoTokenizer.from_pretrained(checkpoint.folder, local_files_only=True)
     except ImportError as error:
         raise MissingDependency(
-            f"{checkpoint.id}: has no tokenizer.json, so it needs transformers ({error}); "
-            "pip install 'moviola[train]'"
+            f"{checkpoint.id}: has no tokenizer.json, so it needs transformers ({error})",
+            "train",
         ) from error
     except (OSError, ValueError, TypeError) as error:
         raise MissingModel(

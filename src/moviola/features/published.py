@@ -112,9 +112,7 @@ class _Hdf5(_Arrays):
         try:
             import h5py
         except ImportError as error:
-            raise MissingDependency(
-                f"{path}: needs the package h5py; pip install 'moviola[features]'"
-            ) from error
+            raise MissingDependency(f"{path}: needs the package h5py", "features") from error
         try:
             self._file = h5py.File(path, "r")
         except OSError as error:

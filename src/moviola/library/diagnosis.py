@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib import metadata, util
 from pathlib import Path
 
-from moviola.errors import DamagedSettings, MoviolaError, counted
+from moviola.errors import DamagedSettings, MoviolaError, counted, installing
 from moviola.files.presence import is_folder, is_gone
 from moviola.files.toml import read_toml
 from moviola.library.check import command, verify
@@ -78,7 +78,7 @@ def _machine() -> Iterator[Finding]:
 def _optional() -> Iterator[Finding]:
     for name, (extra, purpose) in _OPTIONAL.items():
         there = util.find_spec(name) is not None
-        detail = purpose if there else f'not installed: pip install "moviola[{extra}]" to {purpose}'
+        detail = purpose if there else f"not installed; to {purpose}: {installing(extra)}"
         yield Finding(name, True, detail)
 
 
@@ -122,7 +122,7 @@ def _library(folder: Path) -> Iterator[Finding]:
     except DamagedSettings as error:
         yield _damaged_settings(folder, str(error))
     except MoviolaError as error:
-        yield Finding("library", False, str(error), _way_out(folder))
+        yield Finding("library", False, str(error))
     if is_folder(folder):
         yield from _folder(folder)
 
@@ -169,19 +169,17 @@ def _damaged_settings(folder: Path, wrong: str) -> Finding:
     try:
         mends = bool(mend_settings(folder, dry_run=True))
     except MoviolaError as error:
-        newer = _way_out(folder)
-        return Finding("library", False, wrong if newer else str(error), newer)
+        return Finding("library", False, wrong if _is_newer(folder) else str(error))
     return Finding("library", False, wrong, (command(folder, "repair"),) if mends else ())
 
 
-def _way_out(folder: Path) -> tuple[str, ...]:
-    """The command for a library that does not open; none where only a copy of a file helps."""
+def _is_newer(folder: Path) -> bool:
+    """Whether a library is of a later format, for which moviola has to be updated."""
     try:
         version = read_toml(folder / SETTINGS_FILE).get("format_version")
     except MoviolaError:
-        return ()
-    is_newer = type(version) is int and version > FORMAT_VERSION
-    return ("pip install --upgrade moviola",) if is_newer else ()
+        return False
+    return type(version) is int and version > FORMAT_VERSION
 
 
 def _folder(folder: Path) -> Iterator[Finding]:

@@ -223,5 +223,5 @@ def test_other_architectures_need_torch(
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**config, "model_type": "mpnet"}))
     monkeypatch.setattr(devices, "has_torch", lambda: False)
-    with pytest.raises(MissingDependency, match=r"\(mpnet\) on cpu in fp32.*pip install 'moviola\[train\]'"):
+    with pytest.raises(MissingDependency, match=r"\(mpnet\) on cpu in fp32.*-m pip install 'torch"):
         load_sentence_encoder(str(folder)).encode_text(["a"])

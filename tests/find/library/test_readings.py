@@ -310,7 +310,7 @@ def test_a_file_that_is_gone_is_told_of(words: Library, films: Path) -> None:
 
 def test_who_is_not_there_is_said(words: Library, films: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("moviola.encoders.readers.loading.PACKAGES", ("nobody_has_this",))
-    with pytest.raises(MissingDependency, match=r"moviola\[speech\]"):
+    with pytest.raises(MissingDependency, match=r"-m pip install .*pocketsphinx"):
         words.index(films, speech="pocketsphinx")
 
 

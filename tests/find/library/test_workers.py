@@ -226,7 +226,7 @@ def test_without_ray(tmp_path: Path, films: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setitem(sys.modules, "ray", None)
     with (
         Library(tmp_path / "library", encoder="demo", sentence_encoder="none") as library,
-        pytest.raises(MissingDependency, match=r"pip install 'moviola\[ray\]'"),
+        pytest.raises(MissingDependency, match=r"-m pip install 'ray"),
     ):
         library.index(films, workers=1)
 

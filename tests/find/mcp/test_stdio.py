@@ -121,4 +121,4 @@ def test_without_the_sdk(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         [sys.executable, "-c", code, "mcp", "-l", str(folder)], capture_output=True, text=True, check=False
     )
     assert (said.returncode, said.stdout) == (1, "")
-    assert "pip install 'moviola[mcp]'" in said.stderr
+    assert "-m pip install 'mcp<" in said.stderr

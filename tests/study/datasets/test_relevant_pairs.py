@@ -103,7 +103,7 @@ def test_without_a_parser_phrases_are_refused_and_sentences_are_not(monkeypatch:
 
     monkeypatch.setattr(english, "PIPELINES", ())
     assert len(find_relevant_pairs(CAPTIONS[:2], Ones(), phi="sent")) == 2
-    with pytest.raises(MissingDependency, match=r"moviola\[language\]"):
+    with pytest.raises(MissingDependency, match=r"-m pip install .*spacy"):
         find_relevant_pairs(CAPTIONS[:2], Ones(), phi="vp")
 
 

@@ -425,7 +425,7 @@ class MilvusIndex(TrainedIndex):
                 from pymilvus import MilvusClient
             except ImportError as error:
                 raise MissingDependency(
-                    f"{self.ADDRESS}: Milvus' client is not installed; pip install 'moviola[milvus]'"
+                    f"{self.ADDRESS}: Milvus' client is not installed", "milvus"
                 ) from error
             # The client logs every failure with a traceback before it raises it; our errors are enough.
             logging.getLogger("pymilvus").setLevel(logging.CRITICAL + 1)

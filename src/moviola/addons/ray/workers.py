@@ -251,7 +251,7 @@ def _import_ray(*, alone: bool) -> ModuleType:
         import ray
         import ray.util.scheduling_strategies
     except ImportError as error:
-        raise MissingDependency(f"workers need {error.name}; pip install 'moviola[ray]'") from error
+        raise MissingDependency(f"workers need {error.name}", "ray") from error
     return ray
 
 

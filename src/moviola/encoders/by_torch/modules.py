@@ -99,7 +99,7 @@ def load_pretrained(module: str, name: str, folder: Path, device: str, precision
     try:
         from transformers.utils import logging
     except ImportError as error:
-        raise MissingDependency(f"{folder}: needs transformers; pip install 'moviola[train]'") from error
+        raise MissingDependency(f"{folder}: needs transformers", "train") from error
     bars = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()
     try:

@@ -59,7 +59,7 @@ def load_speech_reader(name: str, *, device: str = "auto", language: str | None 
             raise InvalidValue(f"speech reader {name!r}: it reads pictures; give it to `--ocr-reader`")
         return reader
     if any(importlib.util.find_spec(module) is None for module in PACKAGES):
-        raise MissingDependency("speech needs further packages; pip install 'moviola[speech]'")
+        raise MissingDependency("speech needs further packages", "speech")
     if name != OFFLINE_SPEECH:
         from moviola.encoders.readers.whisper import WhisperReader
 

@@ -178,7 +178,7 @@ class Settings:  # no model of pydantic's, whose import takes a tenth of a searc
         if type(version) is not int or not 1 <= version <= FORMAT_VERSION:
             message = (
                 f"{where}: format version {version!r:.40}, but this moviola reads 1 to {FORMAT_VERSION}; "
-                "update moviola (pip install --upgrade moviola), or index the videos into a new library"
+                "update moviola, or index the videos into a new library"
             )
             if type(version) is not int or version < 1 or (DIGEST in values and not intact):
                 raise DamagedSettings(

@@ -185,9 +185,7 @@ class Watcher:
         try:
             from watchfiles import watch
         except ModuleNotFoundError:
-            raise MissingDependency(
-                "watchfiles is not installed; run: pip install 'moviola[watch]'"
-            ) from None
+            raise MissingDependency("watchfiles is not installed", "watch") from None
         for changes in watch(
             *folders, watch_filter=self._concerns, debounce=_DEBOUNCE, step=100, stop_event=self.stop,
             rust_timeout=_TICK, yield_on_timeout=True, raise_interrupt=True, force_polling=polling,

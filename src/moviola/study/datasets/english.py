@@ -26,9 +26,7 @@ def load_english(*, exclude: Iterable[str] = ()) -> Any:
     """
     installed = [name for name in PIPELINES if importlib.util.find_spec(name)]
     if importlib.util.find_spec("spacy") is None or not installed:
-        raise MissingDependency(
-            "spaCy and its English pipeline are not installed; run: pip install 'moviola[language]'"
-        )
+        raise MissingDependency("spaCy and its English pipeline are not installed", "language")
     import spacy
 
     return spacy.load(installed[0], exclude=list(exclude))

@@ -332,7 +332,7 @@ def _writers(
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError as error:
-        raise InvalidValue("tensorboard: not installed; pip install tensorboard, or use log.csv") from error
+        raise InvalidValue("tensorboard: not installed; add its package, or use log.csv") from error
     summary = SummaryWriter(str(folder / "tensorboard"))
 
     def to_board(row: dict[str, float]) -> None:

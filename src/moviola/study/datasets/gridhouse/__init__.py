@@ -54,5 +54,5 @@ def __getattr__(name: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name not in ("minigrid", "gymnasium"):
             raise
-        raise MissingDependency('gridhouse needs minigrid: pip install "moviola[demo]"') from error
+        raise MissingDependency("gridhouse needs minigrid", "demo") from error
     return getattr(module, name)

@@ -1,0 +1,53 @@
+"""The command that adds an extra fits the environment: one that does not leaves people without a way on."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import requires
+from pathlib import Path
+
+import pytest
+
+from moviola.errors import MissingDependency, installing
+
+
+@pytest.mark.parametrize(
+    "marker, command",
+    [
+        ("pipx_metadata.json", "pipx inject moviola"),
+        ("uv-receipt.toml", "uv pip install --python"),
+        ("pyvenv.cfg", "-m pip install"),
+    ],
+)
+def test_by_what_made_the_environment(
+    marker: str, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / marker).touch()
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    said = str(MissingDependency("speech needs further packages", "speech"))
+    assert f"; run: {installing('speech')}" in said and command in said
+    assert "faster-whisper" in said and "pocketsphinx" in said and "numpy" not in said
+
+
+def test_without_pip_it_is_uvs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Environments of uv have no pip."""
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    assert installing("watch").startswith("uv pip install --python ")
+
+
+def test_every_package_of_an_extra_is_named() -> None:
+    """Versions and extras of its own included; a misspelt extra would name none."""
+    for extra in (
+        "train",
+        "speech",
+        "mcp",
+        "features",
+        "studies",
+        "language",
+        "watch",
+        "milvus",
+        "demo",
+        "ray",
+    ):
+        own = [text.partition(";")[0].strip() for text in requires("moviola") or () if f'"{extra}"' in text]
+        assert own and all(one.partition(">")[0].partition("<")[0] in installing(extra) for one in own)
