@@ -236,11 +236,20 @@ def use(
     """
     if stage1 is None and refiner is None and index is None:
         raise BadParameter("give --stage1, --refiner or --index; `moviola library info` shows what is in use")
+    from moviola.library.disk.models_in_use import training_of
+
     with writing(library) as lib:
         if stage1 is not None or refiner is not None:
             lib.use(stage1=stage1, refiner=refiner, force=force)
             if said := lib.other_stage1():
                 note(f"{lib.settings.refiner}: {said}")
+            for role, given in (("stage1", stage1), ("refiner", refiner)):
+                if given is not None and (trained := training_of(lib.folder, lib.settings, role)):
+                    note(
+                        f"{getattr(lib.settings, role)}: {trained}; `moviola answer` and `moviola evaluate` "
+                        "say whether searches are better with it, "
+                        f"`moviola library use --{role} none` goes back"
+                    )
         if index is not None:
             lib.use_index(index)
         used: dict[str, Any] = {**lib.models_in_use(), "index": lib.settings.shown_index}

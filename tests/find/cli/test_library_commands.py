@@ -483,15 +483,16 @@ def test_a_transcript_of_nothing_is_not_written(moviola: Run, library: Path, tmp
     assert refused.code == 1 and f"{out} was not written" in refused.err and not out.exists()
 
 
-def test_a_refiner_on_another_stage_1_than_that_of_its_training_is_said(
-    moviola: Run, library: Path, tmp_path: Path
-) -> None:
+def test_use_says_what_the_training_of_a_model_came_to(moviola: Run, library: Path, tmp_path: Path) -> None:
     lib, refiner = tmp_path / "lib", tmp_path / "reel"
     shutil.copytree(library, lib)
     shutil.copytree(DEMO_MODELS["refiner"], refiner)
     on = ("-l", lib, "--stage1", "demo", "--refiner")
     used = moviola("library", "use", *on, refiner)
     assert used.code == 0 and "trained on" not in used.err
+    val = json.loads((refiner / "config.json").read_text())["extra"]["val"]["nDCG@20,IoU>=0.5"]
+    assert f": 1,600 steps, nDCG@20,IoU>=0.5 {val:.4f} on val" in used.err
+    assert "`moviola library use --refiner none` goes back" in used.err
     about = json.loads((refiner / "config.json").read_text())
     about["extra"] |= {"stage1": "mine", "stage1_revision": "a1b2"}
     (refiner / "config.json").write_text(json.dumps(about))

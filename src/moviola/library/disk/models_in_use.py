@@ -20,7 +20,7 @@ from typing import Any
 
 from moviola.compiled import cache_folder
 from moviola.encoders.checkpoints import DEMO
-from moviola.errors import EncoderMismatch, InvalidValue, LibraryError, MoviolaError
+from moviola.errors import EncoderMismatch, InvalidValue, LibraryError, MoviolaError, counted
 from moviola.files.writing import draft_folder_of
 from moviola.library.disk.backups import set_aside
 from moviola.library.disk.encoders_in_use import LibraryEncoders
@@ -52,7 +52,7 @@ from moviola.retrieval.trained_models import (
 
 __all__ = [
     "DEMO_MODELS", "NONE", "ROLES", "ModelsInUse", "check_fits", "copy_into", "discard_others",
-    "other_stage1_in_use", "require_intact", "source_of",
+    "other_stage1_in_use", "require_intact", "source_of", "training_of",
 ]  # fmt: skip
 
 NONE = "none"
@@ -67,6 +67,8 @@ DEMO_MODELS: dict[str, Path] = {"stage1": _MODELS / "demo_stage1", "refiner": _M
 they are known."""
 
 _FILES = ("config.json", "model.safetensors", "README.md")
+# The measure of a training's val that is shown, if it is there.
+_JUDGED = "nDCG@20,IoU>=0.5"
 _FACTS = ("encoder", "encoder_revision", "clip_seconds", "segment_clips")
 
 
@@ -222,6 +224,23 @@ def require_intact(library: Path, role: str, settings: Settings) -> Path:
             f"{folder}: the model in use has revision {wanted}, but this is {revision}; {remedy}"
         )
     return folder
+
+
+def training_of(library: Path, settings: Settings, role: str) -> str:
+    """Steps and val figure of the training of a model in use, as its folder records them; "" where it does
+    not, or none is in use.
+
+    Raises:
+        NotFound, DataError: the model's folder is missing or damaged.
+    """
+    name = getattr(settings, role)
+    extra = read_description(library / "models" / role / name).extra if name else {}
+    val, steps = extra.get("val"), extra.get("best_step")
+    if not isinstance(val, dict) or not isinstance(steps, int):
+        return ""
+    wanted = _JUDGED if _JUDGED in val else next(iter(val), "")
+    figure = val.get(wanted)
+    return f"{counted(steps, 'step')}, {wanted} {figure:.4f} on val" if isinstance(figure, float) else ""
 
 
 class ModelsInUse:
