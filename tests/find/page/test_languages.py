@@ -10,13 +10,15 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-import moviola.server
+import moviola
 from moviola.export.formats import FORMATS
 from page_server import Served
 from page_visitor import card, search, serious
 
-PAGE = Path(moviola.server.__file__).parent / "page"
-LANGUAGES = sorted((PAGE / "languages").glob("*.json"))
+# The page's own folder, and those of additions, whose messages are in the same files.
+PAGES = sorted(Path(moviola.__file__).parent.rglob("page"))
+LANGUAGES = sorted(path for page in PAGES for path in page.glob("languages/*.json"))
+SCRIPTS = sorted(path for page in PAGES for path in page.rglob("*.js"))
 STRING = r'"((?:[^"\\]|\\.)*)"'
 
 
@@ -24,12 +26,12 @@ def messages() -> tuple[set[str], dict[str, str]]:
     """Messages of scripts and HTML, and those with a number: the plural form with its singular."""
     plain: set[str] = set()
     numbers: dict[str, str] = {}
-    for script in PAGE.rglob("*.js"):
+    for script in SCRIPTS:
         text = script.read_text(encoding="utf-8")
         plain |= {json.loads(f'"{found}"') for found in re.findall(rf"(?<![\w.])t\({STRING}", text)}
         pairs = re.findall(rf"(?<![\w.])plural\((?:[^()]|\([^()]*\))*?, {STRING}, {STRING}", text)
         numbers |= {many: one for one, many in pairs}
-    for html in PAGE.glob("*.html"):
+    for html in (html for page in PAGES for html in page.glob("*.html")):
         text = html.read_text(encoding="utf-8")
         plain |= set(re.findall(r"<[^>]*\bdata-t(?=[ >])[^>]*>([^<]+)<", text))
         plain |= set(re.findall(r'aria-label="([^"]+)"[^>]* data-t-label', text))
@@ -55,14 +57,15 @@ def test_every_message_is_in_every_language_with_its_values(path: Path) -> None:
 
 
 def test_the_page_offers_the_languages_that_are_there() -> None:
-    offered = re.search(r"LANGUAGES = \{(.*)\}", (PAGE / "language.js").read_text(encoding="utf-8"))
+    (offering,) = (script for script in SCRIPTS if script.name == "language.js")
+    offered = re.search(r"LANGUAGES = \{(.*)\}", offering.read_text(encoding="utf-8"))
     assert offered
     assert sorted(re.findall(r"(\w+): ", offered[1])) == sorted(["en", *(path.stem for path in LANGUAGES)])
 
 
 def test_no_message_is_put_together_from_parts() -> None:
     """Words in a template cannot be translated: a message has {names} for its values."""
-    for script in PAGE.rglob("*.js"):
+    for script in SCRIPTS:
         for call in re.findall(r"(?<![\w.])(?:t|plural)\(`[^`]*`", script.read_text(encoding="utf-8")):
             pytest.fail(f"{script.name}: {call} is a template")
 
