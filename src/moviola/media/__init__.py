@@ -32,7 +32,7 @@ from moviola.media.shots import (
 )
 from moviola.media.small_stills import SmallStills, read_small_still
 from moviola.media.sound import read_sound
-from moviola.media.stills import PICTURE_FORMATS, frame_at, read_picture
+from moviola.media.stills import PICTURE_FORMATS, frame_at, read_picture, small_picture
 from moviola.media.subtitles import (
     SUBTITLE_SUFFIXES,
     Fix,
@@ -62,5 +62,6 @@ __all__ = [
     "plays_in_browsers", "probe", "read_capture", "read_picture", "read_small_still", "read_sound",
     "read_subtitles", "regular_file", "require_encoding", "require_track_choice", "sample_frames",
     "sample_stills", "seconds_of_timecode", "sheet_picture", "shrunk", "sidecar_name", "sidecars",
-    "title_card", "track_among", "walk_files", "within_film", "write_subtitles", "write_video",
+    "small_picture", "title_card", "track_among", "walk_files", "within_film", "write_subtitles",
+    "write_video",
 ]  # fmt: skip

@@ -6,6 +6,7 @@ import math
 from collections.abc import Generator, Iterator
 from contextlib import closing, suppress
 from fractions import Fraction
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -19,14 +20,16 @@ from moviola.media.display_order import CannotPrune
 from moviola.media.frame_selection import Grid, Picture, every_picture, needed_pictures
 from moviola.media.frames import sample_frames
 from moviola.media.picture import InputScaler, WidthScaler, pixel_aspect
+from moviola.media.probe import probe
 from moviola.media.source import Source
 from moviola.types import FrameSize
 
-__all__ = ["PICTURE_FORMATS", "frame_at", "pictures_from", "read_picture"]
+__all__ = ["PICTURE_FORMATS", "frame_at", "pictures_from", "read_picture", "small_picture"]
 
 PICTURE_FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "AVIF")
 """Readable formats of picture files, by Pillow's names; its other decoders are switched off."""
 
+_UNNAMED = Path("picture")  # what messages call one that is in no file
 # Larger pictures are shrunk first, this many rows of the result at a time.
 _PLAIN_PIXELS, _BAND = 1 << 23, 64
 
@@ -54,34 +57,63 @@ def frame_at(path: Path, time: float, width: int) -> NDArray[np.uint8]:
             raise UnreadableMedia(path, str(error)) from error
 
 
-def read_picture(path: Path, size: FrameSize) -> NDArray[np.uint8]:
-    """A picture file as an encoder sees it, (height, width, 3) uint8 RGB, turned by its EXIF.
+def read_picture(source: Path | bytes, size: FrameSize) -> NDArray[np.uint8]:
+    """A picture as an encoder sees it, (height, width, 3) uint8 RGB, turned by its EXIF.
 
     Args:
-        path: a file of :data:`PICTURE_FORMATS`, or a video, whose first frame it is. A picture of more than 8
-            million pixels is shrunk by an integer factor first.
+        source: a file of :data:`PICTURE_FORMATS`, or the bytes of one; or a video, whose first frame it is. A
+            picture of more than 8 million pixels is shrunk by an integer factor first.
         size: target size, with the scaler of video frames.
 
     Raises:
         UnreadableMedia: no such file, no regular one, no picture that decodes, or one of too many pixels.
         NoVideoStream: there is no picture in it.
     """
-    regular_file(path)
-    try:
-        with Image.open(path, formats=PICTURE_FORMATS) as image:
-            upright = _upright(image, path)
-    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
-        raise UnreadableMedia(path, f"{error}; make it smaller") from error
-    except UnreadableMedia:
-        raise
-    except Exception:  # Pillow's decoders raise nearly anything where a file is damaged
+    upright = _picture_of(source)
+    if upright is None:
+        assert not isinstance(source, bytes)
         # A video, or an unreadable file, for which libav gives the reason.
-        with sample_frames(path, size=size) as frames:
+        with sample_frames(source, size=size) as frames:
             return next(frames).image
     try:
         return InputScaler(size, Fraction(1))(VideoFrame.from_ndarray(np.asarray(upright), format="rgb24"))
     except DAMAGE as error:
-        raise UnreadableMedia(path, str(error)) from error
+        raise UnreadableMedia(_UNNAMED if isinstance(source, bytes) else source, str(error)) from error
+
+
+def small_picture(source: Path | bytes, *, longest: int = 1024, most: int = 1 << 18) -> bytes:
+    """A picture that takes little room: its bytes where these are at most ``most`` and of
+    :data:`PICTURE_FORMATS`; else the picture, of a video its first frame, as WebP of at most ``longest``
+    pixels a side. ``source`` and errors are those of :func:`read_picture`.
+    """
+    upright = _picture_of(source)
+    if upright is None:
+        assert not isinstance(source, bytes)
+        upright = Image.fromarray(frame_at(source, 0.0, min(longest, probe(source).width)))
+    elif len(content := source if isinstance(source, bytes) else Path(source).read_bytes()) <= most:
+        return content
+    upright.thumbnail((longest, longest), Image.Resampling.LANCZOS)
+    out = BytesIO()
+    upright.save(out, "WEBP", quality=90)
+    return out.getvalue()
+
+
+def _picture_of(source: Path | bytes) -> Image.Image | None:
+    """A picture, upright as RGB; None for a file that is none, which may be a video."""
+    path, file = (_UNNAMED, BytesIO(source)) if isinstance(source, bytes) else (source, source)
+    if file is source:
+        regular_file(path)
+    try:
+        with Image.open(file, formats=PICTURE_FORMATS) as image:
+            return _upright(image, path)
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
+        raise UnreadableMedia(path, f"{error}; make it smaller") from error
+    except UnreadableMedia:
+        raise
+    except Exception as error:  # Pillow's decoders raise nearly anything where a file is damaged
+        if isinstance(source, bytes):
+            raise UnreadableMedia(path, f"no picture ({error!s:.200})") from error
+        return None
 
 
 def _upright(image: Image.Image, path: Path) -> Image.Image:

@@ -91,15 +91,17 @@ class LibraryEncoders:
         check_features(frames, (len(images), encoder.dim), encoder.id)
         return frames
 
-    def picture(self, path: Path) -> NDArray[np.float32]:
-        """Features of a picture file as the library stores them, (1, frame_dim); errors as of :attr:`visual`,
-        :class:`LibraryError` without an encoder, :class:`MediaError` for a file that holds no picture.
+    def picture(self, source: Path | bytes) -> NDArray[np.float32]:
+        """Features of a picture, a file or its bytes, as the library stores them, (1, frame_dim).
+
+        Errors as of :attr:`visual`, :class:`LibraryError` without an encoder, :class:`MediaError` for what
+        holds no picture.
         """
         from moviola.media import read_picture
 
         if self.visual is None:
             raise LibraryError(f"{self._folder}: built without a visual encoder; search it by subtitles")
-        return self.rows(read_picture(path, self.visual.frame_size)[None])
+        return self.rows(read_picture(source, self.visual.frame_size)[None])
 
     @property
     def sentences(self) -> SentenceEncoder | None:
