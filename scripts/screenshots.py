@@ -84,7 +84,7 @@ def take_all(browser: Browser, url: str, folder: Path) -> None:
     take_wide(browser, url, folder, "dark", ("player", "rows", "library", "keys"))
     context = browser.new_context(viewport=PHONE, is_mobile=True, has_touch=True, device_scale_factor=2)  # type: ignore[arg-type]
     page = context.new_page()
-    page.goto(f"{url}#/search?q=a+rocket")
+    page.goto(f"{url}#/search?query=a+rocket")
     page.locator("#results .score").first.wait_for()
     save(page, folder, "phone")
     page.locator("#results .opener").first.tap()

@@ -83,7 +83,13 @@ def counted(number: int, noun: str) -> str:
 
 
 class MoviolaError(Exception):
-    """Root of all errors that moviola raises on purpose."""
+    """Root of all errors that moviola raises on purpose.
+
+    Attributes:
+        place: the part of a question that is wrong, with dots: ``filter.taken``; empty where it is not known.
+    """
+
+    place = ""
 
 
 class InvalidValue(MoviolaError, ValueError):

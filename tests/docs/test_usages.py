@@ -18,9 +18,9 @@ OPENING = [
     "moviola", "moviola.types", "moviola.errors", "moviola.temporal", "moviola.plugins", "moviola.files.rows",
     "moviola.files.writing", "moviola.media", "moviola.encoders", "moviola.features", "moviola.index",
     "moviola.compiled", "moviola.retrieval", "moviola.retrieval.feedback", "moviola.export",
-    "moviola.export.timebase", "moviola.server", "moviola.study.measures", "moviola.study.measures.no_answer",
-    "moviola.study.datasets.gridhouse", "moviola.study.datasets.readers", "moviola.study.models.pretrained",
-    "moviola.study.training.settings", "moviola.study.public",
+    "moviola.export.timebase", "moviola.search.asked", "moviola.server", "moviola.study.measures",
+    "moviola.study.measures.no_answer", "moviola.study.datasets.gridhouse", "moviola.study.datasets.readers",
+    "moviola.study.models.pretrained", "moviola.study.training.settings", "moviola.study.public",
 ]  # fmt: skip
 """Modules that open with a usage: the first thing in one is how it is called."""
 

@@ -45,7 +45,7 @@ def furnish(library: Library, films: Path, one: str, other: str, third: str) -> 
     catalogue, kept = library.catalogue, library.kept
     with catalogue.transaction():
         catalogue.put_captures({catalogue.video(other).row: CAPTURE})
-    kept.put("search", "keepers", {"text": "lighthouse keeper", "filter": {"taken": "2023"}})
+    kept.put("search", "keepers", {"query": "lighthouse keeper", "filter": {"taken": "2023"}})
     moment = {"video_id": other, "start": 1.0, "end": 3.0, "title": "the keeper", "note": "use it"}
     kept.put("collection", "best", {"moments": [moment]})
     kept.mark(Mark(video_id=one, start=1.0, end=2.5), add=["stall", "red"], rating=4)

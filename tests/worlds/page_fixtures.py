@@ -97,7 +97,7 @@ Opener = Callable[..., "Page"]
 
 @pytest.fixture
 def open_page(browser: Browser) -> Iterator[Opener]:
-    """Open a page: ``open_page(server, "#/search?q=a+cat", **context options)``, a visitor of its own each.
+    """Open a page: ``open_page(server, "#/search?query=a+cat", **context options)``, each a visitor.
 
     At the end no page may have asked another host for anything, or have thrown an error. What visitors kept
     in a library is deleted.

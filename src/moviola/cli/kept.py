@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -23,17 +24,10 @@ from moviola.cli.app import (
 )
 from moviola.cli.options import (
     DEFAULT_LIBRARY,
-    By,
-    GapOption,
     LibraryOption,
-    ThenOption,
-    TopOption,
     WeakOption,
     WhyOption,
-    WithoutOption,
-    filter_options,
     reading,
-    with_options,
     writing,
 )
 from moviola.cli.search import answer_and_keep
@@ -43,7 +37,7 @@ from moviola.files.rows import read_text
 from moviola.files.writing import write_text
 
 if TYPE_CHECKING:
-    from moviola.library.kept.values import Entry, Mark
+    from moviola.library.kept.values import Entry, Mark, SavedSearch
     from moviola.search import Library
 
 kept_group = command_group("kept", "Saved searches, collections, tags and ratings of a library.")
@@ -67,21 +61,36 @@ def list_(
     From Python: `moviola.library.kept.entries.Kept.entries`, of `moviola.Library.kept`.
     """
     with reading(library) as lib:
-        entries = lib.kept.entries(kind)
-    rows = ((e.kind, e.name, str(e.version), _summary(e)) for e in entries)
+        entries, sizes = lib.kept.entries(kind), lib.kept.pictures()
+    rows = ((e.kind, e.name, str(e.version), _summary(e, sizes)) for e in entries)
     show_records(json, [e.model_dump() for e in entries], ("kind", "name", "version", "content"), rows)
 
 
-def _summary(entry: Entry) -> str:
+def _summary(entry: Entry, sizes: Mapping[str, int] = {}) -> str:
+    """The content of an entry in a line; ``sizes``: bytes of kept pictures."""
     from moviola.library.kept.values import Collection, SavedSearch
 
     value = entry.value
     if isinstance(value, Collection):
         return counted(len(value.moments), "moment")
     if isinstance(value, SavedSearch):
-        parts = [value.text, *value.then, *(f"without {text}" for text in value.without)]
-        return ", ".join([*parts, *map(" ".join, value.filter.items())])
+        return _question(value, sizes)
     return ", ".join([*value.tags, *([f"rated {value.rating}"] if value.rating else [])])
+
+
+def _question(value: SavedSearch, sizes: Mapping[str, int]) -> str:
+    from moviola.search import Asked
+
+    try:
+        question = Asked.from_json(value.root)
+    except InvalidValue as error:  # of a later version that has more fields
+        return f"cannot be run: {error}"
+    given = {**question.options.filter.texts(), **question.options.changed()}
+    parts = [str(question.query), *(f"{name} {one}" for name, one in given.items())]
+    if value.pictures:
+        size = sum(sizes.get(name, 0) for name in value.pictures)
+        parts.append(f"{counted(len(value.pictures), 'picture')} of {size / 1000:,.1f} kB")
+    return ", ".join(parts)
 
 
 def _show(entry: Entry, json: bool) -> None:
@@ -89,48 +98,27 @@ def _show(entry: Entry, json: bool) -> None:
 
 
 @kept_group.command()
-@with_options("filters", filter_options)
-def search(
-    name: Annotated[str, Argument(help="Name of the saved search.")],
-    text: Annotated[str, Argument(help="What to look for.")],
-    filters: dict[str, str],
-    then: ThenOption = None,
-    gap: GapOption = 60.0,
-    without: WithoutOption = None,
-    by: Annotated[By, Option(help="Evidence, as of `moviola search`.")] = "all",
-    library: LibraryOption = DEFAULT_LIBRARY,
-    json: JsonOption = False,
-) -> None:
-    """Save a search under a name; a search of that name is replaced.
-
-    Example: `moviola kept search "beach days" "a dog runs on a beach" --taken 2023`
-
-    From Python: `moviola.library.kept.entries.Kept.put`, of `moviola.Library.kept`.
-    """
-    from moviola.library.kept.values import SavedSearch
-
-    saved = SavedSearch.of(text=text, then=then or [], gap=gap, without=without or [], by=by, filter=filters)
-    with reading(library) as lib:
-        _show(lib.kept.put("search", name, saved), json)
-
-
-@kept_group.command()
 def run(
     name: Annotated[str, Argument(help="Name of the saved search.")],
-    top_k: TopOption = 10,
+    top_k: Annotated[
+        int | None, Option("--top-k", "-k", min=1, help="Number of moments; by default that of the search.")
+    ] = None,
     weak: WeakOption = False,
     library: LibraryOption = DEFAULT_LIBRARY,
     json: JsonOption = False,
 ) -> None:
-    """Run a saved search. The answer is kept, as of `moviola search`.
+    """Run a search that `moviola search --save` or the page has saved. The answer is kept, as of `moviola
+    search`.
 
     Example: `moviola kept run "beach days"`
 
     From Python: `moviola.Library.search_saved`.
     """
     with reading(library) as lib:
-        query, given = lib.saved_query(name)
-    answer_and_keep(library, query, given | {"top_k": top_k}, weak=weak, json=json)
+        question = lib.saved(name)
+    if top_k is not None:
+        question = replace(question, options=replace(question.options, top_k=top_k))
+    answer_and_keep(library, question, weak=weak, json=json)
 
 
 @kept_group.command()
@@ -343,8 +331,9 @@ def mark(
     if not (right or wrong):
         raise BadParameter("give ranks of the last answer: --right RANK..., --wrong RANK...")
     kept = kept_answer(library)
-    marked = Marked.of(kept.query, *(list(map(kept.moment, ranks or [])) for ranks in (right, wrong)))
-    answer_and_keep(library, marked, kept.options, weak=weak, why=why, json=json)
+    marks = (list(map(kept.moment, ranks or [])) for ranks in (right, wrong))
+    marked = replace(kept.asked, query=Marked.of(kept.asked.query, *marks))
+    answer_and_keep(library, marked, weak=weak, why=why, json=json)
 
 
 @app.command()
@@ -362,7 +351,7 @@ def teach(
     from moviola.search import Marked
     from moviola.search.last_answer import kept_answer
 
-    marked = kept_answer(library).query
+    marked = kept_answer(library).asked.query
     if not isinstance(marked, Marked):
         raise NotFound(f"{library}: the last answer has no marks; run `moviola mark --right RANK` first")
     with writing(library) as lib:

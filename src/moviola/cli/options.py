@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import inspect
 import shlex
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import BadParameter, Context, Option
 
@@ -180,59 +180,21 @@ def encoder_for(context: Context, library: Path, encoder: str | None) -> str | N
     return best.name
 
 
-By = Literal["all", "visual", "subtitles", "speech", "said", "text", "named"]
-
-TopOption = Annotated[int, Option("--top-k", "-k", min=1, help="Number of moments.")]
 WeakOption = Annotated[bool, Option("--weak", help="Show weak moments too, after the strong ones.")]
 WhyOption = Annotated[bool, Option("--why", help="Show the evidence for each moment, with its score.")]
-ThenOption = Annotated[
-    list[str] | None, Option(help="What comes later in the same video; repeatable, in order.")
-]
-GapOption = Annotated[
-    float,
-    Option(min=0, help="Largest gap in seconds between the end of a step and the next start; inf: any."),
-]
-WithoutOption = Annotated[list[str] | None, Option(help="What must not be seen or said; repeatable.")]
-
-
-def _filter(help: str, metavar: str | None = None, **more: Any) -> Any:
-    return Option(help=help, metavar=metavar, rich_help_panel="Where to look", **more)
-
-
-def _from_here(folder: str | None) -> str | None:
-    """A folder as it is meant here: answers and searches are kept, and asked again elsewhere."""
-    from moviola.search.filters import absolute_folders
-
-    return None if folder is None else absolute_folders(folder)
-
-
-def filter_options(
-    folder: Annotated[
-        str | None, _filter("Files below a folder, or a pattern: `*/beach/*.mov`.", callback=_from_here)
-    ] = None,
-    modified: Annotated[str | None, _filter("Last change: 2024-05..2024-06-15.", "FROM..TO")] = None,
-    video_length: Annotated[str | None, _filter("Length of the video: 60.. or ..10:00.", "LOW..HIGH")] = None,
-    taken: Annotated[str | None, _filter("Date of recording: 2021..2023-05.", "FROM..TO")] = None,
-    near: Annotated[
-        str | None, _filter("Videos taken there: 52.52,13.40,300m; 1km by default.", "LAT,LON[,DISTANCE]")
-    ] = None,
-    camera: Annotated[str | None, _filter("Part of the camera's make and model: 'iphone 15'.")] = None,
-    tag: Annotated[str | None, _filter("Videos with this tag, as a whole or on a moment.")] = None,
-    moment_length: Annotated[str | None, _filter("Length of the moment: 5..30.", "LOW..HIGH")] = None,
-    where: Annotated[
-        str | None, _filter("Part of each video: 0..10%, or -1:00.. for its last minute.", "LOW..HIGH")
-    ] = None,
-) -> None:
-    """Fields of :class:`moviola.search.Filter` as texts."""
 
 
 def with_options(
-    name: str, *options: Callable[..., Any]
+    name: str, *options: Callable[..., Any] | Sequence[inspect.Parameter]
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A command with the options of functions; its argument ``name`` has the values that are not None."""
-    shared = {
-        key: one for each in options for key, one in inspect.signature(each, eval_str=True).parameters.items()
-    }
+    """A command with the options of functions, and others; its argument ``name`` has the values that are not
+    None.
+    """
+    given = (
+        each if isinstance(each, Sequence) else inspect.signature(each, eval_str=True).parameters.values()
+        for each in options
+    )
+    shared = {one.name: one for each in given for one in each}
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(command)
@@ -249,22 +211,3 @@ def with_options(
         return run
 
     return decorate
-
-
-def search_options(
-    top_k: TopOption = 10,
-    per_video: Annotated[int | None, Option(min=1, help="Number of moments per video.")] = None,
-    min_score: Annotated[float, Option(min=0, max=1, help="Least score; at 0.5 half are right.")] = 0.0,
-    by: Annotated[
-        By,
-        Option(
-            help="Evidence: all; visual (pictures); subtitles; speech (recognised); said (both of these); "
-            "text (in pictures); named (whole videos, by the names of their files).",
-        ),
-    ] = "all",
-    refine: Annotated[bool, Option("--refine/--no-refine", help="Refine coarse proposals.")] = True,
-) -> None:
-    """Fields of :class:`moviola.search.SearchOptions`, but for its filter."""
-
-
-SEARCH_OPTIONS = filter_options, search_options

@@ -7,56 +7,41 @@ from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Argument, BadParameter, Context, Option
+from typer import Argument, Context, Option
 
 from moviola.cli.app import JsonOption, app, console, emit_json, leave_partial, note, show_table
+from moviola.cli.asking import field_options, query_of, query_options
 from moviola.cli.export import write_out
 from moviola.cli.options import (
     DEFAULT_LIBRARY,
-    SEARCH_OPTIONS,
-    GapOption,
     LibraryOption,
-    ThenOption,
     WeakOption,
     WhyOption,
-    WithoutOption,
     reading,
-    refuse_given,
     with_options,
 )
 from moviola.errors import InvalidValue, counted
 from moviola.files.moments import moment_row
 from moviola.files.writing import require_unread
+from moviola.search.filters import Filter
+from moviola.search.forms import assumed_distance
 from moviola.timing import milliseconds, recorded
 from moviola.types import clock, shown_score
 
 if TYPE_CHECKING:
-    from moviola.search import Library, SearchOptions, SearchQuery, SearchResult
+    from moviola.search import Asked, Library, SearchResult
     from moviola.types import Moment
 
 
 @app.command()
-@with_options("options", *SEARCH_OPTIONS)
+@with_options("query", query_options)
+@with_options("options", field_options())
 def search(
     context: Context,
     options: dict[str, Any],
+    query: dict[str, Any],
     text: Annotated[str | None, Argument(help="What to look for, in plain words.")] = None,
     library: LibraryOption = DEFAULT_LIBRARY,
-    like: Annotated[
-        list[str] | None,
-        Option(metavar="VIDEO@TIME", help="More like this moment of the library; repeatable."),
-    ] = None,
-    picture: Annotated[
-        list[Path] | None, Option(metavar="FILE", help="More like a picture; repeatable.")
-    ] = None,
-    weight: Annotated[
-        float,
-        Option(min=0, help="Weight of the text beside --like and --picture, which weigh 1 each; above 0."),
-    ] = 1.0,
-    then: ThenOption = None,
-    gap: GapOption = 60.0,
-    without: WithoutOption = None,
-    video: Annotated[list[str] | None, Option(help="Search only this video; repeatable.")] = None,
     export: Annotated[
         list[Path] | None,
         Option(
@@ -64,6 +49,9 @@ def search(
             help="Write the moments: a sheet of stills (.png), clips (a folder), .csv, .json, .edl, .otio, "
             ".fcpxml, .vtt, .mp4; repeatable.",
         ),
+    ] = None,
+    save: Annotated[
+        str | None, Option(metavar="NAME", help="Save the search under a name, for `moviola kept run`.")
     ] = None,
     weak: WeakOption = False,
     why: WhyOption = False,
@@ -82,33 +70,32 @@ def search(
 
     A sequence: `moviola search "a door opens" --then "a dog comes in" --gap 20 --without snow`
 
+    Saved, to be asked again or watched: `moviola search "a dog" --taken 2023 --save "beach days"`
+
     From Python: `moviola.Library.search`.
     """
-    from moviola.search import LikeMoment, LikePicture, compose
+    from moviola.search import Asked, SearchOptions
 
-    alike: list[Any] = [*map(LikeMoment.parse, like or ()), *map(LikePicture, picture or ())]
-    if text is None and not alike:
-        more = "; --then and --without only add to it" if then or without else ""
-        raise BadParameter(f"give a text, --like or --picture{more}")
-    if text is None or not alike:
-        refuse_given(
-            context, ["weight"], "weighs a text beside --like or --picture; give both, or leave it out"
-        )
-    query = compose(text, alike, weight=weight, then=then or (), gap=gap, excluded=without or ())
+    question = Asked(query_of(context, text, **query), SearchOptions.parse(options))
+    if assumed := assumed_distance(options.get("near")):
+        note(assumed)
     formats = {}
     if export:  # else their import is saved
         from moviola.export import format_of
 
         formats = {out: format_of(out) for out in export}
         for out in formats:
-            require_unread(out, *(picture or ()))
-    given = options | ({"videos": video} if video else {})
-    moments, paths = answer_and_keep(library, query, given, weak=weak, why=why, json=json, timings=timings)
+            require_unread(out, *query.get("picture", ()))
+    if save is not None:
+        with reading(library) as lib:
+            kept = lib.save_search(save, question)
+        note(f"search {kept.name}: saved, version {kept.version}; run it with `moviola kept run`")
+    moments, paths = answer_and_keep(library, question, weak=weak, why=why, json=json, timings=timings)
     refused: dict[str, str] = {}
     if moments and formats:
         with reading(library) as lib:
             for out, format in formats.items():
-                title = {"title": str(query)} if "title" in format.options else {}
+                title = {"title": str(question.query)} if "title" in format.options else {}
                 written = write_out(
                     moments, paths, out, format.name, kept=lib.kept_still, check=lib.require_outside, **title
                 )
@@ -121,40 +108,24 @@ def search(
 
 
 def answer_and_keep(
-    library: Path, query: SearchQuery, given: dict[str, Any], *, timings: bool = False, **shown: bool
+    library: Path, question: Asked, *, timings: bool = False, **shown: bool
 ) -> tuple[list[Moment], dict[str, str]]:
-    """Answer a query, print the answer, see :func:`print_answer`, and keep it.
-
-    ``given`` are options of the search and of its filter by name.
-    """
-    from moviola.search import Filter
-    from moviola.search.filters import assumed_distance
+    """Answer a question, print the answer, see :func:`print_answer`, and keep it."""
     from moviola.search.last_answer import KeptAnswer, keep_answer
 
-    if assumed := assumed_distance(given.get("near")):
-        note(assumed)
     with recorded() as seconds, reading(library) as lib:
-        found = lib.search(query, options_of(given))
-        filtered = "videos" in given or not Filter.__dataclass_fields__.keys().isdisjoint(given)
+        found = lib.search(question.query, question.options)
+        filtered = question.options.videos is not None or question.options.filter != Filter()
         moments, paths = print_answer(lib, found, filtered=filtered, **shown)
     if timings:
         parts = milliseconds(seconds)
         text = ", ".join(f"{name} {value:.1f} ms" for name, value in parts.items())
         note(dumps(parts) if shown["json"] else text)
     try:
-        keep_answer(library, KeptAnswer(query, moments, given))
+        keep_answer(library, KeptAnswer(question, moments))
     except InvalidValue as error:
         note(f"not kept for `moviola open`, `cut` and `mark`: {error}")
     return moments, paths
-
-
-def options_of(given: dict[str, Any]) -> SearchOptions:
-    """Options of a search from their names and values as JSON has them."""
-    from moviola.search import Filter, SearchOptions
-
-    filters = {name: given[name] for name in Filter.__dataclass_fields__ if name in given}
-    others = {name: value for name, value in given.items() if name not in filters}
-    return SearchOptions(**others, filter=Filter.parse(**filters))
 
 
 def print_answer(

@@ -204,6 +204,8 @@ def _kept_problems(store: LibraryStore) -> Iterator[Problem]:
                 yield Problem("", f"{kept.path}: {damage}; {kept.remedy}", False)
             else:
                 kept.entries()
+                for name in kept.pictures():
+                    kept.picture(name)
     except LibraryError as error:
         yield Problem("", str(error), False)
 

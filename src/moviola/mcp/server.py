@@ -26,6 +26,8 @@ from pydantic import ValidationError
 from moviola.errors import InvalidValue, MoviolaError
 from moviola.mcp.tools import ClipTool, LibraryTools
 from moviola.search import Library
+from moviola.search.filters import FILTERS
+from moviola.search.schema import place_of
 
 __all__ = ["library_server", "serve_http", "serve_stdio"]
 
@@ -40,8 +42,8 @@ hint.
 2. If `confident` is false, there is no sheet, and the moments are only the nearest. Then, or where the \
 sheet does not show it, try other words, `by`, or a filter; then say that nothing was found \
 rather than present the nearest moment. Where some moments are right and \
-others wrong, ask the same with `right` and `wrong`, VIDEO_ID@START-END each. More of one picture: `like` \
-with VIDEO_ID@TIME.
+others wrong, ask the same with `right` and `wrong` in the query. More of one picture: a term with video_id \
+and time.
 3. look at a moment before you rely on it or name exact times; a narrower stretch shows where something \
 begins and ends.
 4. list_videos shows what there is, and which files were refused.
@@ -66,7 +68,7 @@ _WANTED = {
 # What errors advise people to run: an agent has the tool alone.
 _COMMAND = re.compile("`moviola list( --json)?`")
 # What agents call arguments that have another name here.
-_MEANT = {"not": "without", "exclude": "without", "query": "text", "limit": "top_k"}
+_MEANT = {"text": "query", "limit": "top_k", "filters": "filter", **dict.fromkeys(FILTERS, "filter")}
 
 
 class _Server(MCPServer):
@@ -187,9 +189,11 @@ def _require_known(tool: str, given: Collection[str], known: Collection[str]) ->
 def _complaint(error: ValidationError) -> str:
     """The first value that is wrong: which argument, what was given, what it should be."""
     first = error.errors()[0]
-    place = ".".join(map(str, first["loc"]))
+    place = place_of(first["loc"])
     if first["type"] == "missing":
         return f"{place}: is missing; give it"
+    if first["type"] == "extra_forbidden":
+        return f"{place}: no such field; check the spelling"
     if form := _WANTED.get(first["type"]):
         wanted = form.format_map(first["ctx"])
     else:

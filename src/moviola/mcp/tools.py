@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from io import BytesIO
 from pathlib import Path
 from threading import Lock
@@ -23,20 +24,11 @@ from moviola.files.names import folded
 from moviola.library import VideoRow, there
 from moviola.mcp import values
 from moviola.media import frame_at, sheet_picture
-from moviola.search import (
-    By,
-    Filter,
-    Library,
-    LikeMoment,
-    LikePicture,
-    Marked,
-    MarkedMoment,
-    SearchOptions,
-    SearchResult,
-    compose,
-)
-from moviola.search.filters import assumed_distance
+from moviola.search import Asked, Filter, KeptPicture, Library, LikePicture, SearchResult
+from moviola.search.filters import FILTERS
+from moviola.search.forms import assumed_distance
 from moviola.search.found import still_there
+from moviola.search.schema import Filters, Query, options_for
 from moviola.types import Moment, Span, clock
 
 __all__ = ["LONGEST_SIDE", "ClipTool", "LibraryTools", "picture"]
@@ -57,6 +49,7 @@ LONGEST_SIDE = 1568
 """Pixels. Vision models shrink larger pictures themselves."""
 
 _QUALITY = 80
+_FILTER = "Which videos to search, and which of their moments count: texts by name."
 
 
 def about(description: str, **limits: Any) -> Any:
@@ -64,7 +57,17 @@ def about(description: str, **limits: Any) -> Any:
     return Field(description=description, **limits)
 
 
-Folder = Annotated[str | None, about("Only files below this folder, or a pattern for paths: */holiday/*.mov")]
+def _plain(value: Any) -> Any:
+    """A parameter as JSON."""
+    return value.model_dump() if isinstance(value, BaseModel) else value
+
+
+def _question_parameters() -> Iterator[inspect.Parameter]:
+    """The parameters of a question: its query, and the fields that the table declares."""
+    filters = Filters | None, about(_FILTER, default=None)
+    kinds = {"query": (Query, inspect.Parameter.empty), **options_for("agents"), "filter": filters}
+    for name, (kind, default) in kinds.items():
+        yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
 
 class LibraryTools:
@@ -78,77 +81,18 @@ class LibraryTools:
     def __init__(self, library: Library, pictures: Sequence[Path] = ()) -> None:
         self._library, self._pictures = library, pictures
 
-    def search_moments(
-        self,
-        *,
-        text: Annotated[
-            values.Words | None, about("What is seen or said, in a few plain words: 'a dog runs on a beach'.")
-        ] = None,
-        like: Annotated[
-            str | None, about("More like this moment, VIDEO_ID@TIME: beach@12.5 or beach@1:05; joins `text`.")
-        ] = None,
-        picture: Annotated[
-            str | None,
-            about("More like the picture in this file, below a folder of the library; joins `text`."),
-        ] = None,
-        then: Annotated[
-            list[values.Words], about("What happens later in the same video, in order.", max_length=8)
-        ] = [],  # noqa: B006 -- never changed
-        gap: Annotated[values.Seconds, about("Maximum seconds between two steps of `then`.")] = 60.0,
-        without: Annotated[list[values.Words], about("What must not be seen or said.", max_length=8)] = [],  # noqa: B006
-        videos: Annotated[
-            list[str] | None, about("Search only these videos, by id.", min_length=1, max_length=200)
-        ] = None,
-        folder: Folder = None,
-        modified: Annotated[str | None, about("Only files last changed then: 2024-05-01..2024-05-31")] = None,
-        taken: Annotated[str | None, about("Only videos taken then: 2021..2023-05, or 2023-05-31")] = None,
-        near: Annotated[
-            str | None, about("Only videos taken there: 52.52,13.40,5km (north, east, how far; else 1km)")
-        ] = None,
-        camera: Annotated[str | None, about("Only of cameras with this in make and model: iphone 15")] = None,
-        tag: Annotated[str | None, about("Only videos with this tag, as a whole or on a moment")] = None,
-        video_length: Annotated[str | None, about("Only videos of this length: 60.. or 1:00..10:00")] = None,
-        moment_length: Annotated[str | None, about("Only moments of this length in seconds: 5..30")] = None,
-        where: Annotated[
-            str | None, about("Only in this part of a video: 0..10%, or -1:00.. for its last minute.")
-        ] = None,
-        right: Annotated[
-            list[str], about("Right moments of an earlier answer, VIDEO_ID@START-END.", max_length=100)
-        ] = [],  # noqa: B006
-        wrong: Annotated[
-            list[str], about("Wrong moments of an earlier answer, likewise.", max_length=100)
-        ] = [],  # noqa: B006
-        by: Annotated[
-            By,
-            about(
-                "Evidence: all, visual (pictures), said (subtitles and speech), text (in "
-                "pictures), named (names of videos: whole videos, then)."
-            ),
-        ] = "all",
-        top_k: Annotated[int, about("Number of moments.", ge=1, le=20)] = 8,
-        per_video: Annotated[int | None, about("Maximum number of moments per video.", ge=1)] = None,
-    ) -> Annotated[CallToolResult, values.FoundMoments]:
+    def search_moments(self, **fields: Any) -> Annotated[CallToolResult, values.FoundMoments]:
         """Find moments in the videos: a ranked list, and one contact sheet with a still of each.
 
-        Give `text`, `like` or `picture`, or several of these; the other parameters narrow the search. To
-        improve an answer, search again with `right` and `wrong` moments of it. A word that begins with @
+        `query` is what is seen or said, in a few plain words: "a dog runs on a beach"; or an object with
+        more than that. To improve an answer, search again with `right` and `wrong` moments of it in such an
+        object; they may be all of it. The other parameters narrow the search. A word that begins with @
         names a concept of the library.
         """
-        alike = [LikeMoment.parse(like)] if like is not None else []
-        pictures = [LikePicture(self._allowed(picture))] if picture is not None else []
-        query = compose(text, [*alike, *pictures], then=then, gap=gap, excluded=without)
-        if right or wrong:
-            query = Marked(
-                query, tuple(map(MarkedMoment.parse, right)), tuple(map(MarkedMoment.parse, wrong))
-            )
-        options = SearchOptions(
-            top_k=top_k, per_video=per_video, videos=videos, by=by,
-            filter=Filter.parse(
-                folder=folder, modified=modified, video_length=video_length, moment_length=moment_length,
-                taken=taken, near=near, camera=camera, tag=tag, where=where,
-            ),
-        )  # fmt: skip
-        found, present, away = still_there(self._library.search(query, options), self._library.catalogue)
+        given = {name: _plain(value) for name, value in fields.items()}
+        question = Asked.from_json(given, self._picture)
+        answered = self._library.search(question.query, question.options)
+        found, present, away = still_there(answered, self._library.catalogue)
         sources = {video_id: video.path for video_id, video in present.items()}
         moments = []
         for one in found if found.confident else found[:_NEAREST]:
@@ -157,8 +101,8 @@ class LibraryTools:
             moments.append(values.FoundMoment.model_validate(row))
         match = "" if found.confident else _NO_MATCH if found else _NOTHING
         answer = values.FoundMoments(
-            query=str(query), confident=found.confident, moments=moments,
-            note=" ".join(filter(None, [match, assumed_distance(near)])),
+            query=str(question.query), confident=found.confident, moments=moments,
+            note=" ".join(filter(None, [match, assumed_distance((given.get("filter") or {}).get("near"))])),
         )  # fmt: skip
         here = {video_id: path for video_id, path in sources.items() if video_id not in away}
         seen = found and found.confident
@@ -190,7 +134,7 @@ class LibraryTools:
     def list_videos(
         self,
         text: Annotated[str | None, about("Only videos with this in their id or path.")] = None,
-        folder: Folder = None,
+        folder: Annotated[str | None, about(FILTERS["folder"].help)] = None,
         offset: Annotated[int, about("Number of videos to skip.", ge=0)] = 0,
         limit: Annotated[int, about("Maximum number of videos.", ge=1, le=200)] = 50,
     ) -> Annotated[CallToolResult, values.ListedVideos]:
@@ -213,6 +157,9 @@ class LibraryTools:
             )
         )
 
+    def _picture(self, name: str) -> LikePicture | KeptPicture:
+        return KeptPicture(name) if KeptPicture.is_name(name) else LikePicture(self._allowed(name))
+
     def _allowed(self, name: str) -> Path:
         """Where a picture lies, if agents may see it."""
         roots = [Path(root.path) for root in self._library.catalogue.roots()]
@@ -228,6 +175,13 @@ class LibraryTools:
                 f"({', '.join(map(str, allowed)) or 'none'}); put it into one of them"
             )
         return path
+
+
+_SELF = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+# The SDK asks a function for its signature.
+LibraryTools.search_moments.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+    [_SELF, *_question_parameters()], return_annotation=Annotated[CallToolResult, values.FoundMoments]
+)
 
 
 class ClipTool:

@@ -4,28 +4,58 @@ Scores of moments are in [0, 1]; :mod:`moviola.retrieval.calibration` defines th
 strong.
 """
 
-from moviola.search.facets import LENGTHS, FacetCounts
-from moviola.search.filters import Filter, Position
-from moviola.search.found import SearchResult
-from moviola.search.library import Library
-from moviola.search.options import KINDS, By, SearchOptions
-from moviola.search.queries import (
-    LikeMoment,
-    LikePicture,
-    Marked,
-    MarkedMoment,
-    SearchQuery,
-    Steps,
-    Text,
-    WeightedSum,
-    Without,
-    compose,
-)
-from moviola.search.searcher import Searcher
-from moviola.search.suggestions import Completions
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from moviola.search.asked import Asked
+    from moviola.search.facets import LENGTHS, FacetCounts
+    from moviola.search.filters import Filter
+    from moviola.search.forms import Position
+    from moviola.search.found import SearchResult
+    from moviola.search.library import Library
+    from moviola.search.options import KINDS, By, SearchOptions
+    from moviola.search.queries import (
+        KeptPicture,
+        LikeMoment,
+        LikePicture,
+        Marked,
+        MarkedMoment,
+        SearchQuery,
+        Steps,
+        Text,
+        WeightedSum,
+        Without,
+    )
+    from moviola.search.searcher import Searcher
+    from moviola.search.suggestions import Completions
 
 __all__ = [
-    "KINDS", "LENGTHS", "By", "Completions", "FacetCounts", "Filter", "Library", "LikeMoment", "LikePicture",
-    "Marked", "MarkedMoment", "Position", "SearchOptions", "SearchQuery", "SearchResult", "Searcher", "Steps",
-    "Text", "WeightedSum", "Without", "compose",
+    "KINDS", "LENGTHS", "Asked", "By", "Completions", "FacetCounts", "Filter", "KeptPicture", "Library",
+    "LikeMoment", "LikePicture", "Marked", "MarkedMoment", "Position", "SearchOptions", "SearchQuery",
+    "SearchResult", "Searcher", "Steps", "Text", "WeightedSum", "Without",
 ]  # fmt: skip
+
+_MODULES = (
+    "queries",
+    "forms",
+    "filters",
+    "options",
+    "asked",
+    "found",
+    "facets",
+    "suggestions",
+    "searcher",
+    "library",
+)
+
+
+def __getattr__(name: str) -> Any:
+    """A public name on first use: help of commands, which knows fields of a question, needs no library."""
+    if name in __all__:
+        for module in _MODULES:
+            if name in (found := import_module(f"moviola.search.{module}")).__all__:
+                return getattr(found, name)
+    raise AttributeError(f"module 'moviola.search' has no attribute {name!r}")

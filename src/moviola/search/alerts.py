@@ -16,16 +16,18 @@ from __future__ import annotations
 import json
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from threading import Event, Lock
 from typing import Self
 from urllib.parse import urlsplit
 
 from moviola.errors import InvalidValue, LibraryError, MoviolaError, NotFound
 from moviola.library import VideoRow
+from moviola.search.asked import Asked
 from moviola.search.deliveries import Deliveries, NotDelivered, post, run_command
 from moviola.search.library import Library
+from moviola.types import Moment
 
 __all__ = ["AlertOptions", "Alerts"]
 
@@ -151,9 +153,7 @@ class Alerts:
         if not new:
             return
         try:
-            found = self._library.search_saved(
-                name, top_k=_MOMENTS * len(new), per_video=_MOMENTS, videos=list(new)
-            ).strong
+            found = self._strong_among(list(new), self._library.saved(name))
         except MoviolaError as error:
             log.warning("search %s: %s", name, error)
             return
@@ -167,6 +167,16 @@ class Alerts:
             finding = {"search": name, "video_id": video_id, "path": new[video_id].path, "moments": moments}
             self._hand_over(name, new[video_id], finding)
         self._advance(name)
+
+    def _strong_among(self, videos: Sequence[str], asked: Asked) -> list[Moment]:
+        """Strong moments of some videos that answer a question."""
+        options = asked.options
+        wanted = [video for video in videos if options.videos is None or video in options.videos]
+        if not wanted:
+            return []
+        most = min(options.per_video or _MOMENTS, _MOMENTS)
+        options = replace(options, top_k=most * len(wanted), per_video=most, videos=wanted)
+        return self._library.search(asked.query, options).strong
 
     def _hand_over(self, name: str, video: VideoRow, finding: Mapping[str, object]) -> None:
         """Give a finding to each receiver that has not had it, and is not to have it already."""

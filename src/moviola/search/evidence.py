@@ -41,6 +41,7 @@ from moviola.search.found import Found
 from moviola.search.fusion import fused
 from moviola.search.name_evidence import name_shares
 from moviola.search.queries import (
+    KeptPicture,
     LikeMoment,
     LikePicture,
     Marked,
@@ -399,7 +400,7 @@ class EvidenceGatherer:
             among = retrieval.vectors(features) if retrieval.stage1.trained else padded
             return padded[0], among[0], Calibration(known.slope * side_by_side, known.intercept)
         # Features of one frame (1, frame_dim); zeros for those not of likeness.
-        frame = self.store.encoders.picture(term.path) if isinstance(term, LikePicture) else self._frame(term)
+        frame = self._frame(term)
         if self.view.settings.picture_dim:
             frame[:, : self.view.settings.encoder_dim] = 0
         clip, match = normalised(frame), encoder.picture_match
@@ -412,6 +413,12 @@ class EvidenceGatherer:
         return self.texts.background
 
     def _frame(self, term: Term) -> Floats:
+        if isinstance(term, LikePicture):
+            return self.store.encoders.picture(term.path)
+        if isinstance(term, KeptPicture):
+            from moviola.library.kept.entries import kept_picture
+
+            return self.store.encoders.picture(kept_picture(self.store.folder, term.picture))
         assert isinstance(term, LikeMoment)
         features, video = self.view.picture_features, self.store.catalogue.video(term.video_id)
         place = features.place_of(video.row)

@@ -7,9 +7,9 @@ of videos, since files are moved, and may swap names. It may be deleted at any t
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,8 @@ from moviola.files.moments import moment_row, read_moment
 from moviola.files.rows import read_json
 from moviola.files.writing import write_json
 from moviola.library.disk.protected_paths import library_around
+from moviola.search.asked import Asked, query_to_json
+from moviola.search.filters import FILTERS
 from moviola.search.queries import (
     LikeMoment,
     LikePicture,
@@ -32,19 +34,18 @@ from moviola.search.queries import (
 )
 from moviola.types import Moment
 
-__all__ = ["KeptAnswer", "keep_answer", "kept_answer", "query_from_json", "query_to_json"]
+__all__ = ["KeptAnswer", "keep_answer", "kept_answer"]
 
-_FORMAT = 3
+_FORMAT = 4
 _NAME = "last-answer.json"
 
 
 @dataclass(frozen=True)
 class KeptAnswer:
-    """The last printed answer; ``options`` are those that were given, by name."""
+    """The last printed answer, and its question."""
 
-    query: SearchQuery
+    asked: Asked
     moments: list[Moment]
-    options: dict[str, Any] = field(default_factory=dict)
 
     def moment(self, rank: int) -> Moment:
         """The moment with a rank; raises :class:`NotFound` where there is none."""
@@ -63,9 +64,8 @@ def keep_answer(library: Path, answer: KeptAnswer) -> Path:
         InvalidValue: it cannot be written; the previous one is gone too, since it is not the last any more.
     """
     place, moments = cache_of(library) / _NAME, [moment_row(moment) for moment in answer.moments]
-    query = query_to_json(answer.query)
     try:
-        content = {"format": _FORMAT, "query": query, "options": answer.options, "moments": moments}
+        content = {"format": _FORMAT, "asked": answer.asked.to_json(), "moments": moments}
         write_json(place, content, follow=False)
     except InvalidValue:
         with suppress(OSError):
@@ -87,74 +87,50 @@ def kept_answer(library: Path) -> KeptAnswer:
         raise NotFound(f"{library}: {missing}; run `moviola search` first")
     try:
         content = read_json(place)
-        if content["format"] != _FORMAT:
-            raise ValueError(f"format {content['format']}")
         moments = [read_moment(row, f"{place}: moment {at}") for at, row in enumerate(content["moments"], 1)]
-        return KeptAnswer(query_from_json(content["query"]), moments, dict(content["options"]))
+        match content["format"]:
+            case 4:
+                row = content["asked"]
+            case 3:
+                row = _of_format_3(content["query"], content["options"])
+            case other:
+                raise ValueError(f"format {other}")
+        return KeptAnswer(Asked.from_json(row), moments)
     except (TypeError, KeyError, ValueError, AttributeError, InvalidValue) as error:
         raise DataError(f"{place}: damaged, or of another version; search again") from error
 
 
-# -- queries -------------------------------------------------------------------------------------------------
+# -- format 3, in which a query was an object with one key, its kind -----------------------------------------
 
 
-def query_to_json(query: SearchQuery) -> dict[str, Any]:
-    """The JSON form of a query: an object with one key, its kind."""
-    kind: str
-    said: Any
-    match query:
-        case Text(text):
-            kind, said = "text", text
-        case LikeMoment(video_id, time):
-            kind, said = "moment", [video_id, time]
-        case LikePicture(path):
-            # Absolute, since the next command may run in another folder.
-            kind, said = "picture", str(path.absolute())
-        case WeightedSum(terms):
-            kind, said = "sum", [[query_to_json(term), weight] for term, weight in terms]
-        case Steps(steps, gaps):
-            reached = [None if math.isinf(gap) else gap for gap in gaps]
-            kind, said = "steps", [[*map(query_to_json, steps)], reached]
-        case Without(inner, excluded):
-            kind, said = "without", [query_to_json(inner), [*map(query_to_json, excluded)]]
-        case Marked(inner, right, wrong, concept):
-            marks = ([list(astuple(one)) for one in own] for own in (right, wrong))
-            kind, said = "marked", [None if inner is None else query_to_json(inner), *marks, concept]
-        case _:
-            raise AssertionError(f"{type(query).__name__} is no kind of query")
-    return {kind: said}
+def _of_format_3(query: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
+    """The JSON of a question; options were those that were given, of the filter among them."""
+    texts = {name: options.pop(name) for name in FILTERS.keys() & options.keys()}
+    return {"query": query_to_json(_query_of_format_3(query)), **options, "filter": texts}
 
 
-def query_from_json(row: Mapping[str, Any]) -> SearchQuery:
-    """The query of :func:`query_to_json`'s JSON.
-
-    Raises:
-        KeyError, TypeError, ValueError: another form.
-        InvalidValue: an invalid part.
-    """
+def _query_of_format_3(row: dict[str, Any]) -> SearchQuery:
     ((kind, said),) = row.items()
-    query: SearchQuery
-    match kind:
-        case "text":
-            query = Text(said)
-        case "moment":
-            query = LikeMoment(*said)
-        case "picture":
-            query = LikePicture(Path(said))
-        case "sum":
-            query = WeightedSum.of([(query_from_json(term), weight) for term, weight in said])
-        case "steps":
-            steps, gaps = said
-            reached = tuple(math.inf if gap is None else gap for gap in gaps)
-            query = Steps(tuple(map(query_from_json, steps)), reached)  # type: ignore[arg-type]
-        case "without":
-            inner, excluded = said
-            query = Without.of(query_from_json(inner), tuple(map(query_from_json, excluded)))
-        case "marked":
-            inner, right, wrong, concept = said
-            marks = [tuple(MarkedMoment(*columns) for columns in own) for own in (right, wrong)]
-            wanted = None if inner is None else query_from_json(inner)
-            query = Marked(wanted, marks[0], marks[1], concept)
-        case _:
-            raise KeyError(kind)
-    return query
+    return _KINDS[kind](said)
+
+
+def _steps(said: Any) -> Steps:
+    gaps = tuple(math.inf if gap is None else gap for gap in said[1])
+    return Steps(tuple(map(_query_of_format_3, said[0])), gaps)  # type: ignore[arg-type]  # which checks them
+
+
+def _marked(said: Any) -> Marked:
+    inner, *marks, concept = said
+    right, wrong = (tuple(MarkedMoment(*columns) for columns in own) for own in marks)
+    return Marked(inner and _query_of_format_3(inner), right, wrong, concept)
+
+
+_KINDS: dict[str, Callable[[Any], SearchQuery]] = {
+    "text": Text,
+    "moment": lambda said: LikeMoment(*said),
+    "picture": lambda said: LikePicture(Path(said)),
+    "sum": lambda said: WeightedSum.of([(_query_of_format_3(term), weight) for term, weight in said]),
+    "steps": _steps,
+    "without": lambda said: Without.of(_query_of_format_3(said[0]), map(_query_of_format_3, said[1])),
+    "marked": _marked,
+}

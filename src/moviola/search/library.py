@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from os import PathLike
@@ -35,10 +35,11 @@ from moviola.library import (
 )
 from moviola.plugins import naming_plugins
 from moviola.retrieval import Refiner
+from moviola.search.asked import Asked, picture_of, renamed
 from moviola.search.facets import FacetCounts, count_facets, with_tags
 from moviola.search.found import SearchResult
-from moviola.search.options import SearchOptions, asked_by
-from moviola.search.queries import Marked, SearchQuery, as_query
+from moviola.search.options import SearchOptions
+from moviola.search.queries import KeptPicture, LikePicture, Marked, SearchQuery, as_query
 from moviola.search.searcher import Searcher
 from moviola.search.suggestions import Completions, ExampleReader, complete, video_names
 from moviola.search.times import is_integer
@@ -48,7 +49,7 @@ from moviola.types import Capture, Query, Video, require_kind, several
 if TYPE_CHECKING:
     from moviola.encoders import FrameTextEncoder, SentenceEncoder
     from moviola.library.kept.entries import Kept
-    from moviola.library.kept.values import SavedSearch
+    from moviola.library.kept.values import Entry
 
 __all__ = ["Library", "Order"]
 
@@ -256,7 +257,7 @@ class Library(Indexer):
         """Saved searches, collections, tags and ratings; writable even where the library is read-only."""
         from moviola.library.kept.entries import Kept
 
-        return Kept(self.folder, asked_by, self._lengths)
+        return Kept(self.folder, Asked.from_json, self._lengths)
 
     def _lengths(self, video_ids: set[str]) -> dict[str, float]:
         """Seconds of videos by id; a refused one has none."""
@@ -354,34 +355,64 @@ class Library(Indexer):
         chosen = replace(options or SearchOptions(), **changes)
         return self._searcher.search_many(queries, chosen, progress, refuse)
 
-    def search_saved(self, name: str, **changes: Any) -> SearchResult:
-        """:meth:`search` for a saved query (:mod:`moviola.library.kept`), ``changes`` as there.
+    # -- saved searches ------------------------------------------------------------------------------------
+
+    def saved(self, name: str) -> Asked:
+        """The question of a saved search.
 
         Raises:
             NotFound: no search of this name is saved.
-            InvalidValue: it can never run, see :func:`moviola.search.options.asked_by`.
+            InvalidValue: it can never run.
         """
-        return self.search(*asked_by(self._saved(name)), **changes)
-
-    def saved_query(self, name: str) -> tuple[SearchQuery, dict[str, Any]]:
-        """A saved query, and what was saved with it by name: ``by``, and its filter as texts.
-
-        Raises:
-            NotFound, InvalidValue: as of :meth:`search_saved`.
-        """
-        saved = self._saved(name)
-        return asked_by(saved)[0], {**saved.filter, "by": saved.by}
-
-    def _saved(self, name: str) -> SavedSearch:
         from moviola.library.kept.values import SavedSearch
 
         saved = self.kept.entry("search", name).value
         assert isinstance(saved, SavedSearch)
         try:
-            asked_by(saved)
+            return Asked.from_json(saved.root)
         except InvalidValue as error:
             raise InvalidValue(f"search {name!r}: {error}; save it again") from error
-        return saved
+
+    def search_saved(self, name: str, **changes: Any) -> SearchResult:
+        """:meth:`search` for a saved search, ``changes`` as there; errors as of :meth:`saved`, too."""
+        saved = self.saved(name)
+        return self.search(saved.query, replace(saved.options, **changes))
+
+    def save_search(
+        self,
+        name: str,
+        asked: Asked | Mapping[str, Any],
+        version: int | None = None,
+        picture: Callable[[str], LikePicture | KeptPicture] = picture_of,
+    ) -> Entry:
+        """Save a question under a name, replacing the one of that name.
+
+        Args:
+            asked: the question, or its JSON, which is kept as it is but for its pictures: these are kept with
+                it, large ones made smaller (:func:`moviola.media.small_picture`), and get other names.
+            version: see :meth:`moviola.library.kept.entries.Kept.put`.
+            picture: gives the pictures that are named in JSON.
+
+        Raises:
+            InvalidValue: it can never run.
+            MediaError: a picture cannot be read.
+            OutOfDate, LibraryError: see :meth:`moviola.library.kept.entries.Kept.put`.
+        """
+        from moviola.library.kept.pictures import picture_to_keep
+
+        row = asked.to_json() if isinstance(asked, Asked) else asked
+        names: dict[str, str] = {}
+        contents: dict[str, bytes] = {}
+
+        def keep(given: str) -> LikePicture | KeptPicture:
+            found = picture(given)
+            if isinstance(found, LikePicture):
+                names[given], content = picture_to_keep(found.path)
+                contents[names[given]] = content
+            return found
+
+        Asked.from_json(row, keep)
+        return self.kept.put("search", name, renamed(row, names), version, contents)
 
     @naming_plugins()
     def curve(

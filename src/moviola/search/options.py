@@ -1,21 +1,18 @@
-"""Search options, the same for Python, the command line, HTTP and agents; and what a saved search asks."""
+"""Search options, the same for Python, the command line, HTTP, agents and the page."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Any, Literal, Self, get_args
 
 from moviola.errors import InvalidValue
-from moviola.search.filters import Filter
-from moviola.search.queries import SearchQuery, compose
-from moviola.search.times import is_integer, is_number
-from moviola.types import CUE_KINDS, CueKind, require_kind, require_kinds, several
+from moviola.search.fields import PARTS, Field, declared, fields_of
+from moviola.search.filters import FILTERS, Filter
+from moviola.search.forms import CHOICE, FLAG, INTEGER, NAMES, NUMBER
+from moviola.types import CUE_KINDS, CueKind, require_kind
 
-if TYPE_CHECKING:
-    from moviola.library.kept.values import SavedSearch
-
-__all__ = ["KINDS", "By", "SearchOptions", "asked_by"]
+__all__ = ["FIELDS", "KINDS", "OPTIONS", "By", "SearchOptions"]
 
 By = Literal["all", "visual", "subtitles", "speech", "said", "text", "named"]
 """Kinds of evidence."""
@@ -36,58 +33,78 @@ KINDS: dict[By, tuple[CueKind, ...]] = {
 class SearchOptions:
     """Search options.
 
-    Attributes:
-        top_k: number of moments, >= 1.
-        per_video: maximum number of moments per video, >= 1; None for no limit.
-        videos: ids of the videos to search; None for all.
-        filter: which videos to search, and which of their moments count. Where few moments pass, up to 12,800
-            segments are retrieved to find ``top_k``.
-        min_score: minimum score, in [0, 1].
-        by: evidence to use: ``"all"`` that the library has, ``"visual"`` pictures, ``"subtitles"``,
-            ``"speech"`` (recognised) and ``"text"`` (in pictures) one kind of cues, ``"said"`` subtitles and
-            speech, ``"named"`` names of videos (whole videos, then).
-        refine: False returns the coarse proposals of stage 2 (visual evidence).
-        weak: False omits weak moments, see :data:`moviola.retrieval.STRONG`.
-
     Raises:
         InvalidValue: a number outside its range, a value of another type, unknown evidence, or one text as
             ``videos``.
     """
 
-    top_k: int = 10
-    per_video: int | None = None
-    videos: Collection[str] | None = None
     filter: Filter = Filter()  # noqa: RUF009 - immutable
-    min_score: float = 0.0
-    by: By = "all"
-    refine: bool = True
-    weak: bool = True
+    """Which videos to search, and which of their moments count. Where few moments pass, up to 12,800
+    segments are retrieved to find ``top_k``."""
+    top_k: int = declared(
+        INTEGER, "Number of moments.", flags=("--top-k", "-k"), panel="", default=10,
+        defaults={"api": 24, "agents": 8}, most={"agents": 20}, parts=PARTS - {"page"},
+    )  # fmt: skip
+    """At least 1."""
+    per_video: int | None = declared(
+        INTEGER, "Number of moments per video.", panel="", example=3, parts=PARTS - {"page"},
+    )  # fmt: skip
+    """At least 1; None for no limit."""
+    videos: Collection[str] | None = declared(
+        NAMES, "Search only this video; repeatable.", flags=("--video",), panel="",
+        label="Only this video", example=["holiday/beach"],
+    )  # fmt: skip
+    """Ids of the videos to search; None for all."""
+    min_score: float = declared(
+        NUMBER, "Least score; at 0.5 half are right.", panel="", label="Score at least", default=0.0,
+    )  # fmt: skip
+    """In [0, 1]."""
+    by: By = declared(
+        CHOICE, "Evidence: all; visual (pictures); subtitles; speech (recognised); said (both of these); "
+        "text (in pictures); named (whole videos, by the names of their files).",
+        panel="", label="Found by", default="all", choices=get_args(By),
+    )  # fmt: skip
+    """Evidence to use."""
+    refine: bool = declared(
+        FLAG, "Refine coarse proposals.", flags=("--refine/--no-refine",), panel="", default=True,
+        label="Refined ends (slower)",
+    )  # fmt: skip
+    """False returns the coarse proposals of stage 2 (visual evidence)."""
+    weak: bool = declared(
+        FLAG, "Weak moments too; false: strong ones only.", panel="", default=True,
+        parts=PARTS - {"command line", "page"},
+    )  # fmt: skip
+    """False omits weak moments, see :data:`moviola.retrieval.STRONG`."""
 
     def __post_init__(self) -> None:
-        if not (is_integer(self.top_k, 1) and (self.per_video is None or is_integer(self.per_video, 1))):
-            given = f"top_k={self.top_k!r:.200}, per_video={self.per_video!r:.200}"
-            raise InvalidValue(f"{given}: give integers; ask for at least one moment")
-        if not is_number(self.min_score, 0, 1):
-            raise InvalidValue(f"min_score={self.min_score!r:.200}: give a number; scores lie in [0, 1]")
         require_kind("filter", self.filter, Filter, "a Filter; `Filter.parse` reads texts")
-        require_kinds(bool, "True or False", refine=self.refine, weak=self.weak)
-        if self.by not in [*KINDS]:
-            raise InvalidValue(f"by={self.by!r}: choose {', '.join(KINDS)}")
-        if self.videos is not None:
-            videos = several("videos", self.videos)
-            for one in videos:
-                require_kind("videos", one, str, "ids of videos")
-            object.__setattr__(self, "videos", frozenset(videos))
+        for name, field in OPTIONS.items():
+            object.__setattr__(self, name, field.checked(getattr(self, name)))
+
+    @classmethod
+    def parse(cls, given: Mapping[str, Any]) -> Self:
+        """From values by name as JSON and a command line have them, the filter's among them; None is nothing.
+
+        Raises:
+            InvalidValue: no such field, or a value that means nothing. Its ``place`` is the name.
+        """
+        if unknown := given.keys() - FIELDS.keys():
+            raise InvalidValue(f"{min(unknown)!r:.100}: no such field; there are {', '.join(FIELDS)}")
+        values = {name: FIELDS[name].value(one) for name, one in given.items() if one is not None}
+        conditions = {name: values.pop(name) for name in FILTERS.keys() & values.keys()}
+        return cls(**values, filter=Filter(**conditions))
+
+    def changed(self) -> dict[str, Any]:
+        """The options that ask for something, by name, as JSON has them; without the filter."""
+        given = {name: getattr(self, name) for name in OPTIONS}
+        return {
+            name: OPTIONS[name].form.written(value)
+            for name, value in given.items()
+            if value != OPTIONS[name].default
+        }
 
 
-def asked_by(saved: SavedSearch) -> tuple[SearchQuery, SearchOptions]:
-    """The query of a saved search, and its options.
-
-    Raises:
-        InvalidValue: it can never run: a part of the query or of the filter cannot be read.
-    """
-    query = compose(saved.text, then=saved.then, gap=saved.gap, excluded=saved.without)
-    known = Filter.__dataclass_fields__
-    if unknown := saved.filter.keys() - known.keys():
-        raise InvalidValue(f"filter {min(unknown)!r} does not exist; choose {', '.join(known)}")
-    return query, SearchOptions(filter=Filter.parse(**saved.filter), by=saved.by)
+OPTIONS: dict[str, Field] = fields_of(SearchOptions)
+"""The options but for the filter, by name."""
+FIELDS: dict[str, Field] = FILTERS | OPTIONS
+"""The table: all fields of a question beside its query, by name."""

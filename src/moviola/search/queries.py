@@ -8,8 +8,8 @@
 
 Three kinds of values, one inside the other:
 
-- *one part*: a :class:`Text`, a :class:`LikeMoment`, a :class:`LikePicture`, or a :class:`WeightedSum` of
-  these (``+`` and ``*``);
+- *one part*: a :class:`Text`, a :class:`LikeMoment`, a :class:`LikePicture`, a :class:`KeptPicture`, or a
+  :class:`WeightedSum` of these (``+`` and ``*``);
 - :class:`Steps` of such parts (``then``);
 - either of them :class:`Without` other parts (``without``).
 
@@ -36,12 +36,12 @@ from moviola.search.times import is_number, parse_seconds
 from moviola.types import Moment, Span, plain_seconds, require_kind, several
 
 __all__ = [
-    "GAP", "LikeMoment", "LikePicture", "Marked", "MarkedMoment", "Plain", "SearchQuery", "Simple", "Steps",
-    "Term", "Text", "WeightedSum", "Without", "as_query", "compose", "parts_of",
-    "terms_of",
+    "GAP", "KeptPicture", "LikeMoment", "LikePicture", "Marked", "MarkedMoment", "Plain", "SearchQuery",
+    "Simple", "Steps", "Term", "Text", "WeightedSum", "Without", "as_query", "parts_of", "terms_of",
 ]  # fmt: skip
 
 _CONCEPT = re.compile(r"@[^\W_][\w-]*")
+_DIGEST = re.compile("[0-9a-f]{32}")
 
 GAP = 60.0
 """Default for the most seconds between the end of one step of a sequence and the start of the next."""
@@ -158,7 +158,34 @@ class LikePicture(SearchQuery):
         return f"like {self.path}"
 
 
-Term = Text | LikeMoment | LikePicture
+@dataclass(frozen=True, slots=True)
+class KeptPicture(SearchQuery):
+    """Similar to a picture that the library keeps with a saved search (:mod:`moviola.library.kept`).
+
+    Attributes:
+        picture: its name there, the first 32 hexadecimal digits of the SHA-256 of its bytes.
+
+    Raises:
+        InvalidValue: another form.
+    """
+
+    picture: str
+
+    def __post_init__(self) -> None:
+        require_kind("picture", self.picture, str, "the name of a picture")
+        if not self.is_name(self.picture):
+            raise InvalidValue(f"picture {self.picture!r:.200}: give 32 hexadecimal digits")
+
+    @staticmethod
+    def is_name(text: str) -> bool:
+        """Whether a text is such a name, and not the path of a file."""
+        return bool(_DIGEST.fullmatch(text))
+
+    def __str__(self) -> str:
+        return f"like picture {self.picture}"
+
+
+Term = Text | LikeMoment | LikePicture | KeptPicture
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,7 +313,7 @@ class Marked(SearchQuery):
         return f"{text} ({', '.join(marks)})".strip() if marks else text
 
 
-Plain = Text | LikeMoment | LikePicture | WeightedSum
+Plain = Term | WeightedSum
 """One part without marks."""
 Simple = Plain | Marked
 """One part; of a :class:`Marked` query the query must be one, too, or None."""
@@ -386,45 +413,9 @@ def _read(text: str) -> SearchQuery:
     return Marked(Text(" ".join(words)) if words else None, concept=names[0])
 
 
-def compose(
-    text: str | None,
-    alike: Sequence[LikeMoment | LikePicture] = (),
-    *,
-    weight: float = 1.0,
-    then: Sequence[str] = (),
-    gap: float = GAP,
-    excluded: Sequence[str] = (),
-) -> SearchQuery:
-    """A query from its parts, as in options and parameters.
-
-    Args:
-        text: words, or None if moments or pictures are the whole query.
-        alike: moments and pictures added to the words, with weight 1 each.
-        weight: of the words.
-        then, gap: later steps, and most seconds between two.
-        excluded: exclusions.
-
-    Raises:
-        InvalidValue: neither words nor examples, or an invalid part.
-    """
-    if text is None and not alike:
-        raise InvalidValue("empty query: give a text, a moment of a video, or a picture")
-    for one in several("alike", alike):
-        require_kind("alike", one, (LikeMoment, LikePicture), "a LikeMoment or a LikePicture")
-    words = [] if text is None else [(as_query(text), weight)]
-    _require_weight(weight, words[0][0] if words else alike[0])
-    if alike and words and isinstance(words[0][0], Marked):
-        raise InvalidValue(f"{text!r}: a concept goes with words only; search for pictures separately")
-    query = WeightedSum.of([*words, *((one, 1.0) for one in alike)]) if alike else words[0][0]
-    for later in several("then", then):
-        query = query.then(later, gap=gap)
-    others = several("excluded", excluded)
-    return query.without(*others) if others else query
-
-
 def _order(query: Simple) -> tuple[bool, str]:
-    """Sort key with words first."""
-    return not isinstance(query, Text), repr(query)
+    """Sort key with words first; a picture that is kept stands where its file would."""
+    return not isinstance(query, Text), repr(query).replace("KeptPicture(", "LikePicture(")
 
 
 def parts_of(query: SearchQuery) -> tuple[Simple, ...]:

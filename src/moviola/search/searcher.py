@@ -165,17 +165,17 @@ class Searcher:
             return SearchResult(moments, confident=any(one.strong for one in found))
 
     def _rows(self, view: View, options: SearchOptions) -> Rows:
-        tagged: dict[str, frozenset[str]] | None = None
-        if options.filter.tag is not None:
-            from moviola.library.kept.entries import Kept
-
-            with closing(Kept(self._store.folder)) as kept:
-                tagged = kept.tagged()
-        rows = options.filter.rows(view.videos, self._store.catalogue, tagged)
+        rows = options.filter.rows(view.videos, self._store.catalogue, self._tagged)
         if options.videos is not None:
             named = {self._store.catalogue.video(video).row for video in options.videos}
             rows = named if rows is None else rows & named
         return None if rows is None else frozenset(rows)
+
+    def _tagged(self) -> dict[str, frozenset[str]]:
+        from moviola.library.kept.entries import Kept
+
+        with closing(Kept(self._store.folder)) as kept:
+            return kept.tagged()
 
     def _copies(self) -> KnownCopies:
         try:

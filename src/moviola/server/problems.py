@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from reprlib import Repr
 from typing import Any
@@ -11,17 +11,19 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from moviola.errors import InvalidValue, MediaError, MoviolaError, NotFound, shortened
+from moviola.search.schema import place_of
 from moviola.server.progress import Progress
 from moviola.server.schemas import Code, Problem, ProblemAnswer, WorkProgress
 
 __all__ = [
     "ANSWERS", "Busy", "Defects", "Forbidden", "TooLarge", "WrongField", "handle_problems",
-    "message_of", "problem", "require_known_parameters", "unexpected",
+    "message_of", "problem", "require_known_parameters", "unexpected", "wrong_field",
 ]  # fmt: skip
 
 log = logging.getLogger("moviola.server")
@@ -149,8 +151,11 @@ async def _known(request: Request, error: Exception) -> JSONResponse:
     elif isinstance(error, WrongField):
         about = {"field": error.field, "longest": error.longest}
         error = error.error
+    elif isinstance(error, MoviolaError):
+        about = {"field": error.place}
     code = next(code for kind, code in CODES.items() if isinstance(error, kind))
-    return problem(code, message_of(error, request.app.state.service.library.folder), **about)
+    service = request.app.state.service
+    return problem(code, service.uploads.named(message_of(error, service.library.folder)), **about)
 
 
 async def _invalid(_: Request, error: Exception) -> JSONResponse:
@@ -160,7 +165,7 @@ async def _invalid(_: Request, error: Exception) -> JSONResponse:
     if first["type"] == "json_invalid":
         reason = first.get("ctx", {}).get("error", first["msg"])
         return problem("invalid_value", f"body: no JSON ({reason}, at {first['loc'][-1]})")
-    field = _field(first["loc"][1:])
+    field = place_of(first["loc"][1:])
     if not field and isinstance(first.get("input"), bytes):  # what is not said to be JSON is not read as such
         return problem(
             "invalid_value", "body: not sent as JSON; add the header Content-Type: application/json"
@@ -169,15 +174,12 @@ async def _invalid(_: Request, error: Exception) -> JSONResponse:
     return problem("invalid_value", _complaint(field or "body", first), field=field, longest=longest)
 
 
-def _field(place: Sequence[object]) -> str:
-    """Where a value stands in a request, without the kinds of which it could have been."""
-    kept: list[str] = []
-    for before, part in zip([None, *place], place, strict=False):
-        if isinstance(part, int):
-            kept.append(str(part + 1))
-        elif part not in ("object", before) and not (part == "text" and before == "query"):
-            kept.append(str(part))
-    return ".".join(kept)
+def wrong_field(error: ValidationError, below: str) -> WrongField:
+    """The first validation error of a value that stands below a field of a request."""
+    first = error.errors()[0]
+    place = place_of(first["loc"])
+    message = _complaint(place or below, first)
+    return WrongField(f"{below}.{place}".removesuffix("."), InvalidValue(message))
 
 
 # What is wrong, by pydantic's type of the error, where the field says it all.

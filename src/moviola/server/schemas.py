@@ -5,34 +5,28 @@ Times are seconds from the start of a video, scores are in [0, 1].
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from moviola.search.options import By
-from moviola.search.queries import GAP
+from moviola.search.schema import (
+    Filters,
+    Name,
+    Query,
+    QueryObject,
+    RequestModel,
+    Seconds,
+    options_for,
+)
 from moviola.types import CueKind
 
 __all__ = [
-    "Answer", "AskedQuery", "Code", "CueList", "CurveAnswer", "CurveRequest", "ExportFormat", "ExportMoment",
-    "ExportRequest", "ExportStep", "Filters", "FoundMoment", "Job", "JobList", "JobRequest", "LibraryInfo",
-    "LimitsInfo", "ModelInUse", "MomentTerm", "PictureAnswer", "PictureTerm", "Problem", "ProblemAnswer",
-    "QueryText", "Refusal", "SearchRequest", "Seconds", "Shot", "ShotList", "SpokenCue", "State", "Step",
-    "Sum", "TextTerm", "VideoDetails", "VideoList", "VideoSummary",
+    "Answer", "Code", "CueList", "CurveAnswer", "CurveRequest", "ExportFormat", "ExportMoment",
+    "ExportRequest", "ExportStep", "FieldInfo", "FieldList", "FoundMoment", "Job", "JobList", "JobRequest",
+    "LibraryInfo", "LimitsInfo", "ModelInUse", "Name", "PictureAnswer", "Problem", "ProblemAnswer", "Refusal",
+    "RequestModel", "ResponseModel", "SearchRequest", "Seconds", "Shot", "ShotList", "SpokenCue", "State",
+    "VideoDetails", "VideoList", "VideoSummary", "raw_body",
 ]  # fmt: skip
-
-LONGEST_TEXT = 2_000
-LONGEST_NAME = 4_096
-_CONTROL = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f]")  # but tab, line feed and carriage return
-
-
-def _no_control_characters(text: str) -> str:
-    if found := _CONTROL.search(text):
-        raise ValueError(f"control character U+{ord(found[0]):04X} at {found.start()}; remove it")
-    return text
-
 
 State = Literal["ready", "partial", "refused"]
 Code = Literal[
@@ -40,43 +34,7 @@ Code = Literal[
     "internal", "version", "media_type", "checksum", "range",
 ]  # fmt: skip
 
-QueryText = Annotated[
-    str, Field(min_length=1, max_length=LONGEST_TEXT, examples=["a dog runs on a beach"]),
-    AfterValidator(_no_control_characters),
-]  # fmt: skip
-Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME), AfterValidator(_no_control_characters)]
-Seconds = Annotated[float, Field(ge=0, le=1e7, allow_inf_nan=False, examples=[12.5])]
-Weight = Annotated[float, Field(gt=0, le=1_000, allow_inf_nan=False)]
 Score = Annotated[float, Field(ge=0, le=1, examples=[0.93])]
-
-
-def is_blank(value: object) -> bool:
-    """Whether a value stands for none: null, or a text without letters."""
-    return value is None or (isinstance(value, str) and not value.strip())
-
-
-class RequestModel(BaseModel):
-    """A part of a request; fields that it does not have are refused.
-
-    What clients send for a field that they leave out, null or a text without letters, counts as left out, but
-    for null where it is a value of its own.
-    """
-
-    model_config = ConfigDict(extra="forbid")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _given(cls, sent: Any) -> Any:
-        if not isinstance(sent, Mapping):
-            return sent
-        return {name: value for name, value in sent.items() if not cls._is_left_out(name, value)}
-
-    @classmethod
-    def _is_left_out(cls, name: object, value: object) -> bool:
-        field = cls.model_fields.get(str(name))
-        if not is_blank(value) or (field is not None and field.is_required()):
-            return False
-        return value is not None or field is None or type(None) not in get_args(field.annotation)
 
 
 class ResponseModel(BaseModel):
@@ -126,147 +84,17 @@ class ProblemAnswer(ResponseModel):
 # ---- queries -------------------------------------------------------------------------------------------
 
 
-class TextTerm(RequestModel):
-    """Words for what is seen or said."""
-
-    text: QueryText
-    weight: Weight = 1.0
-
-
-class MomentTerm(RequestModel):
-    """An example: the frame at a time of a video of the library."""
-
-    video_id: Name = Field(examples=["holiday/beach"])
-    time: Seconds = Field(examples=[12.5])
-    weight: Weight = 1.0
+if TYPE_CHECKING:
+    _Options = RequestModel
+else:
+    _Options = create_model("_Options", __base__=RequestModel, **options_for("api"))
 
 
-class PictureTerm(RequestModel):
-    """An example: an uploaded picture."""
-
-    picture: str = Field(pattern="^[0-9a-f]{32}$", examples=["5d41402abc4b2a76b9719d911017c592"])
-    weight: Weight = 1.0
-
-
-def _kind_of_term(term: Any) -> str | None:
-    """Discriminator of terms, so that a validation error names the right field."""
-    values = term if isinstance(term, Mapping) else vars(term) if isinstance(term, BaseModel) else {}
-    kinds = [key for key in ("text", "picture", "video_id") if key in values]
-    return next((key for key in kinds if not is_blank(values[key])), next(iter(kinds), None))
-
-
-Term = Annotated[
-    Annotated[TextTerm, Tag("text")]
-    | Annotated[PictureTerm, Tag("picture")]
-    | Annotated[MomentTerm, Tag("video_id")],
-    Discriminator(_kind_of_term, "term", "a term has text, or video_id and time, or picture"),
-]
-
-
-def _text_or_object(value: Any) -> str | None:
-    return "text" if isinstance(value, str) else "object" if isinstance(value, Mapping | BaseModel) else None
-
-
-_TEXT_OR_OBJECT = Discriminator(_text_or_object, "query", "a query is a text, or an object with terms")
-
-
-class Sum(RequestModel):
-    """Weighted sum of words, moments and pictures."""
-
-    terms: list[Term] = Field(min_length=1, max_length=16)
-
-
-class Step(Sum):
-    """A later step in the same video."""
-
-    gap: Seconds | None = Field(
-        default=GAP, description="Maximum seconds since the end of the previous step; null for no limit."
-    )
-
-
-Excluded = Annotated[Annotated[QueryText, Tag("text")] | Annotated[Sum, Tag("object")], _TEXT_OR_OBJECT]
-
-
-class MarkedPart(RequestModel):
-    """A marked moment."""
-
-    video_id: Name = Field(examples=["holiday/beach"])
-    start: Seconds = Field(examples=[12.0])
-    end: Seconds = Field(examples=[19.5])
-
-
-class AskedQuery(RequestModel):
-    """A query: terms, later steps, exclusions, and marks on an answer.
-
-    Without terms, the marks and the concept are the query.
-    """
-
-    terms: list[Term] = Field(default_factory=list, max_length=16)
-    then: list[Step] = Field(default_factory=list, max_length=8)
-    without: list[Excluded] = Field(default_factory=list, max_length=16)
-    right: list[MarkedPart] = Field(
-        default_factory=list, max_length=500, description="Moments marked as right."
-    )
-    wrong: list[MarkedPart] = Field(
-        default_factory=list, max_length=500, description="Moments marked as wrong."
-    )
-    concept: str = Field(
-        default="", max_length=60, description="Name of a concept, without @.", examples=["our-logo"]
-    )
-
-
-Query = Annotated[
-    Annotated[QueryText, Tag("text")] | Annotated[AskedQuery, Tag("object")],
-    _TEXT_OR_OBJECT,
-    Field(
-        examples=[
-            "a dog runs on a beach",
-            {
-                "terms": [{"text": "a dog runs"}, {"video_id": "holiday/beach", "time": 12.5, "weight": 0.5}],
-                "then": [{"terms": [{"text": "it jumps into the water"}], "gap": 30}],
-                "without": ["snow"],
-            },
-        ]
-    ),
-]
-
-FilterText = Annotated[str, Field(max_length=LONGEST_TEXT), AfterValidator(_no_control_characters)]
-
-
-class Filters(RequestModel):
-    """Filters, written as on the command line."""
-
-    folder: FilterText | None = Field(default=None, examples=["*/holiday/*"])
-    modified: FilterText | None = Field(default=None, examples=["2024-05-01..2024-05-31"])
-    video_length: FilterText | None = Field(default=None, examples=["60..10:00"])
-    moment_length: FilterText | None = Field(default=None, examples=["2..30"])
-    taken: FilterText | None = Field(default=None, examples=["2021..2023-05"])
-    near: FilterText | None = Field(
-        default=None,
-        description="Degrees north and east, and a distance, by default 1 km.",
-        examples=["52.52,13.40,5km"],
-    )
-    camera: FilterText | None = Field(default=None, examples=["iphone 15"])
-    tag: FilterText | None = Field(default=None, examples=["favourite"])
-    where: FilterText | None = Field(default=None, examples=["0..50%"])
-
-
-class SearchRequest(RequestModel):
-    """A query and its options."""
+class SearchRequest(_Options):
+    """A question: a query, and the fields that the table declares (`GET /api/fields`)."""
 
     query: Query
-    top_k: int = Field(default=24, ge=1, description="Number of moments.")
-    per_video: int | None = Field(
-        default=None, ge=1, le=1_000_000, description="Number of moments per video.", examples=[3]
-    )
-    videos: list[Name] | None = Field(
-        default=None, max_length=10_000, description="Search only these videos.", examples=[["holiday/beach"]]
-    )
     filter: Filters = Field(default_factory=Filters)
-    min_score: float = Field(default=0.0, ge=0, le=1, allow_inf_nan=False)
-    by: By = Field(default="all", description="Evidence to use.")
-    refine: bool = Field(default=True, description="False: coarse proposals.")
-    weak: bool = Field(default=True, description="False: strong moments only.")
 
 
 class CurveRequest(RequestModel):
@@ -361,6 +189,31 @@ class PictureAnswer(ResponseModel):
     height: int = Field(examples=[480])
 
 
+class FieldInfo(ResponseModel):
+    """A field of a question, beside its query."""
+
+    name: str = Field(examples=["taken"])
+    form: str = Field(
+        description="Form of its values: texts of filters (lines, paths, seconds, times, place, positions), "
+        "integer, number, flag, choice or names.",
+        examples=["times"],
+    )
+    filter: bool = Field(description="Whether it stands in `filter`.", examples=[True])
+    help: str = Field(examples=["Date of recording: 2021..2023-05."])
+    label: str = Field(description="Title on the page, in English.", examples=["When it was taken"])
+    short: str = Field(description="Name before its value, in English.", examples=["taken"])
+    unit: str = Field(examples=["s"])
+    default: Any = Field(description="What is meant where it is not given.", examples=[None])
+    choices: list[str] = Field(description="Its values, if there are few.", examples=[[]])
+    example: Any = Field(description="A value.", examples=["2021..2023-05"])
+
+
+class FieldList(ResponseModel):
+    """The fields of a question beside its query, in order."""
+
+    fields: list[FieldInfo]
+
+
 class Concept(ResponseModel):
     """A concept, learnt from marks."""
 
@@ -374,7 +227,7 @@ class TeachRequest(RequestModel):
     """Marks to keep under a name."""
 
     title: str = Field(min_length=1, max_length=60, examples=["our logo"])
-    query: AskedQuery = Field(
+    query: QueryObject = Field(
         examples=[{"terms": [{"text": "a logo"}], "right": [{"video_id": "beach", "start": 1, "end": 4}]}]
     )
 

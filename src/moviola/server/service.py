@@ -12,12 +12,12 @@ from urllib.parse import unquote
 from fastapi import Depends, Request
 from fastapi import Path as PathParameter
 
-from moviola.errors import InvalidValue, MoviolaError
+from moviola.errors import InvalidValue, MoviolaError, NotFound
 from moviola.files.caches import cache_of
 from moviola.library import VideoRow, there
 from moviola.library.ingest.watching import require_watchable
 from moviola.plugins import server_additions
-from moviola.search import Library
+from moviola.search import KeptPicture, Library, LikePicture
 from moviola.server.converting import Conversions
 from moviola.server.exporting import Exports
 from moviola.server.jobs import Jobs, watch
@@ -104,6 +104,21 @@ class Service:
             return done
 
         return await (pool or self.media).run(run)
+
+    def picture(self, name: str) -> LikePicture | KeptPicture:
+        """The picture of a name that a question has: one that was uploaded, or that a saved search has.
+
+        Raises:
+            InvalidValue: no such name, a path for instance.
+            NotFound: it is not here, or no longer.
+        """
+        kept = KeptPicture(name)
+        try:
+            return LikePicture(self.uploads.path(name))
+        except NotFound:
+            if name not in self.library.kept.pictures():
+                raise
+            return kept
 
     async def close(self) -> None:
         for task in filter(None, (self.warming, self.watching)):

@@ -38,7 +38,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, SearchOptions]]:
     ("words", "query"),
     [
         (["a dog"], Text("a dog")),
-        (["--like", "street@0:05"], LikeMoment("street", 5.0) * 1),
+        (["--like", "street@0:05"], LikeMoment("street", 5.0)),
         (["a dog", "--like", "street@5", "--weight", "0.5"], 0.5 * Text("a dog") + LikeMoment("street", 5.0)),
         (["--picture", "x.png", "--picture", "y.png"],
          LikePicture(Path("x.png")) + LikePicture(Path("y.png"))),

@@ -12,7 +12,7 @@ import pytest
 
 from moviola.export import read_moments
 from moviola.media import probe
-from moviola.search import Text
+from moviola.search import Asked
 from moviola.search.last_answer import KeptAnswer, keep_answer
 from moviola.types import Moment
 
@@ -24,7 +24,7 @@ def found(library: Path) -> list[Moment]:
     """The answer that was printed last."""
     spans = [("street", 1.0, 3.0), ("harbour", 4.0, 11.0), ("street", 6.4, 7.0), ("harbour", 0.0, 1.2)]
     answer = [Moment(video, start, end, 0.5, rank) for rank, (video, start, end) in enumerate(spans, 1)]
-    keep_answer(library, KeptAnswer(Text("a car"), answer))
+    keep_answer(library, KeptAnswer(Asked("a car"), answer))
     return answer
 
 
@@ -46,7 +46,7 @@ def test_files_may_swap_names_after_the_search(moviola: Run, films: Path, tmp_pa
     own, lib = tmp_path / "films", tmp_path / "lib"
     copytree(films, own)
     assert moviola("index", own, "-l", lib, "--encoder", "none", "--no-ocr").code == 3
-    keep_answer(lib, KeptAnswer(Text("a car"), [Moment("street", 1.0, 3.0, 0.5, 1)]))
+    keep_answer(lib, KeptAnswer(Asked("a car"), [Moment("street", 1.0, 3.0, 0.5, 1)]))
     for old, new in (("street", "x"), ("harbour", "street"), ("x", "harbour")):
         (own / f"{old}.mp4").rename(own / f"{new}.mp4")
     moviola("index", own, "-l", lib, "--no-ocr")
@@ -67,7 +67,7 @@ def test_a_sheet_has_the_small_stills_of_videos_that_are_away(
     copytree(films, tmp_path / "films")
     moviola("index", tmp_path / "films", "-l", lib, "--encoder", "demo", "--sentence-encoder", "none")
     (tmp_path / "films").rename(tmp_path / "away")
-    keep_answer(lib, KeptAnswer(Text("a car"), [Moment("street", 1.0, 3.0, 0.5, 1)]))
+    keep_answer(lib, KeptAnswer(Asked("a car"), [Moment("street", 1.0, 3.0, 0.5, 1)]))
     answer = moviola("export", tmp_path / "m.png", "-l", lib)
     assert (answer.code, answer.err) == (0, "")
     # Of a video that the library does not know there is none.
@@ -210,7 +210,7 @@ def test_nothing_of_a_library_is_written_over(moviola: Run, films: Path, tmp_pat
     own, lib = tmp_path / "films", tmp_path / "lib"
     copytree(films, own)
     moviola("index", own, "-l", lib, "--encoder", "none", "--no-ocr")
-    keep_answer(lib, KeptAnswer(Text("a car"), [Moment("street", 1.0, 3.0, 0.5, 1)]))
+    keep_answer(lib, KeptAnswer(Asked("a car"), [Moment("street", 1.0, 3.0, 0.5, 1)]))
     (own / "harbour.en.vtt").write_text("WEBVTT\n\n00:01.000 --> 00:02.000\nThe umbrella.\n")
     (tmp_path / "link.csv").symlink_to(own / "harbour.mp4")
     (tmp_path / "same.csv").hardlink_to(own / "harbour.mp4")
@@ -246,7 +246,7 @@ def test_files_of_a_folder_are_looked_at_too(moviola: Run, films: Path, tmp_path
     (own / "street.mp4").rename(own / "001_harbour_1.0-3.0.mp4")
     (own / "harbour.srt").rename(own / "harbour.vtt")
     moviola("index", own, "-l", lib, "--encoder", "none", "--no-ocr")
-    keep_answer(lib, KeptAnswer(Text("a car"), [Moment("harbour", 1.0, 3.0, 0.5, 1)]))
+    keep_answer(lib, KeptAnswer(Asked("a car"), [Moment("harbour", 1.0, 3.0, 0.5, 1)]))
     before = {path: path.read_bytes() for path in own.iterdir()}
     for format, message in (("clips", "is a video of the library"), ("vtt-videos", "has subtitles of")):
         answer = moviola("export", own, "--format", format, "-l", lib)

@@ -14,7 +14,6 @@ import pytest
 from moviola.errors import LibraryError, MissingModel, MoviolaError
 from moviola.library import check
 from moviola.library.disk.database import named
-from moviola.library.kept.values import SavedSearch
 from moviola.search import Library
 
 Damage = Callable[[bytes], bytes]
@@ -134,7 +133,7 @@ def test_damaged_stills_are_found(closed: Path) -> None:
 )
 def test_damage_of_what_people_keep_is_found(closed: Path, change: str) -> None:
     with Library(closed) as library:
-        library.kept.put("search", "walls", SavedSearch(text="a wall"))
+        library.kept.put("search", "walls", {"query": "a wall"})
         assert library.verify() == []
     path = closed / "kept.sqlite"
     if change == "head of a page":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import shutil
@@ -20,8 +21,21 @@ from moviola.index import BACKENDS, load_index
 from moviola.library.disk import settings as library_settings
 from moviola.library.disk import upgrade
 from moviola.library.disk.schema import CUES_OF
+from moviola.library.kept.entries import Kept
+from moviola.library.kept.values import Collection, KeptMoment, Mark, SavedSearch
 from moviola.retrieval.saved import description
-from moviola.search import Library
+from moviola.search import (
+    Asked,
+    Filter,
+    Library,
+    LikeMoment,
+    LikePicture,
+    Marked,
+    MarkedMoment,
+    SearchOptions,
+    Text,
+)
+from moviola.search.last_answer import keep_answer, kept_answer
 from moviola.study.judging import JudgingTask
 from moviola.study.models.pretrained import from_pretrained
 from seen import seen
@@ -306,3 +320,138 @@ def test_judging_tasks_are_judged_on(task: Path) -> None:
         db.commit()
     with pytest.raises(DataError, match=r"task\.sqlite: a judging task of format 2\S*, .*; update moviola"):
         JudgingTask(task)
+
+
+# ---- what people keep, and the last answer -----------------------------------------------------------------
+
+KEPT = STORED / "107db61"
+SEARCHES = {
+    "any gap": Marked(None, concept="our-logo").then("rain", gap=math.inf),
+    "plain": Text("a red door"),
+    "steps": Text("a dog runs")
+    .then("it jumps", gap=30)
+    .then("@our-logo on a shelf", gap=30)
+    .without("snow", "a cat"),
+    "without": Text("a cat").without("grass"),
+}
+OF_SEARCHES = {
+    "steps": SearchOptions(filter=Filter.parse(taken="2023", near="52.52,13.40"), by="visual"),
+    "without": SearchOptions(by="said"),
+}
+
+
+def require_kept(kept: Kept) -> None:
+    for name, query in SEARCHES.items():
+        entry = kept.entry("search", name)
+        assert isinstance(entry.value, SavedSearch) and entry.version == 1 + (name == "steps")
+        assert Asked.from_json(entry.value.root) == Asked(query, OF_SEARCHES.get(name, SearchOptions()))
+    (collection,), (mark,) = kept.entries("collection"), kept.entries("mark")
+    assert collection.value == Collection(
+        moments=[KeptMoment(video_id="harbour", start=2, end=5, title="é", note="late")]
+    )
+    assert mark.value == Mark(video_id="harbour", start=12345.67, end=12350, tags=["dog"], rating=4)
+
+
+def test_what_people_kept_is_read_as_it_is_and_upgraded_by_the_first_change(tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(KEPT / "kept", tmp_path / "kept"))
+    before = (folder / "kept.sqlite").read_bytes()
+    with closing(Kept(folder)) as kept, closing(Kept(folder)) as reader:
+        require_kept(kept)
+        assert (folder / "kept.sqlite").read_bytes() == before and reader.entry("search", "plain")
+        kept.put("search", "new", {"query": {"right": [{"video_id": "harbour", "start": 1, "end": 2}]}})
+        require_kept(kept)
+        require_kept(reader)  # which had it open before
+        assert kept.alerted() == {"plain": 3} and kept.was_reported("plain", "0123")
+        assert not kept.remember_alert("steps", "4567", "webhook")
+    backup = folder / "backups" / "kept-format-1.sqlite"
+    shutil.copy(backup, tmp_path / "kept.sqlite")
+    with closing(sqlite3.connect(tmp_path / "kept.sqlite")) as db, closing(Kept(tmp_path)) as way_back:
+        assert db.execute("PRAGMA user_version").fetchone() == (1,)
+        require_kept(way_back)
+    with closing(Kept(folder)) as kept:
+        require_kept(kept)
+        kept.put("search", "another", {"query": "a dog"})
+    assert [path.name for path in (folder / "backups").iterdir()] == [backup.name]
+
+
+def test_an_upgrade_of_what_people_kept_that_fails_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = Path(shutil.copytree(KEPT / "kept", tmp_path / "kept"))
+
+    def broken(self: Kept, version: int) -> None:
+        self._rows("UPDATE entries SET value = '{}'")
+        raise InvalidValue("no room left")
+
+    with monkeypatch.context() as patched, closing(Kept(folder)) as kept:
+        patched.setattr(Kept, "_upgrade", broken)
+        with pytest.raises(InvalidValue, match="no room left"):
+            kept.delete("search", "plain")
+    with closing(Kept(folder)) as kept:
+        require_kept(kept)
+        kept.delete("search", "plain")
+        assert len(kept.entries("search")) == 3
+
+
+def test_lines_that_were_exported_are_imported(tmp_path: Path) -> None:
+    with closing(Kept(tmp_path)) as kept:
+        lines = (KEPT / "kept.jsonl").read_text(encoding="utf-8").split("\n")
+        assert len(kept.take(lines)) == 6
+        require_kept(kept)
+        assert {json.loads(line)["format"] for line in kept.export()} == {2}
+        for wrong, said in (
+            (
+                {"format": 2, "value": {"query": {"terms": [{"picture": "0" * 32}]}}},
+                f"search 'odd': picture {'0' * 32}: not kept in this library",
+            ),
+            (
+                {"format": 2, "value": {"query": "a"}, "pictures": {"0" * 32: "AAAA"}},
+                f"picture {'0' * 32}: its bytes are others",
+            ),
+            ({"format": 3}, "format 3, but this moviola reads 1 to 2; update moviola"),
+            ({"value": {"text": "a", "colour": "red"}}, "no search of format 1 .*colour"),
+            ({"value": {"query": "a"}}, 'no search of format 1 .*lines of today have "format": 2'),
+        ):
+            line = json.dumps({"kind": "search", "name": "odd", "value": {"text": "a"}, **wrong})
+            with pytest.raises(DataError, match=f"line 1: {said}"):
+                kept.take([line])
+
+
+ANSWERS = {
+    "concept": Asked(
+        Marked(None, concept="our-logo"),
+        SearchOptions(by="visual", filter=Filter.parse(video_length="1.."), top_k=1),
+    ),
+    "moment": Asked(LikeMoment("harbour", 3)),
+    "marked": Asked(
+        Marked(
+            (Text("a dog") + 0.5 * LikeMoment("harbour", 1.5) + LikePicture(Path("/pictures/door.png")))
+            .without("snow")
+            .then(Text("rain") + 2 * Text("sun"), gap=30)
+            .then("night", gap=math.inf)
+            .without(Marked(None, (MarkedMoment("market", 1, 2),), (), "our-logo")),
+            (MarkedMoment("harbour", 0, 1.5),),
+            (MarkedMoment("market", 1, 4),),
+        ),
+        SearchOptions(
+            filter=Filter.parse(folder="/films", taken="2023-05..", near="52.52,13.40"), top_k=5, per_video=3,
+            min_score=0.1, videos=["harbour", "market"],
+        ),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_a_last_answer_is_read(tmp_path: Path, name: str) -> None:
+    shutil.copytree(KEPT / "answers" / name, tmp_path / "lib")
+    answer = kept_answer(tmp_path / "lib")
+    assert answer.asked == ANSWERS[name]
+    assert [(m.video_id, m.rank, m.strong) for m in answer.moments] == [
+        ("harbour", 1, True),
+        ("market", 2, False),
+    ]
+    path = keep_answer(tmp_path / "lib", answer)
+    assert json.loads(path.read_text())["format"] == 4 and kept_answer(tmp_path / "lib") == answer
+    path.write_text(json.dumps({**json.loads(path.read_text()), "format": 5}))
+    with pytest.raises(DataError, match=r"last-answer\.json: damaged, or of another version"):
+        kept_answer(tmp_path / "lib")

@@ -58,7 +58,7 @@ def test_the_command(folder: Path, tmp_path: Path) -> None:
     async def talk() -> tuple[list[str], CallToolResult, CallToolResult]:
         async with Client(started) as client:
             tools = [tool.name for tool in (await client.list_tools()).tools]
-            found = await client.call_tool("search_moments", {"text": "The umbrella is gone", "top_k": 1})
+            found = await client.call_tool("search_moments", {"query": "The umbrella is gone", "top_k": 1})
             assert found.structured_content is not None
             (moment,) = found.structured_content["moments"]
             wanted = {key: moment[key] for key in ("video_id", "start", "end")}
@@ -78,7 +78,7 @@ def test_nothing_but_the_protocol_on_standard_output(folder: Path, tmp_path: Pat
         "capabilities": {},
         "clientInfo": {"name": "test", "version": "1"},
     }
-    call = {"name": "search_moments", "arguments": {"text": "a red wall", "top_k": 1}}
+    call = {"name": "search_moments", "arguments": {"query": "a red wall", "top_k": 1}}
     sent = [
         {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about},
         {"jsonrpc": "2.0", "method": "notifications/initialized"},

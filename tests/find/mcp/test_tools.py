@@ -111,7 +111,7 @@ def test_a_folder_that_cannot_be_made(library: Library, tmp_path: Path) -> None:
 
 
 def test_search_answers_as_the_library_does(call: Call, library: Library) -> None:
-    result = call("search_moments", text="a red wall", top_k=3)
+    result = call("search_moments", query="a red wall", top_k=3)
     found, expected = structure(result), library.search("a red wall", top_k=3)
     assert found["query"] == "a red wall" and found["confident"] is expected.confident
     names = ("rank", "video_id", "source", "snippet", "snippet_kind")
@@ -128,7 +128,7 @@ def test_search_answers_as_the_library_does(call: Call, library: Library) -> Non
 
 
 def test_a_query_of_several_lines_is_answered_with_a_picture(call: Call) -> None:
-    result = call("search_moments", text="a red\nwall", top_k=3)
+    result = call("search_moments", query="a red\nwall", top_k=3)
     assert structure(result)["confident"] and len(pictures(result)) == 1
 
 
@@ -144,7 +144,7 @@ def test_pictures_come_from_the_library_the_clips_or_a_folder_of_their_own(
 
     async def ask(path: Path) -> CallToolResult:
         async with Client(server) as client:
-            return await client.call_tool("search_moments", {"picture": str(path)})
+            return await client.call_tool("search_moments", {"query": {"terms": [{"picture": str(path)}]}})
 
     for allowed in (given, clips, films / "deep"):
         assert not anyio.run(ask, allowed / "x.png").is_error
@@ -158,11 +158,19 @@ def test_every_parameter_reaches_the_library(
 ) -> None:
     picture = clips / "x.png"
     asked = answering(monkeypatch, SearchResult(confident=True))
+    terms = [{"text": "a dog"}, {"video_id": "street", "time": 5}, {"picture": str(picture)}]
+    right, wrong = ({"video_id": "street", "start": start, "end": start + 1} for start in (1, 3))
+    query = {
+        "terms": terms, "then": [{"terms": [{"text": "rain"}], "gap": 5}], "without": ["snow"],
+        "right": [right], "wrong": [wrong],
+    }  # fmt: skip
+    texts = {
+        "folder": "films", "modified": "2024-05-01..", "video_length": "..60", "moment_length": "2..",
+        "where": "0..50%",
+    }  # fmt: skip
     call(
-        "search_moments", text="a dog", like="street@0:05", picture=str(picture), then=["rain"], gap=5,
-        without=["snow"], videos=["street"], folder="films", modified="2024-05-01..", video_length="..60",
-        moment_length="2..", where="0..50%", by="visual", top_k=4, per_video=1, right=["street@1-2"],
-        wrong=["street@0:03-0:04.5"],
+        "search_moments", query=query, videos=["street"], filter=texts, by="visual", top_k=4, per_video=1,
+        min_score=0.2, refine=False, weak=False,
     )  # fmt: skip
     ((query, options),) = asked
     assert (
@@ -172,43 +180,56 @@ def test_every_parameter_reaches_the_library(
     given = options.filter
     assert (given.folder, given.video_length, given.moment_length) == ("films", (None, 60), (2, None))
     assert given.modified[0].year == 2024 and given.where[1].share
-    wanted = SearchOptions(top_k=4, per_video=1, videos=["street"], by="visual", filter=given)
+    wanted = SearchOptions(
+        top_k=4, per_video=1, videos=["street"], by="visual", filter=given, min_score=0.2, refine=False,
+        weak=False,
+    )  # fmt: skip
     assert options == wanted
 
 
 def test_more_like_a_moment(call: Call) -> None:
-    found = structure(call("search_moments", like="street@6", top_k=1))
+    found = structure(call("search_moments", query={"terms": [{"video_id": "street", "time": 6}]}, top_k=1))
     assert [moment["video_id"] for moment in found["moments"]] == ["street"]
+
+
+def test_marks_alone_are_a_question(call: Call) -> None:
+    right = [{"video_id": "street", "start": 1, "end": 4}]
+    found = structure(call("search_moments", query={"right": right}, top_k=1))
+    assert [moment["video_id"] for moment in found["moments"]] == ["street"]
+    assert found["query"] == "(1 right)"
 
 
 def test_steps_of_a_sequence(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     steps = (Moment("street", 2.0, 4.0, 0.5, 1), Moment("street", 6.0, 9.0, 0.5, 1))
     answering(monkeypatch, SearchResult([Moment("street", 2.0, 9.0, 0.5, 1, steps=steps)]))
-    found = structure(call("search_moments", text="a", then=["b"]))
+    found = structure(
+        call("search_moments", query={"terms": [{"text": "a"}], "then": [{"terms": [{"text": "b"}]}]})
+    )
     assert found["moments"][0]["steps"] == [{"start": 2.0, "end": 4.0}, {"start": 6.0, "end": 9.0}]
 
 
 def test_a_place_without_a_distance_is_said(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     answering(monkeypatch, SearchResult([Moment("street", 2.0, 9.0, 0.9, 1)]))
-    assert structure(call("search_moments", text="a", near="1,2,3km"))["note"] == ""
-    assert "near 1,2: at most 1 km away" in structure(call("search_moments", text="a", near="1,2"))["note"]
+    assert structure(call("search_moments", query="a", filter={"near": "1,2,3km"}))["note"] == ""
+    asked = call("search_moments", query="a", filter={"near": "1,2"})
+    assert "near 1,2: at most 1 km away" in structure(asked)["note"]
 
 
 def test_a_weak_score_is_below_the_line(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     answering(monkeypatch, SearchResult([Moment("street", 2.0, 9.0, 0.2499, 1, strong=False)]))
-    (moment,) = structure(call("search_moments", text="a"))["moments"]
+    (moment,) = structure(call("search_moments", query="a"))["moments"]
     assert (moment["score"], moment["strong"]) == (0.249, False)
 
 
 def test_no_confident_match_is_said(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     moments = [Moment("street", float(place), place + 4.0, 0.1, place + 1) for place in range(8)]
     answering(monkeypatch, SearchResult(moments, confident=False))
-    result = call("search_moments", text="an octopus")
+    result = call("search_moments", query="an octopus")
     found = structure(result)
     assert found["confident"] is False and "No strong match" in found["note"]
     assert len(found["moments"]) == 3 and pictures(result) == []
     answering(monkeypatch, SearchResult(moments, confident=True))
-    result = call("search_moments", text="an octopus")
+    result = call("search_moments", query="an octopus")
     assert structure(result)["note"] == "" and len(structure(result)["moments"]) == 8
     (sheet,) = pictures(result)
     assert max(sheet.size) <= LONGEST_SIDE
@@ -216,7 +237,7 @@ def test_no_confident_match_is_said(call: Call, monkeypatch: pytest.MonkeyPatch)
 
 def test_no_moment_at_all(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     answering(monkeypatch, SearchResult(confident=False))
-    result = call("search_moments", text="an octopus")
+    result = call("search_moments", query="an octopus")
     assert structure(result)["moments"] == [] and pictures(result) == []
     assert "No moment at all" in structure(result)["note"]
 
@@ -227,18 +248,15 @@ def test_a_moment_whose_file_is_gone(call: Call, library: Library, monkeypatch: 
 
     monkeypatch.setattr("moviola.export.sheet.frame_at", gone)
     answering(monkeypatch, SearchResult([Moment("street", 2.0, 4.0, 0.9, 1)], confident=True))
-    result = call("search_moments", text="a blue wall", videos=["street"], top_k=1)
+    result = call("search_moments", query="a blue wall", videos=["street"], top_k=1)
     assert "No pictures of" not in structure(result)["note"]  # small stills are kept
     monkeypatch.setattr(Library, "kept_still", lambda *_: None)
-    result = call("search_moments", text="a blue wall", videos=["street"], top_k=1)
+    result = call("search_moments", query="a blue wall", videos=["street"], top_k=1)
     assert "No pictures of: street (street.mp4)" in structure(result)["note"]
     assert len(pictures(result)) == 1
 
 
-OPTIONAL = (
-    "like", "picture", "then", "gap", "without", "videos", "folder", "modified", "taken", "near", "camera",
-    "tag", "video_length", "moment_length", "where", "right", "wrong", "by", "top_k", "per_video",
-)  # fmt: skip
+OPTIONAL = ("filter", "videos", "by", "top_k", "per_video", "min_score", "refine", "weak")
 
 
 @pytest.mark.parametrize("blank", [None, "", " ", [], [""], [None]])
@@ -247,9 +265,12 @@ def test_what_is_left_out_may_be_sent_as_nothing(
 ) -> None:
     """Some clients fill in every optional argument; refused, they would never get an answer."""
     asked = answering(monkeypatch, SearchResult(confident=False))
-    structure(call("search_moments", text="a red wall"))
-    structure(call("search_moments", text="a red wall", **dict.fromkeys(OPTIONAL, blank), unheard_of=blank))
-    assert asked[0] == asked[1]
+    structure(call("search_moments", query="a red wall"))
+    structure(call("search_moments", query="a red wall", **dict.fromkeys(OPTIONAL, blank), unheard_of=blank))
+    term = {"text": "a red wall", "picture": None, "video_id": "", "time": None, "weight": None}
+    query = {"terms": [term], "then": None, "without": [], "right": None, "concept": "", "first": None}
+    structure(call("search_moments", query=query, filter={"tag": "", "near": None}))
+    assert asked[0] == asked[1] == asked[2]
     monkeypatch.undo()
     plain = structure(call("list_videos"))
     assert structure(call("list_videos", folder=blank, offset=blank)) == plain
@@ -259,25 +280,34 @@ def test_what_is_left_out_may_be_sent_as_nothing(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, "empty query"),
-        ({"text": " "}, "empty query"),
-        ({"like": "street"}, "write VIDEO@TIME"),
-        ({"like": "strete@2"}, "did you mean street"),
-        ({"like": "street@99"}, "the video ends at 12 s"),
-        ({"picture": "no/picture.png"}, "outside of the folders"),
-        ({"picture": "/etc/hostname"}, "outside of the folders"),
-        ({"picture": "~no such user/picture.png"}, "cannot be followed"),
-        ({"text": "a", "videos": ["none"]}, "no such video in this library; list_videos shows what is there"),
-        ({"text": "a", "folder": "no/folder"}, "is in this folder; list_videos shows the paths"),
-        ({"text": "a", "moment_length": "long"}, "write LOW..HIGH"),
-        ({"text": "a", "by": "text"}, "holds no text read in pictures"),
-        ({"text": "a", "top_k": 21}, "top_k 21: give at most 20"),
-        ({"text": "a" * 1001}, "give at most 1000 characters"),
-        ({"text": "a", "by": "smell"}, "by 'smell': give one of 'all'"),
-        ({"text": "a", "then": "rain"}, "then 'rain': give a valid list"),
-        ({"text": "a", "not": "snow"}, "did you mean without? It takes by, camera"),
-        ({"text": "a", "limit": 3}, "did you mean top_k?"),
-        ({"text": "a", "wihtout": ["snow"]}, "did you mean without?"),
+        ({}, "query: is missing; give it"),
+        ({"query": {}}, "empty query"),
+        ({"query": " "}, "query: is missing; give it"),
+        ({"query": {"terms": [{"video_id": "street"}]}}, "query.terms.1.video_id.time: is missing"),
+        ({"query": {"terms": [{"video_id": "strete", "time": 2}]}}, "did you mean street"),
+        ({"query": {"terms": [{"video_id": "street", "time": 99}]}}, "the video ends at 12 s"),
+        ({"query": {"terms": [{"picture": "no/picture.png"}]}}, "outside of the folders"),
+        ({"query": {"terms": [{"picture": "/etc/hostname"}]}}, "outside of the folders"),
+        ({"query": {"terms": [{"picture": "~no such user/picture.png"}]}}, "cannot be followed"),
+        ({"query": {"terms": [{"picture": "0" * 32}]}}, f"picture {'0' * 32}: no saved search has it"),
+        (
+            {"query": "a", "videos": ["none"]},
+            "no such video in this library; list_videos shows what is there",
+        ),
+        ({"query": "a", "filter": {"folder": "no/folder"}}, "is in this folder; list_videos shows the paths"),
+        ({"query": "a", "filter": {"moment_length": "long"}}, "write LOW..HIGH"),
+        ({"query": "a", "by": "text"}, "holds no text read in pictures"),
+        ({"query": "a", "top_k": 21}, "top_k 21: give at most 20"),
+        ({"query": "a" * 2001}, "give at most 2000 characters"),
+        ({"query": "a", "by": "smell"}, "by 'smell': give one of 'all'"),
+        ({"query": {"terms": [{"text": "a"}], "then": "rain"}}, "query.then 'rain': give a valid list"),
+        (
+            {"query": {"terms": [{"text": "a"}], "not": ["snow"]}},
+            "query.not: no such field; check the spelling",
+        ),
+        ({"query": "a", "limit": 3}, "did you mean top_k?"),
+        ({"query": "a", "tag": "sea"}, "did you mean filter?"),
+        ({"text": "a"}, "did you mean query? It takes by, filter"),
     ],
 )
 def test_what_cannot_be_asked(call: Call, arguments: dict[str, Any], message: str) -> None:
@@ -289,14 +319,12 @@ def test_a_defect_is_no_answer(call: Call, monkeypatch: pytest.MonkeyPatch) -> N
         raise ZeroDivisionError("a secret of ours")
 
     monkeypatch.setattr(Library, "search", broken)
-    assert "secret" not in error(call("search_moments", text="a"))
+    assert "secret" not in error(call("search_moments", query="a"))
 
 
-@pytest.mark.parametrize(
-    "words", ["💃🏽", "שלום", "a\x00b", "'; DROP TABLE videos; --", "<script>alert(1)</script>"]
-)
+@pytest.mark.parametrize("words", ["💃🏽", "שלום", "'; DROP TABLE videos; --", "<script>alert(1)</script>"])
 def test_odd_texts(call: Call, words: str) -> None:
-    assert structure(call("search_moments", text=words, top_k=1))["query"] == words
+    assert structure(call("search_moments", query=words, top_k=1))["query"] == words
 
 
 # ---- look --------------------------------------------------------------------------------------------------
@@ -437,8 +465,8 @@ def test_a_clip_of_a_copy_where_the_first_file_is_away(
 
 def test_calls_at_once_answer_as_one_by_one(call: Call, library: Library, clips: Path) -> None:
     asks: list[tuple[str, dict[str, Any]]] = [
-        ("search_moments", {"text": "a red wall", "top_k": 3}),
-        ("search_moments", {"text": "a blue wall", "top_k": 3}),
+        ("search_moments", {"query": "a red wall", "top_k": 3}),
+        ("search_moments", {"query": "a blue wall", "top_k": 3}),
         ("look", {"video_id": "harbour", "start": 1, "end": 5}),
         ("list_videos", {}),
     ]

@@ -12,6 +12,7 @@ from playwright.sync_api import Page, expect
 
 import moviola
 from moviola.export.formats import FORMATS
+from moviola.search.options import FIELDS
 from page_server import Served
 from page_visitor import card, search, serious
 
@@ -31,6 +32,9 @@ def messages() -> tuple[set[str], dict[str, str]]:
         plain |= {json.loads(f'"{found}"') for found in re.findall(rf"(?<![\w.])t\({STRING}", text)}
         pairs = re.findall(rf"(?<![\w.])plural\((?:[^()]|\([^()]*\))*?, {STRING}, {STRING}", text)
         numbers |= {many: one for one, many in pairs}
+    # Fields of a question come from the server, with their names in English.
+    shown = [field for field in FIELDS.values() if "page" in field.parts]
+    plain |= {name for field in shown for name in (field.label, field.short)} - {""}
     for html in (html for page in PAGES for html in page.glob("*.html")):
         text = html.read_text(encoding="utf-8")
         plain |= set(re.findall(r"<[^>]*\bdata-t(?=[ >])[^>]*>([^<]+)<", text))
@@ -85,7 +89,7 @@ def test_kinds_of_evidence_and_formats_are_named_in_the_language(
     expect(kinds.filter(has_text="what is seen, subtitles")).to_be_visible()
     page.get_by_label("Language").select_option("de")
     expect(kinds.filter(has_text="was zu sehen ist, Untertitel")).to_be_visible()
-    page.goto(f"{served.url}/#/search?q=a+rocket")
+    page.goto(f"{served.url}/#/search?query=a+rocket")
     card(page).locator(".opener").focus()
     page.keyboard.press("c")
     page.locator("#to-collection").click()
@@ -105,7 +109,9 @@ def test_a_language_is_chosen_and_stays(page: Page) -> None:
     assert not serious(page)
     page.get_by_role("link", name="Bibliothek").click()
     expect(page).to_have_title("Bibliothek · moviola")
-    page.goto(f"{page.url.partition('#')[0]}#/search?q=a+rocket&not=a+cat")
+    page.goto(
+        f'{page.url.partition("#")[0]}#/search?query={{"terms":[{{"text":"a rocket"}}],"without":["a cat"]}}'
+    )
     expect(page).to_have_title("a rocket, ohne a cat · moviola")
     page.get_by_label("Sprache").select_option("en")
     expect(page.get_by_label("What to look for")).to_be_visible()

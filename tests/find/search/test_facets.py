@@ -41,7 +41,7 @@ def library(tmp_path: Path) -> Library:
 
 def chosen(library: Library, **texts: str) -> set[str]:
     videos = {video.row: video for video in library.catalogue.videos() if video.state != "refused"}
-    rows = Filter.parse(**texts).rows(videos, library.catalogue, library.kept.tagged())
+    rows = Filter.parse(**texts).rows(videos, library.catalogue, library.kept.tagged)
     return {videos[row].video_id for row in (videos if rows is None else rows)}
 
 

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from moviola.errors import InvalidValue, NotFound
 from moviola.library import VideoRow
 from moviola.search import Filter, Library, Position, SearchOptions
-from moviola.search.filters import Near, absolute_folders
+from moviola.search.filters import absolute_folders
+from moviola.search.forms import Near
 from moviola.search.times import parse_range, parse_seconds
 from moviola.types import Span
 
@@ -202,6 +203,10 @@ def test_what_is_read_from_text_is_text(make: Callable[[], object], message: str
 def test_numbers_of_numpy_are_numbers() -> None:
     assert SearchOptions(top_k=np.int64(3), min_score=np.float32(0.5)).top_k == 3
     assert Filter(video_length=(np.float64(1), None)).video_length[0] == 1
+
+
+def test_videos_may_come_one_by_one() -> None:
+    assert SearchOptions(videos=(name for name in ("a", "b"))).videos == {"a", "b"}  # type: ignore[arg-type]
 
 
 def test_any_integer_above_zero_is_a_number_of_moments() -> None:

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from moviola.errors import DataError, InvalidValue, NotFound
-from moviola.search import LikeMoment, LikePicture, Marked, Text
+from moviola.search import Asked, Filter, LikeMoment, LikePicture, Marked, SearchOptions, Text
 from moviola.search.last_answer import KeptAnswer, keep_answer, kept_answer
 from moviola.types import Moment, Reason, Span
 
+ASKED = Asked("a door")
 STEP = Moment("a", 1.0, 2.0, 0.5, 2)
 MOMENTS = [
     Moment("a", 0.0, 1.5, 0.9, 1, "both", "red", snippet_kind="text", folded=(Span(0, 1),),
@@ -38,7 +39,7 @@ def closed(library: Path) -> None:
 
 
 def test_it_lies_in_the_library(library: Path, users_cache: Path) -> None:
-    kept = keep_answer(library, KeptAnswer(Text("a door"), MOMENTS))
+    kept = keep_answer(library, KeptAnswer(ASKED, MOMENTS))
     assert kept == library / "cache" / "last-answer.json"
     moment = kept_answer(library).moment(2)
     assert (moment.video_id, moment.start, moment.end) == ("b", 1.0, 4.0)
@@ -50,7 +51,7 @@ def test_nothing_of_an_answer_is_lost(library: Path) -> None:
         (Text("a door") + 0.5 * LikeMoment("a", 1.0)).then("rain").without("snow"),
         right=tuple(MOMENTS[:1]),  # type: ignore[arg-type]
     )
-    answer = KeptAnswer(query, MOMENTS, {"top_k": 5, "folder": "films"})
+    answer = KeptAnswer(Asked(query, SearchOptions(top_k=5, filter=Filter(folder="films"))), MOMENTS)
     keep_answer(library, answer)
     assert kept_answer(library) == answer
 
@@ -59,14 +60,14 @@ def test_a_picture_is_the_same_file_from_any_folder(
     library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    keep_answer(library, KeptAnswer(LikePicture(Path("door.png")), MOMENTS))
+    keep_answer(library, KeptAnswer(Asked(LikePicture(Path("door.png"))), MOMENTS))
     monkeypatch.chdir(library)
-    assert kept_answer(library).query == LikePicture(tmp_path / "door.png")
+    assert kept_answer(library).asked.query == LikePicture(tmp_path / "door.png")
 
 
 def test_or_with_the_user(library: Path, users_cache: Path, tmp_path: Path) -> None:
     closed(library)
-    kept = keep_answer(library, KeptAnswer(Text("a door"), MOMENTS))
+    kept = keep_answer(library, KeptAnswer(ASKED, MOMENTS))
     assert kept.is_relative_to(users_cache)
     assert kept_answer(library).moment(1).video_id == "a"
     other = tmp_path / "other"
@@ -80,9 +81,9 @@ def test_or_with_the_user(library: Path, users_cache: Path, tmp_path: Path) -> N
 
 def test_the_newest_answer_counts(library: Path) -> None:
     closed(library)
-    keep_answer(library, KeptAnswer(Text("a door"), MOMENTS))
+    keep_answer(library, KeptAnswer(ASKED, MOMENTS))
     (library / "cache").unlink()
-    keep_answer(library, KeptAnswer(Text("a door"), MOMENTS[:1]))
+    keep_answer(library, KeptAnswer(ASKED, MOMENTS[:1]))
     with pytest.raises(NotFound, match="rank 2: the last answer has 1 moment;"):
         kept_answer(library).moment(2)
 
@@ -90,13 +91,13 @@ def test_the_newest_answer_counts(library: Path) -> None:
 def test_no_older_answer_stands_in_for_one_that_could_not_be_kept(
     library: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(*_: object) -> None:
+    def full(*_: object, **__: object) -> None:
         raise InvalidValue("cannot be written (No space left on device)")
 
-    keep_answer(library, KeptAnswer(Text("a door"), MOMENTS))
+    keep_answer(library, KeptAnswer(ASKED, MOMENTS))
     monkeypatch.setattr("moviola.search.last_answer.write_json", full)
     with pytest.raises(InvalidValue, match="No space"):
-        keep_answer(library, KeptAnswer(Text("a pig"), MOMENTS))
+        keep_answer(library, KeptAnswer(Asked("a pig"), MOMENTS))
     with pytest.raises(NotFound, match="run `moviola search` first"):
         kept_answer(library)
 
@@ -114,9 +115,11 @@ def test_a_damaged_one_is_named(library: Path, content: str) -> None:
         kept_answer(library)
 
 
-@pytest.mark.parametrize("query", [{"steps": []}, {"without": [{"text": "a door"}]}, {"text": "x", "y": 1}])
+@pytest.mark.parametrize(
+    "query", [5, {"steps": []}, {"without": ["snow"]}, {"terms": [{"text": "x", "y": 1}]}]
+)
 def test_a_damaged_query_is_named(library: Path, query: object) -> None:
-    place = keep_answer(library, KeptAnswer(Text("a door"), MOMENTS))
-    place.write_text(json.dumps({**json.loads(place.read_text()), "query": query}))
+    place = keep_answer(library, KeptAnswer(ASKED, MOMENTS))
+    place.write_text(json.dumps({**json.loads(place.read_text()), "asked": {"query": query}}))
     with pytest.raises(DataError, match=r"last-answer\.json"):
         kept_answer(library)

@@ -14,17 +14,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moviola.cli.options import By as CommandLineBy
 from moviola.errors import LibraryError, NotFound
 from moviola.library import NameTable, VideoNames, VideoRow, names_in, stems_of
 from moviola.library.derived import video_names
 from moviola.library.derived.video_names import publish_names
 from moviola.library.disk.video_table import VideoTable
-from moviola.library.kept.values import SavedSearch
 from moviola.search import KINDS, By, Filter, Library, LikeMoment, SearchOptions, Text
 from moviola.search.answers import candidates
 from moviola.search.found import Found
 from moviola.search.name_evidence import with_names
+from moviola.search.options import OPTIONS
 from moviola.study.judging import library_runs
 from moviola.types import Query, Reason, Span
 
@@ -141,8 +140,7 @@ def test_by_names_alone_whole_videos_are_found(named_library: Library) -> None:
 
 
 def test_kinds_of_evidence_have_the_same_names_everywhere() -> None:
-    kept = SavedSearch.model_fields["by"].annotation
-    assert get_args(By) == get_args(CommandLineBy) == get_args(kept) == tuple(KINDS)
+    assert get_args(By) == OPTIONS["by"].choices == tuple(KINDS)
 
 
 def test_without_pictures_a_name_finds_its_video(films: Path, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from moviola.errors import InvalidValue
 from moviola.search import (
+    KeptPicture,
     LikeMoment,
     LikePicture,
     Marked,
@@ -22,7 +23,6 @@ from moviola.search import (
     Text,
     WeightedSum,
     Without,
-    compose,
 )  # fmt: skip
 from moviola.search.queries import as_query, parts_of
 
@@ -108,8 +108,7 @@ def test_words_with_marks_stand_for_a_text() -> None:
 @pytest.mark.parametrize(
     "ask",
     [
-        lambda: compose("a dog", then="a cat"),
-        lambda: compose("a dog", excluded="a cat"),
+        lambda: Without("a dog", "a cat"),  # type: ignore[arg-type]
         lambda: SearchOptions(videos="beach"),
     ],
 )
@@ -184,8 +183,7 @@ def test_moments_written_otherwise_are_refused(text: str) -> None:
         (lambda: WeightedSum.of([Text("a")]), "term Text.*: give a pair"),  # type: ignore[list-item]
         (lambda: WeightedSum.of([("a", 1, 2)]), "term .'a', 1, 2.: give a pair"),  # type: ignore[list-item]
         (lambda: WeightedSum.of([(Text("a").then("b"), 1)]), "a term of a sum"),
-        (lambda: compose("a", ["beach@12"]), "alike 'beach@12': give a LikeMoment"),  # type: ignore[list-item]
-        (lambda: compose("a", then=3), "then 3: give a list"),  # type: ignore[arg-type]
+        (lambda: KeptPicture("door.png"), "picture 'door.png': give 32 hexadecimal digits"),
         (lambda: Steps(("a", "b"), ()), "gaps .*: give a gap for each step but the first"),  # type: ignore[arg-type]
         (lambda: Steps((), ()), "give a gap for each step but the first"),
         (lambda: Steps("ab", (1,)), "steps 'ab': a single text"),  # type: ignore[arg-type]
@@ -216,6 +214,6 @@ def test_a_text_before_a_query_is_read_as_one_behind_it() -> None:
 
 
 def test_a_weight_is_checked_also_where_words_are_alone() -> None:
-    assert compose("a dog", weight=2) == Text("a dog")
+    assert as_query(2 * Text("a dog")) == Text("a dog")
     with pytest.raises(InvalidValue, match="weight -1 of 'a dog'"):
-        compose("a dog", weight=-1)
+        WeightedSum.of([("a dog", -1)])

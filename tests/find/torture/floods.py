@@ -72,7 +72,7 @@ def _picture(server: Server, draw: random.Random) -> Given:
 
 
 def _kept(server: Server, draw: random.Random) -> Given:
-    entry = {"kind": "search", "name": f"{draw.randrange(50)}", "value": {"text": f"walls {draw.random()}"}}
+    entry = {"kind": "search", "name": f"{draw.randrange(50)}", "value": {"query": f"walls {draw.random()}"}}
     return server.ask("PUT", "/api/kept", json.dumps(entry).encode(), **_JSON)
 
 

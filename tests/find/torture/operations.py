@@ -116,7 +116,7 @@ OPERATIONS: dict[str, Operation] = {
     "compact": Operation(lambda library, _: library.compact()),
     "repair": Operation(lambda library, _: library.repair(), _damage),
     "teach": Operation(lambda library, _: library.teach("walls", Marked(None, (MarkedMoment("a", 0, 3),)))),
-    "keep": Operation(lambda library, _: library.kept.put("search", "walls", {"text": "a red square"})),
+    "keep": Operation(lambda library, _: library.kept.put("search", "walls", {"query": "a red square"})),
     "judge new": Operation(_new_task),
     "judge": Operation(_judge, _judged_once),
     "upgrade": Operation(

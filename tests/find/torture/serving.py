@@ -282,7 +282,7 @@ class Served:
 
     def _kept(self, server: Server, draw: random.Random) -> str:
         name = f"search {draw.randrange(20)}"
-        entry = {"kind": "search", "name": name, "value": {"text": "a red square"}}
+        entry = {"kind": "search", "name": name, "value": {"query": "a red square"}}
         answer = server.ask("PUT", "/api/kept", json.dumps(entry).encode(), **_JSON)
         if not self._took(answer, 200):
             return "refused with a reason"

@@ -170,7 +170,7 @@ class LateDatabase(Database):
     Attributes:
         script: makes the tables that are missing.
         tables: all tables; a file without the first one counts as missing.
-        format: version of the tables, kept in the file.
+        format: number of the form of what is in the file, kept in it; the first write upgrades earlier ones.
     """
 
     script: str
@@ -196,24 +196,37 @@ class LateDatabase(Database):
 
     def _open_file(self) -> None:
         super().__init__(self.path, read_only=self._read_only)
-        ((version,),) = self._rows("PRAGMA user_version")
-        if version > self.format:
+        if self._version > self.format:
             raise LibraryError(
-                f"{self.path}: format {version}, but this moviola reads {self.format}; update moviola"
+                f"{self.path}: format {self._version}, but this moviola reads {self.format}; update moviola"
             )
         self._there = self._has(self.tables[0])
+
+    @property
+    def _version(self) -> int:
+        return int(self._rows("PRAGMA user_version")[0][0])
 
     def _make(self) -> None:
         """Make the file and the tables that are missing, before a write."""
         with self._first:
             self._open_if_made()
-            if self._there and all(map(self._has, self.tables)):
+            if self._there and all(map(self._has, self.tables)) and self._version == self.format:
                 return
-            run_script(
-                self.path, f"{self.script}; PRAGMA user_version = {self.format}", self.holds, self.remedy
-            )
+            if self._there and self._version < self.format:
+                self._back_up()
+            run_script(self.path, self.script, self.holds, self.remedy)
             if not self._there:
                 self._open_file()
+            with self._changing():
+                if (version := self._version) < self.format:  # another process may have been first
+                    self._upgrade(version)
+                    self._rows(f"PRAGMA user_version = {self.format}")
+
+    def _back_up(self) -> None:
+        """Keep the file as it is, before it is upgraded."""
+
+    def _upgrade(self, version: int) -> None:
+        """Make of the rows of an earlier format those of the present one, inside a transaction."""
 
     def problem(self) -> str:
         """Findings of SQLite's own check; empty if there are none, or no file."""

@@ -5,8 +5,11 @@ which rises with each change: a change names the version that it is based on, an
 changed since. Readers and writers need no lock of the library. Entries name videos by id, and stay when a
 video is removed.
 
-In JSON lines, which :meth:`Kept.export` writes and :meth:`Kept.take` reads, an entry is ``{"kind", "name",
-"version", "changed", "value"}``.
+A saved search is the JSON of a question (:mod:`moviola.search.asked`). Its pictures are kept with it, by the
+digest of their bytes, for as long as a saved search has them.
+
+:mod:`moviola.library.kept.formats` has the formats of the file, and of the lines of JSON which
+:meth:`Kept.export` writes and :meth:`Kept.take` reads.
 """
 
 from __future__ import annotations
@@ -15,8 +18,9 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
+from itertools import chain, count
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -25,7 +29,10 @@ from pydantic import BaseModel, ValidationError
 
 from moviola.errors import DataError, InvalidValue, NotFound, OutOfDate
 from moviola.files.names import composed, folded, nearest
+from moviola.files.writing import draft_of
 from moviola.library.disk.database import LateDatabase
+from moviola.library.kept.formats import FORMAT, entry_of_line, line_of, of_today
+from moviola.library.kept.pictures import picture_name
 from moviola.library.kept.values import (
     Entry,
     Kind,
@@ -38,7 +45,7 @@ from moviola.library.kept.values import (
 )
 from moviola.types import several
 
-__all__ = ["KEPT_FILE", "Kept"]
+__all__ = ["KEPT_FILE", "Kept", "kept_picture"]
 
 KEPT_FILE = "kept.sqlite"
 # Of a version: as JSON has numbers, with room for the changes to come. Clocks differ by no more.
@@ -57,7 +64,9 @@ CREATE TABLE IF NOT EXISTS reported (name TEXT NOT NULL, content TEXT NOT NULL, 
 WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS reported_to (
     name TEXT NOT NULL, content TEXT NOT NULL, receiver TEXT NOT NULL, PRIMARY KEY (name, content, receiver)
-) WITHOUT ROWID
+) WITHOUT ROWID;
+-- Pictures of saved searches, by a digest of their bytes.
+CREATE TABLE IF NOT EXISTS pictures (name TEXT PRIMARY KEY, content BLOB NOT NULL)
 """
 
 
@@ -67,7 +76,8 @@ class Kept(LateDatabase):
 
     Args:
         folder: the library.
-        check: raises :class:`InvalidValue` for a search that can never run, which is then not stored.
+        check: is called with the JSON of a saved search, and raises :class:`InvalidValue` for one that can
+            never run, which is then not stored.
         lengths: seconds of the videos of some ids, by id, of those that are known; a moment past the end of
             one of them is not stored.
 
@@ -76,12 +86,13 @@ class Kept(LateDatabase):
     """
 
     holds, remedy = "collection of what people keep", "restore a copy, or rename it to start an empty one"
-    script, tables, format = _TABLES, ("entries", "alerts", "reported", "reported_to"), 1
+    script, format = _TABLES, FORMAT
+    tables = ("entries", "alerts", "reported", "reported_to", "pictures")
 
     def __init__(
         self,
         folder: Path,
-        check: Callable[[SavedSearch], object] = lambda _: None,
+        check: Callable[[Mapping[str, Any]], object] = lambda _: None,
         lengths: Callable[[set[str]], Mapping[str, float]] = lambda _: {},
     ) -> None:
         super().__init__(folder / KEPT_FILE, read_only=not os.access(folder, os.W_OK))
@@ -100,8 +111,10 @@ class Kept(LateDatabase):
         return self._entries() if kind is None else self._entries(" WHERE kind = ?", checked_kind(kind))
 
     def _entries(self, where: str = "", *values: str) -> list[Entry]:
-        statement = f"SELECT kind, name, version, changed, value FROM entries{where} ORDER BY kind, name"
-        return [self._entry(*row) for row in self._rows_of("entries", statement, values)]
+        # With the number of the file's format: another process may upgrade it between two reads.
+        columns, tables = "kind, name, version, changed, value, user_version", "entries, pragma_user_version"
+        statement = f"SELECT {columns} FROM {tables}{where} ORDER BY kind, name"
+        return [self._entry(row) for row in self._rows_of("entries", statement, values)]
 
     def entry(self, kind: Kind, name: str) -> Entry:
         """One entry, whose name may have its accents in another form; :class:`NotFound` if there is none."""
@@ -137,21 +150,29 @@ class Kept(LateDatabase):
         }
         return dict(sorted(joined.items()))
 
-    def _entry(self, kind: Any, name: Any, version: Any, changed: Any, value: Any) -> Entry:
+    def _entry(self, row: tuple[Any, ...]) -> Entry:
+        kind, name, version, changed, value, format = row
         try:
-            return Entry(kind=kind, name=name, version=version, changed=changed, value=json.loads(value))
-        except (ValueError, TypeError) as error:
+            value = of_today(kind, json.loads(value), max(format, 1))
+            return Entry(kind=kind, name=name, version=version, changed=changed, value=value)
+        except (ValueError, TypeError, AttributeError) as error:
             raise self._damaged(repr(name)) from error
 
     def put(
-        self, kind: Kind, name: str, value: Mapping[str, Any] | BaseModel, version: int | None = None
+        self,
+        kind: Kind,
+        name: str,
+        value: Mapping[str, Any] | BaseModel,
+        version: int | None = None,
+        pictures: Mapping[str, bytes] = {},
     ) -> Entry:
         """Store an entry of a value of :data:`moviola.library.kept.values.KINDS`, or its JSON form, replacing
         the one of that name. The change is based on ``version``, 0 for a new entry, None for any.
+        ``pictures`` are those of a search, by their names, but for those that are kept already.
 
         Raises:
-            InvalidValue: no such kind, a value outside its range, a search that can never run, or a moment
-                past the end of its video.
+            InvalidValue: no such kind, a value outside its range, a search that can never run or of whose
+                pictures one is missing, or a moment past the end of its video.
             OutOfDate: another version is stored.
             LibraryError: the file cannot be written.
         """
@@ -164,13 +185,15 @@ class Kept(LateDatabase):
         except InvalidValue as error:
             raise InvalidValue(f"{kind} {name!r}: {error}") from error
         with self._writing():
-            before = self._version(kind, name)
+            before = self._version_of(kind, name)
             _require_version(kind, name, before, version)
-            return self._store(made.at(_after(before)))
+            stored = self._store(made.at(_after(before)), pictures)
+            self._sweep()
+            return stored
 
     def _require_runnable(self, entry: Entry) -> None:
         if isinstance(entry.value, SavedSearch):
-            self._check(entry.value)
+            self._check(entry.value.root)
 
     def _require_within_videos(self, entry: Entry) -> None:
         """Refuse new moments past the ends of their videos; stored ones stay, since files may get shorter."""
@@ -184,8 +207,9 @@ class Kept(LateDatabase):
         """Delete an entry; :class:`NotFound` where there is none, :class:`OutOfDate` for another version."""
         name = self.entry(kind, name).name
         with self._writing():
-            _require_version(kind, name, self._version(kind, name), version)
+            _require_version(kind, name, self._version_of(kind, name), version)
             self._rows("DELETE FROM entries WHERE kind = ? AND name = ?", (kind, name))
+            self._sweep()
 
     def mark(
         self,
@@ -206,8 +230,7 @@ class Kept(LateDatabase):
         added, gone = several("add", add), set(map(folded, several("remove", remove)))
         self._require_within_videos(entry_of("mark", mark.name, mark))
         with self._writing():
-            self._rename_rounded(mark)
-            version = self._version("mark", mark.name)
+            version = self._version_of("mark", mark.name)
             before = (
                 self.entry("mark", mark.name).value
                 if version
@@ -227,22 +250,75 @@ class Kept(LateDatabase):
             self._rows("DELETE FROM entries WHERE kind = 'mark' AND name = ?", (mark.name,))
             return None
 
-    def _rename_rounded(self, mark: Mark) -> None:
-        """Give a moment's entry its exact name, where an earlier version rounded the times in it."""
-        for entry in self._entries(" WHERE kind = 'mark' AND name = ?", mark.rounded_name):
-            assert isinstance(entry.value, Mark)
-            if entry.value.name == mark.name != entry.name:
-                statement = "UPDATE OR REPLACE entries SET name = ? WHERE kind = 'mark' AND name = ?"
-                self._rows(statement, (mark.name, entry.name))
-
-    def _version(self, kind: Kind, name: str) -> int:
+    def _version_of(self, kind: Kind, name: str) -> int:
         rows = self._rows("SELECT version FROM entries WHERE kind = ? AND name = ?", (kind, name))
         return int(rows[0][0]) if rows else 0
 
-    def _store(self, entry: Entry) -> Entry:
-        row = (entry.kind, entry.name, entry.version, entry.changed, entry.value.model_dump_json())
+    def _store(self, entry: Entry, pictures: Mapping[str, bytes] = {}) -> Entry:
+        if isinstance(entry.value, SavedSearch):
+            new = self._require_pictures(entry, pictures)
+            self._put_all("pictures (name, content)", [(name, pictures[name]) for name in sorted(new)])
+        row = (entry.kind, entry.name, entry.version, entry.changed, json.dumps(entry.value.model_dump()))
         self._put_all("entries (kind, name, version, changed, value)", [row])
         return entry
+
+    # -- pictures ------------------------------------------------------------------------------------------
+
+    def _require_pictures(self, entry: Entry, given: Mapping[str, bytes]) -> set[str]:
+        """Names of the pictures of a search that are not kept yet; refused if one is not given either."""
+        new = entry.value.pictures - self.pictures().keys() if isinstance(entry.value, SavedSearch) else set()
+        if missing := new - given.keys():
+            raise InvalidValue(
+                f"{entry.kind} {entry.name!r}: picture {min(missing)}: not kept in this library; give it "
+                "with the search"
+            )
+        return new
+
+    def pictures(self) -> dict[str, int]:
+        """Sizes in bytes of the pictures of saved searches, by name."""
+        return dict(self._rows_of("pictures", "SELECT name, length(content) FROM pictures ORDER BY name"))
+
+    def picture(self, name: str) -> bytes:
+        """A picture of a saved search.
+
+        Raises:
+            NotFound: no saved search has it.
+            LibraryError: it is damaged.
+        """
+        found = self._rows_of("pictures", "SELECT content FROM pictures WHERE name = ?", (name,))
+        if not found:
+            raise NotFound(
+                f"picture {name}: no saved search has it, or no longer; give the file, or send it again"
+            )
+        content = bytes(found[0][0])
+        if picture_name(content) != name:
+            raise self._damaged(f"picture {name}")
+        return content
+
+    def _sweep(self) -> None:
+        """Delete the pictures that no saved search has, inside a transaction."""
+        values = [entry.value for entry in self.entries("search")]
+        wanted = {name for value in values if isinstance(value, SavedSearch) for name in value.pictures}
+        for name in self.pictures().keys() - wanted:
+            self._rows("DELETE FROM pictures WHERE name = ?", (name,))
+
+    # -- formats -------------------------------------------------------------------------------------------
+
+    def _back_up(self) -> None:
+        first = self.path.parent / "backups" / f"kept-format-{self._version}.sqlite"
+        others = (first.with_stem(f"{first.stem}-{number}") for number in count(2))
+        with draft_of(next(place for place in chain([first], others) if not place.exists())) as draft:
+            self.copy_to(draft)
+
+    def _upgrade(self, version: int) -> None:
+        for name, value in self._rows("SELECT name, value FROM entries WHERE kind = 'search'"):
+            try:
+                value = json.dumps(of_today("search", json.loads(value), max(version, 1)))
+            except (ValueError, TypeError, AttributeError) as error:
+                raise self._damaged(repr(name)) from error
+            self._rows("UPDATE entries SET value = ? WHERE kind = 'search' AND name = ?", (value, name))
+
+    # -- alerts --------------------------------------------------------------------------------------------
 
     def alerted(self) -> dict[str, int]:
         """The rows of the catalogue up to which searches were checked for what is new, by name."""
@@ -274,9 +350,12 @@ class Kept(LateDatabase):
         with self._writing():
             self._rows("INSERT OR IGNORE INTO reported_to VALUES (?, ?, ?)", (name, content, receiver))
 
+    # -- lines ---------------------------------------------------------------------------------------------
+
     def export(self) -> Iterator[str]:
         """All entries as lines of JSON, without line ends."""
-        return (entry.model_dump_json() for entry in self.entries())
+        for entry in self.entries():
+            yield line_of(entry, self.picture)
 
     def take(self, lines: Iterable[str], where: str = "line") -> list[Entry]:
         """Store entries from lines of JSON, all or nothing, and return those that are new or later than what
@@ -287,20 +366,23 @@ class Kept(LateDatabase):
             DataError: a damaged line, a version that no number of changes makes, or a search that can never
                 run, named in the message after ``where`` it comes from.
         """
-        read = []
+        read: list[Entry] = []
+        pictures: dict[str, bytes] = {}
         for number, line in enumerate(lines, 1):
             if not line.strip():
                 continue
             try:
-                entry = Entry.model_validate_json(line)
+                entry, own = entry_of_line(line)
+                pictures |= own
                 if entry.version > _LARGEST:
                     raise InvalidValue(f"version {entry.version}: at most {_LARGEST:,}")
                 self._require_runnable(entry)
-                read.append(entry.model_copy(update={"changed": _in_utc(entry.changed)}))
+                self._require_pictures(entry, pictures)
             except ValidationError as error:
                 raise DataError(f"{where} {number}: {complaint(error)}") from error
-            except InvalidValue as error:
+            except (DataError, InvalidValue) as error:
                 raise DataError(f"{where} {number}: {error}") from error
+            read.append(entry)
         latest: dict[tuple[Kind, str], Entry] = {}
         for entry in read:
             key = entry.kind, entry.name
@@ -309,8 +391,12 @@ class Kept(LateDatabase):
         with self._writing():
             known = {(entry.kind, entry.name): entry for entry in self.entries()}
             now = datetime.now(UTC)
-            taken = [entry for key, entry in latest.items() if _is_later(entry, known.get(key), now)]
-            return [self._store(_taken_in(one, known.get((one.kind, one.name)), now)) for one in taken]
+            later = [entry for key, entry in latest.items() if _is_later(entry, known.get(key), now)]
+            taken = [
+                self._store(_taken_in(one, known.get((one.kind, one.name)), now), pictures) for one in later
+            ]
+            self._sweep()
+            return taken
 
 
 def _is_later(entry: Entry, before: Entry | None, now: datetime) -> bool:
@@ -327,18 +413,10 @@ def _taken_in(entry: Entry, before: Entry | None, now: datetime) -> Entry:
     return entry.model_copy(update={"version": version, "changed": changed})
 
 
-def _in_utc(changed: str) -> str:
-    """A time of change as entries have it, which are compared by its text; empty for one never stored."""
-    if not changed:
-        return ""
-    try:
-        time = datetime.fromisoformat(changed)
-        return time.replace(tzinfo=time.tzinfo or UTC).astimezone(UTC).isoformat(timespec="seconds")
-    except (ValueError, OverflowError) as error:
-        example = "2024-05-01T18:30:00+00:00"
-        raise InvalidValue(
-            f"changed {changed!r:.100}: write a time in ISO 8601, such as {example}"
-        ) from error
+def kept_picture(folder: Path, name: str) -> bytes:
+    """A picture of a saved search of the library in a folder; errors as of :meth:`Kept.picture`."""
+    with closing(Kept(folder)) as kept:
+        return kept.picture(name)
 
 
 def _past(changed: str, now: datetime) -> str:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError, model_validator
 
 from moviola.errors import InvalidValue
 from moviola.types import Span, plain_seconds, require_known
@@ -20,11 +19,10 @@ __all__ = [
 Kind = Literal["search", "collection", "mark"]
 
 _LONGEST = 500
-_LONGEST_GAP = 1e7
+_LATEST = 1e7
 
 Name = Annotated[str, Field(min_length=1, max_length=4_096, examples=["holiday/beach"])]
-Words = Annotated[str, Field(max_length=2_000, examples=["a dog runs"])]
-Seconds = Annotated[float, Field(ge=0, le=_LONGEST_GAP, allow_inf_nan=False, examples=[12.5])]
+Seconds = Annotated[float, Field(ge=0, le=_LATEST, allow_inf_nan=False, examples=[12.5])]
 Tag = Annotated[str, Field(min_length=1, max_length=100, examples=["favourite"])]
 
 
@@ -40,32 +38,26 @@ class _Value(BaseModel):
             raise InvalidValue(complaint(error)) from error
 
 
-class SavedSearch(_Value):
-    """A saved query.
+class SavedSearch(RootModel[dict[str, Any]]):
+    """A saved question as JSON (:mod:`moviola.search.asked`); its pictures are kept beside it."""
 
-    Attributes:
-        then, gap: later steps, see :func:`moviola.search.compose`; ``math.inf`` is kept as the longest gap.
-        filter: by name, texts as in :meth:`moviola.search.Filter.parse`.
-        by: kinds of evidence to use.
-    """
+    model_config = ConfigDict(frozen=True)
 
-    text: Annotated[str, Field(min_length=1, max_length=2_000, examples=["a dog runs"])]
-    then: list[Words] = Field(default_factory=list, max_length=8)
-    gap: Seconds = 60.0
-    without: list[Words] = Field(default_factory=list, max_length=16)
-    filter: dict[str, Words] = Field(default_factory=dict, max_length=20, examples=[{"taken": "2023"}])
-    by: Literal["all", "visual", "subtitles", "speech", "said", "text", "named"] = "all"
+    @property
+    def pictures(self) -> set[str]:
+        """Names of its pictures."""
+        return {str(name) for name in _under("picture", self.root)}
 
-    @field_validator("gap", mode="before")
-    @classmethod
-    def _no_limit(cls, gap: object) -> object:
-        # JSON has no infinity; no video is longer than the longest gap.
-        return _LONGEST_GAP if gap == math.inf else gap
 
-    @field_validator("by", mode="before")
-    @classmethod
-    def _by_of_older_libraries(cls, by: object) -> object:
-        return "all" if by == "both" else by
+def _under(key: str, value: Any) -> Iterator[Any]:
+    """What stands under a key, anywhere in some JSON."""
+    if isinstance(value, dict):
+        if key in value:
+            yield value[key]
+        value = [*value.values()]
+    if isinstance(value, list):
+        for one in value:
+            yield from _under(key, one)
 
 
 def _require_span(start: float, end: float) -> None:
@@ -125,11 +117,6 @@ class Mark(_Value):
             return self.video_id
         return f"{self.video_id}@{plain_seconds(self.start)}-{plain_seconds(self.end)}"
 
-    @property
-    def rounded_name(self) -> str:
-        """The name that earlier versions gave its entry, with six digits of each time."""
-        return self.video_id if self.start is None else f"{self.video_id}@{self.start:g}-{self.end:g}"
-
 
 def spans_of(value: SavedSearch | Collection | Mark) -> set[tuple[str, Span]]:
     """The moments of a value: ids of their videos, and their times."""
@@ -140,7 +127,7 @@ def spans_of(value: SavedSearch | Collection | Mark) -> set[tuple[str, Span]]:
     return set()
 
 
-KINDS: Mapping[Kind, type[_Value]] = {"search": SavedSearch, "collection": Collection, "mark": Mark}
+KINDS: Mapping[Kind, type[BaseModel]] = {"search": SavedSearch, "collection": Collection, "mark": Mark}
 """The type of the value of each kind."""
 
 
@@ -182,7 +169,7 @@ class Entry(_Value):
     def _bears_its_name(self) -> Entry:
         if not isinstance(self.value, KINDS[self.kind]):
             raise ValueError(f"a {self.kind} holds no {type(self.value).__name__}")
-        if isinstance(self.value, Mark) and self.name not in (self.value.name, self.value.rounded_name):
+        if isinstance(self.value, Mark) and self.name != self.value.name:
             raise ValueError(f"name {self.name!r}: the name of this mark is {self.value.name!r}")
         return self
 

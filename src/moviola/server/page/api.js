@@ -8,17 +8,12 @@ import { language, t } from "./language.js";
  *   snippet: string, snippet_kind: string, steps: Part[], strong: boolean, why: {kind: string, score: number, words: string[]}[],
  *   folded: {start: number, end: number}[], duration: number, version: string}} Moment
  * @typedef {{query: string, confident: boolean, moments: Moment[], timings: Record<string, number>}} Answer
- * @typedef {{text: string, weight?: number}} TextTerm
- * @typedef {{video_id: string, time: number, weight?: number}} MomentTerm
- * @typedef {{picture: string, weight?: number}} PictureTerm
- * @typedef {TextTerm | MomentTerm | PictureTerm} Term
- * @typedef {{terms: Term[], then?: {terms: Term[], gap: number | null}[], without?: string[], right?: Span[], wrong?: Span[]}} Query
- * @typedef {{video_id: string, start: number, end: number}} Span
+ * @typedef {import("./asked.js").Asked["query"]} Query
+ * @typedef {{name: string, form: string, filter: boolean, help: string, label: string, short: string, unit: string,
+ *   default: any, choices: string[], example: any}} Field of a question, beside its query
  * @typedef {"search" | "collection"} KeptKind
  * @typedef {{kind: KeptKind, name: string, version: number, changed: string, value: unknown}} Kept
  * @typedef {{name: string, title: string, right: number, wrong: number}} Concept
- * @typedef {{query: Query, top_k: number, per_video?: number, videos?: string[], filter: Record<string, string>,
- *   min_score: number, by: string, refine: boolean}} SearchRequest
  * @typedef {{name: string, version: string, videos: number, seconds: number, segments: number,
  *   encoder: string, sentence_encoder: string, models: Record<string, {name: string} | null>,
  *   evidence: string[], additions: string[], right: "read" | "change", writable: boolean, opens_folders: boolean, can_ingest: boolean, ingest_folders: string[],
@@ -144,17 +139,22 @@ export const url = {
   /** @param {OfVideo & {start: number, end: number}} span @param {number} count @param {number} width of each */
   strip: ({ video_id, start, end, version }, count, width) =>
     videoUrl(video_id, "/strip", { start: rounded(start), end: rounded(end), count, width, v: version }),
+  /** @param {string} picture */
+  picture: (picture) => `/api/pictures/${encodeURIComponent(picture)}`,
   /** @param {string} video */
   stream: (video) => videoUrl(video, "/stream"),
   /** @param {string} video @param {number} start @param {number} end */
   clip: (video, start, end) => videoUrl(video, "/clip", { start: rounded(start), end: rounded(end), mode: "exact" }),
 };
 
+/** @returns {Promise<Field[]>} */
+export const fields = async () => (await getJson("/api/fields")).fields;
+
 /** @returns {Promise<LibraryInfo>} */
 export const library = () => getJson("/api/library");
 
-/** @param {SearchRequest} fields @param {AbortSignal} signal @returns {Promise<Answer>} */
-export const search = (fields, signal) => postJson("/api/search", fields, signal);
+/** @param {import("./asked.js").Asked} asked @param {AbortSignal} signal @returns {Promise<Answer>} */
+export const search = (asked, signal) => postJson("/api/search", asked, signal);
 
 /** @param {Query} query @param {string} video @param {AbortSignal} [signal] @returns {Promise<Curve>} */
 export const curve = (query, video, signal) => postJson("/api/curve", { query, video_id: video }, signal);

@@ -1,6 +1,7 @@
 // One moment of an answer: its still, why it was found, what it stands for, what can be done with it.
 
 import * as api from "./api.js";
+import { textOf } from "./asked.js";
 import { collect, isCollected } from "./collecting.js";
 import { fill, h, iconButton } from "./dom.js";
 import { clock, marked, percent, spanClock, spanWords, title } from "./format.js";
@@ -87,7 +88,7 @@ function toolButtons(moment, mark, does) {
     button("wrong", t("Wrong (-)"), mark === "wrong", "mark", () => setMark(moment, "wrong")),
     iconButton("like", t("More like this picture (l)"), does.like, { tabindex: "-1" }),
     withinButton(() => inThisVideo(moment.video_id), { tabindex: "-1" }),
-    button("keep", inside ? t("In the collection; take it out (c)") : t("Into the collection (c)"), inside, "collect", () => collect(moment, currentSearch.value.text)),
+    button("keep", inside ? t("In the collection; take it out (c)") : t("Into the collection (c)"), inside, "collect", () => collect(moment, textOf(currentSearch.value))),
   ];
 }
 

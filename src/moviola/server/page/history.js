@@ -1,15 +1,15 @@
 // The address says what is asked and what is open: links repeat it, "back" goes back.
 
 import { Unreachable } from "./api.js";
+import { describe, isEmpty, linkedSearch, parametersOf, short, spanOf } from "./asked.js";
 import { answer } from "./results.js";
 import { closePlayer, opened, openPlayer } from "./opening.js";
 import { collectionName, collectionNames, openCollection } from "./collecting.js";
 import { byId } from "./dom.js";
 import { reasonOf, title } from "./format.js";
 import { t } from "./language.js";
-import { describe, parametersOf, searchOf, short, spanOf } from "./links.js";
 import { notify } from "./notices.js";
-import { currentSearch, isEmpty, showWeak, view } from "./store.js";
+import { currentSearch, showWeak, view } from "./store.js";
 import { addRecent } from "./welcome.js";
 
 const SETTLED = 1500; // ms after which a search has a place of its own in the history
@@ -17,7 +17,7 @@ const VIEWS = ["search", "collection", "library"];
 
 function searchParameters() {
   const parameters = parametersOf(currentSearch.value);
-  if (showWeak.value) parameters.set("weak", "1");
+  if (showWeak.value) parameters.set("shown", "all");
   return parameters;
 }
 
@@ -110,9 +110,9 @@ function read() {
   reading = true;
   view.value = /** @type {import("./store.js").View} */ (VIEWS.includes(path) ? path : "search");
   if (view.value === "search") {
-    const wanted = searchOf(parameters);
+    const wanted = linkedSearch(parameters);
     if (String(parametersOf(wanted)) !== String(parametersOf(currentSearch.value))) currentSearch.value = wanted;
-    showWeak.value = parameters.get("weak") === "1";
+    showWeak.value = parameters.get("shown") === "all";
   }
   const named = view.value === "collection" && parameters.get("name");
   if (named && named !== collectionName.value) void openNamed(named);

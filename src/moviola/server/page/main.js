@@ -1,6 +1,7 @@
 // Puts the parts together, once it is known which library this is.
 
 import * as api from "./api.js";
+import { isEmpty } from "./asked.js";
 import { rememberCollection } from "./collecting.js";
 import { startCollection } from "./collection.js";
 import { byId, fill, h, iconButton } from "./dom.js";
@@ -20,7 +21,7 @@ import { startRenewing } from "./renewing.js";
 import { showRight } from "./rights.js";
 import { rememberKnown } from "./saved.js";
 import { rememberSeen } from "./seen.js";
-import { currentSearch, isEmpty, libraryInfo, view } from "./store.js";
+import { currentSearch, libraryInfo, questionFields, view } from "./store.js";
 import { startTheme } from "./theme.js";
 import { rememberRecent } from "./welcome.js";
 import { startWithin } from "./within.js";
@@ -46,7 +47,7 @@ function drawBox() {
 function listenForKeys() {
   const show = (/** @type {View} */ name) => () => { view.value = name; };
   on("anywhere", {
-    search: focusSearch, results: focusResults, filters: () => { view.value = "search"; toggleFilters(); }, then: addStep, not: addExclusion,
+    search: focusSearch, results: focusResults, filters: () => { view.value = "search"; void toggleFilters(); }, then: addStep, not: addExclusion,
     showSearch: show("search"), showCollection: show("collection"), showLibrary: show("library"),
   });
 }
@@ -55,7 +56,8 @@ async function start() {
   startLanguage();
   startTheme();
   startNotices();
-  const info = await api.library();
+  const [info, fields] = await Promise.all([api.library(), api.fields()]);
+  questionFields.value = fields;
   libraryInfo.value = info;
   const collections = rememberCollection(info.name);
   rememberSeen(info.name);

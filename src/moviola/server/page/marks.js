@@ -1,13 +1,14 @@
 // Right and wrong: marks on the moments of an answer, from which the next answer learns; and keeping what they teach.
 
 import * as api from "./api.js";
+import { askedBy, marksIn } from "./asked.js";
 import { h, icon, iconButton } from "./dom.js";
 import { reasonOf } from "./format.js";
 import { t } from "./language.js";
 import { notify } from "./notices.js";
-import { currentSearch, libraryInfo, queryOf } from "./store.js";
+import { changeQuery, currentSearch, libraryInfo } from "./store.js";
 
-/** @typedef {import("./store.js").Marked} Marked */
+/** @typedef {import("./asked.js").Marked} Marked */
 /** @typedef {"right" | "wrong"} Mark */
 
 const SAME = 0.5; // of the longer of two spans: ends move a little from answer to answer
@@ -22,15 +23,16 @@ function isSame(a, b) {
 /** How a moment is marked.
  * @param {Marked} moment @returns {Mark | ""} */
 export function markOf(moment) {
-  if (currentSearch.value.right.some((other) => isSame(other, moment))) return "right";
-  return currentSearch.value.wrong.some((other) => isSame(other, moment)) ? "wrong" : "";
+  const { right, wrong } = currentSearch.value.query;
+  if (right.some((other) => isSame(other, moment))) return "right";
+  return wrong.some((other) => isSame(other, moment)) ? "wrong" : "";
 }
 
 /** Mark a moment, or take the same mark away.
  * @param {Marked} moment @param {Mark} mark */
 export function setMark({ video_id, start, end }, mark) {
   const moment = { video_id, start, end };
-  const { right, wrong } = currentSearch.value;
+  const { right, wrong } = currentSearch.value.query;
   const before = { right: right.filter((other) => isSame(other, moment)), wrong: wrong.filter((other) => isSame(other, moment)) };
   const isOn = markOf(moment) === mark;
   put(moment, { right: [], wrong: [], ...(!isOn && { [mark]: [moment] }) });
@@ -41,7 +43,7 @@ export function setMark({ video_id, start, end }, mark) {
   notify(isOn ? t("The mark is taken away") : said, { label: t("Undo"), run: () => undo(step), signal: step.notice.signal });
 }
 
-/** @typedef {Pick<import("./store.js").Search, Mark>} Marks */
+/** @typedef {Pick<import("./asked.js").Query, Mark>} Marks */
 /** @typedef {{moment: Marked, before: Marks, notice: AbortController}} Made what was marked, and how it was before */
 
 /** What can be taken back, the last one at the end.
@@ -50,8 +52,8 @@ let made = [];
 /** The marks as they were left here: others come from elsewhere, with another query, and nothing of before holds for them.
  * @type {Marked[]} */
 let left = [];
-currentSearch.onChange(({ right }) => {
-  if (right === left) return;
+currentSearch.onChange(({ query }) => {
+  if (query.right === left) return;
   for (const { notice } of made) notice.abort();
   made = [];
 });
@@ -59,9 +61,9 @@ currentSearch.onChange(({ right }) => {
 /** Mark a moment otherwise; the other marks stay.
  * @param {Marked} moment @param {Marks} marks those that it has from now on. */
 function put(moment, marks) {
-  const others = (/** @type {Mark} */ mark) => [...currentSearch.value[mark].filter((other) => !isSame(other, moment)), ...marks[mark]];
+  const others = (/** @type {Mark} */ mark) => [...currentSearch.value.query[mark].filter((other) => !isSame(other, moment)), ...marks[mark]];
   left = others("right");
-  currentSearch.value = { ...currentSearch.value, right: left, wrong: others("wrong") };
+  changeQuery({ right: left, wrong: others("wrong") });
 }
 
 /** @param {Made} step */
@@ -81,11 +83,11 @@ export function undoMark() {
 /** What is marked, with what can be done about it.
  * @returns {HTMLElement[]} */
 export function markChips() {
-  const { right, wrong } = currentSearch.value;
+  const { query } = currentSearch.value;
+  const { right, wrong } = query;
   if (!right.length && !wrong.length) return [];
-  const said = [right.length && t("{n} right", { n: right.length }), wrong.length && t("{n} wrong", { n: wrong.length })].filter(Boolean).join(", ");
-  const clear = () => { currentSearch.value = { ...currentSearch.value, right: [], wrong: [] }; };
-  const chip = h("span", { class: "chip" }, h("span", { class: "chip-name" }, said), iconButton("close", t("Without these marks"), clear));
+  const clear = () => changeQuery({ right: [], wrong: [] });
+  const chip = h("span", { class: "chip" }, h("span", { class: "chip-name" }, marksIn(query)), iconButton("close", t("Without these marks"), clear));
   return right.length && libraryInfo.value?.writable ? [chip, teaching()] : [chip];
 }
 
@@ -102,7 +104,7 @@ function teaching() {
   form.addEventListener("keydown", (event) => { if (event.key === "Escape" && !event.isComposing) close(); });
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    api.teach(name.value.trim(), queryOf(currentSearch.value)).then(
+    api.teach(name.value.trim(), askedBy(currentSearch.value).query).then(
       (concept) => { close(); notify(t("@{name} stands for this from now on", { name: concept.name })); },
       (error) => { name.setCustomValidity(reasonOf(error)); name.reportValidity(); });
   });

@@ -2,6 +2,7 @@
 
 import { loadAhead } from "./ahead.js";
 import * as api from "./api.js";
+import { askedBy, isEmpty, textOf, wordsOf } from "./asked.js";
 import { changeItem, collect, collection, isCollected } from "./collecting.js";
 import { byId, fill, h, icon, iconButton, refill } from "./dom.js";
 import { clock, percent, reasonOf, title } from "./format.js";
@@ -14,7 +15,7 @@ import { copyPicture, copyText, savePicture } from "./picture.js";
 import { moreLike } from "./query.js";
 import { answer } from "./results.js";
 import { speedMenu } from "./speed.js";
-import { currentSearch, isEmpty, libraryInfo, queryOf, wordsOf } from "./store.js";
+import { currentSearch, libraryInfo } from "./store.js";
 import { canSubmit, submitPicture } from "./submitting.js";
 import { startSwiping } from "./swiping.js";
 import { Timeline } from "./timeline.js";
@@ -138,7 +139,7 @@ async function load(moment) {
   around = { path: "", duration: Math.max(moment.end, 1), fps: null, shape: 16 / 9, shots: [], cues: [], curve: null };
   drawAround();
   const named = moment.video_id;
-  const wanted = isEmpty(currentSearch.value) ? null : api.curve(queryOf(currentSearch.value), named, signal).catch(() => null);
+  const wanted = isEmpty(currentSearch.value) ? null : api.curve(askedBy(currentSearch.value).query, named, signal).catch(() => null);
   const [info, shots, cues, curve] = await Promise.all([
     api.video(named, signal).catch((error) => { if (!signal.aborted) showFailure(reasonOf(error)); }),
     api.shots(named, signal).catch(() => []), api.cues(named, signal).catch(() => []), wanted,
@@ -319,7 +320,7 @@ function submitThis() {
 
 function collectThis() {
   if (!playing || playing.id) return;
-  collect(spanOf(playing), currentSearch.value.text);
+  collect(spanOf(playing), textOf(currentSearch.value));
   drawActions();
 }
 
@@ -328,7 +329,7 @@ const spanOf = ({ video_id, start, end, score }) => ({ video_id, start, end, ...
 
 function likeThis() {
   if (!playing) return;
-  const like = { kind: /** @type {const} */ ("moment"), video_id: playing.video_id, time: video.currentTime };
+  const like = { video_id: playing.video_id, time: video.currentTime };
   closePlayer();
   moreLike(like);
 }

@@ -1,16 +1,18 @@
 // The search box: words, pictures, what comes then, what must not be there.
 
 import * as api from "./api.js";
+import { GAP, NOTHING, describePart, examplesOf, isText, nameOf, pictureNames, textOf, wordsIn, wordsOnly } from "./asked.js";
 import { byId, fill, h, icon, iconButton, setState } from "./dom.js";
-import { activeFilters, filterButton, filterPanel, showFilters } from "./filters.js";
-import { clock, reasonOf, title } from "./format.js";
+import { activeFilters, filterButton, filterPanel } from "./filters.js";
+import { reasonOf } from "./format.js";
 import { t } from "./language.js";
 import { notify } from "./notices.js";
-import { GAP, NOTHING, currentSearch, view } from "./store.js";
+import { changeQuery, currentSearch, view } from "./store.js";
 import { suggestions } from "./suggestions.js";
 
-/** @typedef {import("./store.js").Likeness} Likeness */
-/** @typedef {import("./store.js").Search} Search */
+/** @typedef {import("./asked.js").Excluded} Excluded */
+/** @typedef {import("./asked.js").Step} Step */
+/** @typedef {import("./asked.js").Term} Term */
 
 const LONGEST = "2000"; // characters: what the server takes of a query
 const LONGEST_GAP = "10000000"; // seconds: what it takes of a gap
@@ -19,12 +21,12 @@ const form = byId("query", HTMLFormElement);
 const words = h("input", {
   id: "words", type: "text", enterkeyhint: "search", autocomplete: "off", autocapitalize: "off",
   spellcheck: "false", dir: "auto", maxlength: LONGEST, "aria-describedby": "failure", "aria-label": t("What to look for"), placeholder: t("What do you want to see?"),
-  oninput: () => change({ text: words.value }),
+  oninput: () => changeWords(words.value),
 });
 const likes = h("span", { class: "chips" });
 const blend = h("input", {
   type: "range", min: "-2", max: "2", step: "0.5", "aria-label": t("Weight of the words beside the pictures"),
-  oninput: () => change({ weight: 2 ** Number(blend.value) }),
+  oninput: () => changeTerms({ text: textOf(currentSearch.value), weight: 2 ** Number(blend.value) }, examplesOf(currentSearch.value)),
 });
 const blendRow = h("label", { class: "query-row blend" }, h("span", {}, t("picture")), blend, h("span", {}, t("words")));
 const steps = h("div");
@@ -38,11 +40,15 @@ const chooser = h("input", {
  * @type {Map<string, HTMLCanvasElement>} */
 const thumbnails = new Map();
 
-/** Marks are on the answer to one query: another one begins without.
- * @param {Partial<Search>} part */
-function change(part) {
-  const isOther = "text" in part || "likes" in part || "then" in part || "not" in part;
-  currentSearch.value = { ...currentSearch.value, ...(isOther && { right: [], wrong: [] }), ...part };
+/** @param {import("./asked.js").TextTerm} words @param {Term[]} examples */
+function changeTerms(words, examples) {
+  changeQuery({ terms: [...(words.text ? [words] : []), ...examples] });
+}
+
+/** @param {string} text */
+function changeWords(text) {
+  const { weight } = currentSearch.value.query.terms.find(isText) ?? {};
+  changeTerms({ text: text.trim(), ...(weight !== undefined && { weight }) }, examplesOf(currentSearch.value));
 }
 
 export function focusSearch() {
@@ -56,27 +62,27 @@ export function clearSearch() {
   words.focus();
 }
 
-/** @param {Likeness} like */
+/** @param {Term} like */
 export function moreLike(like) {
   view.value = "search";
-  currentSearch.value = { ...NOTHING, filter: currentSearch.value.filter, by: "visual", likes: [like] };
+  currentSearch.value = { ...NOTHING, query: { ...NOTHING.query, terms: [like] }, filter: currentSearch.value.filter, by: "visual" };
   window.scrollTo({ top: 0 });
 }
 
-/** @param {Likeness} like added to what is asked already. */
+/** @param {Term} like added to what is asked already. */
 export function alsoLike(like) {
-  change({ likes: [...currentSearch.value.likes, like] });
+  changeQuery({ terms: [...currentSearch.value.query.terms, like] });
 }
 
 export function addStep() {
   view.value = "search";
-  change({ then: [...currentSearch.value.then, { text: "", gap: GAP }] });
+  changeQuery({ then: [...currentSearch.value.query.then, { terms: [{ text: "" }], gap: GAP }] });
   lastInput(steps);
 }
 
 export function addExclusion() {
   view.value = "search";
-  change({ not: [...currentSearch.value.not, ""] });
+  changeQuery({ without: [...currentSearch.value.query.without, ""] });
   lastInput(exclusions);
 }
 
@@ -97,8 +103,9 @@ export async function takePictures(files) {
     try {
       const id = await api.sendPicture(file);
       thumbnails.set(id, await thumbnail(file));
+      if (file instanceof File) pictureNames.set(id, file.name);
       view.value = "search";
-      change({ likes: [...currentSearch.value.likes, { kind: "picture", id, name: file instanceof File ? file.name : "picture" }] });
+      alsoLike({ picture: id });
     } catch (error) {
       notify(reasonOf(error));
     }
@@ -115,30 +122,57 @@ async function thumbnail(file) {
   return canvas;
 }
 
-/** @param {Likeness} like */
+/** @param {Term} like */
 function likeChip(like) {
-  const name = like.kind === "moment" ? `${title(like.video_id)} ${clock(like.time)}` : like.name;
-  const picture = like.kind === "moment"
-    ? h("img", { src: api.url.still(like, like.time, 128), alt: "" })
-    : (thumbnails.get(like.id) ?? icon("picture"));
-  const remove = () => { change({ likes: currentSearch.value.likes.filter((other) => other !== like) }); words.focus(); };
-  return h("span", { class: "chip picture" }, picture, h("span", { class: "chip-name" }, name), iconButton("close", t("Without {name}", { name }), remove));
+  const name = nameOf(like);
+  const remove = () => { changeQuery({ terms: currentSearch.value.query.terms.filter((other) => other !== like) }); words.focus(); };
+  return chip(pictureOf(like), name, remove);
+}
+
+/** @param {Element | null} picture @param {string} name @param {() => void} remove */
+const chip = (picture, name, remove) =>
+  h("span", { class: picture ? "chip picture" : "chip" }, picture, h("span", { class: "chip-name", dir: "auto" }, name), iconButton("close", t("Without {name}", { name }), remove));
+
+/** @param {Term} term */
+function pictureOf(term) {
+  if (isText(term)) return null;
+  if (!("picture" in term)) return h("img", { src: api.url.still(term, term.time, 128), alt: "" });
+  const image = h("img", { src: api.url.picture(term.picture), alt: "", onerror: () => image.replaceWith(icon("picture")) });
+  return thumbnails.get(term.picture) ?? image;
+}
+
+/** What cannot be typed in the first field: a concept, a first part with exclusions or marks of its own.
+ * @returns {Element[]} */
+function partChips() {
+  const { first, concept } = currentSearch.value.query;
+  return [
+    ...(concept ? [chip(null, `@${concept}`, () => changeQuery({ concept: undefined }))] : []),
+    ...(first ? [chip(null, describePart(first), () => changeQuery({ first: undefined }))] : []),
+  ];
 }
 
 /** What a field of seconds says; null for any.
  * @param {HTMLInputElement} input */
 const secondsIn = (input) => (input.value ? Number(input.value) : null);
 
-/** @param {import("./store.js").Step} step @param {number} at */
-function stepRow(step, at) {
-  /** @param {Partial<import("./store.js").Step>} part */
-  const set = (part) => change({ then: currentSearch.value.then.map((other, i) => (i === at ? { ...other, ...part } : other)) });
+/** A field for the words of a part; one that is more than words is only shown.
+ * @param {Excluded | Step} part @param {{label: string, hint: string, set: (text: string) => void}} about */
+function partField(part, { label, hint, set }) {
+  if (!wordsOnly(part)) return h("span", { class: "words shown", dir: "auto" }, describePart(part));
   const text = h("input", {
-    class: "words", type: "text", autocomplete: "off", dir: "auto", maxlength: LONGEST, "aria-label": t("Then, step {n}", { n: at + 2 }), value: step.text,
-    placeholder: t("what happens later"), oninput: () => set({ text: text.value }),
+    class: "words", type: "text", autocomplete: "off", dir: "auto", maxlength: LONGEST, "aria-label": label, value: wordsIn(part), placeholder: hint,
+    oninput: () => set(text.value.trim()),
   });
+  return text;
+}
+
+/** @param {Step} step @param {number} at */
+function stepRow(step, at) {
+  /** @param {Step} part */
+  const set = (part) => changeQuery({ then: currentSearch.value.query.then.map((other, i) => (i === at ? { ...other, ...part } : other)) });
+  const text = partField(step, { label: t("Then, step {n}", { n: at + 2 }), hint: t("what happens later"), set: (said) => set({ terms: [{ text: said }] }) });
   const gap = h("input", {
-    class: "gap", type: "number", min: "0", max: LONGEST_GAP, step: "5", value: step.gap ?? "", placeholder: t("any"), "aria-label": t("Largest gap in seconds"),
+    class: "gap", type: "number", min: "0", max: LONGEST_GAP, step: "5", value: gapOf(step) ?? "", placeholder: t("any"), "aria-label": t("Largest gap in seconds"),
     oninput: () => {
       // The step is only that of the arrows: any number of seconds counts that the server takes.
       const isWrong = gap.validity.badInput || gap.validity.rangeUnderflow || gap.validity.rangeOverflow;
@@ -146,44 +180,47 @@ function stepRow(step, at) {
       if (!isWrong) set({ gap: secondsIn(gap) });
     },
   });
-  const remove = () => { change({ then: currentSearch.value.then.filter((_, i) => i !== at) }); words.focus(); };
+  const remove = () => { changeQuery({ then: currentSearch.value.query.then.filter((_, i) => i !== at) }); words.focus(); };
   return h("div", { class: "query-row" }, h("span", { class: "joint" }, t("then")), text,
     h("label", { class: "within" }, t("within"), " ", gap, " s"), iconButton("close", t("Without this step"), remove));
 }
 
-/** @param {string} excluded @param {number} at */
+/** @param {Step | undefined} step */
+const gapOf = (step) => (step?.gap === undefined ? GAP : step.gap);
+
+/** @param {Excluded} excluded @param {number} at */
 function exclusion(excluded, at) {
-  const text = h("input", {
-    class: "words", type: "text", autocomplete: "off", dir: "auto", maxlength: LONGEST, "aria-label": t("Not, {n}", { n: at + 1 }), value: excluded,
-    placeholder: t("what must not be there"),
-    oninput: () => change({ not: currentSearch.value.not.map((other, i) => (i === at ? text.value : other)) }),
-  });
-  const remove = () => { change({ not: currentSearch.value.not.filter((_, i) => i !== at) }); words.focus(); };
+  const set = (/** @type {string} */ said) => changeQuery({ without: currentSearch.value.query.without.map((other, i) => (i === at ? said : other)) });
+  const text = partField(excluded, { label: t("Not, {n}", { n: at + 1 }), hint: t("what must not be there"), set });
+  const remove = () => { changeQuery({ without: currentSearch.value.query.without.filter((_, i) => i !== at) }); words.focus(); };
   return h("div", { class: "query-row" }, h("span", { class: "joint" }, t("not")), text, iconButton("close", t("Without this exclusion"), remove));
 }
+
+/** What a part says, for comparing it with what is shown.
+ * @param {Excluded | Step} part */
+const said = (part) => (wordsOnly(part) ? wordsIn(part).trim() : describePart(part));
 
 /**
  * Rows are made again only when what they hold was changed from elsewhere: typing keeps its place.
  *
- * @template T
+ * @template {Excluded | Step} T
  * @param {Element} element
  * @param {T[]} values
- * @param {(value: T) => string} text
  * @param {(value: T, at: number) => Element} row
  */
-function drawRows(element, values, text, row) {
-  const shown = [...element.querySelectorAll(/** @type {"input"} */ ("input.words"))].map((input) => input.value);
-  if (shown.length === values.length && values.every((value, i) => text(value) === shown[i])) return;
+function drawRows(element, values, row) {
+  const shown = [...element.querySelectorAll(".words")].map((field) => (field instanceof HTMLInputElement ? field.value.trim() : field.textContent));
+  if (shown.length === values.length && values.every((value, i) => said(value) === shown[i])) return;
   fill(element, values.map(row));
 }
 
 /** Put gaps that were changed from elsewhere into their fields: the one that is typed in says its own already.
- * @param {import("./store.js").Step[]} wanted */
+ * @param {Step[]} wanted */
 function drawGaps(wanted) {
   /** @type {NodeListOf<HTMLInputElement>} */
   const inputs = steps.querySelectorAll("input.gap");
   inputs.forEach((input, i) => {
-    const gap = wanted[i]?.gap ?? null;
+    const gap = gapOf(wanted[i]);
     if (secondsIn(input) === gap && !input.validity.badInput) return;
     input.value = String(gap ?? "");
     setState(input, "aria-invalid", false);
@@ -192,27 +229,31 @@ function drawGaps(wanted) {
 
 function draw() {
   const search = currentSearch.value;
-  if (words.value !== search.text) words.value = search.text;
-  words.placeholder = search.likes.length ? t("and in words…") : t("What do you want to see?");
-  drawLikes(search.likes);
-  blendRow.hidden = !(search.likes.length && search.text.trim());
-  if (document.activeElement !== blend) blend.value = String(Math.log2(search.weight));
-  drawRows(steps, search.then, (step) => step.text, stepRow);
-  drawGaps(search.then);
-  drawRows(exclusions, search.not, (text) => text, exclusion);
-  exclusions.hidden = search.not.length === 0;
-  clear.hidden = !search.text && !search.likes.length && !search.then.length && !search.not.length;
+  const { query } = search;
+  const examples = examplesOf(search);
+  const text = textOf(search);
+  if (words.value.trim() !== text.trim()) words.value = text;
+  words.placeholder = examples.length ? t("and in words…") : t("What do you want to see?");
+  drawLikes(examples);
+  blendRow.hidden = !(examples.length && text.trim());
+  if (document.activeElement !== blend) blend.value = String(Math.log2(query.terms.find(isText)?.weight ?? 1));
+  drawRows(steps, query.then, stepRow);
+  drawGaps(query.then);
+  drawRows(exclusions, query.without, exclusion);
+  exclusions.hidden = query.without.length === 0;
+  clear.hidden = JSON.stringify(query) === JSON.stringify(NOTHING.query);
   filterButton.dataset.count = String(activeFilters(search).length || "");
 }
 
-/** @type {Likeness[]} */
-let shownLikes = [];
+let shownLikes = "";
 
-/** @param {Likeness[]} wanted */
-function drawLikes(wanted) {
-  if (wanted === shownLikes) return;
-  shownLikes = wanted;
-  fill(likes, wanted.map(likeChip));
+/** @param {Term[]} examples */
+function drawLikes(examples) {
+  const { first, concept } = currentSearch.value.query;
+  const shown = JSON.stringify([examples, first, concept]);
+  if (shown === shownLikes) return;
+  shownLikes = shown;
+  fill(likes, partChips(), examples.map(likeChip));
 }
 
 export function startQuery() {
@@ -224,13 +265,13 @@ export function startQuery() {
     filterButton);
   exclusions.className = "";
   form.noValidate = true; // the browser would refuse to send a gap that is no multiple of the arrows' step
-  fill(form, h("div", { class: "search-field" }, box, blendRow, steps, exclusions, suggestions(words, (text) => change({ text }))), more, filterPanel);
+  fill(form, h("div", { class: "search-field" }, box, blendRow, steps, exclusions, suggestions(words, changeWords)), more, filterPanel);
   form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("keydown", (event) => { if (event.key === "Enter") form.dispatchEvent(new Event("settled", { bubbles: true })); });
   words.addEventListener("keydown", (event) => {
-    if (event.key === "Backspace" && !words.value && currentSearch.value.likes.length) change({ likes: currentSearch.value.likes.slice(0, -1) });
+    const last = examplesOf(currentSearch.value).at(-1);
+    if (event.key === "Backspace" && !words.value && last) changeQuery({ terms: currentSearch.value.query.terms.filter((term) => term !== last) });
   });
   currentSearch.onChange(draw);
-  showFilters(change);
   draw();
 }

@@ -1,7 +1,8 @@
 // A search is asked again where the library changed under its answer.
 
 import { answer } from "./results.js";
-import { currentSearch, isEmpty, libraryInfo, view } from "./store.js";
+import { isEmpty } from "./asked.js";
+import { currentSearch, libraryInfo, view } from "./store.js";
 
 /** Whether the answer that is shown is of the library as it was before. */
 let isOld = false;

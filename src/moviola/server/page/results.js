@@ -1,10 +1,11 @@
 // The answer: a grid of moments, or rows by video.
 
 import * as api from "./api.js";
+import { askedBy, isEmpty, textOf, wordsOf } from "./asked.js";
 import { drawState, momentCard } from "./card.js";
 import { collect, collection } from "./collecting.js";
 import { byId, fill, h, iconButton, refill, setState } from "./dom.js";
-import { activeFilters, filterChips, markProblem } from "./filters.js";
+import { activeFilters, filterChips, problemField } from "./filters.js";
 import { title } from "./format.js";
 import { on } from "./keyboard.js";
 import { plural, t } from "./language.js";
@@ -12,7 +13,7 @@ import { opened, openPlayer } from "./opening.js";
 import { markChips, setMark, undoMark } from "./marks.js";
 import { alsoLike, moreLike } from "./query.js";
 import { saveButton } from "./saved.js";
-import { Observable, currentSearch, isEmpty, layout, libraryInfo, queryOf, showWeak, view, wordsOf } from "./store.js";
+import { Observable, changeSearch, currentSearch, layout, libraryInfo, showWeak, view } from "./store.js";
 import { drawWelcome, noVideos } from "./welcome.js";
 
 /** @typedef {import("./api.js").Moment} Moment */
@@ -65,7 +66,7 @@ async function search() {
     drawStatus();
     if (error instanceof api.Unreachable) return;
     const offered = document.querySelector("#words[aria-expanded=true]");
-    if (offered && NAMING.test(currentSearch.value.text)) return; // a name that is still being typed
+    if (offered && NAMING.test(textOf(currentSearch.value))) return; // a name that is still being typed
     showProblem(error instanceof Error ? error : new Error(String(error)));
   } finally {
     clearTimeout(late);
@@ -80,15 +81,13 @@ async function search() {
 /** How many moments the server gives at most. */
 const mostMoments = () => libraryInfo.value?.limits?.top_k ?? 100;
 
-/** @returns {import("./api.js").SearchRequest} */
+/** What the server is asked: the question, for as many moments as are shown. */
 function request() {
-  const { filter, videos, by, refine, minScore } = currentSearch.value;
   const rows = layout.value.layout === "rows";
   const { perRow } = layout.value;
   return {
-    query: queryOf(currentSearch.value), filter, by, refine, min_score: minScore,
+    ...askedBy(currentSearch.value), ...(rows && { per_video: perRow }),
     top_k: Math.min(rows ? perRow * ROWS * (topK / PAGE) : topK, mostMoments()),
-    ...(rows && { per_video: perRow }), ...(videos.length && { videos }),
   };
 }
 
@@ -104,7 +103,7 @@ function showNothing() {
 function showProblem(error) {
   const field = error instanceof api.ApiError ? error.field : "";
   fill(failure, error && h("p", { class: "problem" }, error.message));
-  markProblem(field);
+  problemField.value = field;
   setState(byId("words", HTMLInputElement), "aria-invalid", field.startsWith("query"));
   if (error instanceof api.ApiError && error.code === "busy") searchSoon(BUSY);
   if (error && !answer.value) drawResults();
@@ -195,7 +194,7 @@ function weakButtonFor(found) {
 function nothingFound() {
   if (!libraryInfo.value?.videos) return noVideos();
   const search = currentSearch.value;
-  const narrowed = activeFilters(search).length > 0 || search.not.some((text) => text.trim());
+  const narrowed = activeFilters(search).length > 0 || Boolean(search.query.without.length);
   return h("div", { class: "empty" }, h("h2", {}, t("No moment found")),
     h("p", {}, narrowed ? t("The filters, or what must not be there, leave nothing over.") : nothingStandsOut()));
 }
@@ -226,7 +225,7 @@ function rows(moments) {
     const list = grid(inOrder, first);
     list.style.setProperty("--per-row", String(layout.value.perRow));
     first += own.length;
-    const only = h("button", { type: "button", class: "quiet", onclick: () => { currentSearch.value = { ...currentSearch.value, videos: [video] }; } }, t("only this video"));
+    const only = h("button", { type: "button", class: "quiet", onclick: () => changeSearch({ videos: [video] }) }, t("only this video"));
     return h("section", { "aria-label": title(video) }, h("h2", { title: video }, title(video),
       h("span", { class: "muted" }, plural(own.length, "{n} moment", "{n} moments")), only), list);
   }));
@@ -251,7 +250,7 @@ function open(index) {
 /** @param {number} index */
 function like(index) {
   const card = cards[index];
-  if (card) moreLike({ kind: "moment", video_id: card.moment.video_id, time: card.still.time });
+  if (card) moreLike({ video_id: card.moment.video_id, time: card.still.time });
 }
 
 /** One still can be reached by the tab key, the arrows lead on from it.
@@ -317,16 +316,16 @@ function listenForKeys() {
     first: () => goTo(0), last: () => goTo(cards.length - 1),
     preview: () => cards[current]?.still.toggle(),
     scrubBack: () => cards[current]?.still.scrub(-1), scrubOn: () => cards[current]?.still.scrub(1),
-    collect: () => { const card = cards[current]; if (card) collect(card.moment, currentSearch.value.text); },
+    collect: () => { const card = cards[current]; if (card) collect(card.moment, textOf(currentSearch.value)); },
     markRight: () => markCurrent("right"), markWrong: () => markCurrent("wrong"),
     like: () => like(current),
-    alsoLike: () => { const card = cards[current]; if (card) alsoLike({ kind: "moment", video_id: card.moment.video_id, time: card.still.time }); },
+    alsoLike: () => { const card = cards[current]; if (card) alsoLike({ video_id: card.moment.video_id, time: card.still.time }); },
   });
   on("anywhere", { undo: undoMark, weak: () => { showWeak.value = !showWeak.value; }, layout: () => { layout.value = { ...layout.value, layout: layout.value.layout === "grid" ? "rows" : "grid" }; } });
 }
 
 /** @param {import("./store.js").Search} search */
-const unmarked = (search) => queryOf({ ...search, right: [], wrong: [] });
+const unmarked = (search) => askedBy({ ...search, query: { ...search.query, right: [], wrong: [] } }).query;
 
 export function startResults() {
   currentSearch.onChange((search, before) => {

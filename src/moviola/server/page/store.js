@@ -1,5 +1,7 @@
 // What is on the page and what is remembered between visits; views draw what stands here.
 
+import { NOTHING } from "./asked.js";
+
 /**
  * A value with listeners to its changes.
  *
@@ -74,23 +76,10 @@ function read(name, initial) {
 
 /**
  * @typedef {import("./api.js").Moment} Moment
- * @typedef {{kind: "moment", video_id: string, time: number} | {kind: "picture", id: string, name: string}} Likeness
- * @typedef {{text: string, gap: number | null}} Step
- * @typedef {{video_id: string, start: number, end: number}} Marked
- * @typedef {{text: string, weight: number, likes: Likeness[], then: Step[], not: string[],
- *   filter: Record<string, string>, videos: string[], by: string, refine: boolean, minScore: number,
- *   right: Marked[], wrong: Marked[]}} Search
+ * @typedef {import("./asked.js").Search} Search
  * @typedef {{layout: "grid" | "rows", perRow: number}} Layout
  * @typedef {"search" | "collection" | "library"} View
  */
-
-export const GAP = 60;
-
-/** @type {Readonly<Search>} */
-export const NOTHING = Object.freeze({
-  text: "", weight: 1, likes: [], then: [], not: [], filter: {}, videos: [], by: "all", refine: true, minScore: 0,
-  right: [], wrong: [],
-});
 
 /** What is asked. */
 export const currentSearch = new Observable(/** @type {Search} */ (NOTHING));
@@ -100,45 +89,24 @@ export const view = new Observable(/** @type {View} */ ("search"));
 /** Whether weak moments are shown, too. */
 export const showWeak = new Observable(false);
 
+/** The fields of a question that the page shows.
+ * @type {Observable<import("./api.js").Field[]>} */
+export const questionFields = new Observable(/** @type {import("./api.js").Field[]} */ ([]));
+
 export const libraryInfo = new Observable(/** @type {import("./api.js").LibraryInfo | null} */ (null));
 
 export const layout = remembered("moviola.layout", /** @type {Layout} */ ({ layout: "grid", perRow: 6 }));
 
-/** Whether there is something to look for.
- * @param {Search} search */
-export function isEmpty(search) {
-  return !search.text.trim() && search.likes.length === 0;
+/** Ask otherwise: another query begins without marks, which are on the answer to one; where they are all of it, they stay.
+ * @param {Partial<import("./asked.js").Query>} part */
+export function changeQuery(part) {
+  const search = currentSearch.value;
+  const { terms, first } = search.query;
+  const others = "terms" in part || terms.length || first ? { right: [], wrong: [] } : {};
+  currentSearch.value = { ...search, query: { ...search.query, ...others, ...part } };
 }
 
-/**
- * A search in the words of the API.
- *
- * @param {Search} search
- * @returns {import("./api.js").Query}
- */
-export function queryOf(search) {
-  const words = search.text.trim() ? [{ text: search.text.trim(), weight: search.likes.length ? search.weight : 1 }] : [];
-  const likes = search.likes.map((like) =>
-    like.kind === "moment" ? { video_id: like.video_id, time: like.time } : { picture: like.id },
-  );
-  const then = search.then
-    .filter((step) => step.text.trim())
-    .map((step) => ({ terms: [{ text: step.text.trim() }], gap: step.gap }));
-  const without = search.not.map((text) => text.trim()).filter(Boolean);
-  const { right, wrong } = search;
-  return {
-    terms: [...words, ...likes], ...(then.length && { then }), ...(without.length && { without }),
-    ...(right.length && { right }), ...(wrong.length && { wrong }),
-  };
-}
-
-/**
- * All words that are looked for, lower case, for marking them where they are said.
- *
- * @param {Search} search
- * @returns {Set<string>}
- */
-export function wordsOf(search) {
-  const texts = [search.text, ...search.then.map((step) => step.text)];
-  return new Set(texts.join(" ").toLowerCase().match(/[\p{L}\p{N}]{2,}/gu) ?? []);
+/** @param {Partial<Search>} part */
+export function changeSearch(part) {
+  currentSearch.value = { ...currentSearch.value, ...part };
 }

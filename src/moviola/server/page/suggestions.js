@@ -1,10 +1,11 @@
 // What is offered while a query is typed: taught names after "@", else videos and tags that are called so.
 
 import * as api from "./api.js";
+import { textOf } from "./asked.js";
 import { fill, h } from "./dom.js";
 import { clock, title } from "./format.js";
 import { plural, t } from "./language.js";
-import { currentSearch } from "./store.js";
+import { changeSearch, currentSearch } from "./store.js";
 import { alsoIn } from "./within.js";
 
 /** @typedef {{name: string, about: string, take: () => void}} Offer */
@@ -100,7 +101,10 @@ export function suggestions(input, taken) {
   input.addEventListener("input", offer);
   // A line of its own stays: things below must not move away under a click.
   input.addEventListener("blur", () => { if (!list.classList.contains("in-line")) close(); });
-  currentSearch.onChange(({ text }, before) => { if (text !== before.text && text !== input.value) close(); });
+  currentSearch.onChange((search, before) => {
+    const text = textOf(search);
+    if (text !== textOf(before) && text !== input.value.trim()) close();
+  });
   input.addEventListener("keydown", (event) => {
     if (list.hidden) return event.key === "Enter" ? close() : undefined;
     const now = offered[at];
@@ -119,5 +123,5 @@ export function suggestions(input, taken) {
  * @param {string} tag */
 function tagged(tag) {
   const { filter } = currentSearch.value;
-  currentSearch.value = { ...currentSearch.value, filter: { ...filter, tag: [...(filter.tag?.split("\n") ?? []).filter((one) => one !== tag), tag].join("\n") } };
+  changeSearch({ filter: { ...filter, tag: [...(filter.tag?.split("\n") ?? []).filter((one) => one !== tag), tag].join("\n") } });
 }

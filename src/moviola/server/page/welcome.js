@@ -1,12 +1,13 @@
 // What stands where the results will be, before the first search.
 
 import * as api from "./api.js";
+import { isEmpty, parametersOf, searchOf } from "./asked.js";
 import { h } from "./dom.js";
 import { clock, long, title } from "./format.js";
 import { plural, t } from "./language.js";
 import { openPlayer } from "./opening.js";
 import { savedSection } from "./saved.js";
-import { Observable, currentSearch, isEmpty, libraryInfo, remembered } from "./store.js";
+import { Observable, currentSearch, libraryInfo, remembered } from "./store.js";
 import { Still } from "./still.js";
 import { titleSpan } from "./titles.js";
 
@@ -69,7 +70,7 @@ async function examplesOf(videos) {
 }
 
 /** @param {string} text */
-const searchChip = (text) => h("a", { class: "chip", href: `#/search?${new URLSearchParams({ q: text })}` }, h("span", { class: "chip-name", dir: "auto" }, text));
+const searchChip = (text) => h("a", { class: "chip", href: `#/search?${parametersOf(searchOf({ query: text }))}` }, h("span", { class: "chip-name", dir: "auto" }, text));
 
 export function noVideos() {
   return h("div", { class: "empty" }, h("h2", {}, t("This library is empty")),

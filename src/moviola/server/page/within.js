@@ -4,14 +4,14 @@ import { byId, iconButton } from "./dom.js";
 import { on } from "./keyboard.js";
 import { t } from "./language.js";
 import { closePlayer, opened } from "./opening.js";
-import { currentSearch, view } from "./store.js";
+import { changeSearch, currentSearch, view } from "./store.js";
 
 /** Look in one video, for what is asked already or will be.
  * @param {string} video */
 export function inThisVideo(video) {
   if (opened.value) closePlayer();
   view.value = "search";
-  currentSearch.value = { ...currentSearch.value, videos: [video] };
+  changeSearch({ videos: [video] });
   byId("words", HTMLInputElement).focus();
   window.scrollTo({ top: 0 });
 }
@@ -20,7 +20,7 @@ export function inThisVideo(video) {
  * @param {string} video */
 export function alsoIn(video) {
   const { videos } = currentSearch.value;
-  if (!videos.includes(video)) currentSearch.value = { ...currentSearch.value, videos: [...videos, video] };
+  if (!videos.includes(video)) changeSearch({ videos: [...videos, video] });
 }
 
 /** @param {() => void} onclick @param {Record<string, unknown>} [more] */

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
-from pydantic import Field
+from pydantic import Field, ValidationError
 
-from moviola.errors import DataError, InvalidValue
-from moviola.library.kept.values import Entry, Kind, Name
-from moviola.server.schemas import RequestModel, ResponseModel, raw_body
+from moviola.errors import DataError, InvalidValue, MoviolaError
+from moviola.library.kept.values import Entry, Kind, Name, SavedSearch
+from moviola.server.problems import wrong_field
+from moviola.server.schemas import RequestModel, ResponseModel, SearchRequest, raw_body
 from moviola.server.service import ServiceOf
 
 router = APIRouter(prefix="/api/kept", tags=["kept"])
@@ -40,9 +42,9 @@ class KeepRequest(RequestModel):
     kind: Kind = Field(examples=["search"])
     name: Name = Field(examples=["beach days"])
     value: dict[str, Any] = Field(
-        description="Search: text, then, gap, without, filter, by. Collection: moments. Mark: "
+        description="Search: a question, as the body of `POST /api/search`. Collection: moments. Mark: "
         "video_id, start, end, tags, rating.",
-        examples=[{"text": "a dog runs on a beach", "filter": {"taken": "2023"}}],
+        examples=[{"query": "a dog runs on a beach", "filter": {"taken": "2023"}}],
     )
     version: int | None = Field(
         default=None, ge=0, le=2**53, examples=[None],
@@ -96,8 +98,26 @@ async def take(request: Request, service: ServiceOf) -> KeptList:
 
 @router.put("")
 def keep(request: KeepRequest, service: ServiceOf) -> Entry:
-    """Store an entry. With a version, 409 if the entry has changed since."""
-    return service.library.kept.put(request.kind, request.name, request.value, request.version)
+    """Store an entry. With a version, 409 if the entry has changed since.
+
+    Pictures of a search are kept with it, large ones made smaller, and may get other names.
+    """
+    if request.kind != "search":
+        return service.library.kept.put(request.kind, request.name, request.value, request.version)
+    question = _askable(request.value)
+    try:
+        return service.library.save_search(request.name, question, request.version, service.picture)
+    except MoviolaError as error:
+        error.place = error.place and f"value.{error.place}"
+        raise
+
+
+def _askable(value: dict[str, Any]) -> dict[str, Any]:
+    """A question without what is left out; refused where `POST /api/search` would refuse its form."""
+    try:
+        return SearchRequest.model_validate(value).model_dump(exclude_unset=True)
+    except ValidationError as error:
+        raise wrong_field(error, "value") from error
 
 
 @router.delete("", status_code=204)
@@ -107,5 +127,10 @@ def unkeep(
     name: Named,
     version: Annotated[int | None, Query(ge=0, le=2**53, description="Stored version.", examples=[3])] = None,
 ) -> None:
-    """Delete an entry."""
-    service.library.kept.delete(kind, name, version)
+    """Delete an entry. Pictures of a search can be asked with, and saved again, until the server ends."""
+    kept = service.library.kept
+    value = kept.entry(kind, name).value
+    for picture in value.pictures if isinstance(value, SavedSearch) else ():
+        with suppress(MoviolaError):  # a damaged one cannot come back
+            service.uploads.add(kept.picture(picture))
+    kept.delete(kind, name, version)

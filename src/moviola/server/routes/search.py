@@ -2,56 +2,44 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
 from time import perf_counter
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from fastapi import APIRouter, Path, Request
+from fastapi.responses import Response
 from numpy.typing import NDArray
 
-from moviola.errors import InvalidValue, NotFound
+from moviola.errors import InvalidValue
 from moviola.files.moments import moment_row
 from moviola.library import Concept
-from moviola.search import (
-    Filter,
-    Library,
-    LikeMoment,
-    LikePicture,
-    Marked,
-    MarkedMoment,
-    SearchOptions,
-    SearchQuery,
-    SearchResult,
-    Text,
-    WeightedSum,
-)
+from moviola.media import small_picture
+from moviola.search import Asked, Library, LikePicture, Marked, SearchResult
+from moviola.search.filters import FILTERS
 from moviola.search.found import still_there
-from moviola.search.queries import as_query
+from moviola.search.options import FIELDS
 from moviola.server import schemas
-from moviola.server.options import Limits
 from moviola.server.problems import WrongField
-from moviola.server.service import ServiceOf, decoded
-from moviola.server.uploads import Uploads
+from moviola.server.service import Service, ServiceOf, decoded
 from moviola.timing import milliseconds
 
 router = APIRouter(prefix="/api", tags=["search"])
+
+_TEXTS = {"text", "terms", "first", "then", "without"}
+_ABOUT = ("name", "help", "label", "short", "unit", "example")
+_SHOWN = 256  # pixels of the longer side of a picture that is shown
 
 
 @router.post("/search")
 async def search(request: schemas.SearchRequest, service: ServiceOf) -> schemas.Answer:
     """The answer to a query: moments, best first."""
     arrived = perf_counter()
-    _require_within(request, service.options.limits)
-    query = _query(request.query, service.uploads)
-    given = request.model_dump(exclude={"query", "filter"})
-    options = SearchOptions(**given, filter=_filter(request.filter))
+    question = _question(request.model_dump(), service)
 
     def work() -> tuple[float, SearchResult, list[schemas.FoundMoment], float]:
         began, library = perf_counter(), service.library
         library.store.refresh()
-        answer = library.search(query, options)
+        answer = library.search(question.query, question.options)
         moments, videos, away = still_there(answer, library.catalogue)
         described = [
             schemas.FoundMoment(
@@ -65,7 +53,7 @@ async def search(request: schemas.SearchRequest, service: ServiceOf) -> schemas.
     began, found, moments, ended = await service.searching.run(work)
     whole = {"waiting": began - arrived, "search": ended - began, "total": perf_counter() - arrived}
     return schemas.Answer(
-        query=service.uploads.named(str(query)),
+        query=service.uploads.named(str(question.query)),
         confident=found.confident,
         moments=moments,
         timings=milliseconds(found.timings | whole),
@@ -87,7 +75,7 @@ def _concept(one: Concept) -> schemas.Concept:
 async def teach(request: schemas.TeachRequest, service: ServiceOf) -> schemas.Concept:
     """Keep what a query's marks teach, of which one at least is right. 409: the library cannot be changed."""
     only_marks = request.query.model_copy(update={"then": [], "without": []})  # nothing else is kept
-    query = _query(only_marks, service.uploads)
+    query = _question({"query": only_marks.model_dump()}, service).query
     if not isinstance(query, Marked):
         raise InvalidValue("query: nothing is marked; give moments that are right")
 
@@ -110,8 +98,7 @@ async def forget(
 @router.post("/curve")
 async def curve(request: schemas.CurveRequest, service: ServiceOf) -> schemas.CurveAnswer:
     """Score curve of one video: how well each part of it matches a query."""
-    _require_within(request, service.options.limits)
-    query = _query(request.query, service.uploads)
+    query = _question(request.model_dump(include={"query"}), service).query
 
     def work() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         service.library.store.refresh()
@@ -129,68 +116,46 @@ async def pictures(request: Request, service: ServiceOf) -> schemas.PictureAnswe
     return schemas.PictureAnswer(picture=name, width=width, height=height)
 
 
-def _filter(asked: schemas.Filters) -> Filter:
-    """What a filter's texts mean; WrongField names one that means nothing."""
-    given = asked.model_dump(exclude_none=True)
-    for name, text in given.items():
-        try:
-            Filter.parse(**{name: text})
-        except InvalidValue as error:
-            raise WrongField(f"filter.{name}", error) from error
-    return Filter.parse(**given)
+@router.get(
+    "/pictures/{picture}", response_class=Response,
+    responses={200: {"content": {"image/webp": {}}, "description": "The picture"}},
+)  # fmt: skip
+async def picture(
+    service: ServiceOf,
+    picture: Annotated[str, Path(max_length=100, examples=["5d41402abc4b2a76b9719d911017c592"])],
+) -> Response:
+    """A small picture of one that was uploaded, or that a saved search has."""
+
+    def work() -> bytes:
+        found = service.picture(picture)
+        source = found.path if isinstance(found, LikePicture) else service.library.kept.picture(found.picture)
+        return small_picture(source, longest=_SHOWN, most=0)
+
+    # A name is a digest of what it names.
+    headers = {"Cache-Control": "private, max-age=31536000, immutable"}
+    return Response(await service.media.run(work), media_type="image/webp", headers=headers)
 
 
-def _query(request: str | schemas.AskedQuery, uploads: Uploads) -> SearchQuery:
-    """The query of a request; steps and exclusions follow the marks and the concept where it has no terms."""
-    if isinstance(request, str):
-        return as_query(request)
-    right, wrong = (
-        tuple(MarkedMoment(m.video_id, m.start, m.end) for m in own) for own in (request.right, request.wrong)
-    )
-    marks = None
-    if right or wrong or request.concept:
-        marks = Marked(None, right, wrong, request.concept)
-    query = _terms(request.terms, uploads, "query") if request.terms else marks
-    if query is None:
-        raise InvalidValue("empty query: give terms, marked moments or a concept")
-    for number, step in enumerate(request.then, 1):
-        terms = _terms(step.terms, uploads, f"query.then.{number}")
-        query = query.then(terms, gap=math.inf if step.gap is None else step.gap)
-    excluded = [
-        one if isinstance(one, str) else _terms(one.terms, uploads, f"query.without.{number}")
-        for number, one in enumerate(request.without, 1)
-    ]
-    query = query.without(*excluded) if excluded else query
-    return Marked(query, right, wrong, request.concept) if marks and request.terms else query
+@router.get("/fields")
+async def fields() -> schemas.FieldList:
+    """The fields of a question beside its query, as a page draws them."""
+    return schemas.FieldList(
+        fields=[
+            schemas.FieldInfo.model_validate({
+                **{about: getattr(field, about) for about in _ABOUT},
+                "form": field.form.name, "filter": name in FILTERS, "choices": list(field.choices),
+                "default": None if name in FILTERS else field.default_of("page"),
+            })
+            for name, field in FIELDS.items()
+            if "page" in field.parts
+        ]
+    )  # fmt: skip
 
 
-def _terms(terms: Sequence[schemas.Term], uploads: Uploads, place: str) -> SearchQuery:
-    """A sum of the terms at a place of the request; a single text may name a concept."""
-    if len(terms) == 1 and isinstance(terms[0], schemas.TextTerm):
-        return as_query(terms[0].text)
-    return WeightedSum.of([
-        (_term(term, uploads, f"{place}.terms.{number}"), term.weight) for number, term in enumerate(terms, 1)
-    ])  # fmt: skip
-
-
-def _term(term: schemas.Term, uploads: Uploads, place: str) -> SearchQuery:
-    if isinstance(term, schemas.TextTerm):
-        if isinstance(as_query(term.text), Marked):
-            raise InvalidValue(
-                f"{term.text!r}: a concept is no term among others; put words beside it into its own text"
-            )
-        return Text(term.text)
-    if isinstance(term, schemas.MomentTerm):
-        return LikeMoment(term.video_id, term.time)
-    try:
-        return LikePicture(uploads.path(term.picture))
-    except NotFound as error:
-        raise WrongField(f"{place}.picture", error) from error
-
-
-def _require_within(request: schemas.SearchRequest | schemas.CurveRequest, limits: Limits) -> None:
-    """Refuse a request that exceeds this server's limits; WrongField names the limit."""
-    letters = sum(map(len, _texts(request.query)))
+def _question(row: Any, service: Service) -> Asked:
+    """The question in a request; errors name the field that is wrong, or exceeds this server's limits."""
+    question, limits = Asked.from_json(row, service.picture), service.options.limits
+    letters = _letters(row["query"])
     if letters > limits.query_characters:
         most = limits.query_characters
         raise WrongField(
@@ -198,16 +163,19 @@ def _require_within(request: schemas.SearchRequest | schemas.CurveRequest, limit
             InvalidValue(f"query: {letters} characters of text, at most {most} are allowed; shorten it"),
             longest=most,
         )
-    if isinstance(request, schemas.SearchRequest) and request.top_k > limits.top_k:
+    if question.options.top_k > limits.top_k:
         raise WrongField(
             "top_k",
-            InvalidValue(f"top_k {request.top_k}: this server gives at most {limits.top_k} moments"),
+            InvalidValue(f"top_k {question.options.top_k}: this server gives at most {limits.top_k} moments"),
         )
+    return question
 
 
-def _texts(query: str | schemas.AskedQuery) -> Iterator[str]:
-    for part in [query] if isinstance(query, str) else [query, *query.then, *query.without]:
-        if isinstance(part, str):
-            yield part
-        else:
-            yield from (term.text for term in part.terms if isinstance(term, schemas.TextTerm))
+def _letters(query: Any) -> int:
+    """Characters of all texts in the JSON of a query."""
+    if isinstance(query, str):
+        return len(query)
+    parts = (
+        query if isinstance(query, list) else [query[name] for name in _TEXTS & query.keys() if query[name]]
+    )
+    return sum(map(_letters, parts))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,9 +10,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
 from typer import Argument, Context, Option, Typer
 
 from moviola.cli.app import JsonOption, leave_partial, note, show
+from moviola.cli.asking import field_options
 from moviola.cli.options import (
     DEFAULT_LIBRARY,
-    SEARCH_OPTIONS,
     DeviceOption,
     LibraryOption,
     reading,
@@ -21,9 +20,9 @@ from moviola.cli.options import (
     with_options,
 )
 from moviola.cli.progress import progress_bar
-from moviola.cli.search import options_of
 from moviola.errors import InvalidValue, MoviolaError, counted
 from moviola.files.writing import draft_of, require_unread
+from moviola.search.options import SearchOptions
 from moviola.study.cli import STUDIES
 from moviola.study.cli.train import (
     CandidatesOption,
@@ -36,7 +35,6 @@ from moviola.study.cli.train import (
 )
 
 if TYPE_CHECKING:
-    from moviola.search import SearchOptions
     from moviola.study.measures import Run
 
 commands = Typer()
@@ -44,7 +42,7 @@ commands = Typer()
 
 # Queries that are encoded together.
 _AT_ONCE = 32
-_SEARCH_ONLY = [name for options in SEARCH_OPTIONS for name in signature(options).parameters]
+_SEARCH_OPTIONS = field_options(without=["videos"])
 _MODEL_ONLY = ("features", "stage1", "candidates", "judgements", "task", "recipe", "suppress_above")
 
 
@@ -53,7 +51,7 @@ def _model(help: str, **more: Any) -> Any:
 
 
 @commands.command(rich_help_panel=STUDIES, short_help="Answer a file of queries, as a run.")
-@with_options("options", *SEARCH_OPTIONS)
+@with_options("options", _SEARCH_OPTIONS)
 def answer(
     context: Context,
     queries: Annotated[Path, Argument(help="Queries: TVR-Ranking JSON, or one query per line.")],
@@ -117,14 +115,15 @@ def answer(
     if model is None:
         refuse_given(context, _MODEL_ONLY, "only together with --model")
         limits = {"videos": video_ids(videos)} if videos else {}
-        run, refused = _search_all(library, queries, out, options_of(options | limits), device)
+        run, refused = _search_all(library, queries, out, SearchOptions.parse(options | limits), device)
         measures = {}
     else:
         from moviola.library import open_features
         from moviola.study.measures.output_formats import write_qrels, write_run
         from moviola.study.training import answering
 
-        refuse_given(context, _SEARCH_ONLY, "an option of searches; leave it out with --model")
+        only = [option.name for option in _SEARCH_OPTIONS]
+        refuse_given(context, only, "an option of searches; leave it out with --model")
         if queries.suffix == ".txt":
             raise InvalidValue(
                 f"{queries}: --model takes no plain queries; give a TVR-Ranking pair file (JSON), as "
