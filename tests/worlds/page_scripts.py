@@ -25,7 +25,7 @@ process.exit(0);
 
 
 def run_script(script: str, tmp_path: Path) -> Any:
-    """What a script logs, which gets modules of the page by ``await page("format.js")``."""
+    """What a script logs, which gets modules of the page by ``await page("base/format.js")``."""
     path = tmp_path / "script.mjs"
     names = {"document": DOCUMENT.as_uri(), "scripts": SCRIPTS.as_uri()}
     path.write_text(START.format(script=script, **{name: json.dumps(uri) for name, uri in names.items()}))

@@ -43,7 +43,7 @@ __all__ = [
 COOKIE = "moviola"
 _PAGES = Path(__file__).parent / "page"
 OPEN_PATHS = {
-    "/healthz", "/static/style.css", "/static/icon.svg", "/static/sign-in.js", "/static/language.js",
+    "/healthz", "/static/style.css", "/static/icon.svg", "/static/sign-in.js", "/static/base/language.js",
     *(f"/static/languages/{path.name}" for path in (_PAGES / "languages").glob("*.json")),
 }  # fmt: skip
 """Need no token: whether the server runs, and what the page to sign in looks like, in any language."""

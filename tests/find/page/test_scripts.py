@@ -9,7 +9,7 @@ from page_scripts import run_script as run
 
 def test_a_point_in_a_name_is_part_of_it(tmp_path: Path) -> None:
     script = """
-      const { title } = await page("format.js");
+      const { title } = await page("base/format.js");
       const ids = ["trips/holiday.2023", "holiday.2024", "Meeting 12.05", "a.mkv"];
       console.log(JSON.stringify(ids.map(title)));
     """
@@ -18,7 +18,7 @@ def test_a_point_in_a_name_is_part_of_it(tmp_path: Path) -> None:
 
 def test_a_weak_score_is_never_shown_as_a_strong_one(tmp_path: Path) -> None:
     script = """
-      const { percent } = await page("format.js");
+      const { percent } = await page("base/format.js");
       console.log(JSON.stringify([0.2499, 0.249999999, 0.25, 0.29, 0.57, 0.999, 1, 0].map(percent)));
     """
     assert run(script, tmp_path) == [24, 24, 25, 29, 57, 99, 100, 0]
@@ -34,9 +34,9 @@ def test_searches_of_the_same_words_are_kept_beside_each_other(tmp_path: Path) -
         ["GET /api/kept", () => ({ entries: entries().map(([name, value]) => ({ name, value })) })],
         ["GET /api/videos", () => ({ videos: [] })],
       ]);
-      const { searchOf } = await page("asked.js");
-      const { currentSearch, libraryInfo, questionFields } = await page("store.js");
-      const { saveButton } = await page("saved.js");
+      const { searchOf } = await page("base/asked.js");
+      const { currentSearch, libraryInfo, questionFields } = await page("base/store.js");
+      const { saveButton } = await page("search/saved.js");
       libraryInfo.value = { writable: true };
       questionFields.value = [{ name: "tag", short: "tagged" }, { name: "folder", short: "in" }];
       const dog = [{ text: "a dog" }];
@@ -79,7 +79,7 @@ def test_sent_videos_wait_for_room_among_the_jobs(tmp_path: Path) -> None:
           return { job: String(started.length), state: "done", refused: [], added: 1 };
         }],
       ]);
-      const { libraryInfo } = await page("store.js");
+      const { libraryInfo } = await page("base/store.js");
       const ingest = await page("library/ingest.js");
       ingest.ingestSection({ changed: async () => {}, failed: (what) => failed.push(what), went: () => {} });
       libraryInfo.value = { can_ingest: true };

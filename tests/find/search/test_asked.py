@@ -372,7 +372,8 @@ def test_the_page_holds_every_question_and_so_do_its_links(
     write_json(tmp_path / "asked.json", [one.to_json() for one in asked])
     script = f"""
       import {{ readFileSync }} from "node:fs";
-      const {{ askedBy, describe, linkedSearch, parametersOf, searchOf, wordsOf }} = await page("asked.js");
+      const asking = await page("base/asked.js");
+      const {{ askedBy, describe, linkedSearch, parametersOf, searchOf, wordsOf }} = asking;
       const asked = JSON.parse(readFileSync({json.dumps(str(tmp_path / "asked.json"))}));
       console.log(JSON.stringify(asked.map((one) => {{
         const link = String(parametersOf(searchOf(one)));

@@ -108,11 +108,11 @@ def test_a_filter_is_one_declaration(folder: Path, tmp_path: Path) -> None:
     assert said["saved"] is True
     page = f"""
       const fields = {json.dumps(said["fields"])};
-      const {{ questionFields, currentSearch }} = await page("store.js");
-      const {{ searchOf }} = await page("asked.js");
-      const filters = await page("filters.js");
+      const {{ questionFields, currentSearch }} = await page("base/store.js");
+      const {{ searchOf }} = await page("base/asked.js");
+      const filters = await page("search/filters.js");
       questionFields.value = fields;
-      await page("choosing/panel.js");
+      await page("search/panel.js");
       const texts = (part) => typeof part === "string" ? [part] : (part?.children ?? []).flatMap(texts);
       const search = searchOf({{ query: "a wall", filter: {{ wide: "film1" }} }});
       const chips = filters.activeFilters(search).map(({{ text }}) => text);

@@ -1,32 +1,32 @@
 // Puts the parts together, once it is known which library this is.
 
-import * as api from "./api.js";
-import { isEmpty } from "./asked.js";
-import { rememberCollection } from "./collecting.js";
-import { startCollection } from "./collection.js";
-import { byId, fill, h, iconButton } from "./dom.js";
-import { startDropping } from "./dropping.js";
-import { toggleFilters } from "./filters.js";
-import { startHistory } from "./history.js";
-import { reasonOf } from "./format.js";
-import { on, showKeys, startKeyboard } from "./keyboard.js";
-import { t } from "./language.js";
-import { startLanguage } from "./language-choice.js";
-import { startLibraryView } from "./library-view.js";
-import { startNotices } from "./notices.js";
-import { startPlayer } from "./player.js";
-import { addExclusion, addStep, focusSearch, startQuery } from "./query.js";
-import { drawResults, focusResults, startResults } from "./results.js";
-import { startRenewing } from "./renewing.js";
-import { showRight } from "./rights.js";
-import { rememberKnown } from "./saved.js";
-import { rememberSeen } from "./seen.js";
-import { currentSearch, libraryInfo, questionFields, view } from "./store.js";
-import { startTheme } from "./theme.js";
-import { rememberRecent } from "./welcome.js";
-import { startWithin } from "./within.js";
+import * as api from "./base/api.js";
+import { isEmpty } from "./base/asked.js";
+import { rememberCollection } from "./collection/collecting.js";
+import { startCollection } from "./collection/collection.js";
+import { byId, fill, h, iconButton } from "./base/dom.js";
+import { startDropping } from "./library/dropping.js";
+import { toggleFilters } from "./search/filters.js";
+import { startHistory } from "./search/history.js";
+import { reasonOf } from "./base/format.js";
+import { on, showKeys, startKeyboard } from "./base/keyboard.js";
+import { t } from "./base/language.js";
+import { startLanguage } from "./base/language-choice.js";
+import { startLibraryView } from "./library/library-view.js";
+import { startNotices } from "./base/notices.js";
+import { startPlayer } from "./player/player.js";
+import { addExclusion, addStep, focusSearch, startQuery } from "./search/query.js";
+import { drawResults, focusResults, startResults } from "./search/results.js";
+import { startRenewing } from "./search/renewing.js";
+import { showRight } from "./base/rights.js";
+import { rememberKnown } from "./search/saved.js";
+import { rememberSeen } from "./base/seen.js";
+import { currentSearch, libraryInfo, questionFields, view } from "./base/store.js";
+import { startTheme } from "./base/theme.js";
+import { rememberRecent } from "./search/welcome.js";
+import { startWithin } from "./base/within.js";
 
-/** @typedef {import("./store.js").View} View */
+/** @typedef {import("./base/store.js").View} View */
 
 const VIEWS = /** @type {View[]} */ (["search", "collection", "library"]);
 

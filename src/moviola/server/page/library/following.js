@@ -1,8 +1,8 @@
 // Jobs of the server, followed to their ends. One request asks for all of them: a stream of events for each would
 // take all the connections that a browser opens to a server, from the sixth job on.
 
-import * as api from "../api.js";
-import { t } from "../language.js";
+import * as api from "../base/api.js";
+import { t } from "../base/language.js";
 
 const PAUSE = 1000; // ms
 

@@ -1,13 +1,13 @@
 // Bringing videos in: from a folder of the server, or sent from here; one progress over all steps.
 
-import * as api from "../api.js";
-import { h, icon, iconButton, refill, takeAway } from "../dom.js";
-import { size, title } from "../format.js";
+import * as api from "../base/api.js";
+import { h, icon, iconButton, refill, takeAway } from "../base/dom.js";
+import { size, title } from "../base/format.js";
 import { follow, runs } from "./following.js";
-import { plural, t } from "../language.js";
-import { libraryInfo, view } from "../store.js";
+import { plural, t } from "../base/language.js";
+import { libraryInfo, view } from "../base/store.js";
 import { cancelUpload, sendFile, sending, unfinished } from "./uploading.js";
-import { progressBar, saidProgress } from "../waiting.js";
+import { progressBar, saidProgress } from "../base/waiting.js";
 
 const BUSY = 1000; // ms until a job is begun again
 

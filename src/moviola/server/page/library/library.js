@@ -1,18 +1,18 @@
 // The view of the library: what is in it and in use, its folders, its videos, and bringing in more.
 
-import * as api from "../api.js";
-import { byId, fill, h, iconButton, takeAway } from "../dom.js";
-import { EVIDENCE } from "../filters.js";
-import { long, reasonOf } from "../format.js";
-import { language, t } from "../language.js";
+import * as api from "../base/api.js";
+import { byId, fill, h, iconButton, takeAway } from "../base/dom.js";
+import { EVIDENCE } from "../search/filters.js";
+import { long, reasonOf } from "../base/format.js";
+import { language, t } from "../base/language.js";
 import { ingestSection, showJobs } from "./ingest.js";
-import { mayOnlyRead, readingNote } from "../rights.js";
+import { mayOnlyRead, readingNote } from "../base/rights.js";
 import { showRoots, rootsSection } from "./roots.js";
-import { libraryInfo, view } from "../store.js";
-import { savedSection } from "../saved.js";
+import { libraryInfo, view } from "../base/store.js";
+import { savedSection } from "../search/saved.js";
 import { showTwins, twinsSection } from "./twins.js";
 import { loadVideos, videosSection } from "./videos.js";
-import { forgetWelcome } from "../welcome.js";
+import { forgetWelcome } from "../search/welcome.js";
 
 const section = byId("library-view", HTMLElement);
 const facts = h("dl", { class: "facts" });

@@ -1,9 +1,9 @@
 // The folders of the library with how they stand, and files that lie there more than once.
 
-import * as api from "../api.js";
-import { fill, h } from "../dom.js";
-import { size } from "../format.js";
-import { plural, t } from "../language.js";
+import * as api from "../base/api.js";
+import { fill, h } from "../base/dom.js";
+import { size } from "../base/format.js";
+import { plural, t } from "../base/language.js";
 
 const SHOWN = 20; // groups of copies
 

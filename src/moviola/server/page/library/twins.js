@@ -1,11 +1,11 @@
 // Videos that show the same, side by side: one can be kept, the other taken out.
 
-import * as api from "../api.js";
-import { h, refill } from "../dom.js";
-import { clock, reasonOf, size, title } from "../format.js";
-import { plural, t } from "../language.js";
-import { openPlayer } from "../opening.js";
-import { libraryInfo } from "../store.js";
+import * as api from "../base/api.js";
+import { h, refill } from "../base/dom.js";
+import { clock, reasonOf, size, title } from "../base/format.js";
+import { plural, t } from "../base/language.js";
+import { openPlayer } from "../base/opening.js";
+import { libraryInfo } from "../base/store.js";
 import { takeOut } from "./videos.js";
 
 const MOST = 50; // pairs

@@ -1,7 +1,7 @@
 // Sending a video in parts: goes on after a broken connection, and after this page was opened again.
 
-import * as api from "../api.js";
-import { remembered } from "../store.js";
+import * as api from "../base/api.js";
+import { remembered } from "../base/store.js";
 
 /** @typedef {{address: string, name: string, bytes: number}} Unfinished */
 

@@ -1,17 +1,17 @@
 // The videos of the library: refused ones first, then all in an order; taken out, back in, read again.
 
-import * as api from "../api.js";
-import { h, icon, iconButton, refill } from "../dom.js";
-import { clock, size, title } from "../format.js";
+import * as api from "../base/api.js";
+import { h, icon, iconButton, refill } from "../base/dom.js";
+import { clock, size, title } from "../base/format.js";
 import { follow, runs } from "./following.js";
 import { bringIn } from "./ingest.js";
-import { plural, t } from "../language.js";
-import { notify } from "../notices.js";
-import { openPlayer } from "../opening.js";
-import { libraryChanged } from "../renewing.js";
-import { Still } from "../still.js";
-import { libraryInfo } from "../store.js";
-import { inThisVideo, withinButton } from "../within.js";
+import { plural, t } from "../base/language.js";
+import { notify } from "../base/notices.js";
+import { openPlayer } from "../base/opening.js";
+import { libraryChanged } from "../search/renewing.js";
+import { Still } from "../base/still.js";
+import { libraryInfo } from "../base/store.js";
+import { inThisVideo, withinButton } from "../base/within.js";
 
 /** @typedef {import("./ingest.js").Does} Does */
 

@@ -1,10 +1,10 @@
 // Judging: one query, one moment at a time, the levels with their guideline beside it.
 
-import { ApiError, Unreachable, connection } from "../api.js";
-import { byId, fill, h, icon } from "../dom.js";
-import { reasonOf } from "../format.js";
-import { plural, t } from "../language.js";
-import { notify } from "../notices.js";
+import { ApiError, Unreachable, connection } from "../base/api.js";
+import { byId, fill, h, icon } from "../base/dom.js";
+import { reasonOf } from "../base/format.js";
+import { plural, t } from "../base/language.js";
+import { notify } from "../base/notices.js";
 import { Screen } from "./screen.js";
 import { answer, info, nextBatch, parts, rater, undo } from "./task.js";
 
@@ -93,7 +93,7 @@ function drawLevels(moment) {
 /** @param {Moment} moment */
 function drawFoot(moment) {
   const last = answered.at(-1);
-  /** @param {string} label @param {string} key @param {import("../dom.js").IconName} name @param {() => void} run @param {boolean} [disabled] */
+  /** @param {string} label @param {string} key @param {import("../base/dom.js").IconName} name @param {() => void} run @param {boolean} [disabled] */
   const button = (label, key, name, run, disabled = false) =>
     h("button", { type: "button", class: "quiet", onclick: run, disabled, "aria-keyshortcuts": key }, icon(name), h("span", { class: "label" }, label), h("kbd", {}, NAMES[key] ?? key.toUpperCase()));
   fill(part("judging-foot"),

@@ -1,11 +1,11 @@
 // Puts the judging page together: who judges, what is shown.
 
-import { byId, fill, h } from "../dom.js";
-import { reasonOf } from "../format.js";
-import { t } from "../language.js";
-import { startLanguage } from "../language-choice.js";
-import { startNotices } from "../notices.js";
-import { startTheme } from "../theme.js";
+import { byId, fill, h } from "../base/dom.js";
+import { reasonOf } from "../base/format.js";
+import { t } from "../base/language.js";
+import { startLanguage } from "../base/language-choice.js";
+import { startNotices } from "../base/notices.js";
+import { startTheme } from "../base/theme.js";
 import { startBatch, startKeys, stopJudging } from "./judging.js";
 import { drawProgress } from "./progress.js";
 import { drawSignIn, startRater } from "./sign-in.js";

@@ -1,7 +1,7 @@
 // How far a task is, how well its raters agree, and what can be taken out of it.
 
-import { byId, fill, h, icon } from "../dom.js";
-import { plural, t } from "../language.js";
+import { byId, fill, h, icon } from "../base/dom.js";
+import { plural, t } from "../base/language.js";
 import { exportUrl, info, readProgress } from "./task.js";
 
 /** @typedef {import("./task.js").Progress} Progress @typedef {import("./task.js").QueryRow} QueryRow */

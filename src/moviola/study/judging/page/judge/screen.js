@@ -1,8 +1,8 @@
 // The screen: one moment in a loop; the one that is likely to come next waits behind it.
 
-import { url } from "../api.js";
-import { h, icon } from "../dom.js";
-import { t } from "../language.js";
+import { url } from "../base/api.js";
+import { h, icon } from "../base/dom.js";
+import { t } from "../base/language.js";
 
 /** @typedef {import("./task.js").Moment} Moment */
 
@@ -176,7 +176,7 @@ export class Screen {
 
 /**
  * @param {HTMLButtonElement} button
- * @param {import("../dom.js").IconName} name
+ * @param {import("../base/dom.js").IconName} name
  * @param {string} label
  */
 function set(button, name, label) {

@@ -1,9 +1,9 @@
 // The name of a rater.
 
-import { byId, fill, h, icon } from "../dom.js";
-import { reasonOf } from "../format.js";
-import { plural, t } from "../language.js";
-import { notify } from "../notices.js";
+import { byId, fill, h, icon } from "../base/dom.js";
+import { reasonOf } from "../base/format.js";
+import { plural, t } from "../base/language.js";
+import { notify } from "../base/notices.js";
 import { info, parts, rater, signIn } from "./task.js";
 
 const view = byId("judge-view", HTMLElement);

@@ -1,7 +1,7 @@
 // Everything the judging page asks of the server, and the rater's name.
 
-import { getJson, postJson } from "../api.js";
-import { Observable, remembered } from "../store.js";
+import { getJson, postJson } from "../base/api.js";
+import { Observable, remembered } from "../base/store.js";
 
 /**
  * @typedef {{pair_id: string, video_id: string, start: number, end: number, level: number | null,

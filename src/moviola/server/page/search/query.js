@@ -1,18 +1,18 @@
 // The search box: words, pictures, what comes then, what must not be there.
 
-import * as api from "./api.js";
-import { GAP, NOTHING, describePart, examplesOf, isText, nameOf, pictureNames, textOf, wordsIn, wordsOnly } from "./asked.js";
-import { byId, fill, h, icon, iconButton, setState } from "./dom.js";
+import * as api from "../base/api.js";
+import { GAP, NOTHING, describePart, examplesOf, isText, nameOf, pictureNames, textOf, wordsIn, wordsOnly } from "../base/asked.js";
+import { byId, fill, h, icon, iconButton, setState } from "../base/dom.js";
 import { activeFilters, filterButton, filterPanel } from "./filters.js";
-import { reasonOf } from "./format.js";
-import { t } from "./language.js";
-import { notify } from "./notices.js";
-import { changeQuery, currentSearch, view } from "./store.js";
+import { reasonOf } from "../base/format.js";
+import { t } from "../base/language.js";
+import { notify } from "../base/notices.js";
+import { changeQuery, currentSearch, view } from "../base/store.js";
 import { suggestions } from "./suggestions.js";
 
-/** @typedef {import("./asked.js").Excluded} Excluded */
-/** @typedef {import("./asked.js").Step} Step */
-/** @typedef {import("./asked.js").Term} Term */
+/** @typedef {import("../base/asked.js").Excluded} Excluded */
+/** @typedef {import("../base/asked.js").Step} Step */
+/** @typedef {import("../base/asked.js").Term} Term */
 
 const LONGEST = "2000"; // characters: what the server takes of a query
 const LONGEST_GAP = "10000000"; // seconds: what it takes of a gap
@@ -40,7 +40,7 @@ const chooser = h("input", {
  * @type {Map<string, HTMLCanvasElement>} */
 const thumbnails = new Map();
 
-/** @param {import("./asked.js").TextTerm} words @param {Term[]} examples */
+/** @param {import("../base/asked.js").TextTerm} words @param {Term[]} examples */
 function changeTerms(words, examples) {
   changeQuery({ terms: [...(words.text ? [words] : []), ...examples] });
 }

@@ -1,7 +1,7 @@
 // Where videos were taken: points on a net of degrees, of which a circle is chosen by drag, or by the arrows.
 
-import { fill, h, svg } from "../dom.js";
-import { plural, t } from "../language.js";
+import { fill, h, svg } from "../base/dom.js";
+import { plural, t } from "../base/language.js";
 
 /**
  * @typedef {{latitude: number, longitude: number}} Point

@@ -1,12 +1,12 @@
 // The collection, written to a file: its format, and what can be chosen of that format.
 
-import * as api from "../api.js";
-import { collection, collectionName } from "../collecting.js";
-import { fill, h, icon, iconButton, refill } from "../dom.js";
-import { reasonOf } from "../format.js";
-import { t } from "../language.js";
-import { libraryInfo, remembered } from "../store.js";
-import { progressBar, saidProgress } from "../waiting.js";
+import * as api from "../base/api.js";
+import { collection, collectionName } from "./collecting.js";
+import { fill, h, icon, iconButton, refill } from "../base/dom.js";
+import { reasonOf } from "../base/format.js";
+import { t } from "../base/language.js";
+import { libraryInfo, remembered } from "../base/store.js";
+import { progressBar, saidProgress } from "../base/waiting.js";
 
 const POLL = 500; // ms
 

@@ -1,15 +1,15 @@
 // The address says what is asked and what is open: links repeat it, "back" goes back.
 
-import { Unreachable } from "./api.js";
-import { describe, isEmpty, linkedSearch, parametersOf, short, spanOf } from "./asked.js";
+import { Unreachable } from "../base/api.js";
+import { describe, isEmpty, linkedSearch, parametersOf, short, spanOf } from "../base/asked.js";
 import { answer } from "./results.js";
-import { closePlayer, opened, openPlayer } from "./opening.js";
-import { collectionName, collectionNames, openCollection } from "./collecting.js";
-import { byId } from "./dom.js";
-import { reasonOf, title } from "./format.js";
-import { t } from "./language.js";
-import { notify } from "./notices.js";
-import { currentSearch, showWeak, view } from "./store.js";
+import { closePlayer, opened, openPlayer } from "../base/opening.js";
+import { collectionName, collectionNames, openCollection } from "../collection/collecting.js";
+import { byId } from "../base/dom.js";
+import { reasonOf, title } from "../base/format.js";
+import { t } from "../base/language.js";
+import { notify } from "../base/notices.js";
+import { currentSearch, showWeak, view } from "../base/store.js";
 import { addRecent } from "./welcome.js";
 
 const SETTLED = 1500; // ms after which a search has a place of its own in the history
@@ -108,7 +108,7 @@ function read() {
   const [path = "", query = ""] = location.hash.replace(/^#\/?/, "").split(/\?(.*)/s);
   const parameters = new URLSearchParams(query);
   reading = true;
-  view.value = /** @type {import("./store.js").View} */ (VIEWS.includes(path) ? path : "search");
+  view.value = /** @type {import("../base/store.js").View} */ (VIEWS.includes(path) ? path : "search");
   if (view.value === "search") {
     const wanted = linkedSearch(parameters);
     if (String(parametersOf(wanted)) !== String(parametersOf(currentSearch.value))) currentSearch.value = wanted;

@@ -1,14 +1,14 @@
 // Right and wrong: marks on the moments of an answer, from which the next answer learns; and keeping what they teach.
 
-import * as api from "./api.js";
-import { askedBy, marksIn } from "./asked.js";
-import { h, icon, iconButton } from "./dom.js";
-import { reasonOf } from "./format.js";
-import { t } from "./language.js";
-import { notify } from "./notices.js";
-import { changeQuery, currentSearch, libraryInfo } from "./store.js";
+import * as api from "../base/api.js";
+import { askedBy, marksIn } from "../base/asked.js";
+import { h, icon, iconButton } from "../base/dom.js";
+import { reasonOf } from "../base/format.js";
+import { t } from "../base/language.js";
+import { notify } from "../base/notices.js";
+import { changeQuery, currentSearch, libraryInfo } from "../base/store.js";
 
-/** @typedef {import("./asked.js").Marked} Marked */
+/** @typedef {import("../base/asked.js").Marked} Marked */
 /** @typedef {"right" | "wrong"} Mark */
 
 const SAME = 0.5; // of the longer of two spans: ends move a little from answer to answer
@@ -43,7 +43,7 @@ export function setMark({ video_id, start, end }, mark) {
   notify(isOn ? t("The mark is taken away") : said, { label: t("Undo"), run: () => undo(step), signal: step.notice.signal });
 }
 
-/** @typedef {Pick<import("./asked.js").Query, Mark>} Marks */
+/** @typedef {Pick<import("../base/asked.js").Query, Mark>} Marks */
 /** @typedef {{moment: Marked, before: Marks, notice: AbortController}} Made what was marked, and how it was before */
 
 /** What can be taken back, the last one at the end.

@@ -1,7 +1,7 @@
 // How fast the player plays.
 
-import { h } from "./dom.js";
-import { t } from "./language.js";
+import { h } from "../base/dom.js";
+import { t } from "../base/language.js";
 
 const SPEEDS = [0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 3, 4];
 

@@ -1,12 +1,12 @@
 // What is offered while a query is typed: taught names after "@", else videos and tags that are called so.
 
-import * as api from "./api.js";
-import { textOf } from "./asked.js";
-import { fill, h } from "./dom.js";
-import { clock, title } from "./format.js";
-import { plural, t } from "./language.js";
-import { changeSearch, currentSearch } from "./store.js";
-import { alsoIn } from "./within.js";
+import * as api from "../base/api.js";
+import { textOf } from "../base/asked.js";
+import { fill, h } from "../base/dom.js";
+import { clock, title } from "../base/format.js";
+import { plural, t } from "../base/language.js";
+import { changeSearch, currentSearch } from "../base/store.js";
+import { alsoIn } from "../base/within.js";
 
 /** @typedef {{name: string, about: string, take: () => void}} Offer */
 

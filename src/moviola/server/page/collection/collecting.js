@@ -3,11 +3,11 @@
 // Collections are kept in the library, under names. This browser holds what it has not been able to keep there yet:
 // where the library cannot be written to, its own ones, beside those of the library.
 
-import * as api from "./api.js";
-import { reasonOf } from "./format.js";
-import { t } from "./language.js";
-import { notify } from "./notices.js";
-import { Observable, libraryInfo, remembered } from "./store.js";
+import * as api from "../base/api.js";
+import { reasonOf } from "../base/format.js";
+import { t } from "../base/language.js";
+import { notify } from "../base/notices.js";
+import { Observable, libraryInfo, remembered } from "../base/store.js";
 
 /** @typedef {{id: string, video_id: string, start: number, end: number, score: number | null, query: string, note: string}} Item */
 /** @typedef {{name: string, version: number, items: Item[], unsaved: boolean}} State version 0: not in the library. */

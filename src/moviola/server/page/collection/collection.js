@@ -1,19 +1,19 @@
 // The view of the collection: order, ends, notes, and out into files.
 
-import * as api from "./api.js";
+import * as api from "../base/api.js";
 import {
   changeItem, collection, collectionName, collectionNames, deleteCollection, discard, isOwn, moveItem, newCollection, openCollection, renameCollection, save, writeNote,
 } from "./collecting.js";
-import { byId, fill, h, icon, iconButton } from "./dom.js";
-import { clock, long, reasonOf, seconds, spanWords, title } from "./format.js";
-import { on } from "./keyboard.js";
-import { plural, t } from "./language.js";
-import { notify } from "./notices.js";
-import { openPlayer } from "./opening.js";
-import { Still } from "./still.js";
-import { view } from "./store.js";
-import { titleSpan } from "./titles.js";
-import { inThisVideo, withinButton } from "./within.js";
+import { byId, fill, h, icon, iconButton } from "../base/dom.js";
+import { clock, long, reasonOf, seconds, spanWords, title } from "../base/format.js";
+import { on } from "../base/keyboard.js";
+import { plural, t } from "../base/language.js";
+import { notify } from "../base/notices.js";
+import { openPlayer } from "../base/opening.js";
+import { Still } from "../base/still.js";
+import { view } from "../base/store.js";
+import { titleSpan } from "../base/titles.js";
+import { inThisVideo, withinButton } from "../base/within.js";
 
 /** @typedef {import("./collecting.js").Item} Item */
 
@@ -191,7 +191,7 @@ function drawBar() {
 /** What writes the collection to files is loaded when the collection is first looked at: most visits only search. */
 async function addExporting() {
   try {
-    const { exportForm } = await import("./exporting/exporting.js");
+    const { exportForm } = await import("./exporting.js");
     if (!bar.querySelector("form")) bar.append(exportForm(failure));
   } catch (error) {
     const why = reasonOf(error);

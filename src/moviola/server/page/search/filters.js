@@ -1,12 +1,12 @@
 // Which videos are looked into and which moments are wanted.
 
-import { NOTHING } from "./asked.js";
-import { h, icon, iconButton } from "./dom.js";
-import { percent, title } from "./format.js";
-import { t } from "./language.js";
-import { Observable, changeSearch, questionFields } from "./store.js";
+import { NOTHING } from "../base/asked.js";
+import { h, icon, iconButton } from "../base/dom.js";
+import { percent, title } from "../base/format.js";
+import { t } from "../base/language.js";
+import { Observable, changeSearch, questionFields } from "../base/store.js";
 
-/** @typedef {import("./store.js").Search} Search */
+/** @typedef {import("../base/store.js").Search} Search */
 
 /** Kinds of evidence, as a search names them.
  * @type {Record<string, string>} */
@@ -24,7 +24,7 @@ export const filterButton = h("button", {
 /** The field with which the server cannot do anything, as the API names it, such as "filter.where". */
 export const problemField = new Observable("");
 
-/** @type {typeof import("./choosing/panel.js") | null} */
+/** @type {typeof import("./panel.js") | null} */
 let panel = null;
 
 /** Open the filters, whose code is loaded when that is first wanted, or close them. */
@@ -32,7 +32,7 @@ export async function toggleFilters() {
   filterPanel.hidden = !filterPanel.hidden;
   filterButton.setAttribute("aria-expanded", String(!filterPanel.hidden));
   if (filterPanel.hidden) return;
-  panel ??= await import("./choosing/panel.js").catch(() => null); // the server is away, which the page says
+  panel ??= await import("./panel.js").catch(() => null); // the server is away, which the page says
   await panel?.showFacets();
   if (!filterPanel.hidden) filterPanel.querySelector("input")?.focus();
 }

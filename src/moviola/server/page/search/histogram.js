@@ -1,7 +1,7 @@
 // Bars of a number of videos each, of which neighbours are chosen: by drag, or by the arrows with Shift.
 
-import { fill, h } from "../dom.js";
-import { plural } from "../language.js";
+import { fill, h } from "../base/dom.js";
+import { plural } from "../base/language.js";
 
 /** @typedef {{label: string, videos: number}} Bin */
 

@@ -1,10 +1,10 @@
 // Submitting what the player shows to an evaluation (DRES), and its verdict.
 
-import * as api from "./api.js";
-import { clock, reasonOf, title } from "./format.js";
-import { t } from "./language.js";
-import { notify } from "./notices.js";
-import { libraryInfo } from "./store.js";
+import * as api from "../base/api.js";
+import { clock, reasonOf, title } from "../base/format.js";
+import { t } from "../base/language.js";
+import { notify } from "../base/notices.js";
+import { libraryInfo } from "../base/store.js";
 
 export const canSubmit = () => Boolean(libraryInfo.value?.additions.includes("dres"));
 

@@ -1,8 +1,8 @@
 // What is dropped on the page or pasted into it: pictures are searched with, videos are sent to the library.
 
-import { byId } from "./dom.js";
+import { byId } from "../base/dom.js";
 import { sendVideos } from "./library-view.js";
-import { takePictures } from "./query.js";
+import { takePictures } from "../search/query.js";
 
 const VIDEO = /\.(mp4|mov|m4v|mkv|webm|avi|mpe?g|mts|m2ts|wmv|flv|ogv|3gp)$/i;
 

@@ -1,13 +1,13 @@
 // A search is asked again where the library changed under its answer.
 
 import { answer } from "./results.js";
-import { isEmpty } from "./asked.js";
-import { currentSearch, libraryInfo, view } from "./store.js";
+import { isEmpty } from "../base/asked.js";
+import { currentSearch, libraryInfo, view } from "../base/store.js";
 
 /** Whether the answer that is shown is of the library as it was before. */
 let isOld = false;
 
-/** @param {import("./api.js").LibraryInfo | null} info */
+/** @param {import("../base/api.js").LibraryInfo | null} info */
 const contentOf = (info) => info && JSON.stringify([info.videos, info.seconds, info.segments, info.evidence, info.models]);
 
 function askAgain() {

@@ -1,9 +1,9 @@
 // The picture that the player shows, as it is: saved or copied.
 
-import { h } from "./dom.js";
-import { clock, reasonOf, title } from "./format.js";
-import { t } from "./language.js";
-import { notify } from "./notices.js";
+import { h } from "../base/dom.js";
+import { clock, reasonOf, title } from "../base/format.js";
+import { t } from "../base/language.js";
+import { notify } from "../base/notices.js";
 
 /** @param {HTMLVideoElement} video @returns {Promise<Blob>} a PNG */
 async function pictureOf(video) {

@@ -1,15 +1,15 @@
 // The fields of the filters and of how an answer is found, drawn when they are first opened.
 
-import * as api from "../api.js";
-import { NOTHING } from "../asked.js";
-import { fill, h, setState } from "../dom.js";
-import { EVIDENCE, filterPanel, problemField } from "../filters.js";
-import { percent } from "../format.js";
-import { language, t } from "../language.js";
-import { changeSearch, currentSearch, libraryInfo, questionFields } from "../store.js";
+import * as api from "../base/api.js";
+import { NOTHING } from "../base/asked.js";
+import { fill, h, setState } from "../base/dom.js";
+import { EVIDENCE, filterPanel, problemField } from "./filters.js";
+import { percent } from "../base/format.js";
+import { language, t } from "../base/language.js";
+import { changeSearch, currentSearch, libraryInfo, questionFields } from "../base/store.js";
 import { allFacets } from "./facets.js";
 
-/** @typedef {import("../store.js").Search} Search */
+/** @typedef {import("../base/store.js").Search} Search */
 /** @typedef {api.Field} Field */
 
 const TYPING = 400; // ms without a key before a filter counts

@@ -1,17 +1,17 @@
 // What comes next is loaded ahead: its stream where it begins, its still, and the stills around it.
 
-import * as api from "./api.js";
-import { h } from "./dom.js";
-import { isPlayable } from "./still.js";
+import * as api from "../base/api.js";
+import { h } from "../base/dom.js";
+import { isPlayable } from "../base/still.js";
 
-/** @typedef {import("./opening.js").Playable} Playable */
+/** @typedef {import("../base/opening.js").Playable} Playable */
 
 const stream = h("video", { preload: "auto" });
 stream.muted = true;
 let loaded = "";
 
 /** @param {Playable | undefined} moment none: nothing comes next. @param {string} shown the video that is shown
- * @param {(of: import("./api.js").VideoDetails) => string} stills address of those around it */
+ * @param {(of: import("../base/api.js").VideoDetails) => string} stills address of those around it */
 export async function loadAhead(moment, shown, stills) {
   const named = moment ? `${moment.video_id}@${moment.start}` : "";
   if (named === loaded) return;

@@ -1,17 +1,17 @@
 // The library's view is loaded when it is first wanted: most visits only search.
 
-import * as api from "./api.js";
-import { reasonOf } from "./format.js";
-import { notify } from "./notices.js";
-import { t } from "./language.js";
-import { view } from "./store.js";
+import * as api from "../base/api.js";
+import { reasonOf } from "../base/format.js";
+import { notify } from "../base/notices.js";
+import { t } from "../base/language.js";
+import { view } from "../base/store.js";
 
-/** @type {Promise<typeof import("./library/library.js")> | null} */
+/** @type {Promise<typeof import("./library.js")> | null} */
 let loading = null;
 
 /** The view, which stands in the page once this is fulfilled. */
 async function libraryView() {
-  loading ??= import("./library/library.js").then((loaded) => { loaded.startLibrary(); return loaded; });
+  loading ??= import("./library.js").then((loaded) => { loaded.startLibrary(); return loaded; });
   try {
     return await loading;
   } catch (error) {

@@ -1,23 +1,23 @@
 // The answer: a grid of moments, or rows by video.
 
-import * as api from "./api.js";
-import { askedBy, isEmpty, textOf, wordsOf } from "./asked.js";
+import * as api from "../base/api.js";
+import { askedBy, isEmpty, textOf, wordsOf } from "../base/asked.js";
 import { drawState, momentCard } from "./card.js";
-import { collect, collection } from "./collecting.js";
-import { byId, fill, h, iconButton, refill, setState } from "./dom.js";
+import { collect, collection } from "../collection/collecting.js";
+import { byId, fill, h, iconButton, refill, setState } from "../base/dom.js";
 import { activeFilters, filterChips, problemField } from "./filters.js";
-import { title } from "./format.js";
-import { on } from "./keyboard.js";
-import { plural, t } from "./language.js";
-import { opened, openPlayer } from "./opening.js";
+import { title } from "../base/format.js";
+import { on } from "../base/keyboard.js";
+import { plural, t } from "../base/language.js";
+import { opened, openPlayer } from "../base/opening.js";
 import { markChips, setMark, undoMark } from "./marks.js";
 import { alsoLike, moreLike } from "./query.js";
 import { saveButton } from "./saved.js";
-import { Observable, changeSearch, currentSearch, layout, libraryInfo, showWeak, view } from "./store.js";
+import { Observable, changeSearch, currentSearch, layout, libraryInfo, showWeak, view } from "../base/store.js";
 import { drawWelcome, noVideos } from "./welcome.js";
 
-/** @typedef {import("./api.js").Moment} Moment */
-/** @typedef {import("./api.js").Answer} Answer */
+/** @typedef {import("../base/api.js").Moment} Moment */
+/** @typedef {import("../base/api.js").Answer} Answer */
 
 const TYPING = 140; // ms without a key before a search starts
 const STALE = 120; // ms after which the answer before is dimmed
@@ -324,7 +324,7 @@ function listenForKeys() {
   on("anywhere", { undo: undoMark, weak: () => { showWeak.value = !showWeak.value; }, layout: () => { layout.value = { ...layout.value, layout: layout.value.layout === "grid" ? "rows" : "grid" }; } });
 }
 
-/** @param {import("./store.js").Search} search */
+/** @param {import("../base/store.js").Search} search */
 const unmarked = (search) => askedBy({ ...search, query: { ...search.query, right: [], wrong: [] } }).query;
 
 export function startResults() {

@@ -1,20 +1,20 @@
 // One moment of an answer: its still, why it was found, what it stands for, what can be done with it.
 
-import * as api from "./api.js";
-import { textOf } from "./asked.js";
-import { collect, isCollected } from "./collecting.js";
-import { fill, h, iconButton } from "./dom.js";
-import { clock, marked, percent, spanClock, spanWords, title } from "./format.js";
-import { plural, t } from "./language.js";
+import * as api from "../base/api.js";
+import { textOf } from "../base/asked.js";
+import { collect, isCollected } from "../collection/collecting.js";
+import { fill, h, iconButton } from "../base/dom.js";
+import { clock, marked, percent, spanClock, spanWords, title } from "../base/format.js";
+import { plural, t } from "../base/language.js";
 import { markOf, setMark } from "./marks.js";
-import { openPlayer } from "./opening.js";
-import { isSeen } from "./seen.js";
-import { currentSearch } from "./store.js";
-import { Still } from "./still.js";
-import { titleSpan } from "./titles.js";
-import { inThisVideo, withinButton } from "./within.js";
+import { openPlayer } from "../base/opening.js";
+import { isSeen } from "../base/seen.js";
+import { currentSearch } from "../base/store.js";
+import { Still } from "../base/still.js";
+import { titleSpan } from "../base/titles.js";
+import { inThisVideo, withinButton } from "../base/within.js";
 
-/** @typedef {import("./api.js").Moment} Moment */
+/** @typedef {import("../base/api.js").Moment} Moment */
 /** @typedef {{moment: Moment, still: Still, opener: HTMLButtonElement, element: HTMLElement}} Card */
 /** @typedef {{open: () => void, focus: () => void, like: () => void}} Does */
 
@@ -81,7 +81,7 @@ export function drawState({ moment, opener, element }, does) {
 /** @param {Moment} moment @param {string} mark @param {Does} does */
 function toolButtons(moment, mark, does) {
   const inside = isCollected(moment);
-  /** @param {import("./dom.js").IconName} name @param {string} label @param {boolean} on @param {string} kind @param {() => void} run */
+  /** @param {import("../base/dom.js").IconName} name @param {string} label @param {boolean} on @param {string} kind @param {() => void} run */
   const button = (name, label, on, kind, run) => iconButton(name, label, run, { tabindex: "-1", "aria-pressed": String(on), class: `icon-button ${kind}${on ? " on" : ""}` });
   return [
     button("right", t("Right (+)"), mark === "right", "mark", () => setMark(moment, "right")),

@@ -1,14 +1,14 @@
 // Where the moment lies: close by, with stills and ends that can be moved, and in the whole video, with the
 // score curve, shots and cues.
 
-import { url } from "./api.js";
-import { fill, h, svg } from "./dom.js";
-import { clock } from "./format.js";
-import { t } from "./language.js";
+import { url } from "../base/api.js";
+import { fill, h, svg } from "../base/dom.js";
+import { clock } from "../base/format.js";
+import { t } from "../base/language.js";
 
 /** @typedef {{start: number, end: number}} Span */
-/** @typedef {{duration: number, shape: number, span: Span, others: (Span & {score: number})[], shots: import("./api.js").Shot[],
- *   cues: import("./api.js").Cue[], curve: import("./api.js").Curve | null, video_id: string, version?: string | undefined, trims: boolean}} Shown */
+/** @typedef {{duration: number, shape: number, span: Span, others: (Span & {score: number})[], shots: import("../base/api.js").Shot[],
+ *   cues: import("../base/api.js").Cue[], curve: import("../base/api.js").Curve | null, video_id: string, version?: string | undefined, trims: boolean}} Shown */
 
 const LEAST = 0.1; // seconds between the ends
 const AROUND = 0.8; // so much of the moment's length is shown before and after it
@@ -206,7 +206,7 @@ function otherBar(bar, score) {
   return bar;
 }
 
-/** @param {import("./api.js").Curve} curve @param {number} duration @returns {SVGElement[]} */
+/** @param {import("../base/api.js").Curve} curve @param {number} duration @returns {SVGElement[]} */
 function curvePaths({ times, scores }, duration) {
   if (times.length === 0) return [];
   const high = Math.max(...scores, 0.001);

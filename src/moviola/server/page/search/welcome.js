@@ -1,15 +1,15 @@
 // What stands where the results will be, before the first search.
 
-import * as api from "./api.js";
-import { isEmpty, parametersOf, searchOf } from "./asked.js";
-import { h } from "./dom.js";
-import { clock, long, title } from "./format.js";
-import { plural, t } from "./language.js";
-import { openPlayer } from "./opening.js";
+import * as api from "../base/api.js";
+import { isEmpty, parametersOf, searchOf } from "../base/asked.js";
+import { h } from "../base/dom.js";
+import { clock, long, title } from "../base/format.js";
+import { plural, t } from "../base/language.js";
+import { openPlayer } from "../base/opening.js";
 import { savedSection } from "./saved.js";
-import { Observable, currentSearch, libraryInfo, remembered } from "./store.js";
-import { Still } from "./still.js";
-import { titleSpan } from "./titles.js";
+import { Observable, currentSearch, libraryInfo, remembered } from "../base/store.js";
+import { Still } from "../base/still.js";
+import { titleSpan } from "../base/titles.js";
 
 const SHOWN = 12;
 const KEPT = 8;

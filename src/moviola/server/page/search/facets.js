@@ -1,12 +1,12 @@
 // What the library can be narrowed down by: folders, days, lengths, cameras, places, tags, with the videos that each has.
 
-import { fill, h, iconButton } from "../dom.js";
-import { clock, seconds } from "../format.js";
+import { fill, h, iconButton } from "../base/dom.js";
+import { clock, seconds } from "../base/format.js";
 import { histogram } from "./histogram.js";
-import { language, plural, t } from "../language.js";
+import { language, plural, t } from "../base/language.js";
 import { circleOf, placeMap, textOf } from "./placemap.js";
 
-/** @typedef {import("../api.js").Facets} Facets */
+/** @typedef {import("../base/api.js").Facets} Facets */
 /** @typedef {(name: string, value: string) => void} SetFilter an empty value takes the filter away */
 /** @typedef {{name: string, element: HTMLElement, draw: (facets: Facets, value: string) => void}} Facet */
 /** @typedef {{value: string, text: string, videos: number | null, parent: string}} Choice a number that is not known is null */

@@ -1,28 +1,28 @@
 // The player: opens at the moment, with what lies around it.
 
 import { loadAhead } from "./ahead.js";
-import * as api from "./api.js";
-import { askedBy, isEmpty, textOf, wordsOf } from "./asked.js";
-import { changeItem, collect, collection, isCollected } from "./collecting.js";
-import { byId, fill, h, icon, iconButton, refill } from "./dom.js";
-import { clock, percent, reasonOf, title } from "./format.js";
-import { on } from "./keyboard.js";
-import { t } from "./language.js";
-import { notify } from "./notices.js";
-import { markOf, setMark, undoMark } from "./marks.js";
-import { closePlayer, opened, step } from "./opening.js";
+import * as api from "../base/api.js";
+import { askedBy, isEmpty, textOf, wordsOf } from "../base/asked.js";
+import { changeItem, collect, collection, isCollected } from "../collection/collecting.js";
+import { byId, fill, h, icon, iconButton, refill } from "../base/dom.js";
+import { clock, percent, reasonOf, title } from "../base/format.js";
+import { on } from "../base/keyboard.js";
+import { t } from "../base/language.js";
+import { notify } from "../base/notices.js";
+import { markOf, setMark, undoMark } from "../search/marks.js";
+import { closePlayer, opened, step } from "../base/opening.js";
 import { copyPicture, copyText, savePicture } from "./picture.js";
-import { moreLike } from "./query.js";
-import { answer } from "./results.js";
+import { moreLike } from "../search/query.js";
+import { answer } from "../search/results.js";
 import { speedMenu } from "./speed.js";
-import { currentSearch, libraryInfo } from "./store.js";
+import { currentSearch, libraryInfo } from "../base/store.js";
 import { canSubmit, submitPicture } from "./submitting.js";
 import { startSwiping } from "./swiping.js";
 import { Timeline } from "./timeline.js";
-import { progressBar, saidProgress } from "./waiting.js";
+import { progressBar, saidProgress } from "../base/waiting.js";
 import { wordsAside } from "./words.js";
 
-/** @typedef {import("./opening.js").Playable} Playable */
+/** @typedef {import("../base/opening.js").Playable} Playable */
 
 const FRAME = 1 / 25; // seconds, where the video does not say
 const BUSY = 1000; // ms before a busy server is asked again
@@ -90,7 +90,7 @@ function again() {
   void play();
 }
 
-/** @param {import("./opening.js").Opened | null} now @param {import("./opening.js").Opened | null} before */
+/** @param {import("../base/opening.js").Opened | null} now @param {import("../base/opening.js").Opened | null} before */
 function onOpened(now, before) {
   if (!now) return close();
   const moment = now.moments[now.index];
@@ -165,7 +165,7 @@ function showFailure(message) {
   conversion.hidden = true;
 }
 
-/** @param {import("./waiting.js").WorkProgress} progress */
+/** @param {import("../base/waiting.js").WorkProgress} progress */
 function showConversion(progress) {
   const said = t("Being converted for this browser, once…");
   if (conversion.hidden) converting.textContent = said;
@@ -222,7 +222,7 @@ function drawCues() {
   words.follow(video.currentTime, true);
 }
 
-/** @param {import("./opening.js").Opened} now */
+/** @param {import("../base/opening.js").Opened} now */
 function drawHead(now) {
   const moment = now.moments[now.index];
   if (!moment) return;
@@ -275,7 +275,7 @@ function toggleFull() {
   else void screen.requestFullscreen().catch(() => notify(t("This browser shows no video on the full screen")));
 }
 
-/** @param {import("./dom.js").IconName} name @param {string} label @param {string} key @param {() => void} onclick */
+/** @param {import("../base/dom.js").IconName} name @param {string} label @param {string} key @param {() => void} onclick */
 function action(name, label, key, onclick) {
   return h("button", { type: "button", class: "quiet", onclick, "aria-keyshortcuts": key }, icon(name), label);
 }
@@ -298,7 +298,7 @@ function drawActions() {
     around.path && libraryInfo.value?.opens_folders ? action("up", t("open its folder"), "", () => void api.openFolder(span.video_id).catch((error) => notify(reasonOf(error)))) : null);
 }
 
-/** @param {import("./marks.js").Mark} mark @param {string} key */
+/** @param {import("../search/marks.js").Mark} mark @param {string} key */
 function markAction(mark, key) {
   const on = playing !== null && markOf(playing) === mark;
   const button = action(mark, mark === "right" ? t("right") : t("wrong"), key, () => markThis(mark));
@@ -307,7 +307,7 @@ function markAction(mark, key) {
 }
 
 /** Mark what is shown, and go on: the answer is on its way meanwhile.
- * @param {import("./marks.js").Mark} mark */
+ * @param {import("../search/marks.js").Mark} mark */
 function markThis(mark) {
   if (!playing || isEmpty(currentSearch.value)) return;
   setMark(playing, mark);

@@ -1,15 +1,15 @@
 // Searches that are kept in the library, with what has come in since they were opened here.
 
-import * as api from "./api.js";
-import { askedBy, describe, isEmpty, marksIn, parametersOf, searchOf } from "./asked.js";
-import { h, icon, iconButton, refill } from "./dom.js";
+import * as api from "../base/api.js";
+import { askedBy, describe, isEmpty, marksIn, parametersOf, searchOf } from "../base/asked.js";
+import { h, icon, iconButton, refill } from "../base/dom.js";
 import { activeFilters } from "./filters.js";
-import { reasonOf } from "./format.js";
-import { plural, t } from "./language.js";
-import { notify } from "./notices.js";
-import { Observable, currentSearch, libraryInfo, remembered } from "./store.js";
+import { reasonOf } from "../base/format.js";
+import { plural, t } from "../base/language.js";
+import { notify } from "../base/notices.js";
+import { Observable, currentSearch, libraryInfo, remembered } from "../base/store.js";
 
-/** @typedef {import("./asked.js").Asked} Asked */
+/** @typedef {import("../base/asked.js").Asked} Asked */
 
 const COUNTED = 100; // moments of which new ones are counted
 

@@ -1,10 +1,10 @@
 // What is said and what is written in a video, apart, each following the playback.
 
-import { fill, h, setState } from "./dom.js";
-import { clock, marked } from "./format.js";
-import { t } from "./language.js";
+import { fill, h, setState } from "../base/dom.js";
+import { clock, marked } from "../base/format.js";
+import { t } from "../base/language.js";
 
-/** @typedef {import("./api.js").Cue} Cue */
+/** @typedef {import("../base/api.js").Cue} Cue */
 
 const LISTED = 300; // cues of a list at once, around the one that is near
 
