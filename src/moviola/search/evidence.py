@@ -21,6 +21,8 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from types import MappingProxyType
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,9 +70,25 @@ _NOTHING = Calibration(1.0, -50.0)
 Floats = NDArray[np.float32]
 Rows = frozenset[int] | None
 """Row numbers of the videos to search; None for all."""
+Read = tuple[QueryFeatures | None, Calibration | None]
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
+class EncodedText:
+    """A text, encoded.
+
+    Attributes:
+        features: as the stages read it; None: pictures are not searched.
+        scale: calibration of its cosines, if it is read by phrases.
+        sentence: (d,) float32, its unit vector among sentences; None: not searched by meaning.
+    """
+
+    features: QueryFeatures | None
+    scale: Calibration | None
+    sentence: Floats | None
+
+
+@dataclass(frozen=True)
 class EvidenceGatherer:
     """Gathers evidence in one state of a library, for one search.
 
@@ -80,6 +98,7 @@ class EvidenceGatherer:
         cues: search in speech and text.
         kinds: kinds of cues to search; empty where only pictures count.
         names: names of the videos; None: they do not count.
+        encoded: the texts of its queries, see :meth:`prepare`.
     """
 
     store: LibraryStore
@@ -90,22 +109,26 @@ class EvidenceGatherer:
     kinds: Collection[CueKind]
     names: NameTable | None
     filter: Filter
-    _features: dict[Simple, QueryFeatures] = field(default_factory=dict)
-    _scales: dict[Simple, Calibration] = field(default_factory=dict)
-    _sentences: dict[str, Floats] = field(default_factory=dict)
-    _hits: dict[tuple[Simple, Rows, int], Hits] = field(default_factory=dict)
-    _seen: dict[tuple[Simple, Rows, int], list[Found]] = field(default_factory=dict)
-    _said: dict[tuple[Text, Rows], list[Found]] = field(default_factory=dict)
+    encoded: Mapping[Text, EncodedText] = field(default_factory=dict)
+    _composed: dict[Simple, tuple[QueryFeatures, Calibration]] = field(init=False, default_factory=dict)
+    _hits: dict[tuple[Simple, Rows, int], Hits] = field(init=False, default_factory=dict)
+    _seen: dict[tuple[Simple, Rows, int], list[Found]] = field(init=False, default_factory=dict)
+    _said: dict[tuple[Text, Rows], list[Found]] = field(init=False, default_factory=dict)
 
     # -- texts, encoded once -------------------------------------------------------------------------------
 
-    def prepare(self, queries: Iterable[SearchQuery]) -> None:
-        """Encode all texts of some queries in one batch."""
+    def prepare(self, queries: Iterable[SearchQuery]) -> Self:
+        """A gatherer for some queries, all of whose texts are encoded in one batch."""
         things = (thing for query in queries for thing in parts_of(query))
         terms = dict.fromkeys(term for thing in things for term, _ in terms_of(thing))
         with stage("text"):
-            if texts := [term for term in terms if isinstance(term, Text)]:
-                self._encode(texts)
+            return replace(self, encoded=self._encode([term for term in terms if isinstance(term, Text)]))
+
+    def _text(self, text: Text) -> EncodedText:
+        """A text, encoded; one of no query that was prepared is an error."""
+        if (encoded := self.encoded.get(text)) is None:
+            raise InvalidValue(f"{text.text!r:.200}: not encoded; prepare the gatherer for its query")
+        return encoded
 
     def require_searched(self, query: SearchQuery) -> None:
         """Raise :class:`NotSearched` where a part of a query needs pictures, which are not searched."""
@@ -120,38 +143,49 @@ class EvidenceGatherer:
             reason = "in a library that was built with a visual encoder"
         return NotSearched(f"{self.store.folder}: {needing} a search by pictures, {reason}")
 
-    def _encode(self, texts: Sequence[Text]) -> None:
+    def _encode(self, texts: Sequence[Text]) -> Mapping[Text, EncodedText]:
         words = [text.text for text in texts]
-        if self.texts is not None:
-            encoder, refiner = self.store.encoders.visual, self.texts.refiner
-            assert encoder is not None
-            if self._background.by_phrases and self.texts.in_encoder_space:
-                self._read_phrases(encoder, texts)
-            else:
-                tokens = self.texts.stage1.needs_tokens or (refiner is not None and refiner.needs_tokens)
-                rows = encoder.encode_tokens(words) if tokens else list(encoder.encode_text(words))
-                for text, row in zip(texts, rows, strict=True):
-                    self._features[text] = QueryFeatures.of([""], [text.text], [row])
-        sentences = self.store.encoders.sentences
-        reads_cues = bool(self.kinds and self.view.cues)
-        reads_names = self.names is not None and bool(len(self.names.rows))
-        if sentences is not None and (reads_cues or reads_names):
-            vectors = zip(words, normalised(sentences.encode_text(words)), strict=True)
-            self._sentences |= {word: vector for word, vector in vectors if sentences.knows(word)}
+        read: list[Read] = [(None, None)] * len(words)
+        if words and self.texts is not None:
+            read = self._read(self.texts, words)
+        meant = self._meanings(words) if words else {}
+        encoded = (EncodedText(*own, meant.get(word)) for own, word in zip(read, words, strict=True))
+        return MappingProxyType(dict(zip(texts, encoded, strict=True)))
 
-    def _read_phrases(self, encoder: FrameTextEncoder, texts: Sequence[Text]) -> None:
-        """Vectors and calibrations of texts by their phrases, which are encoded in one batch."""
-        weights = [_known_phrases(encoder, text.text) for text in texts]
+    def _read(self, retrieval: Retrieval, words: Sequence[str]) -> list[Read]:
+        """Texts as the stages read them, with the calibration of those that are read by phrases."""
+        encoder, refiner = self.store.encoders.visual, retrieval.refiner
+        assert encoder is not None
+        if self._background.by_phrases and retrieval.in_encoder_space:
+            return self._read_phrases(encoder, words)
+        tokens = retrieval.stage1.needs_tokens or (refiner is not None and refiner.needs_tokens)
+        rows = encoder.encode_tokens(words) if tokens else list(encoder.encode_text(words))
+        return [(QueryFeatures.of([""], [word], [row]), None) for word, row in zip(words, rows, strict=True)]
+
+    def _read_phrases(self, encoder: FrameTextEncoder, words: Sequence[str]) -> list[Read]:
+        """Texts by their phrases, which are encoded in one batch."""
+        weights = [_known_phrases(encoder, word) for word in words]
         phrases = list(dict.fromkeys(phrase for own in weights for phrase in own))
         vectors = encoder.encode_text(phrases)
         place = {phrase: number for number, phrase in enumerate(phrases)}
-        for text, own in zip(texts, weights, strict=True):
+        read: list[Read] = []
+        for word, own in zip(words, weights, strict=True):
             vector, scale = self._background.of_phrases(
                 vectors[[place[phrase] for phrase in own]], list(own.values())
             )
-            self._scales[text] = scale if _knows(encoder, text.text) else _NOTHING
-            features = QueryFeatures.of([""], [text.text], [vector])
-            self._features[text] = features.among_segments(vector[None])
+            features = QueryFeatures.of([""], [word], [vector]).among_segments(vector[None])
+            read.append((features, scale if _knows(encoder, word) else _NOTHING))
+        return read
+
+    def _meanings(self, words: Sequence[str]) -> dict[str, Floats]:
+        """Unit vectors of the texts that the sentence encoder knows, where anything is searched by them."""
+        sentences = self.store.encoders.sentences
+        reads_cues = bool(self.kinds and self.view.cues)
+        reads_names = self.names is not None and bool(len(self.names.rows))
+        if sentences is None or not (reads_cues or reads_names):
+            return {}
+        vectors = zip(words, normalised(sentences.encode_text(words)), strict=True)
+        return {word: vector for word, vector in vectors if sentences.knows(word)}
 
     # -- evidence ------------------------------------------------------------------------------------------
 
@@ -171,7 +205,7 @@ class EvidenceGatherer:
                 continue
             features = QueryFeatures.joined([self.features(thing) for thing in group])
             hits = retrieval.hits(features, within=self._scope(rows), segments=segments)
-            self._hits |= {(thing, rows, segments): hits.of(place) for place, thing in enumerate(group)}
+            self._hits.update(((thing, rows, segments), hits.of(place)) for place, thing in enumerate(group))
 
     def seen(self, thing: Simple, rows: Rows, segments: int = SEGMENTS) -> list[Found]:
         """Moments by pictures, best first; duplicates are still there."""
@@ -184,7 +218,7 @@ class EvidenceGatherer:
             coarse = retrieval.stage1.trained and retrieval.refiner is None
             moments = retrieval.moments(
                 self.features(thing), retrieval.merged(self._hits[key]), distinct=False,
-                scale=None if coarse else self._scales.get(thing),
+                scale=None if coarse else self._own_scale(thing),
             )  # fmt: skip
             self._seen[key] = self._found(moments, _kind(thing))
         return self._seen[key]
@@ -215,7 +249,7 @@ class EvidenceGatherer:
             # A title card with a similar meaning must not stand above the pictures themselves.
             meant = self.kinds if self.texts is None else [kind for kind in self.kinds if kind != "text"]
             self._said[text, rows] = self.cues.moments(
-                self.view, text.text, self._sentences.get(text.text), rows=rows, kinds=self.kinds, meant=meant
+                self.view, text.text, self._text(text).sentence, rows=rows, kinds=self.kinds, meant=meant
             )
         return self._said[text, rows]
 
@@ -228,7 +262,7 @@ class EvidenceGatherer:
             total = sum(weight for _, weight in terms_of(thing))
             for term, weight in terms_of(thing):
                 if isinstance(term, Text):
-                    own = name_shares(self.names, term.text, self._sentences.get(term.text))
+                    own = name_shares(self.names, term.text, self._text(term).sentence)
                     for row, share in own.items():
                         if rows is None or row in rows:
                             shares[row] += share * weight / total
@@ -351,22 +385,33 @@ class EvidenceGatherer:
 
     def _says(self, thing: Simple) -> bool:
         """Whether a part says anything about pictures."""
-        return self._scales.get(thing) is not _NOTHING
+        return not isinstance(thing, Text) or self._text(thing).scale is not _NOTHING
 
     def features(self, thing: Simple) -> QueryFeatures:
         """A part, as the stages read it."""
-        if thing not in self._features:
-            with stage("text"):
-                self._features[thing], self._scales[thing] = self._composed(thing)
-        return self._features[thing]
+        if isinstance(thing, Text):
+            features = self._text(thing).features
+            assert features is not None
+            return features
+        return self._composition(thing)[0]
+
+    def _own_scale(self, thing: Simple) -> Calibration | None:
+        """Calibration of a part's cosines by its phrases or its terms; None: the encoder's holds."""
+        return self._text(thing).scale if isinstance(thing, Text) else self._composition(thing)[1]
 
     def scale(self, thing: Simple) -> Scale:
         """Calibration of a part's cosines, in the space of the encoder."""
         features, retrieval = self.features(thing), self.stages(thing)
         assert retrieval is not None
-        return self._scales[thing] if thing in self._scales else retrieval.cosines.encoder_scale(features)
+        return self._own_scale(thing) or retrieval.cosines.encoder_scale(features)
 
-    def _composed(self, thing: Simple) -> tuple[QueryFeatures, Calibration]:
+    def _composition(self, thing: Simple) -> tuple[QueryFeatures, Calibration]:
+        if thing not in self._composed:
+            with stage("text"):
+                self._composed[thing] = self._compose(thing)
+        return self._composed[thing]
+
+    def _compose(self, thing: Simple) -> tuple[QueryFeatures, Calibration]:
         """A sum of terms, or a term that is no text: its vector, and the calibration of its cosines."""
         retrieval = self.vectors
         assert retrieval is not None
@@ -394,7 +439,7 @@ class EvidenceGatherer:
         side_by_side = math.sqrt(2) if self.view.settings.picture_dim else 1.0
         if isinstance(term, Text):
             features = self.features(term)
-            known = self._scales.get(term) or self._background.calibration(features.vectors[0])
+            known = self._own_scale(term) or self._background.calibration(features.vectors[0])
             centred = retrieval.cosines.in_space(features).vectors
             padded = np.pad(centred, ((0, 0), (0, self.view.settings.picture_dim)))
             among = retrieval.vectors(features) if retrieval.stage1.trained else padded

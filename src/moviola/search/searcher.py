@@ -88,7 +88,7 @@ class Searcher:
                 with _refused_by(refuse, place):
                     gatherer.require_searched(query)
                     asked[place] = query
-            gatherer.prepare(asked.values())
+            gatherer = gatherer.prepare(asked.values())
             gatherer.search([query for query in asked.values() if isinstance(query, Text)], rows)
             for place in range(len(given)):
                 if place in asked:
@@ -116,8 +116,7 @@ class Searcher:
             raise LibraryError(f"{video_id}: cannot be searched ({video.error or 'just changed'})")
         gatherer, checked = self._gatherer(view, SearchOptions()), self._checked(query)
         gatherer.require_searched(checked)
-        gatherer.prepare([checked])
-        return score_curve(gatherer, checked, video)
+        return score_curve(gatherer.prepare([checked]), checked, video)
 
     def teach(self, title: str, query: Marked) -> Concept:
         """The concept in a query's marks; see :meth:`moviola.search.Library.teach`."""

@@ -312,7 +312,7 @@ def test_what_is_usual_of_an_exclusion_is_the_median_between_0_and_1(
 ) -> None:
     searcher = library._searcher
     gatherer = searcher._gatherer(searcher._viewer.view(), SearchOptions(by="visual"))
-    gatherer.prepare([RED])
+    gatherer = gatherer.prepare([RED])
     retrieval = gatherer.stages(RED)
     assert retrieval is not None
     monkeypatch.setattr(Cosines, "standing", lambda *_: np.array(standing))

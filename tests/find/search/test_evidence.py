@@ -96,9 +96,9 @@ def test_a_step_is_searched_for_where_the_others_were_found(
 ) -> None:
     searcher = library._searcher
     gatherer = searcher._gatherer(searcher._viewer.view(), SearchOptions(by="visual"))
-    nearest = {}
-    for text in map(Text, ("a red square", "a green box", "a cyan box", "a blue ball", "a yellow key")):
-        gatherer.prepare([text])
+    words = ("a red square", "a green box", "a cyan box", "a blue ball", "a yellow key")
+    gatherer, nearest = gatherer.prepare(texts := list(map(Text, words))), {}
+    for text in texts:
         nearest[text] = {one.row for one in answers.candidates(gatherer, text, None, segments=1)}
     first = RED
     second = next(text for text, rows in nearest.items() if rows != nearest[first])
@@ -111,6 +111,23 @@ def test_a_step_is_searched_for_where_the_others_were_found(
     monkeypatch.setattr(answers, "chains", chains)
     answers.candidates(gatherer, first.then(second), None, segments=1)
     assert reached == [[nearest[first] | nearest[second]] * 2]
+
+
+@pytest.mark.parametrize("by", ["all", "visual", "said"])
+@pytest.mark.parametrize("thing", [RED, RED + CYAN, CYAN + LikeMoment("film0", 2)])
+def test_a_text_that_was_not_prepared_is_an_error(library: Library, thing: Any, by: Any) -> None:
+    """It was looked for without end; prepared for other queries, a gatherer stays as it was."""
+    searcher = library._searcher
+    gatherer = searcher._gatherer(searcher._viewer.view(), SearchOptions(by=by))
+    prepared = gatherer.prepare([thing])
+    for unready in (gatherer, prepared.prepare([Text("a blue ball")])):
+        with pytest.raises(InvalidValue, match="not encoded; prepare the gatherer for its query"):
+            answers.candidates(unready, thing, None)
+    assert isinstance(answers.candidates(prepared, thing, None), list)
+    with pytest.raises(TypeError):
+        prepared.encoded[RED] = next(iter(prepared.encoded.values()))  # type: ignore[index]
+    with pytest.raises(AttributeError):
+        prepared.encoded = {}  # type: ignore[misc]
 
 
 def test_what_is_excluded_is_encoded_with_the_others(library: Library, calls: Calls) -> None:
@@ -128,13 +145,13 @@ def test_a_batch_is_encoded_and_searched_for_at_once(library: Library, calls: Ca
 def test_of_a_batch_the_moments_of_one_query_are_held_at_a_time(
     library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    searcher, made = library._searcher, list[EvidenceGatherer]()
+    made: list[EvidenceGatherer] = []
 
-    def gatherer(*given: Any, own: Any = searcher._gatherer) -> EvidenceGatherer:
-        made.append(own(*given))
+    def prepare(gatherer: Any, queries: Any, own: Any = EvidenceGatherer.prepare) -> EvidenceGatherer:
+        made.append(own(gatherer, queries))
         return made[0]
 
-    monkeypatch.setattr(searcher, "_gatherer", gatherer)
+    monkeypatch.setattr(EvidenceGatherer, "prepare", prepare)
     held: list[int] = []
     library.search_many([RED, CYAN, RED + CYAN], progress=lambda _: held.append(len(made[0]._seen)))
     assert held == [0, 0, 0] and len(made[0]._hits) == 3

@@ -117,8 +117,7 @@ def _gatherer(library: Library) -> EvidenceGatherer:
 
 
 def features_of(gatherer: EvidenceGatherer, thing: Simple) -> QueryFeatures:
-    gatherer.prepare([thing])
-    return gatherer.features(thing)
+    return gatherer.prepare([thing]).features(thing)
 
 
 def test_a_moment_is_compared_by_features_of_pictures(gatherer: EvidenceGatherer) -> None:
@@ -151,7 +150,8 @@ def test_the_log_odds_of_a_sum_are_the_mean_of_those_of_its_terms(gatherer: Evid
     """By weight, and so one vector: sum_i w_i slope_i u_i."""
     picture, text = LikeMoment("film0", 20), Text("a red wall")
     summed = 2 * text + picture
-    given = features_of(gatherer, summed)
+    gatherer = gatherer.prepare([summed])
+    given = gatherer.features(summed)
     dim = gatherer.view.settings.encoder_dim
     words, looks = gatherer._vectors_of(text), gatherer._vectors_of(picture)
     assert not words[0][dim:].any() and not looks[0][:dim].any()
@@ -250,7 +250,9 @@ def test_among_segments_a_sum_weighs_terms_by_how_far_their_cosines_spread(
     gatherer: EvidenceGatherer,
 ) -> None:
     terms = ((2 / 3, Text("a red wall")), (1 / 3, LikeMoment("film0", 20)))
-    given = features_of(gatherer, 2 * terms[0][1] + terms[1][1]).segment_vectors
+    summed = 2 * terms[0][1] + terms[1][1]
+    gatherer = gatherer.prepare([summed])
+    given = gatherer.features(summed).segment_vectors
     features = gatherer.view.picture_features
     segments = np.concatenate(
         [MeanPooling().segments(features.read(video), LENGTH) for video in range(len(features))]

@@ -26,6 +26,7 @@ from moviola.search import (
     SearchQuery,
     Text,
 )
+from moviola.search.evidence import EvidenceGatherer
 from moviola.search.found import Found
 from moviola.search.queries import as_query
 from moviola.search.relevance_curve import score_curve
@@ -168,7 +169,9 @@ def test_a_curve_falls_where_it_looks_like_what_is_excluded(library: Library) ->
 
 
 @pytest.mark.parametrize("rate", [1, 3, 10])
-def test_each_clip_of_a_curve_is_compared_by_itself(library: Library, rate: int) -> None:
+def test_each_clip_of_a_curve_is_compared_by_itself(
+    library: Library, monkeypatch: pytest.MonkeyPatch, rate: int
+) -> None:
     """At 3 and at 10 clips a second, bounds of some clips round into a neighbour."""
     searcher, compared = library._searcher, list[tuple[int, int]]()
     view = searcher._viewer.view()
@@ -176,13 +179,15 @@ def test_each_clip_of_a_curve_is_compared_by_itself(library: Library, rate: int)
     gatherer = searcher._gatherer(replace(view, features=features), SearchOptions())
     video = replace(library.catalogue.video("film0"), duration=99.4 / rate)
 
-    def likeness(found: list[Found]) -> tuple[object, object]:
+    def likeness(gatherer: EvidenceGatherer, found: list[Found]) -> tuple[object, object]:
         compared.extend(clips[1:] for _, clips in gatherer._clips_of(found))
         return np.empty((0, 1)), np.empty(0)
 
-    gatherer.likeness = likeness  # type: ignore[method-assign, assignment]
+    monkeypatch.setattr(EvidenceGatherer, "likeness", likeness)
     score_curve(gatherer, Marked(None, (BLOCK,)), video)
-    likeness([Found(video.row, Span(clip / rate, (clip + 1) / rate), 0.0, "visual") for clip in range(100)])
+    gatherer.likeness(
+        [Found(video.row, Span(clip / rate, (clip + 1) / rate), 0.0, "visual") for clip in range(100)]
+    )
     assert compared == [(clip, clip + 1) for clip in range(100)] * 2
 
 
@@ -337,7 +342,7 @@ def test_marks_of_equal_moments_count_once(library: Library) -> None:
 def test_a_text_is_compared_with_two_frames_of_a_moment(library: Library) -> None:
     searcher = library._searcher
     gatherer = searcher._gatherer(searcher._viewer.view(), SearchOptions(by="visual"))
-    gatherer.prepare([RED])
+    gatherer = gatherer.prepare([RED])
     retrieval, row = gatherer.stages(RED), library.catalogue.video("film0").row
     assert retrieval is not None
     place = retrieval.features.place_of(row)

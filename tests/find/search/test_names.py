@@ -21,6 +21,7 @@ from moviola.library.derived.video_names import publish_names
 from moviola.library.disk.video_table import VideoTable
 from moviola.search import KINDS, By, Filter, Library, LikeMoment, SearchOptions, Text
 from moviola.search.answers import candidates
+from moviola.search.evidence import EvidenceGatherer
 from moviola.search.found import Found
 from moviola.search.name_evidence import with_names
 from moviola.search.options import OPTIONS
@@ -115,9 +116,11 @@ def test_a_video_known_by_its_name_is_looked_into_where_nothing_was_found(
     """Every other moment is lost; the text is encoded once."""
     searcher, query = named_library._searcher, Text("the lighthouse")
     gatherer = searcher._gatherer(searcher._viewer.view(), SearchOptions())
-    gatherer.prepare([query])
+    gatherer = gatherer.prepare([query])
     seen = gatherer.seen
-    monkeypatch.setattr(gatherer, "seen", lambda thing, rows, *more: seen(thing, rows, *more) if rows else [])
+    monkeypatch.setattr(
+        EvidenceGatherer, "seen", lambda _, thing, rows, *more: seen(thing, rows, *more) if rows else []
+    )
     monkeypatch.setattr(type(named_library.encoder), "encode_text", None)
     found = candidates(gatherer, query, None)
     assert {gatherer.view.videos[one.row].video_id for one in found} == {"holiday_lighthouse"}
