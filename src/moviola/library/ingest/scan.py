@@ -12,7 +12,7 @@ from itertools import chain, count
 from pathlib import Path
 
 from moviola.errors import InvalidValue, MediaError, NotFound, UnreadableMedia, printable
-from moviola.files.presence import is_file, is_folder, is_gone
+from moviola.files.presence import is_folder, is_gone
 from moviola.library.disk.catalogue import VideoRow
 from moviola.library.disk.contents import content_hash
 from moviola.library.disk.places import (
@@ -30,6 +30,7 @@ from moviola.library.disk.removed import RemovedVideo
 from moviola.library.disk.schema import encoding_of, with_encoding
 from moviola.library.ingest.ignore_patterns import LeavingOut
 from moviola.library.ingest.plan import FoundFile, Plan, why_unreadable
+from moviola.library.ingest.vanished import forget_vanished
 from moviola.media import SUBTITLE_SUFFIXES, VIDEO_SUFFIXES, FolderNames, is_animated, regular_file, sidecars
 
 __all__ = ["make_plan"]
@@ -401,23 +402,9 @@ class _Planner:
                     self.plan.lost_copies.append(path)
 
     def forget_vanished(self) -> None:
-        """Plan for roots that are not there and of which every file is elsewhere: they were moved, and their
-        paths are no copies.
-        """
-        places = {video.row: str(found.path) for video, found in self.plan.moved}
-        roots = [*self._roots.values()]
-        held = held_by(self._by_path.values(), roots)
-        for path in [root.path for root in roots if self._away(root.path) == NOT_THERE]:
-            further = [copy for copy in self._copies.values() if _has_root(copy.path, path, roots)]
-            videos = {video.row: video for video in (*held[path], *(self._by_row[c.video] for c in further))}
-            now = [places.get(row, video.path) for row, video in videos.items()]
-            if now and not any(_has_root(place, path, roots) or not is_file(place) for place in now):
-                self.plan.forgotten.append(path)
-                self.plan.offline.pop(path, None)
-                self.plan.lost_copies += [copy.path for copy in further]
-                self.plan.kept_paths[:] = [
-                    copy for copy in self.plan.kept_paths if not _has_root(copy.path, path, roots)
-                ]
+        """Plan for roots that are gone and of which every file is elsewhere."""
+        gone = [path for path in self._roots if self._away(path) == NOT_THERE]
+        forget_vanished(self.plan, gone, [*self._roots.values()], self._by_row, self._copies.values())
 
     def _root_away(self, path: str) -> Root | None:
         root = root_of(path, self._roots.values())
@@ -458,12 +445,6 @@ class _Planner:
         video_id = next(candidate for candidate in candidates if candidate not in self._taken)
         self._taken.add(video_id)
         return video_id
-
-
-def _has_root(path: str, folder: str, roots: Sequence[Root]) -> bool:
-    """Whether the deepest root above a path is this folder."""
-    root = root_of(path, roots)
-    return root is not None and root.path == folder
 
 
 def _has_left(path: Path) -> bool:
