@@ -32,8 +32,8 @@ FILES = [
     for path in (
         *sorted((ROOT / "src").rglob("*.py")),
         *sorted((ROOT / "src" / "moviola" / "server" / "page").rglob("*.js")),
-        ROOT / "README.md",
-        ROOT / "CONTRIBUTING.md",
+        *(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "DESIGN", "SECURITY", "CHANGELOG")),
+        *sorted((ROOT / "changes").glob("*.md")),
         *sorted((ROOT / "docs").rglob("*.md")),
         *sorted((ROOT / "benchmarks").rglob("*.py")),
         *sorted((ROOT / "benchmarks").rglob("*.md")),
