@@ -7,9 +7,12 @@ import io
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
+from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +25,9 @@ from moviola.errors import NoVideoStream, UnreadableMedia
 from moviola.media.animated_webp import converted, is_animated
 
 __all__ = [
-    "DAMAGE", "MAX_ASPECT_RATIO", "MAX_PIXELS", "VIDEO_SUFFIXES", "add_h264", "new_mp4",
-    "open_container", "open_video", "promised_duration", "regular_file", "video_stream", "walk_files",
+    "DAMAGE", "LONGEST_VIDEO", "MAX_ASPECT_RATIO", "MAX_PIXELS", "VIDEO_SUFFIXES", "add_h264", "has_box",
+    "new_mp4", "open_container", "open_video", "promised_duration", "regular_file", "video_stream",
+    "walk_files",
 ]  # fmt: skip
 
 VIDEO_SUFFIXES = frozenset(
@@ -38,6 +42,10 @@ VIDEO_SUFFIXES = frozenset(
 MAX_PIXELS = 2**26
 """Maximum pixels of a decoded picture: 8192 x 8192, the largest of VR cameras; 256 MiB at 4 bytes a pixel."""
 
+LONGEST_VIDEO = 48 * 3600
+"""Longest sampled video, in seconds: recorders start a new file after a day at most, and damaged time stamps
+make months out of seconds."""
+
 MAX_ASPECT_RATIO = 64
 """Maximum ratio of the sides of a picture: beyond, swscale gives up, and a crop shows next to nothing."""
 
@@ -45,14 +53,23 @@ MAX_ASPECT_RATIO = 64
 # for odd sizes and formats, OverflowError for time stamps out of range).
 DAMAGE = (av.FFmpegError, ValueError, OverflowError, ArithmeticError, IndexError)
 
-# Fewer pictures than one a minute are damage where they add up to more than an hour: slides may stand long,
-# but a wrong time scale makes days of seconds. AVI has no times but its rate, and is held to it anyway.
+# Fewer pictures than one a minute are damage where they add up to more than these seconds, the first of a
+# constant rate, and no sound is as long: slides may stand long, but a wrong time scale makes days of seconds.
+# AVI has no times but its rate, and is held to it anyway.
 _SLOWEST = Fraction(1, 60)
-_LONGEST_SLOW = 3600
+_LONGEST_EVEN, _LONGEST_SLOW = 3600, 12 * 3600
+_AS_LONG = 0.9
 
 # Top-level boxes of an MP4 that are searched for its index: a fragmented recording has two every few seconds,
 # and damage can look like one box every 8 bytes.
 _MAX_BOXES = 100_000
+
+# Streams of pictures that are no film, and pictures by which a stream is known as one.
+_ASIDE = (
+    Disposition.attached_pic | Disposition.timed_thumbnails | Disposition.still_image | Disposition.dependent
+)
+_PICTURES = 250
+_CLOCK = re.compile(r"(\d+):(\d\d):(\d\d\.\d+)")
 
 # A playlist that calls itself film.mp4 must not make us read other files or the network.
 _OPTIONS = {"protocol_whitelist": "file"}
@@ -156,6 +173,37 @@ def open_container(path: str | Path) -> Iterator[av.container.InputContainer]:
         yield container
 
 
+def _film_among(streams: Sequence[VideoStream], path: Path) -> VideoStream:
+    """The film among several streams of pictures of a file."""
+    counts = {stream.index: stream.frames for stream in streams}
+    if not all(counts.values()):
+        status = path.stat()
+        counts = dict(_pictures_in(path.absolute(), status.st_size, status.st_mtime_ns))
+    lengths = {stream.index: _seconds(stream) for stream in streams}
+    longest = max(lengths.values())
+
+    def likeness(stream: VideoStream) -> tuple[bool, bool, bool, int]:
+        moves = counts.get(stream.index, 0) > 1 and not stream.disposition & _ASIDE
+        lasts = 2 * (lengths[stream.index] or longest) >= longest
+        pixels = stream.codec_context.width * stream.codec_context.height
+        return moves, lasts, bool(stream.disposition & Disposition.default), pixels
+
+    return max(streams, key=likeness)
+
+
+@lru_cache(maxsize=256)
+def _pictures_in(path: Path, _size: int, _changed: int) -> Mapping[int, int]:
+    """Pictures of each stream at the beginning of a file, by its index: of a cover there is one."""
+    counts: Counter[int] = Counter()
+    with open_container(path) as container:
+        try:
+            packets = container.demux(container.streams.video)
+            counts.update(packet.stream_index for packet in islice(packets, _PICTURES) if packet.size)
+        except DAMAGE:
+            pass
+    return counts
+
+
 @contextmanager
 def open_video(path: Path) -> Iterator[tuple[av.container.InputContainer, VideoStream]]:
     """Open a file and its :func:`video_stream`, others discarded. Errors as of :func:`open_container`."""
@@ -168,7 +216,8 @@ def open_video(path: Path) -> Iterator[tuple[av.container.InputContainer, VideoS
 
 
 def video_stream(container: av.container.InputContainer, path: Path) -> VideoStream:
-    """The stream that players show: the default one, else the first, cover art excluded.
+    """The stream that is the film: one of moving pictures, no cover and no thumbnails; of several the default
+    one, else that of the largest pictures, else the first.
 
     Raises:
         UnreadableMedia: no stream in it can be read, or its pictures are too large or too rare.
@@ -185,7 +234,7 @@ def video_stream(container: av.container.InputContainer, path: Path) -> VideoStr
         held = " and ".join(kinds)
         cover = " with cover art" if container.streams.video else ""
         raise NoVideoStream(path, f"no video stream ({held} only{cover}); give a file with moving pictures")
-    chosen = next((s for s in usable if s.disposition & Disposition.default), usable[0])
+    chosen = usable[0] if len(usable) == 1 else _film_among(usable, path)
     _require_decodable(container, chosen, path)
     return chosen
 
@@ -202,10 +251,20 @@ def _require_decodable(container: av.container.InputContainer, stream: VideoStre
     rate = stream.average_rate
     if rate and 0 < rate < _SLOWEST:
         length = max(stream.frames / rate, promised_duration(container, stream) or 0)
-        if length > _LONGEST_SLOW or container.format.name == "avi":
+        heard = max((_seconds(sound) for sound in container.streams.audio), default=0.0)
+        is_heard = heard >= _AS_LONG * length and length <= LONGEST_VIDEO
+        longest = _LONGEST_EVEN if rate == stream.base_rate else _LONGEST_SLOW
+        if (length > longest and not is_heard) or container.format.name == "avi":
             raise UnreadableMedia(
                 path, f"damaged header: a picture every {1 / float(rate):g} s; write the file again"
             )
+
+
+def _seconds(stream: av.stream.Stream) -> float:
+    """Duration by the header; 0 without one. Matroska has a tag for it, libav that of the file."""
+    if clock := _CLOCK.fullmatch(stream.metadata.get("DURATION", "")):
+        return 3600 * int(clock[1]) + 60 * int(clock[2]) + float(clock[3])
+    return float(stream.duration * stream.time_base) if stream.duration and stream.time_base else 0.0
 
 
 def promised_duration(container: av.container.InputContainer, stream: VideoStream) -> float | None:
@@ -231,7 +290,7 @@ def _why_unreadable(path: Path, error: Exception) -> str:
             head = file.read(4096)
     except OSError as problem:
         return f"cannot be read ({problem.strerror})"
-    if head[4:8] in (b"ftyp", b"moov", b"mdat", b"wide", b"free", b"skip") and not _has_box(path, b"moov"):
+    if head[4:8] in (b"ftyp", b"moov", b"mdat", b"wide", b"free", b"skip") and not has_box(path, b"moov"):
         return "MP4 without its index (moov): the recording was cut short or never finished"
     if not any(head):
         return "the file holds only zeros; copy it again from its source"
@@ -248,7 +307,7 @@ def _is_text(head: bytes) -> bool:
     return all(character.isprintable() or character in "\r\n\t\f" for character in text)
 
 
-def _has_box(path: Path, wanted: bytes) -> bool:
+def has_box(path: Path, wanted: bytes) -> bool:
     """Whether an MP4 has a top-level box of that type among the first that begin inside the file."""
     size = path.stat().st_size
     with path.open("rb") as file:

@@ -1,0 +1,170 @@
+"""Films made of tracks of any kind, length and order, for tests: pictures, sound, words, covers, chapters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import av
+import numpy as np
+from av.packet import Packet
+from av.stream import Disposition
+from av.subtitles.subtitle import SubtitleSet
+from av.video.frame import VideoFrame
+
+__all__ = ["Pictures", "Sound", "Words", "make_film"]
+
+_TICK = Fraction(1, 1000)
+_STYLE = b"""[Script Info]
+ScriptType: v4.00+
+
+[V4+ Styles]
+Format: Name, Fontname, Fontsize, PrimaryColour, SecondaryColour, OutlineColour, BackColour, Bold, Italic, \
+Underline, StrikeOut, ScaleX, ScaleY, Spacing, Angle, BorderStyle, Outline, Shadow, Alignment, MarginL, \
+MarginR, MarginV, Encoding
+Style: Default,Arial,16,&Hffffff,&Hffffff,&H0,&H0,0,0,0,0,100,100,0,0,1,1,0,2,10,10,10,0
+
+[Events]
+Format: Layer, Start, End, Style, Name, MarginL, MarginR, MarginV, Effect, Text
+"""
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """A track of pictures, each of its own grey, shown at ``times`` (seconds); by default five a second, for
+    ``seconds``. ``last`` is how long the last one is shown, by its packet.
+    """
+
+    seconds: float = 3.0
+    times: Sequence[float] | None = None
+    last: float = 0.04
+    codec: str = "libx264"
+    size: tuple[int, int] = (64, 48)
+    pix_fmt: str = "yuv420p"
+    options: Mapping[str, str] = field(default_factory=lambda: {"preset": "veryfast", "bf": "0"})
+    tags: Mapping[str, str] = field(default_factory=dict)
+    disposition: Disposition | None = None
+
+    def __post_init__(self) -> None:
+        if self.times is None:
+            object.__setattr__(self, "times", [n / 5 for n in range(round(self.seconds * 5))])
+            object.__setattr__(self, "last", 0.2)
+
+
+@dataclass(frozen=True)
+class Sound:
+    """A tone of ``seconds``."""
+
+    seconds: float
+    codec: str = "aac"
+    channels: int = 1
+    rate: int = 48_000
+    tags: Mapping[str, str] = field(default_factory=dict)
+    disposition: Disposition | None = None
+
+
+@dataclass(frozen=True)
+class Words:
+    """A track of text: (start, end, text)."""
+
+    cues: Sequence[tuple[float, float, str]]
+    codec: str = "mov_text"
+    tags: Mapping[str, str] = field(default_factory=dict)
+    disposition: Disposition | None = None
+
+
+def make_film(
+    path: Path,
+    *tracks: Pictures | Sound | Words,
+    tags: Mapping[str, str] = {},
+    chapters: Sequence[tuple[float, float, str]] = (),
+    attachments: Mapping[str, bytes] = {},
+    format: str | None = None,
+    **options: str,
+) -> Path:
+    """Write a film; ``options`` are those of the muxer. Packets come in order of time."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    packets: list[Packet[Any]] = []
+    with av.open(str(path), "w", format=format, options={"fflags": "+bitexact", **options}) as container:
+        container.metadata.update(tags)
+        if chapters:
+            container.set_chapters([
+                {"id": n, "start": round(a * 1000), "end": round(b * 1000), "time_base": _TICK,
+                 "metadata": {"title": title}}
+                for n, (a, b, title) in enumerate(chapters, 1)
+            ])  # fmt: skip
+        for name, data in attachments.items():
+            container.add_attachment(name, "application/octet-stream", data)
+        for track in tracks:
+            add = {Pictures: _pictures, Sound: _sound, Words: _words}[type(track)]
+            packets += add(container, track)  # type: ignore[operator]
+        for packet in sorted(
+            packets, key=lambda p: (p.dts if p.dts is not None else p.pts or 0) * p.time_base
+        ):
+            container.mux(packet)
+    return path
+
+
+def _described(stream: Any, track: Pictures | Sound | Words) -> None:
+    stream.metadata.update(track.tags)
+    if track.disposition is not None:
+        stream.disposition = track.disposition
+
+
+def _pictures(container: Any, track: Pictures) -> list[Packet[Any]]:
+    assert track.times is not None
+    stream = container.add_stream(track.codec, rate=25, options=dict(track.options))
+    stream.width, stream.height = track.size
+    stream.pix_fmt = track.pix_fmt
+    stream.codec_context.thread_count = 1
+    stream.codec_context.time_base = _TICK if track.codec == "libx264" else Fraction(1, 25)
+    _described(stream, track)
+    made, tick = [], stream.codec_context.time_base
+    for number, time in enumerate(track.times):
+        grey = np.full((track.size[1], track.size[0], 3), 40 + 60 * number % 200, np.uint8)
+        grey[: 2 + number % 8, :8] = 255 - grey[0, 0]
+        frame = VideoFrame.from_ndarray(grey, format="rgb24").reformat(format=track.pix_fmt)
+        frame.pts, frame.time_base = round(Fraction(time) / tick), tick
+        made += stream.encode(frame)
+    made += stream.encode(None)
+    for packet in made:
+        packet.duration = round(Fraction(track.last) / packet.time_base)
+    return made
+
+
+def _sound(container: Any, track: Sound) -> list[Packet[Any]]:
+    layout = {1: "mono", 2: "stereo", 6: "5.1"}[track.channels]
+    stream = container.add_stream(track.codec, rate=track.rate, layout=layout)
+    _described(stream, track)
+    wave = 0.2 * np.sin(2 * np.pi * 440 * np.arange(round(track.seconds * track.rate)) / track.rate)
+    context, made, at = stream.codec_context, [], 0
+    step = context.frame_size or track.rate
+    resampler = av.AudioResampler(format=context.format, layout=layout, rate=track.rate)
+    for start in range(0, len(wave), step):
+        piece = np.tile(wave[None, start : start + step].astype(np.float32), (track.channels, 1))
+        frame = av.AudioFrame.from_ndarray(np.ascontiguousarray(piece), format="fltp", layout=layout)
+        frame.sample_rate, frame.pts, frame.time_base = track.rate, at, Fraction(1, track.rate)
+        at += piece.shape[1]
+        for resampled in resampler.resample(frame):
+            made += stream.encode(resampled)
+    return [*made, *stream.encode(None)]
+
+
+def _words(container: Any, track: Words) -> list[Packet[Any]]:
+    stream = container.add_stream(track.codec)
+    stream.codec_context.subtitle_header = _STYLE
+    _described(stream, track)
+    made = []
+    for number, (start, end, text) in enumerate(track.cues):
+        event = f"{number},0,Default,,0,0,0,,{text}".replace("\n", "\\N")
+        span = round((end - start) * 1000)
+        subtitle = SubtitleSet.create(event.encode(), 0, span, round(start * 1000))
+        packet = stream.codec_context.encode_subtitle(subtitle)
+        packet.stream, packet.time_base = stream, _TICK
+        packet.pts = packet.dts = round(start * 1000)
+        packet.duration = span
+        made.append(packet)
+    return made
