@@ -63,8 +63,7 @@ def _asset(resources: Element, video: SourceVideo) -> Element:
         resources, "asset", id=f"r{len(resources) + 1}", name=one_line(video.path.stem) or "video",
         start=_time(timebase.seconds(video.first_frame)), hasVideo="1", videoSources="1", format=format_id,
     )  # fmt: skip
-    if video.frame_count is not None:
-        asset.set("duration", _time(timebase.seconds(video.frame_count)))
+    asset.set("duration", _time(timebase.seconds(video.frame_count)))
     if info.audio_codec:
         sound = {"hasAudio": "1", "audioSources": "1", "audioChannels": str(info.channels)}
         asset.attrib |= sound | ({"audioRate": str(info.sample_rate)} if info.sample_rate else {})

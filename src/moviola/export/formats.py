@@ -93,6 +93,7 @@ class Export:
         kept: gives small stills in place of frames that cannot be read now.
         progress: called with the share that is written, by what encodes; what it raises ends the writing.
         check: called by what writes into a folder with each file, before the first is written.
+        durations: seconds of videos by id, as far as known.
     """
 
     chosen: list[Selection]
@@ -102,12 +103,14 @@ class Export:
     kept: KeptStill | None = None
     progress: Callable[[float], None] = lambda _: None
     check: Callable[[Path], None] = lambda _: None
+    durations: Mapping[str, float] = field(default_factory=dict)
 
     def timeline(self, *, counted: bool = True) -> Timeline:
         """The moments in sequence; ``counted``: with timecodes."""
         options = self.options
         return lay_out(
-            self.chosen, read_sources(self.chosen, self.paths), title=one_line(options.title) or "Moments",
+            self.chosen, read_sources(self.chosen, self.paths, self.durations),
+            title=one_line(options.title) or "Moments",
             rate=None if options.rate is None else parse_rate(str(options.rate)),
             drop_frame=options.drop_frame, start=options.start_timecode if counted else None,
             lead=CARD_SECONDS if options.titles else 0.0,
@@ -208,7 +211,8 @@ def write_moments(
     chosen_format.require_heeded(options)
     require_no_source(out, videos.values())
     check(out)
-    return chosen_format.write(Export(chosen, videos, out, ExportOptions(**options), kept, progress, check))
+    export = Export(chosen, videos, out, ExportOptions(**options), kept, progress, check, durations)
+    return chosen_format.write(export)
 
 
 def _within(moment: Moment, durations: Mapping[str, float], format: MomentFormat) -> Moment:

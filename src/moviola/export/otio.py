@@ -45,8 +45,7 @@ def _track(timeline: Timeline, kind: str) -> Track:
 
 def _clip(event: Event, *, marked: bool) -> Clip:
     video, selection, timebase = event.video, event.selection, event.video.timebase
-    count = video.frame_count
-    available = None if count is None else _range(timebase, video.first_frame, count)
+    available = _range(timebase, video.first_frame, video.frame_count)
     media = schema.ExternalReference(target_url=video.path.as_uri(), available_range=available)
     media.name = one_line(video.path.name)
     clip = schema.Clip(

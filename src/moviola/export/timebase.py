@@ -43,6 +43,8 @@ STANDARD_RATES = tuple(
 """Timeline rates of all editing programs, rising."""
 
 _NEAR_FRAME = Fraction(1, 16)
+# Pictures per second below which an average of a varying rate says nothing about when they change.
+_SLIDES = 5
 # Tolerances: between the average of a varying rate and the camera's nominal rate, and for a rounded constant
 # rate: 29.97 for 30000/1001.
 _VARIATION = Fraction(2, 100)
@@ -166,9 +168,10 @@ def nominal_rate(average: Fraction | None, base: Fraction | None) -> Fraction:
     Returns:
         the base rate where it is a standard one near the average; else the standard rate nearest to the
         average, where that is less than two in a hundred away, of a constant rate one in two thousand; else
-        the average: an odd rate. 25 where the file says nothing.
+        the average: an odd rate. 25 where the file says nothing, and for slides, which stand for seconds of
+        their own.
     """
-    if average is None:
+    if average is None or (average < _SLIDES and average != base):
         return Fraction(25)
     if base in STANDARD_RATES and abs(base - average) <= _VARIATION * average:
         return base

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from types import MappingProxyType
 
 from moviola.errors import InvalidValue, MediaError
 from moviola.export.clips import source_of
@@ -26,11 +27,13 @@ class SourceVideo:
 
     Attributes:
         timebase: its nominal rate, and the counting of its timecode.
+        seconds: its duration, where it is known without reading the file.
     """
 
     video_id: str
     info: MediaInfo
     timebase: Timebase
+    seconds: float | None = None
 
     @property
     def first_frame(self) -> int:
@@ -56,10 +59,14 @@ class SourceVideo:
         return self.info.path.absolute()
 
     @property
-    def frame_count(self) -> int | None:
-        """Frames by its header, at least one; None if it has none."""
-        duration = self.info.duration
-        return self.timebase.frames(Span(0.0, duration))[1] if duration else None
+    def duration(self) -> float:
+        """Seconds until its end, by :func:`moviola.media.length_of`."""
+        return self.info.duration if self.seconds is None else self.seconds
+
+    @property
+    def frame_count(self) -> int:
+        """Frames until its end, at least one; the last picture stays as long as the sound."""
+        return self.timebase.frames(Span(0.0, self.duration))[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +118,11 @@ class Timeline:
         return self.events[-1].record[1] if self.events else 0
 
 
-def read_sources(chosen: Iterable[Selection], paths: Paths) -> dict[str, SourceVideo]:
-    """The videos of selections, by id; each file is opened once.
+def read_sources(
+    chosen: Iterable[Selection], paths: Paths, durations: Mapping[str, float] = MappingProxyType({})
+) -> dict[str, SourceVideo]:
+    """The videos of selections, by id; each file is opened once. Where ``durations`` lacks its seconds, it is
+    read to its end.
 
     Raises:
         NotFound: a video without a path.
@@ -125,7 +135,9 @@ def read_sources(chosen: Iterable[Selection], paths: Paths) -> dict[str, SourceV
             info = probe(source_of(video_id, paths))
             rate = nominal_rate(info.average_rate, info.base_rate)
             drop_frame = ";" in (info.start_timecode or "") and can_drop(rate)
-            sources[video_id] = SourceVideo(video_id, info, Timebase(rate, drop_frame))
+            sources[video_id] = SourceVideo(
+                video_id, info, Timebase(rate, drop_frame), durations.get(video_id)
+            )
     return sources
 
 
@@ -163,12 +175,12 @@ def lay_out(
     for number, (selection, video) in enumerate(zip(chosen, used, strict=True), start=1):
         first, end = video.timebase.frames(selection.moment.span)
         count = video.frame_count
-        if count is not None and first >= count:
+        if first >= count:
             raise InvalidValue(
                 f"{video.path}: {selection.moment.start:g} s is after the end of the video at "
-                f"{video.info.duration:g} s; correct the moment or leave it out"
+                f"{video.duration:g} s; correct the moment or leave it out"
             )
-        end = end if count is None else min(end, count)
+        end = min(end, count)
         at += gap
         # Whole frames of the timeline, so that none is after the end of the selection.
         after = at + max(1, math.floor((end - first) * rate / video.timebase.rate))

@@ -28,6 +28,7 @@ from moviola.media.display_order import CannotPrune, from_key_frame, from_last_k
 from moviola.media.editlist import set_shown_duration
 from moviola.media.frames import LONGEST_VIDEO
 from moviola.media.h264 import is_readable
+from moviola.media.length import length_of
 from moviola.media.picture import BT709, UNSPECIFIED_COLOURS, DisplayScaler, for_other_screens, pixel_aspect
 from moviola.media.probe import MediaInfo, probe
 from moviola.media.sound import encoded_sound, sound_up_to
@@ -138,10 +139,18 @@ class _Excerpt:
         """Whether the picture at the start has been on screen for long, since a tick."""
         return (self.start - first) * self.source.tick > _STILL
 
-    def require_before(self, end: int) -> None:
+    def require_before(self, pictures: int) -> int:
+        """The tick at which the video ends whose pictures end at one: the last of them stays as long as there
+        is sound. Refuses a span that begins there or later.
+        """
+        end = pictures
+        if self.end > pictures:
+            whole = _exact(length_of(self.path)) / self.source.tick
+            end = max(pictures, (self.source.zero or 0) + round(whole))
         if self.start >= end:
             start, last = self.span.start, self.source.seconds(end)
             raise InvalidValue(f"{self.path}: {start:g} s is after the end of the video at {last:g} s")
+        return end
 
 
 def _said(span: Span) -> str:
@@ -166,7 +175,7 @@ def _copy(excerpt: _Excerpt, draft: Path, hide: bool = True, new_sound: bool = F
         tracks: dict[int, Stream] = {video.index: target.add_stream_from_template(video)}
         if sound is not None:
             tracks[sound.index] = target.add_stream_from_template(sound)
-        held, first, floor = _run_up(copied, packets)
+        held, first, floor = _run_up(copied, packets, hide)
         if hide and copied.begins_in_still(first):
             raise MediaError(copied.path, f"cannot be copied, it begins amid a still; {_ENCODE}")
         first, last = first if hide else floor, 0
@@ -269,7 +278,9 @@ def _packets(excerpt: _Excerpt) -> Iterator[Packet[Stream]]:
         raise MediaError(excerpt.path, f"cannot be copied, its last picture outlasts its packet; {_ENCODE}")
 
 
-def _run_up(excerpt: _Excerpt, packets: Iterator[Packet[Stream]]) -> tuple[list[Packet[Stream]], int, int]:
+def _run_up(
+    excerpt: _Excerpt, packets: Iterator[Packet[Stream]], hide: bool
+) -> tuple[list[Packet[Stream]], int, int]:
     """Packets from the last key frame before the start of the span on, the tick of the picture on screen at
     the start, and that of the key frame.
 
@@ -287,7 +298,12 @@ def _run_up(excerpt: _Excerpt, packets: Iterator[Packet[Stream]]) -> tuple[list[
             break
     else:
         ends = [(p.pts or 0) + (p.duration or excerpt.source.step) for p in held if p.stream_index == index]
-        excerpt.require_before(max(ends, default=excerpt.start))
+        pictures_end = max(ends, default=excerpt.start)
+        excerpt.require_before(pictures_end)
+        if hide and start >= pictures_end:
+            raise MediaError(
+                excerpt.path, f"cannot be copied, its last picture stays while there is sound; {_ENCODE}"
+            )
     pictures = [p for p in held if p.stream_index == index]
     stamps = [p.pts for p in pictures if p.pts is not None and not p.is_discard]
     shown = [stamp for stamp in stamps if stamp <= start]
@@ -370,8 +386,7 @@ def _pictures_of(excerpt: _Excerpt) -> Iterator[tuple[int, VideoFrame]]:
             source.end = since
             return
         shown = since, frame
-    source.end = end
-    excerpt.require_before(end)
+    source.end = excerpt.require_before(end)
     if shown is None:
         raise CannotPrune
     yield shown

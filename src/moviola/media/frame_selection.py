@@ -139,6 +139,7 @@ def every_picture(source: Source, grid: Grid, k: int) -> Iterator[tuple[int, Pic
         if shown is None or since >= shown.since:
             shown = Picture(since, frame)
             source.note_shown(since, frame.duration)
+    source.note_end()
     while shown and source.end is not None and grid.wants(k, source, source.end):
         source.lost += _bridged(bad, shown.since, grid.last_tick(k, source))
         yield k, shown
@@ -244,6 +245,7 @@ class _Pruner:
     def finish(self) -> Iterator[tuple[int, Picture]]:
         if not self._stamps or self._source.end is None:
             raise CannotPrune
+        self._source.note_end()
         while self._grid.wants(self._k, self._source, self._source.end):
             self._decide()
         self._collect(self._source.decode(None))

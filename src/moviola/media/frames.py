@@ -15,9 +15,10 @@ from av.video.frame import VideoFrame
 from numpy.typing import NDArray
 
 from moviola.errors import InvalidValue, UnreadableMedia
-from moviola.media.container import DAMAGE, open_video
+from moviola.media.container import DAMAGE, LONGEST_VIDEO, open_video
 from moviola.media.display_order import CannotPrune
 from moviola.media.frame_selection import Grid, Moments, Picture, Watcher, every_picture, needed_pictures
+from moviola.media.length import open_whole
 from moviola.media.picture import InputScaler, SideScaler, pixel_aspect
 from moviola.media.small_stills import SmallStills
 from moviola.media.source import Source
@@ -26,10 +27,6 @@ from moviola.types import FrameSize
 __all__ = ["LONGEST_VIDEO", "FrameStream", "SampledFrame", "sample_frames", "sample_stills"]
 
 Scaler = Callable[[VideoFrame], NDArray[np.uint8]]
-
-LONGEST_VIDEO = 48 * 3600
-"""Longest sampled video, in seconds: recorders start a new file after a day at most, and damaged time stamps
-make months out of seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +125,15 @@ class FrameStream:
 
     @property
     def duration(self) -> float:
-        """Seconds from the video's zero until its last picture leaves the screen; 0 before the first one."""
-        source = self._source
-        if source.end is None or source.zero is None:
-            return 0.0
-        return source.seconds(max(source.end, source.zero + source.step))
+        """Seconds from the video's zero until its last picture leaves the screen, where it stays while there
+        are sound and words; 0 before the first one.
+        """
+        return self._source.duration
+
+    @property
+    def checksum(self) -> str:
+        """Of all that was read, as of :func:`moviola.media.read_through`; empty for chosen times."""
+        return "" if self._source.beside is None else str(self._source.checksum)
 
     @property
     def decoded(self) -> int:
@@ -151,7 +152,9 @@ class FrameStream:
 
     def _open(self) -> Source:
         self._files.close()
-        return Source(*self._files.enter_context(open_video(self._path)))
+        if self._grid.count is not None:
+            return Source(*self._files.enter_context(open_video(self._path)))
+        return self._files.enter_context(open_whole(self._path))
 
     def _run(self) -> Iterator[SampledFrame]:
         scale: Scaler | None = None

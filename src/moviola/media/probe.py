@@ -15,14 +15,12 @@ from av.video.stream import VideoStream
 from moviola.errors import MediaError, UnreadableMedia
 from moviola.media.animated_webp import is_animated
 from moviola.media.container import DAMAGE, open_container, promised_duration, video_stream
+from moviola.media.length import length_of
 from moviola.media.picture import Orientation, displayed_size, for_other_screens, pixel_aspect
-from moviola.media.tracks import SoundTrack, chosen_track, sound_tracks
+from moviola.media.tracks import TEXT_SUBTITLES, SoundTrack, chosen_track, sound_tracks
 from moviola.threads import DECODING
 
-__all__ = ["TEXT_SUBTITLES", "MediaInfo", "SubtitleStream", "lead_of", "probe"]
-
-TEXT_SUBTITLES = frozenset({"mov_text", "subrip", "srt", "ass", "ssa", "webvtt", "text"})
-"""Subtitle codecs that carry text; the others (DVD, Blu-ray, DVB) carry pictures of text."""
+__all__ = ["MediaInfo", "SubtitleStream", "lead_of", "probe"]
 
 # A comma or a full stop before the frames also marks drop-frame (SMPTE ST 12-1 leaves the sign open).
 _TIMECODE = re.compile(r"((?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d)([:;.,])(\d\d)")
@@ -49,8 +47,7 @@ class MediaInfo:
         container: short name of the format, such as ``mp4``, ``matroska``, ``avi``.
         lead: seconds of the file before its first picture, sound alone, 0 where less than a tenth. Moviola
             counts from the picture, players and subtitle files from the file's beginning.
-        duration: seconds by the header, None if it has none; :class:`~moviola.media.FrameStream` knows it
-            exactly after decoding.
+        promised: seconds by the header, which may be wrong; None if it has none.
         width, height: pixels as displayed, after rotation and sample aspect ratio.
         rotation: degrees clockwise by which stored pictures are turned for display: 0, 90, 180 or 270.
         average_rate: average pictures per second, exact as in the file (``30000/1001``), None if unknown.
@@ -69,7 +66,7 @@ class MediaInfo:
     path: Path
     container: str
     lead: float
-    duration: float | None
+    promised: float | None
     width: int
     height: int
     rotation: int
@@ -84,6 +81,11 @@ class MediaInfo:
     start_timecode: str | None
     sound_tracks: tuple[SoundTrack, ...]
     subtitle_streams: tuple[SubtitleStream, ...]
+
+    @property
+    def duration(self) -> float:
+        """Seconds until the end, by :func:`moviola.media.length_of`, which reads the file."""
+        return length_of(self.path)
 
     @property
     def frame_rate(self) -> float | None:
@@ -119,7 +121,7 @@ def probe(path: str | Path) -> MediaInfo:
             path=path,
             container=kind,
             lead=_lead(container, stream),
-            duration=promised_duration(container, stream) or whole,
+            promised=promised_duration(container, stream) or whole,
             width=width,
             height=height,
             rotation=orientation.rotation,

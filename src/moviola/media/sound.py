@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from moviola.errors import InvalidValue
 from moviola.media.container import DAMAGE, open_container, video_stream
 from moviola.media.frames import LONGEST_VIDEO
-from moviola.media.source import SoundTimes, joints_of
+from moviola.media.joints import SoundTimes
+from moviola.media.source import joints_of
 from moviola.media.tracks import chosen_track
 
 __all__ = ["encoded_sound", "read_sound", "sound_up_to"]

@@ -1,16 +1,9 @@
-"""A video stream as packets with corrected time stamps, and a record of damage met on the way.
-
-Transport and program streams can be concatenated (``cat a.vob b.vob``): time stamps then run back in the
-middle of the file. Pictures show where; sound, whose packets are a little before or behind, is shifted by the
-same amount (:class:`SoundTimes`).
-"""
+"""A video stream as packets with corrected time stamps, and a record of damage met on the way."""
 
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
@@ -24,15 +17,17 @@ from av.stream import Stream
 from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
-from moviola.media.container import DAMAGE, open_video, promised_duration
+from moviola.media.beside import Beside, Checksum
+from moviola.media.container import DAMAGE, has_box, open_video, promised_duration
+from moviola.media.joints import Joint, SoundTimes
 from moviola.media.truncation import is_torn
 from moviola.threads import DECODING
 
-__all__ = ["Joint", "SoundTimes", "Source", "joints_of"]
+__all__ = ["Source", "joints_of"]
 
-# Seconds. A time stamp is damaged where a picture is shown longer than this, or than the second, after the
-# end in the header; as long after its decoding, or that second time before; or first, but further than this
-# from the header's start.
+# Seconds. A time stamp is damaged where a picture is shown longer than this without a header that says so, or
+# than the second, after the end in the header; as long after its decoding, or that second time before; or
+# first, but further than this from the header's start.
 _LONGEST_STILL, _LONG_STILL = 3600, 60
 _START = 1
 # Pictures per second where the header has none, or more than any camera takes.
@@ -40,7 +35,7 @@ _USUAL, _FASTEST = Fraction(25), 1000
 # Headers are rounded, or count the sound too; a file shorter by more than this was cut off.
 _SHORTFALL = 1.0
 # Seconds by which a header, whose clock is coarse, may end before the last picture does.
-_ROUNDED = Fraction(1, 20)
+_ROUNDED = Fraction(1, 50)
 # Seconds without a picture, beyond what packets last, in which parts of a file may be missing.
 _HOLE = 0.5
 # Reading continues after an error while packets keep coming, up to this many errors in a row.
@@ -53,38 +48,10 @@ _PLACES = 48
 
 # Formats that record the place and the time of every picture: time stamps are right at once after a seek.
 _INDEXED = {"mov,mp4,m4a,3gp,3g2,mj2", "matroska,webm"}
+# Pictures that may be decoded between one and the next in order of display: those that H.264 holds back.
+_MOST_HELD = 16
 # Formats that can be concatenated; the others have one index, or clusters with times of their own.
 _JOINABLE = {"mpegts", "mpeg"}
-
-
-@dataclass(frozen=True, slots=True)
-class Joint:
-    """The end of a recording and the beginning of the next: their time stamps, as stored, and what is added
-    from there on, all in seconds.
-    """
-
-    before: Fraction
-    after: Fraction
-    offset: Fraction
-
-
-class SoundTimes:
-    """Shifts the time stamps of sound by as much as those of the pictures beside it."""
-
-    def __init__(self, joints: Sequence[Joint]) -> None:
-        self._left = deque(joints)
-        self._offset = Fraction(0)
-        self._last: Fraction | None = None
-
-    def moved(self, stamp: Fraction) -> Fraction:
-        """Shift of a time stamp in seconds; to be called in file order."""
-        if self._left and self._last is not None:
-            joint = self._left[0]
-            jump, whole = stamp - self._last, joint.after - joint.before
-            if abs(jump - whole) < abs(jump):
-                self._offset = self._left.popleft().offset
-        self._last = stamp
-        return self._offset
 
 
 class Source:
@@ -103,14 +70,19 @@ class Source:
         step: default duration of a picture in ticks.
         decoded: number of decoded pictures.
         lost: number of requested moments whose picture did not decode, so that the one before is shown.
-        end: tick at which the last picture so far leaves the screen.
+        end: tick at which the last picture so far leaves the screen; in the end it stays as long as what is
+            ``beside`` it.
+        pictures_end: that tick by the pictures alone, once all packets were read.
+        checksum: of all packets that were read, where there is something ``beside``.
         hole: tick after which no picture comes for long, though its packet ends; uneven film has such, too.
         broken_at: tick of the first damage.
     """
 
-    def __init__(self, container: av.container.InputContainer, stream: VideoStream) -> None:
+    def __init__(
+        self, container: av.container.InputContainer, stream: VideoStream, beside: Beside | None = None
+    ) -> None:
         assert stream.time_base is not None
-        self.container, self.stream = container, stream
+        self.container, self.stream, self.beside = container, stream, beside
         self.tick = Fraction(stream.time_base)
         # AVI numbers pictures in the order of decoding only, so its time starts with the first picture.
         self.numbered = container.format.name == "avi"
@@ -125,6 +97,8 @@ class Source:
         self.step = max(1, round(1 / (rate * self.tick)))
         self.decoded = self.lost = 0
         self.end: int | None = None
+        self.pictures_end: int | None = None
+        self.checksum = Checksum()
         self.hole: int | None = None
         self.broken_at: int | None = None
         stream.thread_count = DECODING
@@ -137,7 +111,12 @@ class Source:
         self._by_pts = False  # whether ``_last`` is a time of display
         self._lasting = 0  # ticks that the packet of ``_last`` is shown
         self._from_start = True
+        self._packets = 0
+        self._highest: int | None = None
+        self._reordered = False
         self._promised = promised_duration(container, stream) or math.inf
+        if self._edited and math.isfinite(self._promised) and has_box(Path(container.name), b"moof"):
+            self._promised = math.inf  # of its first fragment
 
     def run_ups(self) -> tuple[float, ...]:
         """Seconds before a wanted time to seek to, in the order to try; infinity: read from the start.
@@ -164,7 +143,15 @@ class Source:
 
     def packets(self) -> Iterator[Packet[VideoStream]]:
         """Packets of the stream in file order, until the end or until no more can be read."""
-        return (self._repaired(packet) for packet in self._read(self.stream))
+        if self.beside is None:
+            yield from (self._repaired(packet) for packet in self._read(self.stream))
+            return
+        for packet in self._read(self.stream, *self.beside.streams):
+            self.checksum.add(packet)
+            if packet.stream_index == self.stream.index:
+                yield self._repaired(packet)
+            else:
+                self.beside.note(packet)
 
     def packets_with(self, sound: AudioStream | None) -> Iterator[Packet[Any]]:
         """:meth:`packets`, and between them those of its sound, with the same time stamps."""
@@ -219,17 +206,47 @@ class Source:
         """Time of a tick, in seconds from the stream's zero."""
         return float((ticks - (self.zero or 0)) * self.tick)
 
+    @property
+    def duration(self) -> float:
+        """Seconds until :attr:`end`; 0 before the first picture."""
+        if self.end is None or self.zero is None:
+            return 0.0
+        return self.seconds(self.end if self.end > self.zero else self.zero + self.step)
+
     def note_shown(self, since: int, duration: int | None) -> None:
         """Move :attr:`end` behind a picture, in any order; without a duration it lasts as the one before."""
         if self._latest is None or since > self._latest:
             before = self.step if self._latest is None else since - self._latest
             self.end = since + (duration if duration and duration > 0 else before)
             # MP4 has the times between decodings, which with B pictures are not those of display.
-            if self._edited and math.isfinite(self._promised):
-                promised = (self.zero or 0) + round(self._promised / self.tick)
-                if since < promised < self.end - _ROUNDED / self.tick:
-                    self.end = promised
+            if self._edited:
+                self.end = self._cut(since, self.end)
             self._latest = since
+
+    def _cut(self, since: int, end: int) -> int:
+        """The tick at which a picture leaves the screen, by the header if that is earlier."""
+        if not math.isfinite(self._promised):
+            return end
+        promised = (self.zero or 0) + round(self._promised / self.tick)
+        return promised if since < promised < end - _ROUNDED / self.tick else end
+
+    def note_end(self) -> None:
+        """Settle when the film ends, once all packets were read."""
+        if self.end is None:
+            return
+        if self._edited and self._reordered and self._latest is not None:
+            # Packets amid others last until the next is decoded; only the last one says how long it is shown.
+            self.end = self._cut(self._latest, self._latest + self._lasting)
+        self.pictures_end = self.end
+        if self.beside is not None:
+            pictures = float(self.end * self.tick)
+            if (end := self.beside.end(pictures, self.joints)) > pictures:
+                self.end = round(Fraction(end) / self.tick)
+
+    @property
+    def _complete(self) -> bool:
+        """Whether all packets came of which the header says that there are."""
+        return 0 < self.stream.frames <= self._packets
 
     def note_damage(self, at: int | None) -> None:
         """Record where the first damage was met."""
@@ -237,24 +254,35 @@ class Source:
             self.broken_at = at if at is not None else (self.zero or 0)
 
     def note_shortfall(self) -> None:
-        """Record damage when the pictures end well before the header says: the file was cut off."""
-        if self.end is not None and math.isfinite(self._promised):
-            missing = self._promised - self.seconds(self.end)
-            if missing > max(_SHORTFALL, self._promised * 0.01):
-                self.note_damage(self.end)
+        """Record damage when the pictures end well before the header says, and some are missing: the file was
+        cut off.
+        """
+        end = self.end if self.pictures_end is None else self.pictures_end
+        if self.container.format.name in _JOINABLE or self._complete:
+            return  # the promise is an estimate from the last packets, or kept
+        if end is not None and math.isfinite(self._promised):
+            missing = self._promised - self.seconds(end)
+            if missing > max(_SHORTFALL, self._promised * 0.01) and self._torn() is not False:
+                self.note_damage(end)
 
     def note_gaps(self) -> None:
         """Record damage where the structure of the file shows that parts of it are missing."""
-        if self.broken_at is None and self.end is not None:
-            path = Path(self.container.name)
-            if is_torn(path, self.container.format.name, deeply=self.hole is not None):
-                self.note_damage(self.end if self.hole is None else self.hole)
+        if self.broken_at is None and self.end is not None and self._torn():
+            self.note_damage(self.end if self.hole is None else self.hole)
+
+    def _torn(self) -> bool | None:
+        path = Path(self.container.name)
+        return is_torn(path, self.container.format.name, deeply=self.hole is not None)
 
     def _repaired(self, packet: Packet[VideoStream]) -> Packet[VideoStream]:
         """Shift time stamps where they jump."""
         if packet.is_corrupt:
             self.note_damage(packet.pts if packet.pts is not None else self._last)
+        self._packets += 1
         self._correct(packet)
+        if packet.pts is not None and not packet.is_discard:
+            self._reordered = self._reordered or (self._highest is not None and packet.pts < self._highest)
+            self._highest = packet.pts if self._highest is None else max(self._highest, packet.pts)
         stamp = packet.dts if packet.dts is not None else packet.pts
         if stamp is None:
             return packet
@@ -286,13 +314,21 @@ class Source:
 
     def _is_endless(self, seconds: Fraction, until: int) -> bool:
         """Whether no picture is shown as long, up to a tick."""
+        if seconds <= _LONG_STILL:
+            return False
+        if not math.isfinite(self._promised):
+            return seconds > _LONGEST_STILL
         late = self.seconds(until) > self._promised + _LONG_STILL
-        return seconds > _LONGEST_STILL or (seconds > _LONG_STILL and late)
+        return late and (
+            seconds > _LONGEST_STILL or not (self._edited and _is_orderly(*_file(self.container)))
+        )
 
     def _correct(self, packet: Packet[VideoStream]) -> None:
         """Replace impossible times: endless pictures, endless delays, a start far from zero."""
         if packet.duration and packet.duration * self.tick > _LONGEST_STILL:
-            packet.duration = 0
+            since = packet.pts if packet.pts is not None else packet.dts or 0
+            if self._is_endless(packet.duration * self.tick, since + packet.duration):
+                packet.duration = 0
         if packet.pts is None:
             return
         if packet.dts is not None:
@@ -346,3 +382,28 @@ def _runs_back(path: Path, size: int, _changed: int) -> bool:
             except DAMAGE:
                 continue
     return any(later < earlier - _BACKWARD for earlier, later in pairwise(stamps))
+
+
+@lru_cache(maxsize=64)
+def _is_orderly(path: Path, _size: int, _changed: int) -> bool:
+    """Whether the pictures of an MP4 come in an order that a decoder can hold, and last as long as its header
+    says by their times of decoding: what is shown later than that is no damage, but a slide that stands long.
+    """
+    stamps: list[tuple[int, int, int]] = []
+    with open_video(path) as (container, stream):
+        try:
+            stamps += [
+                (packet.dts, packet.pts, packet.duration or 0)
+                for packet in container.demux(stream)
+                if packet.size and packet.dts is not None and packet.pts is not None
+            ]
+        except DAMAGE:
+            return False
+        promised = (promised_duration(container, stream) or 0) / float(stream.time_base or 1)
+    if not stamps:
+        return False
+    decoded = [dts for dts, _, _ in stamps]
+    places = sorted(range(len(stamps)), key=lambda place: stamps[place][1])
+    held = all(abs(place - rank) <= _MOST_HELD for rank, place in enumerate(places))
+    lasting = decoded[-1] + stamps[-1][2] - decoded[0]
+    return held and decoded == sorted(decoded) and abs(lasting - promised) <= 2 * stamps[-1][2] + 1

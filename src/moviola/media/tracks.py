@@ -10,12 +10,17 @@ from pathlib import Path
 from av.audio.stream import AudioStream
 from av.container import InputContainer
 from av.stream import Disposition
+from av.subtitles.stream import SubtitleStream
 
 from moviola.errors import InvalidValue, MediaError
 
 __all__ = [
-    "SoundTrack", "chosen_track", "language_of", "require_track_choice", "sound_tracks", "track_among",
+    "TEXT_SUBTITLES", "SoundTrack", "chosen_track", "language_of", "require_track_choice", "sound_tracks",
+    "text_streams", "track_among",
 ]  # fmt: skip
+
+TEXT_SUBTITLES = frozenset({"mov_text", "subrip", "srt", "ass", "ssa", "webvtt", "text"})
+"""Subtitle codecs that carry text; the others (DVD, Blu-ray, DVB) carry pictures of text."""
 
 # Commentary, descriptions for the blind and the like, which are not meant by "the sound".
 _ASIDE = (
@@ -65,6 +70,12 @@ def sound_tracks(container: InputContainer) -> tuple[SoundTrack, ...]:
         )
         for number, stream in enumerate(usable, 1)
     )
+
+
+def text_streams(container: InputContainer) -> tuple[SubtitleStream, ...]:
+    """The tracks of an open file that carry text, in its order."""
+    known = (s for s in container.streams.subtitles if s.codec_context is not None and s.time_base)
+    return tuple(s for s in known if s.codec_context.codec.canonical_name in TEXT_SUBTITLES)
 
 
 def chosen_track(

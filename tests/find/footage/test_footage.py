@@ -174,7 +174,7 @@ def test_header_is_that_of_the_manifest(footage: Path, described: str) -> None:
     assert (info.audio_codec is not None) == bool(entry["audio"])
     assert info.frame_rate == pytest.approx(entry["fps"], rel=0.01)
     if entry["duration"] < 0:
-        assert info.duration is None
+        assert info.promised is None
     else:
         assert info.duration == pytest.approx(entry["duration"], abs=0.06)
 

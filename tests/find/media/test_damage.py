@@ -135,6 +135,8 @@ CHAINS: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     "live.webm": (KINDS["webm"], {"live": "1"}),
     "mkv": ({"options": B, "gop": 10}, {}),
     "mp4": ({"options": B, "gop": 10}, FRAGMENTS),
+    "mpg": (KINDS["mpg"], {}),
+    "vob": (KINDS["mpg"], {}),
 }
 
 

@@ -153,17 +153,11 @@ def _require_no_link(file: FoundFile) -> None:
 
 
 def _probed(file: FoundFile, own: bool) -> Iterator[Encoded]:
-    """Probe a file without a visual encoder: it must be a video, and its duration known."""
+    """Probe a file without a visual encoder: it must be a video that can be read to its end."""
     if own:
         _require_no_link(file)
     info = probe(file.path)
-    duration, broken_at = info.duration, None
-    if not duration:
-        with sample_frames(file.path, rate=1.0, size=FrameSize(16, 16, fit="stretch")) as stream:
-            for _ in stream:
-                pass
-        duration, broken_at = stream.duration, stream.broken_at
-    yield Encoded(file, info, duration, broken_at, None)
+    yield Encoded(file, info, info.duration, None, None)
 
 
 def _decode(

@@ -11,12 +11,12 @@ from av.subtitles.stream import SubtitleStream
 from av.subtitles.subtitle import AssSubtitle
 
 from moviola.media.container import DAMAGE, open_container, video_stream
-from moviola.media.probe import TEXT_SUBTITLES
 from moviola.media.subtitles.repeats import without_repeats
 from moviola.media.subtitles.substation import Part, join_parts, part_of
 from moviola.media.subtitles.telemetry import split_telemetry
 from moviola.media.subtitles.values import Line, Notes, Subtitles, cues_of, in_order
 from moviola.media.subtitles.visible import of_commands
+from moviola.media.tracks import text_streams
 
 __all__ = ["embedded_subtitles"]
 
@@ -33,13 +33,7 @@ def embedded_subtitles(path: Path, index: int | None = None) -> Subtitles:
         video = video_stream(container, path)
         assert video.time_base is not None
         zero = float((video.start_time or 0) * video.time_base)
-        chosen = [
-            stream
-            for stream in container.streams.subtitles
-            if stream.codec_context is not None
-            and stream.codec_context.codec.canonical_name in TEXT_SUBTITLES
-            and index in (None, stream.index)
-        ]
+        chosen = [stream for stream in text_streams(container) if index in (None, stream.index)]
         if not chosen:
             return Subtitles(())
         track = min(chosen, key=lambda stream: bool(stream.disposition & Disposition.forced))
