@@ -15,8 +15,8 @@ from av.subtitles.stream import SubtitleStream
 from moviola.errors import InvalidValue, MediaError
 
 __all__ = [
-    "TEXT_SUBTITLES", "SoundTrack", "chosen_track", "language_of", "require_track_choice", "sound_tracks",
-    "text_streams", "track_among",
+    "TEXT_SUBTITLES", "SoundTrack", "chosen_track", "language_of", "read_tracks", "require_track_choice",
+    "sound_tracks", "text_streams", "track_among",
 ]  # fmt: skip
 
 TEXT_SUBTITLES = frozenset({"mov_text", "subrip", "srt", "ass", "ssa", "webvtt", "text"})
@@ -76,6 +76,26 @@ def text_streams(container: InputContainer) -> tuple[SubtitleStream, ...]:
     """The tracks of an open file that carry text, in its order."""
     known = (s for s in container.streams.subtitles if s.codec_context is not None and s.time_base)
     return tuple(s for s in known if s.codec_context.codec.canonical_name in TEXT_SUBTITLES)
+
+
+def read_tracks(container: InputContainer) -> tuple[SubtitleStream, ...]:
+    """The tracks of text that are read as subtitles: of each language one, of foreign lines alone
+    (``forced``) only if there is no other; all without a language. First the one that players show.
+    """
+    first: dict[str | int, SubtitleStream] = {}
+    for track in sorted(text_streams(container), key=_reading_rank):
+        language = language_of(track.language or "")
+        if language or not first or not track.disposition & Disposition.forced:
+            first.setdefault(language or track.index, track)
+    return tuple(first.values())
+
+
+def _reading_rank(track: SubtitleStream) -> tuple[bool, bool, bool]:
+    """Low where a track is read before others: not of foreign lines alone, the default one, not for the deaf
+    or with commentary.
+    """
+    flags = track.disposition
+    return bool(flags & Disposition.forced), not flags & Disposition.default, bool(flags & _ASIDE)
 
 
 def chosen_track(

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from av.packet import Packet
-from av.stream import Disposition
 from av.subtitles.stream import SubtitleStream
 from av.subtitles.subtitle import AssSubtitle
 
@@ -14,9 +13,9 @@ from moviola.media.container import DAMAGE, open_container, video_stream
 from moviola.media.subtitles.repeats import without_repeats
 from moviola.media.subtitles.substation import Part, join_parts, part_of
 from moviola.media.subtitles.telemetry import split_telemetry
-from moviola.media.subtitles.values import Line, Notes, Subtitles, cues_of, in_order
+from moviola.media.subtitles.values import Fix, Line, Notes, Subtitles, cues_of, in_order
 from moviola.media.subtitles.visible import of_commands
-from moviola.media.tracks import text_streams
+from moviola.media.tracks import read_tracks, text_streams
 
 __all__ = ["embedded_subtitles"]
 
@@ -25,29 +24,36 @@ def embedded_subtitles(path: Path, index: int | None = None) -> Subtitles:
     """Text subtitles inside a video file, in the time of its pictures; none if no such stream carries text.
     Cues and notices as of :func:`~moviola.media.read_subtitles`.
 
-    ``index`` is that of a :class:`~moviola.media.SubtitleStream`; None: the first of text, one of foreign
-    lines alone (``forced``) only if there is no other. Errors as of
-    :func:`~moviola.media.probe`.
+    ``index`` is that of a :class:`~moviola.media.SubtitleStream`; None: the tracks of :func:`read_tracks`,
+    each line that several have once. Errors as of :func:`~moviola.media.probe`.
     """
     with open_container(path) as container:
         video = video_stream(container, path)
         assert video.time_base is not None
         zero = float((video.start_time or 0) * video.time_base)
-        chosen = [stream for stream in text_streams(container) if index in (None, stream.index)]
+        if index is None:
+            chosen = read_tracks(container)
+        else:
+            chosen = tuple(stream for stream in text_streams(container) if stream.index == index)
         if not chosen:
             return Subtitles(())
-        track = min(chosen, key=lambda stream: bool(stream.disposition & Disposition.forced))
         notes = Notes()
-        lines: list[Line] = []
-        parts: list[Part] = []
+        found: dict[int, list[Line | Part]] = {track.index: [] for track in chosen}
         try:
-            for packet in container.demux(track):
-                for found in _shown_by(packet, zero, notes):
-                    (parts if isinstance(found, Part) else lines).append(found)  # type: ignore[arg-type]
+            for packet in container.demux(*chosen):
+                if packet.stream_index in found:
+                    found[packet.stream_index] += _shown_by(packet, zero, notes)
         except DAMAGE as error:
             notes.add("damaged", str(error))
-        said, fixes = split_telemetry(in_order([*lines, *join_parts(parts, (), notes)]), notes)
-        return Subtitles(cues_of(without_repeats(said, notes)), notes.notices(), fixes=fixes)
+    said: dict[Line, None] = {}
+    fixes: list[Fix] = []
+    for shown in found.values():
+        lines = [one for one in shown if isinstance(one, Line)]
+        parts = [one for one in shown if isinstance(one, Part)]
+        heard, noted = split_telemetry(in_order([*lines, *join_parts(parts, (), notes)]), notes)
+        said |= dict.fromkeys(without_repeats(heard, notes))
+        fixes += noted
+    return Subtitles(cues_of(in_order(said)), notes.notices(), fixes=tuple(fixes))
 
 
 def _shown_by(packet: Packet[SubtitleStream], zero: float, notes: Notes) -> Iterator[Line | Part]:
