@@ -24,6 +24,8 @@ _REEL = 8
 # Besides titles and markers, lines may have this length; programs cut longer ones, or fail.
 _LINE = 120
 _MOST_EVENTS = 999
+# What an event takes of its source, by its channels of sound; further ones have no name on this line.
+_CHANNELS = ("V", "B", "AA/V")
 
 
 def write_cuts(timeline: Timeline, out: Path) -> None:
@@ -35,11 +37,11 @@ def write_cuts(timeline: Timeline, out: Path) -> None:
     reels = reel_names(event.video for event in timeline.events)
     lines = _head(timeline)
     for event in timeline.events:
-        channel = "B" if event.video.info.audio_codec else "V"
+        channels = _CHANNELS[min(2, sum(track.channels for track in event.video.info.sound_tracks))]
         source = source_timecodes(event, timeline)
         record = [timeline.timebase.timecode(frame) for frame in _record_frames(event, timeline)]
         lines += [
-            f"{event.number:03d}  {reels[event.video.video_id]:<{_REEL}} {channel:<5} C        "
+            f"{event.number:03d}  {reels[event.video.video_id]:<{_REEL}} {channels:<5} C        "
             f"{' '.join((*source, *record))}",
             f"* FROM CLIP NAME:  {_text(event.video.path.name)}",
             f"* LOC: {record[0]} GREEN   {_text(event.selection.name)}",

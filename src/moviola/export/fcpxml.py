@@ -64,8 +64,9 @@ def _asset(resources: Element, video: SourceVideo) -> Element:
         start=_time(timebase.seconds(video.first_frame)), hasVideo="1", videoSources="1", format=format_id,
     )  # fmt: skip
     asset.set("duration", _time(timebase.seconds(video.frame_count)))
-    if info.audio_codec:
-        sound = {"hasAudio": "1", "audioSources": "1", "audioChannels": str(info.channels)}
+    if tracks := info.sound_tracks:
+        most = max(track.channels for track in tracks)  # of each source, by its definition
+        sound = {"hasAudio": "1", "audioSources": str(len(tracks)), "audioChannels": str(most)}
         asset.attrib |= sound | ({"audioRate": str(info.sample_rate)} if info.sample_rate else {})
     SubElement(asset, "media-rep", kind="original-media", src=video.path.as_uri())
     return asset

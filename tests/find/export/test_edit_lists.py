@@ -35,7 +35,7 @@ from moviola.media import MediaInfo, probe
 from moviola.types import Moment
 from numbered import NTSC, NTSC_FAST, NTSC_FILM, numbered_film
 
-EVENT = re.compile(r"(\d{3})  (.{8}) (\w+) +C +(\S+) (\S+) (\S+) (\S+)")
+EVENT = re.compile(r"(\d{3})  (.{8}) ([\w/]+) +C +(\S+) (\S+) (\S+) (\S+)")
 ALL = ("film", "24", "25", "df", "ndf", "30", "50", "df60", "60", "odd")
 
 
