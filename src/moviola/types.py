@@ -21,16 +21,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from types import UnionType
-from typing import Literal, TypeVar
+from typing import Literal, TypeVar, get_args
 
 from moviola.errors import InvalidValue
 
 T = TypeVar("T")
 
 __all__ = [
-    "CUE_KINDS", "Box", "Capture", "CaptureSource", "CopiedMoment", "Cue", "CueKind", "FrameSize", "Moment",
-    "Query", "Reason", "ReasonKind", "Span", "Video", "Word", "clock", "plain_seconds", "require_kind",
-    "require_kinds", "require_known", "require_positive", "several", "shown_score",
+    "CUE_KINDS", "HELD_AS", "Box", "Capture", "CaptureSource", "CopiedMoment", "Cue", "CueKind", "FrameSize",
+    "HeldAs", "Holding", "Moment", "Query", "Reason", "ReasonKind", "Span", "Video", "Word", "clock",
+    "plain_seconds", "require_kind", "require_kinds", "require_known", "require_positive", "several",
+    "shown_score",
 ]  # fmt: skip
 
 CueKind = Literal["subtitle", "speech", "text"]
@@ -325,3 +326,55 @@ class Capture:
     def camera(self) -> str:
         """Make and model; empty if unknown."""
         return f"{self.make} {self.model}".strip()
+
+
+HeldAs = Literal[
+    "film", "sound", "subtitles", "timecode", "cover", "other pictures", "other sound", "beside",
+    "other text", "pictures of text", "unread text", "data", "attachment", "chapters", "words",
+]  # fmt: skip
+"""What a part of a file is taken for; :data:`HELD_AS` says what becomes of it."""
+
+HELD_AS: dict[HeldAs, str] = {
+    "film": "searched",
+    "sound": "played, and read by --speech",
+    "subtitles": "read",
+    "timecode": "first timecode of exports",
+    "cover": "a cover, not searched",
+    "other pictures": "further pictures, not searched",
+    "other sound": "further sound; --speech-track reads it",
+    "beside": "not read, since there is a subtitle file for the film",
+    "other text": "further text of its language, not read",
+    "pictures of text": "pictures of text, not read",
+    "unread text": "text of a kind that is not read",
+    "data": "data, not read",
+    "attachment": "attached, not read",
+    "chapters": "chapters, not searched",
+    "words": "words, not searched",
+}
+"""What becomes of a part of a file, by what it is taken for."""
+
+_USED: frozenset[HeldAs] = frozenset({"film", "sound", "subtitles", "timecode"})
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """A part of a file: what it is taken for, what it says of itself (codec, language, title; name and value
+    of a tag), and the number of its stream as ffprobe counts, None for what is no stream.
+    """
+
+    held_as: HeldAs
+    about: str
+    stream: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.held_as not in get_args(HeldAs):
+            raise ValueError(self.held_as)
+
+    @property
+    def used(self) -> bool:
+        """Whether it is used."""
+        return self.held_as in _USED
+
+    def __str__(self) -> str:
+        number = "" if self.stream is None else f"stream {self.stream}: "
+        return f"{number}{self.about}: {HELD_AS[self.held_as]}"

@@ -299,10 +299,7 @@ def _problems(report: IngestReport) -> Iterator[str]:
             yield f"{what}: {video_id}: {reason.removeprefix(f'{video_id}: ')}"
     for video_id, said in report.subtitle_notes.items():
         yield f"subtitles: {video_id}: {said}"
-    if report.ignored:
-        kinds = sorted({Path(path).suffix or "no suffix" for path in report.ignored})
-        files = counted(len(report.ignored), "file")
-        yield f"ignored: {files} without a suffix of videos ({', '.join(kinds)}); --suffix takes one as such"
+    yield from _not_used(report)
     for kind, remedy in report.not_read.items():
         yield f"{kind}: not read; {remedy}"
     if report.excluded:
@@ -321,3 +318,17 @@ def _problems(report: IngestReport) -> Iterator[str]:
         yield f"not pruned: {report.not_pruned}; --yes removes them"
     if report.removed:
         yield f"removed: {some(report.removed)}; `moviola library restore` brings them back"
+
+
+def _not_used(report: IngestReport) -> Iterator[str]:
+    """Files, and parts of them, that nothing uses."""
+    if report.unmatched:
+        files = counted(len(report.unmatched), "file")
+        yield f"subtitles: {files} of no video by the name, not read ({some(report.unmatched)})"
+    if report.unused:
+        parts = ", ".join(f"{kind} {count}" for kind, count in sorted(report.unused.items()))
+        yield f"not used of files: {parts}; `moviola show` names what a file holds"
+    if report.ignored:
+        kinds = sorted({Path(path).suffix or "no suffix" for path in report.ignored})
+        files = counted(len(report.ignored), "file")
+        yield f"ignored: {files} without a suffix of videos ({', '.join(kinds)}); --suffix takes one as such"

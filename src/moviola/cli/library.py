@@ -72,7 +72,7 @@ def show_(video: VideoArgument, library: LibraryOption = DEFAULT_LIBRARY, json: 
         row = lib.catalogue.video(video)
         cues, shots = lib.catalogue.cues(row.row), lib.catalogue.shots(row.row)
         readings = lib.catalogue.readings(row.row)
-        place = whereabouts(row, lib.catalogue)
+        place, account = whereabouts(row, lib.catalogue), lib.catalogue.account(row.row)
         fields = ("state", "error", "duration", "width", "height", "codec", "size")
         about: dict[str, object] = {
             "video_id": row.video_id,
@@ -88,12 +88,17 @@ def show_(video: VideoArgument, library: LibraryOption = DEFAULT_LIBRARY, json: 
                 kind: f"{one.reader} {one.revision}" + (f", heard {one.language}" if one.language else "")
                 for kind, one in readings.items()
             },
+            "subtitles": [*account.problems, *account.notes],
+            "holds": [str(one) for one in account.holdings or ()],
             "shots": [
                 {"start": shot.start, "end": end, "opening": shot.opening}
                 for shot, end in zip(shots, [*(shot.start for shot in shots[1:]), row.duration], strict=False)
             ],
         }
-    texts = about | {"duration": clock(row.duration), "shots": len(shots) or "not detected"}
+    below = "\n" + " " * 12
+    said = {"subtitles": account.problems + account.notes, "holds": map(str, account.holdings or ())}
+    texts = about | {name: below.join(lines) for name, lines in said.items()}
+    texts |= {"duration": clock(row.duration), "shots": len(shots) or "not detected"}
     openings = [f"{n:>10}  {clock(shot.start)}  {shot.opening}" for n, shot in enumerate(shots, start=1)]
     show(json, about, *_lines(texts, 10), *openings)
 

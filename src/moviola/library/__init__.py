@@ -10,6 +10,7 @@ from moviola.library.check import Problem, verify
 from moviola.library.derived.encoder_background import background_of
 from moviola.library.derived.video_names import NameTable, VideoNames, names_in, stems_of
 from moviola.library.derived.view import View, Viewer
+from moviola.library.disk.accounts import Account
 from moviola.library.disk.captures import Taken, taken_of
 from moviola.library.disk.catalogue import Catalogue, CueRow, Job, Reading, ShotRow, VideoRow
 from moviola.library.disk.places import Copy, Root, present_path, there
@@ -31,7 +32,7 @@ from moviola.library.library_source import LibrarySource, export_features, open_
 from moviola.library.mending import compact, ends_with_compaction, mend_settings, repair
 
 __all__ = [
-    "Catalogue", "Concept", "Copy", "CueRow", "Indexer", "IngestProgress", "IngestReport", "Job",
+    "Account", "Catalogue", "Concept", "Copy", "CueRow", "Indexer", "IngestProgress", "IngestReport", "Job",
     "LibrarySource", "LibraryStore", "NameTable", "Paused", "Problem", "Reading", "RemovedVideo", "Root",
     "Settings", "ShotRow", "Taken", "Trial", "VideoNames", "VideoRow", "View", "Viewer", "background_of",
     "compact", "concept_name", "concepts_of", "ends_with_compaction", "export_features", "forget_concept",

@@ -142,6 +142,13 @@ def _state(lib: LibraryStore) -> Iterator[Finding]:
             yield Finding(root.path, True, f"away: {searched} {helps} takes it out")
     if refused or partial:
         yield Finding("videos", True, f"{refused} refused, {partial} partial; `moviola list` says why")
+    unused = Counter(one.held_as for account in lib.catalogue.accounts().values() for one in account.unused)
+    if unused:
+        kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(unused.items()))
+        yield Finding("not used of files", True, f"{kinds}; `moviola show` names what a file holds")
+    if unread := sum(bool(account.problems) for account in lib.catalogue.accounts().values()):
+        detail = f"something is missing of those of {counted(unread, 'video')}; `moviola show` says what"
+        yield Finding("subtitles", True, detail)
     # One that has ended while this was read has another state now.
     if job and job.state != "done" and not is_being_written(lib.folder) and job == lib.catalogue.last_job():
         detail = f"stopped at {job.done} of {job.total}; the same `moviola index` goes on"

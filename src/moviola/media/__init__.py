@@ -19,6 +19,7 @@ from moviola.media.contact_sheet import SheetCell, contact_sheet, sheet_picture,
 from moviola.media.container import VIDEO_SUFFIXES, regular_file, walk_files
 from moviola.media.cutting import cut, make_playable, plays_in_browsers
 from moviola.media.frames import FrameStream, SampledFrame, sample_frames, sample_stills
+from moviola.media.holdings import read_holdings
 from moviola.media.joining import Card, Piece, join
 from moviola.media.length import length_of, read_through
 from moviola.media.probe import MediaInfo, SubtitleStream, lead_of, probe
@@ -60,9 +61,9 @@ __all__ = [
     "SidecarName", "SmallStills", "SoundTrack", "SubtitleStream", "Subtitles", "TinyPictures",
     "Transition", "chosen_track", "contact_sheet", "cut", "embedded_subtitles", "find_transitions",
     "frame_at", "is_animated", "join", "joined", "language_of", "lead_of", "length_of", "look_through",
-    "make_playable", "plays_in_browsers", "probe", "read_capture", "read_picture", "read_small_still",
-    "read_sound", "read_subtitles", "read_through", "regular_file", "require_encoding",
-    "require_track_choice", "sample_frames", "sample_stills", "seconds_of_timecode", "sheet_picture",
-    "shrunk", "sidecar_name", "sidecars", "small_picture", "title_card", "track_among", "walk_files",
-    "within_film", "write_subtitles", "write_video",
+    "make_playable", "plays_in_browsers", "probe", "read_capture", "read_holdings", "read_picture",
+    "read_small_still", "read_sound", "read_subtitles", "read_through", "regular_file",
+    "require_encoding", "require_track_choice", "sample_frames", "sample_stills", "seconds_of_timecode",
+    "sheet_picture", "shrunk", "sidecar_name", "sidecars", "small_picture", "title_card", "track_among",
+    "walk_files", "within_film", "write_subtitles", "write_video",
 ]  # fmt: skip

@@ -21,12 +21,15 @@ from pathlib import Path
 from moviola.media.container import open_container
 from moviola.types import Capture, CaptureSource
 
-__all__ = ["parse_point", "read_capture"]
+__all__ = ["CAPTURE_TAGS", "parse_point", "read_capture"]
 
 _DATES = ("com.apple.quicktime.creationdate", "date_recorded", "datetimeoriginal", "date_digitized", "date")
 _PLACES = ("com.apple.quicktime.location.iso6709", "location", "location-eng", "com.android.location")
 _MAKES = ("com.apple.quicktime.make", "com.android.manufacturer", "make", "manufacturer")
 _MODELS = ("com.apple.quicktime.model", "com.android.model", "model")
+CAPTURE_TAGS = frozenset({*_DATES, *_PLACES, *_MAKES, *_MODELS})
+"""Names of the tags that are read here, in small letters, beside ``creation_time``."""
+
 # An unset clock starts in one of these years.
 _UNSET = (1904, 1970)
 # The first and the last year, which some programs write for none, have no time in every zone.

@@ -18,7 +18,7 @@ from moviola.search.schema import (
     Seconds,
     options_for,
 )
-from moviola.types import CueKind
+from moviola.types import CueKind, HeldAs
 
 __all__ = [
     "Answer", "Code", "CueList", "CurveAnswer", "CurveRequest", "ExportFormat", "ExportMoment",
@@ -340,9 +340,24 @@ class VideoList(ResponseModel):
     videos: list[VideoSummary]
 
 
+class HeldPart(ResponseModel):
+    """A part of a file, and what becomes of it."""
+
+    stream: int | None = Field(description="Number of its stream; null: no stream.", examples=[2])
+    about: str = Field(description="Type, codec, language, title.", examples=["subtitle, dvd_subtitle, ger"])
+    held_as: HeldAs = Field(examples=["pictures of text"])
+    used: bool = Field(description="Whether it is used.", examples=[False])
+    said: str = Field(description="What becomes of it.", examples=["pictures of text, not read"])
+
+
 class VideoDetails(VideoSummary):
     """One video, with properties of its file."""
 
+    holds: list[HeldPart] = Field(description="What its file holds, empty where it was not looked at.")
+    subtitles: list[str] = Field(
+        description="What is missing of its subtitles, and how they were read.",
+        examples=[["2 damaged cues skipped (00:00:xx)"]],
+    )
     fps: float | None = Field(examples=[25.0])
     audio_codec: str | None = Field(examples=["aac"])
     playable: bool = Field(description="Whether browsers play the file as it is.", examples=[True])

@@ -15,6 +15,7 @@ from PIL import Image
 
 from distinct import film_like
 from late_pictures import late_pictures
+from made_films import Pictures, Sound, Words, make_film
 from moviola.errors import MissingModel
 from moviola.library.disk.models_in_use import DEMO_MODELS
 from moviola.media import probe
@@ -33,6 +34,23 @@ def test_index_tells_what_it_did_and_what_it_refused(moviola: Run, films: Path, 
     report = json.loads(again.out)
     assert sorted(report["unchanged"]) == ["harbour", "street"]
     assert again.code == 3
+
+
+def test_what_a_file_holds_is_told(moviola: Run, tmp_path: Path) -> None:
+    """`index` counts what is not used and names stray subtitles, `show` has a line for each part."""
+    folder, library = tmp_path / "films", tmp_path / "lib"
+    words = Words([(0.5, 1.0, "a walrus hums")], "subrip", {"language": "eng"})
+    chapters = [(0.0, 1.0, "Dawn"), (1.0, 2.0, "Dusk")]
+    make_film(folder / "film.mkv", Pictures(2.0), Sound(2.0), Sound(2.0), words, chapters=chapters)
+    (folder / "stray.srt").write_text("1\n00:00:01,000 --> 00:00:02,000\nhello\n")
+    out = moviola("index", folder, "--library", library, "--encoder", "demo", "--sentence-encoder", "none")
+    assert "not used of files: chapters 2, other sound 1; `moviola show`" in out.err
+    assert "subtitles: 1 file of no video by the name, not read (" in out.err and "stray.srt" in out.err
+    shown = moviola("show", "film", "--library", library).out
+    assert "\n     holds  stream 0: video, h264: searched\n            stream 1: audio, aac: played" in shown
+    assert "\n            chapter 2, Dusk: chapters, not searched\n" in shown
+    held = json.loads(moviola("show", "film", "--library", library, "--json").out)["holds"]
+    assert held[3] == "stream 3: subtitle, subrip, eng: read" and len(held) == 6
 
 
 def test_a_folder_that_cannot_be_read_is_named_once(

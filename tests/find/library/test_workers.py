@@ -256,7 +256,7 @@ def test_what_a_worker_makes_is_what_the_library_makes(library: Library, films: 
     (video,) = [video for video in library.catalogue.videos() if video.video_id == "d"]
     stored = library.store.frame_features.read(video.frames)
     assert (made.frames.astype(stored.dtype) == stored).all()
-    assert made.cues == library.catalogue.cues(video.row)
+    assert made.subtitles.cues == library.catalogue.cues(video.row)
     assert list(made.shots) == library.catalogue.shots(video.row)
 
 

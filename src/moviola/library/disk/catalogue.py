@@ -20,6 +20,7 @@ from moviola.errors import LibraryError, NotFound
 from moviola.features import Extent
 from moviola.files.names import composed, nearest
 from moviola.library.disk import schema
+from moviola.library.disk.accounts import Accounts
 from moviola.library.disk.captures import Captures
 from moviola.library.disk.cue_words import MEMBERS, CueRow, CueWords
 from moviola.library.disk.database import REMEDY, Database, run_script
@@ -65,7 +66,7 @@ class Job:
     started: str
 
 
-class Catalogue(CueWords, Places, Captures, RemovedVideos, NotedSettings, Database):
+class Catalogue(CueWords, Places, Captures, Accounts, RemovedVideos, NotedSettings, Database):
     """The catalogue of an existing library; :class:`LibraryError` also where it holds other tables."""
 
     def __init__(self, folder: str | Path, *, read_only: bool = False) -> None:
@@ -155,9 +156,8 @@ class Catalogue(CueWords, Places, Captures, RemovedVideos, NotedSettings, Databa
         kept: list[tuple[str, dict[str, Any]]] = []
         for old, content in self._rows(same, (video.video_id, video.path)):
             if content == video.hash:  # these belong to the bytes
-                kept += [
-                    (table, one) for table in ("copies", "captures") for one in self._rows_on(old, table)
-                ]
+                of_bytes = ("copies", "captures", "accounts")
+                kept += [(table, one) for table in of_bytes for one in self._rows_on(old, table)]
             self.drop(old)
         columns = {name: getattr(video, name) for name in _NAMES[1 : len(schema.VIDEO_TYPES)]}
         row = self._insert_row("videos", columns | _extent_columns(video.frames, video.cues))

@@ -48,6 +48,14 @@ CREATE TABLE IF NOT EXISTS captures (
     make TEXT NOT NULL, model TEXT NOT NULL
 )
 """,
+    # Whether subtitles are of files beside a video; as JSON, what its file holds, null before it was looked
+    # at, and how subtitles were read.
+    "accounts": """
+CREATE TABLE IF NOT EXISTS accounts (
+    video INTEGER PRIMARY KEY, beside INTEGER NOT NULL, holdings TEXT, problems TEXT NOT NULL,
+    notes TEXT NOT NULL
+)
+""",
 }
 """Tables on single videos that came later: an older library has them from its next change on."""
 

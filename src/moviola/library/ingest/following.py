@@ -14,17 +14,26 @@ from moviola.errors import InvalidValue, LibraryError, MediaError, NotFound, cou
 from moviola.features import Extent
 from moviola.files.names import composed
 from moviola.files.presence import is_file, is_folder
+from moviola.library.disk.accounts import Account
 from moviola.library.disk.catalogue import Catalogue, VideoRow
 from moviola.library.disk.fingerprints import FingerprintMaker
 from moviola.library.disk.places import Copy, Root, held_by, is_below, moved_path, root_of, volume_of
 from moviola.library.disk.removed import RemovedVideo
 from moviola.library.disk.store import LibraryStore
-from moviola.library.ingest.plan import IngestProgress, IngestReport, Plan, only_renamed, why_unreadable
+from moviola.library.ingest.plan import (
+    FoundFile,
+    IngestProgress,
+    IngestReport,
+    Plan,
+    only_renamed,
+    why_unreadable,
+)
+from moviola.library.ingest.recognition import replace_subtitles
 from moviola.types import several
 
 __all__ = [
-    "follow", "forget_root", "look_again_where_needed", "move_root", "note_captures", "note_copies",
-    "only_in", "restore",
+    "follow", "forget_root", "look_again_where_needed", "move_root", "note_copies", "note_facts", "only_in",
+    "reread_subtitles", "restore",
 ]  # fmt: skip
 
 # Files whose capture data are read between two commits.
@@ -219,25 +228,49 @@ def _absolute(folder: Path) -> Path:
         raise InvalidValue(f"{folder}: its links cannot be followed ({error}); name a folder") from error
 
 
-def note_captures(store: LibraryStore, video_ids: Collection[str]) -> None:
-    """Read capture data of videos that lack it; files that cannot be read now are tried again next time."""
-    from moviola.media import read_capture
+def reread_subtitles(store: LibraryStore, video: VideoRow, found: FoundFile, report: IngestReport) -> None:
+    """Read the subtitles of a video again; the pictures and their features stay."""
+    from moviola.library.ingest.frame_features import read_cues
+
+    read = read_cues(found, video.duration)
+    report.note_subtitles(found.video_id, read.problems, read.notes)
+    with store.catalogue.transaction():
+        store.catalogue.note_subtitles(video.row, read.problems, read.notes, beside=read.beside)
+    fresh = replace(video, size=found.size, mtime_ns=found.mtime_ns, sidecars=found.sidecars)
+    replace_subtitles(store, video, fresh, read.cues)
+
+
+def note_facts(store: LibraryStore, video_ids: Collection[str], report: IngestReport) -> None:
+    """Read what the files of videos say, where that is not noted yet: when, where and with what they were
+    taken, and what they hold. Files that cannot be read now are tried again next time.
+    """
+    from moviola.media import read_capture, read_holdings
 
     catalogue = store.catalogue
-    known = catalogue.captures().keys()
+    captured, accounts = catalogue.captures().keys(), catalogue.accounts()
     waiting = [
         video
         for video in catalogue.videos()
-        if video.video_id in video_ids and video.row not in known and video.state != "refused"
+        if video.video_id in video_ids
+        and video.state != "refused"
+        and (video.row not in captured or accounts.get(video.row, Account()).holdings is None)
     ]
     for start in range(0, len(waiting), _AT_ONCE):
-        captures = {}
+        captures, holdings = {}, {}
         for video in waiting[start : start + _AT_ONCE]:
+            account = accounts.get(video.row, Account(beside=bool(video.sidecars)))
+            beside, path = bool(account.beside), Path(video.path)
             with suppress(MediaError, OSError):
-                captures[video.row] = read_capture(Path(video.path))
-        if captures:
+                if video.row not in captured:
+                    captures[video.row] = read_capture(path)
+                if account.holdings is None:
+                    holdings[video.row] = beside, read_holdings(path, beside=beside)
+        if captures or holdings:
             with catalogue.transaction():
                 catalogue.put_captures(captures)
+                for row, (by_files, held) in holdings.items():
+                    catalogue.put_holdings(row, by_files, held)
+                    report.note_unused(held)
 
 
 def look_again_where_needed(

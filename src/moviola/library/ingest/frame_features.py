@@ -44,9 +44,21 @@ from moviola.types import Cue, FrameSize
 if TYPE_CHECKING:
     from moviola.media import Marks, MediaInfo, Notice, Transition
 
-__all__ = ["Encoded", "Refused", "encode_videos", "read_cues", "shot_rows"]
+__all__ = ["Encoded", "Refused", "Subtitled", "encode_videos", "read_cues", "shot_rows"]
 
 _BATCH = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Subtitled:
+    """Subtitles of a video in order of time, what is missing of them, how they were read, and whether they
+    are of files beside it.
+    """
+
+    cues: Sequence[Cue] = ()
+    problems: Sequence[str] = ()
+    notes: Sequence[str] = ()
+    beside: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +78,8 @@ class Encoded:
     repeats: int = 0
     stills: Sequence[tuple[float, bytes]] = ()
     fingerprint: Fingerprint | None = None
-    cues: Sequence[Cue] = ()
+    subtitles: Subtitled = Subtitled()
     sentences: NDArray[np.float32] | None = None
-    problems: Sequence[str] = ()
-    notes: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,9 +212,9 @@ def shot_rows(found: Sequence[Transition], duration: float) -> list[ShotRow]:
     return [ShotRow(0.0, "start"), *(ShotRow(shot.time, shot.kind) for shot in inside)]
 
 
-def read_cues(file: FoundFile, duration: float) -> tuple[list[Cue], list[str], list[str]]:
-    """Subtitles of a video of ``duration`` seconds in order of time, what is missing of them, and how they
-    were read: files beside it, which were put there on purpose, else text streams inside it.
+def read_cues(file: FoundFile, duration: float) -> Subtitled:
+    """Subtitles of a video of ``duration`` seconds: of files beside it, which were put there on purpose, else
+    of text streams inside it.
     """
     problems: list[str] = []
     cues: list[Cue] = []
@@ -225,7 +235,7 @@ def read_cues(file: FoundFile, duration: float) -> tuple[list[Cue], list[str], l
         inside, met = within_film([cue for cue in moved if cue.end > 0], duration, begins_at=begins_at)
         cues += inside
         _sort((*subtitles.notices, *met), f"{printable(path.name)}: ", problems, notes)
-    if not cues:
+    if not (beside := bool(cues)):
         try:
             subtitles = embedded_subtitles(file.path)
         except MediaError as error:
@@ -233,7 +243,8 @@ def read_cues(file: FoundFile, duration: float) -> tuple[list[Cue], list[str], l
         else:
             cues, met = within_film(subtitles.cues, duration)
             _sort((*subtitles.notices, *met), "", problems, notes)
-    return sorted(cues, key=lambda cue: (cue.start, cue.end)), problems, notes
+    ordered = sorted(cues, key=lambda cue: (cue.start, cue.end))
+    return Subtitled(ordered, tuple(problems), tuple(notes), beside)
 
 
 def _sort(notices: Iterable[Notice], before: str, problems: list[str], notes: list[str]) -> None:

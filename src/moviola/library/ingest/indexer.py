@@ -33,13 +33,14 @@ from moviola.library.ingest.following import (
     forget_root,
     look_again_where_needed,
     move_root,
-    note_captures,
     note_copies,
+    note_facts,
     only_in,
+    reread_subtitles,
     restore,
 )
 from moviola.library.ingest.plan import FoundFile, IngestProgress, IngestReport, Paused, Plan, only_renamed
-from moviola.library.ingest.recognition import Readers, ReadingRun, replace_subtitles
+from moviola.library.ingest.recognition import Readers, ReadingRun
 from moviola.library.ingest.workers import Workers, open_workers
 from moviola.plugins import naming_plugins
 from moviola.types import require_kind, require_kinds, several
@@ -180,7 +181,7 @@ class Indexer:
                 self._prune([*plan.missing, *plan.left_out], confirm, report)
             self._reread_moved(plan, report)
             for video, found in plan.subtitles:
-                self._reread_subtitles(video, found, report)
+                reread_subtitles(self._store, video, found, report)
                 report.updated.append(video.video_id)
             every = self._store.settings.frames_per_segment if stills else None
             options = {"every_frame": every_frame, "stills_every": every}
@@ -190,7 +191,7 @@ class Indexer:
                 kept = {*report.unchanged, *(video.video_id for video, _ in (*plan.moved, *plan.subtitles))}
                 look_again_where_needed(self._store, kept, report, progress)
                 named = {*kept, *report.added, *report.updated, *report.restored}
-                note_captures(self._store, named)
+                note_facts(self._store, named, report)
                 ReadingRun(self._store, report, progress, pool).read(named, readers)
             self.publish()
         return report
@@ -300,13 +301,13 @@ class Indexer:
         for video, found in plan.moved:
             if video.sidecars != found.sidecars and not only_renamed(video, found):
                 there = replace(video, path=str(found.path), size=found.size, mtime_ns=found.mtime_ns)
-                self._reread_subtitles(there, found, report)
+                reread_subtitles(self._store, there, found, report)
             report.moved.append(video.video_id)
         for _, found in plan.restored:
             if found.video_id in report.restored:
                 video = self._store.catalogue.video(found.video_id)
                 if video.sidecars != found.sidecars:
-                    self._reread_subtitles(video, found, report)
+                    reread_subtitles(self._store, video, found, report)
 
     def _encode(
         self,
@@ -344,7 +345,8 @@ class Indexer:
     def _commit(self, encoded: Encoded, report: IngestReport) -> None:
         store, file = self._store, encoded.file
         store.require_in_place()
-        report.note_subtitles(file.video_id, encoded.problems, encoded.notes)
+        read = encoded.subtitles
+        report.note_subtitles(file.video_id, read.problems, read.notes)
         error = ""
         if encoded.broken_at is not None:
             error = f"damaged at {encoded.broken_at:.1f} s; what decodes before and after is in"
@@ -362,7 +364,8 @@ class Indexer:
         )  # fmt: skip
         store.stills.put(file.hash, encoded.stills, encoded.fingerprint)
         with store.catalogue.transaction():
-            store.catalogue.put(row, encoded.cues, encoded.shots, repeats=encoded.repeats)
+            stored = store.catalogue.put(row, read.cues, encoded.shots, repeats=encoded.repeats)
+            store.catalogue.note_subtitles(stored.row, read.problems, read.notes, beside=read.beside)
 
     def _commit_refusal(self, refused: Refused, report: IngestReport) -> None:
         file = refused.file
@@ -377,15 +380,6 @@ class Indexer:
             return
         with catalogue.transaction():
             catalogue.put(file.row("refused", error=refused.reason), [])
-
-    def _reread_subtitles(self, video: VideoRow, found: FoundFile, report: IngestReport) -> None:
-        """Read the subtitles again; the pictures and their features stay."""
-        from moviola.library.ingest.frame_features import read_cues
-
-        cues, problems, notes = read_cues(found, video.duration)
-        report.note_subtitles(found.video_id, problems, notes)
-        fresh = replace(video, size=found.size, mtime_ns=found.mtime_ns, sidecars=found.sidecars)
-        replace_subtitles(self._store, video, fresh, cues)
 
     @naming_plugins()
     def use(

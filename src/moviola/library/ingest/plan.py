@@ -11,7 +11,7 @@ from moviola.errors import MediaError, printable
 from moviola.library.disk.places import Copy, Root
 from moviola.library.disk.removed import RemovedVideo
 from moviola.library.disk.schema import State, VideoRow
-from moviola.types import CueKind
+from moviola.types import CueKind, HeldAs, Holding
 
 __all__ = ["FoundFile", "IngestProgress", "IngestReport", "Paused", "Plan", "only_renamed", "why_unreadable"]
 
@@ -78,6 +78,7 @@ class Plan:
     waiting: list[Path] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)
     ignored: list[Path] = field(default_factory=list)
+    unmatched: list[Path] = field(default_factory=list)
     excluded: list[str] = field(default_factory=list)
 
 
@@ -126,7 +127,10 @@ class IngestReport:
     library any more. ``moved`` videos have a new path, or were touched; ``copies`` are new paths of videos
     that are in or came in now, ``restored`` had been removed; none of them was encoded.
     ``excluded`` are excluded folders and video files, ``waiting`` files that are still being written,
-    ``ignored`` files that are no videos by their suffix. ``shots_found`` are unchanged videos of a library
+    ``ignored`` files that are no videos by their suffix, ``unmatched`` subtitle files that belong to no video
+    by their names. ``unused`` counts the parts of files that were looked at now and that nothing uses, by
+    what they are (:data:`moviola.types.HELD_AS`); :class:`moviola.library.Account` has them of each video.
+    ``shots_found`` are unchanged videos of a library
     older than shot detection, ``fingerprinted`` those older than fingerprints; both were decoded again, not
     encoded. ``read`` are videos that a reader read, by kind of cues, ``reading_problems``
     those it could not; ``not_read`` says how to read a kind that has no reader. ``frames`` is the number of
@@ -149,10 +153,12 @@ class IngestReport:
     waiting: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
     ignored: list[str] = field(default_factory=list)
+    unmatched: list[str] = field(default_factory=list)
     refused: dict[str, str] = field(default_factory=dict)
     partial: dict[str, str] = field(default_factory=dict)
     subtitle_problems: dict[str, str] = field(default_factory=dict)
     subtitle_notes: dict[str, str] = field(default_factory=dict)
+    unused: dict[HeldAs, int] = field(default_factory=dict)
     shots_found: list[str] = field(default_factory=list)
     fingerprinted: list[str] = field(default_factory=list)
     read: dict[str, list[str]] = field(default_factory=lambda: {"text": [], "speech": []})
@@ -173,6 +179,7 @@ class IngestReport:
             away=ids(plan.away), offline={printable(path): reason for path, reason in plan.offline.items()},
             forgotten=[*map(printable, plan.forgotten)], ignored=[*map(printable, plan.ignored)],
             excluded=[*plan.excluded], waiting=[*map(printable, plan.waiting)], refused={**plan.refused},
+            unmatched=[*map(printable, plan.unmatched)],
         )  # fmt: skip
 
     def note_subtitles(self, video_id: str, problems: Sequence[str], notes: Sequence[str]) -> None:
@@ -181,3 +188,9 @@ class IngestReport:
             self.subtitle_problems[video_id] = "; ".join(problems)
         if notes:
             self.subtitle_notes[video_id] = "; ".join(notes)
+
+    def note_unused(self, holdings: Iterable[Holding]) -> None:
+        """Count the parts of a file that are not used."""
+        for one in holdings:
+            if not one.used:
+                self.unused[one.held_as] = self.unused.get(one.held_as, 0) + 1

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import filecmp
 import os
-import re
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain, count
 from pathlib import Path
 
-from moviola.errors import InvalidValue, MediaError, NotFound, UnreadableMedia, printable
+from moviola.errors import MediaError, NotFound, printable
 from moviola.files.presence import is_folder, is_gone
 from moviola.library.disk.catalogue import VideoRow
 from moviola.library.disk.contents import content_hash
@@ -28,6 +27,7 @@ from moviola.library.disk.places import (
 )
 from moviola.library.disk.removed import RemovedVideo
 from moviola.library.disk.schema import encoding_of, with_encoding
+from moviola.library.ingest.file_states import changed_at, require_unicode, resolved, signature, suffix_of
 from moviola.library.ingest.ignore_patterns import LeavingOut
 from moviola.library.ingest.plan import FoundFile, Plan, why_unreadable
 from moviola.library.ingest.vanished import forget_vanished
@@ -66,11 +66,11 @@ def make_plan(
     """
     planner = _Planner(
         known, roots, copies, removed, settled=settled, links_out=links_out,
-        subtitle_encoding=subtitle_encoding, suffixes=frozenset(map(_suffix, suffixes)),
+        subtitle_encoding=subtitle_encoding, suffixes=frozenset(map(suffix_of, suffixes)),
     )  # fmt: skip
     folders = []
     for source in sources:
-        root = _resolved(source)
+        root = resolved(source)
         there = os.path.lexists(root)
         if is_folder(root):
             if planner.enter(root, exclude, default_excludes):
@@ -85,14 +85,6 @@ def make_plan(
     planner.find_missing(folders)
     planner.forget_vanished()
     return planner.plan
-
-
-def _resolved(path: Path) -> Path:
-    """The path without links; unchanged where a link is broken, which opening the file will report."""
-    try:
-        return path.resolve(strict=True)
-    except (OSError, RuntimeError):
-        return path.absolute()
 
 
 @dataclass(slots=True)
@@ -111,7 +103,7 @@ class _Seen:
     copy: Copy | None
 
     def found(self, video_id: str) -> FoundFile:
-        size, changed = self.status.st_size, _changed(self.status)
+        size, changed = self.status.st_size, changed_at(self.status)
         return FoundFile(self.path, video_id, size, changed, self.hash, self.sidecars, self.beside)
 
 
@@ -147,6 +139,8 @@ class _Planner:
         self._encoding = subtitle_encoding
         self._suffixes = VIDEO_SUFFIXES | suffixes
         self._leaving_out: list[LeavingOut] = []
+        self._loose: list[Path] = []
+        self._beside: set[Path] = set()
 
     def lacks(self, folder: str) -> bool:
         """Whether the library has videos in a missing folder; it is away, or was deleted."""
@@ -200,16 +194,16 @@ class _Planner:
         for path in sorted(walker.walk(note_unreadable)):
             suffix = path.suffix.lower()
             if suffix in kinds or (suffix == ".webp" and is_animated(path)):
-                resolved = _resolved(path)
-                if not (self._links_out or resolved.is_relative_to(folder)):
+                own = resolved(path)
+                if not (self._links_out or own.is_relative_to(folder)):
                     self._refuse_link(path, folder)
                     continue
-                self.look_at(resolved, path.relative_to(folder), None if self._links_out else folder)
-                seen = self._seen.get(str(resolved))
-                if seen is not None and seen.status.st_dev != device and resolved.is_relative_to(folder):
-                    mounted.setdefault(seen.status.st_dev, resolved)
-            elif suffix not in SUBTITLE_SUFFIXES:
-                self.plan.ignored.append(path)
+                self.look_at(own, path.relative_to(folder), None if self._links_out else folder)
+                seen = self._seen.get(str(own))
+                if seen is not None and seen.status.st_dev != device and own.is_relative_to(folder):
+                    mounted.setdefault(seen.status.st_dev, own)
+            else:
+                (self._loose if suffix in SUBTITLE_SUFFIXES else self.plan.ignored).append(path)
         videos = [path for path in walker.files if Path(path).suffix.lower() in kinds]
         self.plan.excluded += [*map(printable, (*walker.folders, *videos))]
         self._leaving_out.append(walker)
@@ -237,7 +231,7 @@ class _Planner:
         names = self._names(path.parent)
         beside = []
         for file in sidecars(path, names) if names.subtitles else ():
-            own = _resolved(file)
+            own = resolved(file)
             if within is not None and not own.is_relative_to(within):
                 self._refuse_link(file, within)
             elif own.suffix.lower() not in SUBTITLE_SUFFIXES:
@@ -246,6 +240,7 @@ class _Planner:
                 )
             else:
                 beside.append(own)
+        self._beside.update(beside)
         return tuple(beside)
 
     def look_at(self, path: Path, name: Path, within: Path | None = None) -> None:
@@ -258,11 +253,11 @@ class _Planner:
         self._seen[text] = None
         known, copy = self._by_path.get(text), self._copies.get(text)
         try:
-            _require_unicode(path, name)
+            require_unicode(path, name)
             status = regular_file(path)
             files = self._subtitles(path, within)
-            beside = self._in_encoding(_signature(path, files), known)
-            now = (status.st_size, _changed(status))
+            beside = self._in_encoding(signature(path, files), known)
+            now = (status.st_size, changed_at(status))
             before = (known.size, known.mtime_ns, known.sidecars) if known else ()
             if known and known.state != "refused" and (*now, beside) == before:
                 self.plan.unchanged.append(known)
@@ -288,6 +283,12 @@ class _Planner:
 
     def decide(self) -> None:
         """Sort the files into the plan, once all were examined."""
+        refused = self.plan.refused.keys()
+        self.plan.unmatched += [
+            path
+            for path in self._loose
+            if resolved(path) not in self._beside and printable(path) not in refused
+        ]
         seen = [one for one in self._seen.values() if one]
         at_home = {
             one.known.row: one
@@ -423,7 +424,7 @@ class _Planner:
                 files: tuple[Path, ...] = ()
                 try:
                     files = self._subtitles(path, None if self._links_out else path.parent)
-                    beside = self._in_encoding(_signature(path, files), video)
+                    beside = self._in_encoding(signature(path, files), video)
                 except OSError:  # its folder cannot be listed now
                     beside = video.sidecars
                 file = FoundFile(path, video.video_id, copy.size, copy.mtime_ns, video.hash, beside, files)
@@ -450,38 +451,3 @@ class _Planner:
 def _has_left(path: Path) -> bool:
     """Whether the file of a path is gone; a folder may have taken its name, with the file in it."""
     return is_gone(path) or is_folder(path)
-
-
-def _suffix(given: str) -> str:
-    """A suffix as files have it, in small letters with the dot; InvalidValue: none, or that of subtitles."""
-    suffix = f".{given.strip().lower().removeprefix('.')}"
-    if not re.fullmatch(r"\.[^./\\\s]{1,20}", suffix):
-        raise InvalidValue(f"suffix {given!r:.60}: give one such as .dat")
-    if suffix in SUBTITLE_SUFFIXES:
-        raise InvalidValue(f"suffix {given!r}: files with it are read as subtitles; give one of videos")
-    return suffix
-
-
-def _require_unicode(*paths: Path) -> None:
-    """Refuse a path that is not UTF-8: ids and paths are stored and printed as text."""
-    for path in paths:
-        if printable(path) != str(path):
-            raise UnreadableMedia(path, f"its path is not UTF-8 ({printable(path)}); rename it")
-
-
-def _changed(status: os.stat_result) -> int:
-    """Modification time in nanoseconds, 2262 at the latest: a wrong clock writes what SQLite cannot hold."""
-    return min(status.st_mtime_ns, 2**63 - 1)
-
-
-def _signature(video: Path, paths: Iterable[Path]) -> str:
-    """Names, sizes and times of the subtitle files of a video: a change means reading them again."""
-    parts = []
-    for path in paths:
-        try:
-            status = path.stat()
-            state = f"{status.st_size}:{status.st_mtime_ns}"
-        except OSError:
-            state = "unreadable"
-        parts.append(f"{printable(os.path.relpath(path, video.parent))}:{state}")
-    return "|".join(parts)

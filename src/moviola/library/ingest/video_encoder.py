@@ -62,9 +62,9 @@ class VideoEncoder:
             if isinstance(outcome, Refused):
                 yield outcome
             else:
-                cues, problems, notes = read_cues(outcome.file, outcome.duration)
-                sentences = self.encoders.sentence_rows(cues)
-                yield replace(outcome, cues=cues, sentences=sentences, problems=problems, notes=notes)
+                subtitles = read_cues(outcome.file, outcome.duration)
+                sentences = self.encoders.sentence_rows(subtitles.cues)
+                yield replace(outcome, subtitles=subtitles, sentences=sentences)
 
     def one(self, file: FoundFile) -> Encoded | Refused:
         """Encode one file, which another machine may have listed; refused where it is not that file here."""

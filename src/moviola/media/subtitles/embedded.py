@@ -41,8 +41,8 @@ def embedded_subtitles(path: Path, index: int | None = None) -> Subtitles:
         found: dict[int, list[Line | Part]] = {track.index: [] for track in chosen}
         try:
             for packet in container.demux(*chosen):
-                if packet.stream_index in found:
-                    found[packet.stream_index] += _shown_by(packet, zero, notes)
+                if isinstance(packet.stream, SubtitleStream) and packet.stream_index in found:
+                    found[packet.stream_index] += _shown_by(packet, zero, notes)  # type: ignore[arg-type]
         except DAMAGE as error:
             notes.add("damaged", str(error))
     said: dict[Line, None] = {}

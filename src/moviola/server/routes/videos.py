@@ -20,6 +20,7 @@ from moviola.server.options import is_loopback
 from moviola.server.problems import Forbidden
 from moviola.server.routes.streams import converted_name
 from moviola.server.service import Service, ServiceOf, VideoOf
+from moviola.types import HELD_AS, Holding
 
 router = APIRouter(prefix="/api/videos", tags=["videos"])
 
@@ -56,13 +57,22 @@ async def video(service: ServiceOf, video: VideoOf) -> schemas.VideoDetails:
     """One video, with properties of its file."""
     about = await service.media.run(_probed, service.library.file_of(video.video_id))
     summary = await service.media.run(summary_of, service, video)
+    account = service.library.catalogue.account(video.row)
     playable = about is not None and plays_in_browsers(about)
     return schemas.VideoDetails(
         **summary.model_dump(),
+        holds=[_held(one) for one in account.holdings or ()],
+        subtitles=[*account.problems, *account.notes],
         fps=about.frame_rate if about else None,
         audio_codec=about.audio_codec if about else None,
         playable=playable,
         stream_ready=playable or service.converted.files.find(converted_name(video)) is not None,
+    )
+
+
+def _held(one: Holding) -> schemas.HeldPart:
+    return schemas.HeldPart(
+        stream=one.stream, about=one.about, held_as=one.held_as, used=one.used, said=HELD_AS[one.held_as]
     )
 
 
