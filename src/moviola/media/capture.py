@@ -4,9 +4,13 @@ Times, best first:
 
 - text tags with a date and a time of day (``com.apple.quicktime.creationdate``, ``DATE_RECORDED``): local
   clock time, with its zone where the text has one;
-- ``creation_time``: universal time by QuickTime and Matroska, but for dates of an unset clock (1904, 1970);
-- the name of the file (``IMG_20230501_143000``, ``2023-05-01 14.30.00``): local clock time without a zone, or
-  the day alone.
+- ``creation_time``: universal time by QuickTime and Matroska, but for years of an unset clock (1904, 1970);
+- the name of the file (``IMG_20230501_143000``, ``2023-05-01 14.30.00``, ``DJI_20230501143000_0001_D``,
+  ``2023_0501_143000_F``, ``Screen Recording 2023-05-01 at 2.30.00 PM``): local clock time without a zone,
+  universal time after ``GMT``, or the day alone.
+
+Times in the future say nothing, nor do those of clocks that were never set: in names and ``creation_time``
+those of the first day of 1980, 2000 or 2001.
 
 Places are points of ISO 6709 (annex H). Tags of the file take precedence over those of the video stream.
 """
@@ -15,7 +19,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from datetime import datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 from moviola.media.container import open_container
@@ -32,12 +36,22 @@ CAPTURE_TAGS = frozenset({*_DATES, *_PLACES, *_MAKES, *_MODELS})
 
 # An unset clock starts in one of these years.
 _UNSET = (1904, 1970)
-# The first and the last year, which some programs write for none, have no time in every zone.
-_YEARS = range(2, 9999)
+_FIRST_DAYS = {date(1980, 1, 1), date(2000, 1, 1), date(2001, 1, 1)}
+# Years of films that are older than files; the first and the last year stand for none.
+_YEARS = range(1888, 9999)
+# Hours by which clocks of cameras may be ahead of this machine's: those of zones, and a little.
+_AHEAD = timedelta(hours=15)
+# A day, and a time of day after a sign or at once (DJI: 14 digits), of 12 hours with AM or PM after it. Dash
+# cameras part the year alone (Viofo: ``2023_0501_143000``). After a time, thousandths may follow.
 _IN_NAME = re.compile(
-    r"(?<!\d)((?:19|20)\d\d)([-_.]?)(0[1-9]|1[0-2])\2(0[1-9]|[12]\d|3[01])"
-    r"(?:[-_ T.]+([01]\d|2[0-3])([-_.:h]?)([0-5]\d)\6([0-5]\d)(?!\d)|(?!\d))"
+    r"(?<!\d)(?P<gmt>GMT|UTC)?[-_ ]?(?<!\d)(?P<year>(?:19|20)\d\d)"
+    r"(?:(?P<sign>[-_.]?)(?P<month>0[1-9]|1[0-2])(?P=sign)|[-_](?P<month2>0[1-9]|1[0-2]))"
+    r"(?P<day>0[1-9]|[12]\d|3[01])"
+    r"(?:(?:[-_ T.]*|\s+(?:at|um|à|a las)\s+)(?P<hour>[01]\d|2[0-3]|\d(?=[-_.:h]))"
+    r"(?P<part>[-_.:h]?)(?P<minute>[0-5]\d)(?P=part)(?P<second>[0-5]\d)(?:\d{3})?(?!\d)"
+    r"(?P<half>\s*[AaPp][Mm])?|(?!\d))"
 )
+_EXIF = re.compile(r"(\d{4}):(\d\d):(\d\d)([ T].*)")
 _POINT = re.compile(r"([+-]\d{2,6}(?:\.\d+)?)([+-]\d{3,7}(?:\.\d+)?)(?:[+-]\d+(?:\.\d+)?)?(?:CRS[^/]*)?/?")
 
 
@@ -61,21 +75,42 @@ def _times(tags: Mapping[str, str], path: Path) -> Iterator[tuple[str, CaptureSo
         if len(text) > len("2023-05-01") and (found := _moment(text)):
             yield found.isoformat(), "tags"
     for text in _values(tags, ("creation_time",)):
-        if (found := _moment(text)) and found.year not in _UNSET:
+        if (found := _of_clock(text)) and found.year not in _UNSET:
             yield found.isoformat(), "container" if found.tzinfo else "tags"
-    if named := _IN_NAME.search(path.stem):
-        year, _, month, day, hour, _, minute, second = named.groups()
-        text = f"{year}-{month}-{day}" + (f"T{hour}:{minute}:{second}" if hour else "")
-        if found := _moment(text):
-            yield found.isoformat() if hour else text, "name"
+    if (named := _IN_NAME.search(path.stem)) and (text := _of_name(named)) and (found := _of_clock(text)):
+        yield found.isoformat() if "T" in text else text, "name"
+
+
+def _of_name(named: re.Match[str]) -> str:
+    """A date, or a date and a time, in a file's name as ISO 8601; empty for an impossible one."""
+    day = f"{named['year']}-{named['month'] or named['month2']}-{named['day']}"
+    if named["hour"] is None:
+        return "" if named["month2"] else day
+    hour = int(named["hour"])
+    if half := named["half"]:
+        if not 1 <= hour <= 12:
+            return ""
+        hour = hour % 12 + (12 if "p" in half.lower() else 0)
+    return f"{day}T{hour:02}:{named['minute']}:{named['second']}" + ("+00:00" if named["gmt"] else "")
+
+
+def _of_clock(text: str) -> datetime | None:
+    """A :func:`_moment`, not of a clock that was never set."""
+    found = _moment(text)
+    return None if found and found.date() in _FIRST_DAYS else found
 
 
 def _moment(text: str) -> datetime | None:
+    """A time in ISO 8601, or as EXIF writes it (``2023:05:01 14:30:00``), that a clock may have said."""
+    if exif := _EXIF.fullmatch(text):
+        text = f"{exif[1]}-{exif[2]}-{exif[3]}{exif[4]}"
     try:
         found = datetime.fromisoformat(text.replace("UTC", "+00:00").replace(" +", "+"))
     except ValueError:
         return None
-    return found if found.year in _YEARS else None
+    latest = datetime.now(UTC) + _AHEAD
+    is_past = found.replace(tzinfo=found.tzinfo or UTC) <= latest
+    return found if found.year in _YEARS and is_past else None
 
 
 def _values(tags: Mapping[str, str], names: tuple[str, ...]) -> Iterator[str]:

@@ -78,6 +78,8 @@ def test_zones_are_said() -> None:
     assert str(taken_of(video, CAPTURES["a"])) == "2023-05-01T23:30:00-07:00"
     assert str(taken_of(video, CAPTURES["b"])) == "2024-01-01T00:30:00+01:00"
     assert str(taken_of(video, CAPTURES["d"])) == "2019-07-04T00:00:00"
+    meeting = Capture("2023-05-01T23:30:00+00:00", "name")
+    assert str(taken_of(video, meeting)) == "2023-05-02T01:30:00+02:00"
     assert str(taken_of(video, Capture())) == "1970-01-01T01:00:00+01:00"
 
 

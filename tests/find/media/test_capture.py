@@ -67,11 +67,19 @@ def test_matroska_tags(tmp_path: Path) -> None:
         "1970-01-01T00:00:00Z",
         "0001-01-01T00:00:00Z",
         "9999-12-31T23:59:59Z",
+        "2098-01-01T00:00:00Z",
+        "2000-01-01T00:03:12Z",
         "no date",
     ],
 )
 def test_a_clock_that_was_never_set_says_nothing(tmp_path: Path, unset: str) -> None:
     assert read_capture(film(tmp_path / "a.mkv", {"creation_time": unset})).taken == ""
+
+
+@pytest.mark.parametrize("text", ["2019:07:04 08:15:00", "2019:07:04T08:15:00+02:00"])
+def test_dates_as_exif_writes_them(tmp_path: Path, text: str) -> None:
+    found = read_capture(film(tmp_path / "a.mkv", {"DATE_RECORDED": text}))
+    assert (found.taken, found.source) == (text.replace(":", "-", 2).replace(" ", "T"), "tags")
 
 
 def test_a_year_in_the_tags_is_that_of_a_release(tmp_path: Path) -> None:
@@ -82,7 +90,26 @@ def test_a_year_in_the_tags_is_that_of_a_release(tmp_path: Path) -> None:
     ("name", "taken"),
     [
         ("IMG_20230501_143000", "2023-05-01T14:30:00"),
-        ("PXL_20230501_143000123", "2023-05-01"),
+        ("PXL_20230501_143000123", "2023-05-01T14:30:00"),
+        ("DJI_20230501143000_0001_D", "2023-05-01T14:30:00"),
+        ("20230501143000", "2023-05-01T14:30:00"),
+        ("2023_0501_143000_0012F", "2023-05-01T14:30:00"),
+        ("20230501143000_000012A", "2023-05-01T14:30:00"),
+        ("Screen Recording 2023-05-01 at 14.30.00", "2023-05-01T14:30:00"),
+        ("Screen Recording 2023-05-01 at 2.30.00\u202fPM", "2023-05-01T14:30:00"),
+        ("Screen Recording 2023-05-01 at 12.30.00 AM", "2023-05-01T00:30:00"),
+        ("Bildschirmaufnahme 2023-05-01 um 14.30.00", "2023-05-01T14:30:00"),
+        ("Screen_Recording_20230501_143000_Chrome", "2023-05-01T14:30:00"),
+        ("screen-20230501-143000", "2023-05-01T14:30:00"),
+        ("2023-05-01_14-30-00", "2023-05-01T14:30:00"),
+        ("GMT20230501-143000_Recording_1920x1080", "2023-05-01T14:30:00+00:00"),
+        ("WIN_20230501_14_30_00_Pro", "2023-05-01T14:30:00"),
+        ("signal-2023-05-01-14-30-00-123", "2023-05-01T14:30:00"),
+        ("2999-05-01 14.30.00", ""),
+        ("20230501 25", "2023-05-01"),
+        ("clip 1920_1024", ""),
+        ("2000_0101_000012_001F", ""),
+        ("2023050192233", ""),
         ("VID-20230501-WA0003", "2023-05-01"),
         ("2023-05-01 14.30.00", "2023-05-01T14:30:00"),
         ("20230501T143000", "2023-05-01T14:30:00"),

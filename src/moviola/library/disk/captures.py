@@ -91,6 +91,6 @@ def taken_of(video: VideoRow, capture: Capture) -> Taken:
     offset = said.utcoffset()
     if offset is None:
         return Taken(said, "none", source)
-    if source == "container":
+    if source != "tags":  # universal time
         return Taken(said.astimezone().replace(tzinfo=None), "utc", source)
     return Taken(said.replace(tzinfo=None), "recorded", source, offset.total_seconds())
