@@ -156,7 +156,7 @@ class Catalogue(CueWords, Places, Captures, Accounts, RemovedVideos, NotedSettin
         kept: list[tuple[str, dict[str, Any]]] = []
         for old, content in self._rows(same, (video.video_id, video.path)):
             if content == video.hash:  # these belong to the bytes
-                of_bytes = ("copies", "captures", "accounts")
+                of_bytes = ("copies", "captures", "accounts", "checksums")
                 kept += [(table, one) for table in of_bytes for one in self._rows_on(old, table)]
             self.drop(old)
         columns = {name: getattr(video, name) for name in _NAMES[1 : len(schema.VIDEO_TYPES)]}
@@ -286,6 +286,14 @@ class Catalogue(CueWords, Places, Captures, Accounts, RemovedVideos, NotedSettin
         where, values = ("", ()) if row is None else (" WHERE video = ?", (row,))
         rows = self._rows_of("repeats", f"SELECT coalesce(sum(frames), 0) FROM repeats{where}", values)
         return int(rows[0][0]) if rows else 0
+
+    def put_checksum(self, row: int, checksum: str) -> None:
+        """Store the checksum of all that was read of a video's file."""
+        self._put_all("checksums (video, checksum)", [(row, checksum)])
+
+    def checksums(self) -> dict[int, str]:
+        """Checksums of :func:`moviola.media.read_through` by row number, where they are known."""
+        return dict(self._rows_of("checksums", "SELECT video, checksum FROM checksums"))
 
     def cue_counts(self) -> dict[CueKind, int]:
         """Number of cues in the library by kind."""

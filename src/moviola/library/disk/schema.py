@@ -48,6 +48,8 @@ CREATE TABLE IF NOT EXISTS captures (
     make TEXT NOT NULL, model TEXT NOT NULL
 )
 """,
+    # A checksum of all that was read of a file; no row: of a library older than these.
+    "checksums": "CREATE TABLE IF NOT EXISTS checksums (video INTEGER PRIMARY KEY, checksum TEXT NOT NULL)",
     # Whether subtitles are of files beside a video; as JSON, what its file holds, null before it was looked
     # at, and how subtitles were read.
     "accounts": """

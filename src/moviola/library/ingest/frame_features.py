@@ -33,6 +33,7 @@ from moviola.media import (
     look_through,
     probe,
     read_subtitles,
+    read_through,
     sample_frames,
     seconds_of_timecode,
     shrunk,
@@ -66,7 +67,7 @@ class Encoded:
     """A decoded video: features (n, d) float32, of which ``repeats`` are copies of others; None, and then no
     shots, without a visual encoder. ``stills`` are seconds and WebP bytes. In the end it has its subtitles
     in order of time, with their sentence vectors (cues, d) float32, None without a sentence encoder or cues,
-    what could not be read of these, and how they were read.
+    what could not be read of these, and how they were read. ``checksum`` is of all that was read.
     """
 
     file: FoundFile
@@ -79,6 +80,7 @@ class Encoded:
     stills: Sequence[tuple[float, bytes]] = ()
     fingerprint: Fingerprint | None = None
     subtitles: Subtitled = Subtitled()
+    checksum: str = ""
     sentences: NDArray[np.float32] | None = None
 
 
@@ -167,7 +169,7 @@ def _probed(file: FoundFile, own: bool) -> Iterator[Encoded]:
     if own:
         _require_no_link(file)
     info = probe(file.path)
-    yield Encoded(file, info, info.duration, None, None)
+    yield Encoded(file, info, info.duration, None, None, checksum=read_through(file.path).checksum)
 
 
 def _decode(
@@ -194,7 +196,7 @@ def _decode(
     yield finder.marks
     yield Encoded(
         file, info, stream.duration, stream.broken_at, None,
-        stills=small.stills if small else (), fingerprint=maker.made(),
+        stills=small.stills if small else (), fingerprint=maker.made(), checksum=stream.checksum,
     )  # fmt: skip
 
 

@@ -173,7 +173,7 @@ class Indexer:
                 copies=catalogue.copies(), removed=catalogue.removed(), exclude=exclude,
                 default_excludes=default_excludes, settled=settled, links_out=links_out,
                 subtitle_encoding=subtitle_encoding,
-                suffixes=suffixes,
+                suffixes=suffixes, checksums=catalogue.checksums(),
             )  # fmt: skip
             report = IngestReport.of(plan)
             follow(self._store, plan, report)
@@ -366,6 +366,7 @@ class Indexer:
         with store.catalogue.transaction():
             stored = store.catalogue.put(row, read.cues, encoded.shots, repeats=encoded.repeats)
             store.catalogue.note_subtitles(stored.row, read.problems, read.notes, beside=read.beside)
+            store.catalogue.put_checksum(stored.row, encoded.checksum)
 
     def _commit_refusal(self, refused: Refused, report: IngestReport) -> None:
         file = refused.file

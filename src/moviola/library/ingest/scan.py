@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import chain, count
 from pathlib import Path
+from types import MappingProxyType
 
 from moviola.errors import MediaError, NotFound, printable
 from moviola.files.presence import is_folder, is_gone
@@ -31,7 +32,15 @@ from moviola.library.ingest.file_states import changed_at, require_unicode, reso
 from moviola.library.ingest.ignore_patterns import LeavingOut
 from moviola.library.ingest.plan import FoundFile, Plan, why_unreadable
 from moviola.library.ingest.vanished import forget_vanished
-from moviola.media import SUBTITLE_SUFFIXES, VIDEO_SUFFIXES, FolderNames, is_animated, regular_file, sidecars
+from moviola.media import (
+    SUBTITLE_SUFFIXES,
+    VIDEO_SUFFIXES,
+    FolderNames,
+    is_animated,
+    read_through,
+    regular_file,
+    sidecars,
+)
 
 __all__ = ["make_plan"]
 
@@ -49,14 +58,16 @@ def make_plan(
     links_out: bool = True,
     subtitle_encoding: str | None = None,
     suffixes: Sequence[str] = (),
+    checksums: Mapping[int, str] = MappingProxyType({}),
 ) -> Plan:
     """Compare files and folders (searched recursively) with the catalogue.
 
     A file is unchanged while its path, size, modification time and sidecars are; otherwise its content
     decides: known content at a new path was moved if the old path is gone, and is a copy if not. The hash
-    reads only pieces of a file, so copies are compared byte by byte, and a file that was incomplete
-    (``partial``) counts as changed in any case. Refused files are tried again. Nothing is removed here. A
-    file that is named itself is always tried, whatever its suffix.
+    reads only pieces of a file, so copies are compared byte by byte, one that was written to at its place is
+    read to its end and compared by its checksum, and one that was incomplete (``partial``) counts as changed
+    in any case. Refused files are tried again. Nothing is removed here. A file that is named itself is always
+    tried, whatever its suffix.
 
     Options are those of :meth:`moviola.library.Indexer.index`; the rest is what the catalogue knows.
 
@@ -67,6 +78,7 @@ def make_plan(
     planner = _Planner(
         known, roots, copies, removed, settled=settled, links_out=links_out,
         subtitle_encoding=subtitle_encoding, suffixes=frozenset(map(suffix_of, suffixes)),
+        checksums=checksums,
     )  # fmt: skip
     folders = []
     for source in sources:
@@ -121,6 +133,7 @@ class _Planner:
         links_out: bool,
         subtitle_encoding: str | None,
         suffixes: frozenset[str],
+        checksums: Mapping[int, str],
     ) -> None:
         self.plan = Plan()
         self._links_out = links_out
@@ -137,6 +150,7 @@ class _Planner:
         self._away = cache(self._why_away)
         self._names = cache(FolderNames.of)
         self._encoding = subtitle_encoding
+        self._checksums = checksums
         self._suffixes = VIDEO_SUFFIXES | suffixes
         self._leaving_out: list[LeavingOut] = []
         self._loose: list[Path] = []
@@ -337,12 +351,22 @@ class _Planner:
             one.sidecars = self._in_encoding(one.sidecars, video)
         found = one.found(video.video_id)
         written_to = (video.size, video.mtime_ns) != (found.size, found.mtime_ns)
-        if video.state == "partial" and written_to:  # it may be complete now
+        at_home = video.path == str(one.path)
+        # It may be complete now, or have other content between the pieces that are hashed.
+        if written_to and (video.state == "partial" or (at_home and self._differs(video))):
             self.plan.changed.append(found)
-        elif video.path == str(one.path) and video.sidecars != one.sidecars:
+        elif at_home and video.sidecars != one.sidecars:
             self.plan.subtitles.append((video, found))
         else:
             self.plan.moved.append((video, found))  # or only touched
+
+    def _differs(self, video: VideoRow) -> bool:
+        """Whether the file of a video, read to its end, is another one than that which was indexed."""
+        known = self._checksums.get(video.row)
+        try:
+            return known is not None and read_through(video.path).checksum != known
+        except (MediaError, OSError):
+            return True
 
     def _plan_other(
         self, one: _Seen, moving: Container[int], places: Mapping[int, Path], pending: dict[str, FoundFile]
