@@ -245,7 +245,9 @@ def read_cues(file: FoundFile, duration: float) -> Subtitled:
         else:
             cues, met = within_film(subtitles.cues, duration)
             _sort((*subtitles.notices, *met), "", problems, notes)
-    ordered = sorted(cues, key=lambda cue: (cue.start, cue.end))
+    # Beside copies of a film lie copies of its subtitles.
+    once = {(cue.start, cue.end, cue.text): cue for cue in cues}
+    ordered = sorted(once.values(), key=lambda cue: (cue.start, cue.end))
     return Subtitled(ordered, tuple(problems), tuple(notes), beside)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import filecmp
 import os
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import chain, count
 from pathlib import Path
@@ -31,6 +30,7 @@ from moviola.library.disk.schema import encoding_of, with_encoding
 from moviola.library.ingest.file_states import changed_at, require_unicode, resolved, signature, suffix_of
 from moviola.library.ingest.ignore_patterns import LeavingOut
 from moviola.library.ingest.plan import FoundFile, Plan, why_unreadable
+from moviola.library.ingest.seen_files import Seen, join_subtitles
 from moviola.library.ingest.vanished import forget_vanished
 from moviola.media import (
     SUBTITLE_SUFFIXES,
@@ -99,26 +99,6 @@ def make_plan(
     return planner.plan
 
 
-@dataclass(slots=True)
-class _Seen:
-    """A file that was examined: its path without links and below the source, the signature of the subtitle
-    files beside it and these, the hash of its content, and what the catalogue has of its path.
-    """
-
-    path: Path
-    name: Path
-    status: os.stat_result
-    sidecars: str
-    beside: tuple[Path, ...]
-    hash: str
-    known: VideoRow | None
-    copy: Copy | None
-
-    def found(self, video_id: str) -> FoundFile:
-        size, changed = self.status.st_size, changed_at(self.status)
-        return FoundFile(self.path, video_id, size, changed, self.hash, self.sidecars, self.beside)
-
-
 class _Planner:
     """Examines one file after another, then sorts them into a plan."""
 
@@ -143,10 +123,13 @@ class _Planner:
         self._by_hash = {video.hash: video for video in videos if video.state != "refused"}
         self._taken = {video.video_id for video in videos}
         self._copies = {copy.path: copy for copy in copies if copy.video in self._by_row}
+        self._copies_of: dict[int, list[str]] = {}
+        for copy in self._copies.values():
+            self._copies_of.setdefault(copy.video, []).append(copy.path)
         self._removed = {video.hash: video for video in reversed(removed)}
         self._roots = {root.path: root for root in roots}
         self._settled = settled
-        self._seen: dict[str, _Seen | None] = {}
+        self._seen: dict[str, Seen | None] = {}
         self._away = cache(self._why_away)
         self._names = cache(FolderNames.of)
         self._encoding = subtitle_encoding
@@ -270,12 +253,10 @@ class _Planner:
             require_unicode(path, name)
             status = regular_file(path)
             files = self._subtitles(path, within)
-            beside = self._in_encoding(signature(path, files), known)
+            beside = self._signed(path, files, known)
             now = (status.st_size, changed_at(status))
-            before = (known.size, known.mtime_ns, known.sidecars) if known else ()
-            if known and known.state != "refused" and (*now, beside) == before:
-                self.plan.unchanged.append(known)
-                self._seen[text] = _Seen(path, name, status, beside, files, known.hash, known, None)
+            if known and known.state != "refused" and now == (known.size, known.mtime_ns):
+                self._seen[text] = Seen(path, name, status, beside, files, known.hash, known, None)
                 return
             if copy and now == (copy.size, copy.mtime_ns):
                 digest = self._by_row[copy.video].hash
@@ -288,7 +269,26 @@ class _Planner:
         except (MediaError, OSError) as error:
             self._refuse(path, name, known, error)
             return
-        self._seen[text] = _Seen(path, name, status, beside, files, digest, known, copy)
+        self._seen[text] = Seen(path, name, status, beside, files, digest, known, copy)
+
+    def _beside_elsewhere(self, video: VideoRow) -> tuple[set[Path], bool]:
+        """Subtitle files beside the paths of a video that were not examined, and whether all could be
+        listed: some may lie in folders that are away.
+        """
+        paths = [video.path, *self._copies_of.get(video.row, ())]
+        found: set[Path] = set()
+        all_listed = True
+        for path in map(Path, paths):
+            if str(path) in self._seen or self._left_out(path):
+                continue
+            if self._root_away(str(path)):
+                all_listed = False
+            elif not _has_left(path):
+                found.update(self._subtitles(path, None if self._links_out else path.parent))
+        return found, all_listed
+
+    def _signed(self, path: Path, files: Iterable[Path], known: VideoRow | None) -> str:
+        return self._in_encoding(signature(path, files), known)
 
     def _in_encoding(self, sidecars: str, known: VideoRow | None) -> str:
         """A signature with the encoding that was given now, else with that from before."""
@@ -297,21 +297,25 @@ class _Planner:
 
     def decide(self) -> None:
         """Sort the files into the plan, once all were examined."""
+        seen = [one for one in self._seen.values() if one]
+        self.plan.subtitles += join_subtitles(
+            seen, self._by_hash, self._seen, self._beside_elsewhere, self._signed
+        )
         refused = self.plan.refused.keys()
         self.plan.unmatched += [
             path
             for path in self._loose
             if resolved(path) not in self._beside and printable(path) not in refused
         ]
-        seen = [one for one in self._seen.values() if one]
         at_home = {
             one.known.row: one
             for one in seen
             if one.known and one.known.hash == one.hash and one.known.state != "refused"
         }
-        unchanged = {video.row for video in self.plan.unchanged}
         for row, one in at_home.items():
-            if row not in unchanged:
+            if one.as_known:
+                self.plan.unchanged.append(self._by_row[row])
+            else:
                 self._plan_known(self._by_row[row], one)
         arrived = [one for one in seen if not one.copy and not (one.known and one.known.row in at_home)]
         moving = self._moving([*arrived, *(one for one in seen if one.copy)], at_home.keys())
@@ -328,9 +332,9 @@ class _Planner:
             if id(one) not in settled:
                 self._plan_other(one, moving, places, pending)
 
-    def _moving(self, places: Iterable[_Seen], at_home: Container[int]) -> dict[int, _Seen]:
+    def _moving(self, places: Iterable[Seen], at_home: Container[int]) -> dict[int, Seen]:
         """Files with the content of videos that left their paths, or are excluded there, by row number."""
-        moving: dict[int, _Seen] = {}
+        moving: dict[int, Seen] = {}
         for one in places:
             video = self._by_hash.get(one.hash)
             if video is None or video.row in at_home or video.row in moving:
@@ -340,12 +344,12 @@ class _Planner:
                 moving[video.row] = one
         return moving
 
-    def _overwrites(self, one: _Seen, moving: Container[int]) -> None:
+    def _overwrites(self, one: Seen, moving: Container[int]) -> None:
         """Plan for the video that was at the path of a file with other known content, unless it moved."""
         if one.known is not None and one.known.row not in moving:
             self.plan.overwritten.append(one.known)
 
-    def _plan_known(self, video: VideoRow, one: _Seen) -> None:
+    def _plan_known(self, video: VideoRow, one: Seen) -> None:
         """Plan for a file with the content of a known video, at the video's path or at its new one."""
         if encoding_of(one.sidecars) is None:  # it moved, and its encoding comes along
             one.sidecars = self._in_encoding(one.sidecars, video)
@@ -369,7 +373,7 @@ class _Planner:
             return True
 
     def _plan_other(
-        self, one: _Seen, moving: Container[int], places: Mapping[int, Path], pending: dict[str, FoundFile]
+        self, one: Seen, moving: Container[int], places: Mapping[int, Path], pending: dict[str, FoundFile]
     ) -> None:
         """Plan for any other content: a copy, a removed video, a changed one, or a new one."""
         own_id = one.known.video_id if one.known is not None and one.known.row not in moving else None
