@@ -41,7 +41,8 @@ CUE_KINDS: tuple[CueKind, ...] = ("subtitle", "speech", "text")
 """All kinds of cues."""
 
 CaptureSource = Literal["", "tags", "container", "name"]
-"""Source of a capture time: text in tags, the container's own field (universal time), the file's name."""
+"""Source of a capture time: text of the camera in tags or telemetry, the container's own field (universal
+time), the file's name."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -14,7 +14,7 @@ Examples:
 """
 
 from moviola.media.animated_webp import is_animated
-from moviola.media.capture import read_capture
+from moviola.media.capture import read_capture, with_fixes
 from moviola.media.contact_sheet import SheetCell, contact_sheet, sheet_picture, title_card
 from moviola.media.container import VIDEO_SUFFIXES, regular_file, walk_files
 from moviola.media.cutting import cut, make_playable, plays_in_browsers
@@ -65,5 +65,5 @@ __all__ = [
     "read_small_still", "read_sound", "read_subtitles", "read_through", "regular_file",
     "require_encoding", "require_track_choice", "sample_frames", "sample_stills", "seconds_of_timecode",
     "sheet_picture", "shrunk", "sidecar_name", "sidecars", "small_picture", "title_card", "track_among",
-    "walk_files", "within_film", "write_subtitles", "write_video",
+    "walk_files", "with_fixes", "within_film", "write_subtitles", "write_video",
 ]  # fmt: skip

@@ -7,7 +7,8 @@ Times, best first:
 - ``creation_time``: universal time by QuickTime and Matroska, but for years of an unset clock (1904, 1970);
 - the name of the file (``IMG_20230501_143000``, ``2023-05-01 14.30.00``, ``DJI_20230501143000_0001_D``,
   ``2023_0501_143000_F``, ``Screen Recording 2023-05-01 at 2.30.00 PM``): local clock time without a zone,
-  universal time after ``GMT``, or the day alone.
+  universal time after ``GMT``, or the day alone;
+- what the camera noted second by second, in its telemetry among subtitles: local clock time.
 
 Times in the future say nothing, nor do those of clocks that were never set: in names and ``creation_time``
 those of the first day of 1980, 2000 or 2001.
@@ -18,14 +19,16 @@ Places are points of ISO 6709 (annex H). Tags of the file take precedence over t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 from moviola.media.container import open_container
+from moviola.media.subtitles.values import Fix
 from moviola.types import Capture, CaptureSource
 
-__all__ = ["CAPTURE_TAGS", "parse_point", "read_capture"]
+__all__ = ["CAPTURE_TAGS", "parse_point", "read_capture", "with_fixes"]
 
 _DATES = ("com.apple.quicktime.creationdate", "date_recorded", "datetimeoriginal", "date_digitized", "date")
 _PLACES = ("com.apple.quicktime.location.iso6709", "location", "location-eng", "com.android.location")
@@ -66,6 +69,18 @@ def read_capture(path: str | Path) -> Capture:
     latitude, longitude = next(filter(None, map(parse_point, _values(tags, _PLACES))), (None, None))
     make, model = (next(_values(tags, names), "") for names in (_MAKES, _MODELS))
     return Capture(taken, source, latitude, longitude, make, model)
+
+
+def with_fixes(capture: Capture, fixes: Iterable[Fix]) -> Capture:
+    """Capture data, and what they lack from what the camera noted second by second."""
+    for fix in fixes:
+        if not capture.taken and fix.taken and (found := _moment(fix.taken)):
+            began = found - timedelta(seconds=int(fix.time))
+            capture = replace(capture, taken=began.isoformat(timespec="seconds"), source="tags")
+        place = (fix.latitude, fix.longitude)
+        if capture.latitude is None and None not in place and place != (0.0, 0.0):
+            capture = replace(capture, latitude=fix.latitude, longitude=fix.longitude)
+    return capture
 
 
 def _times(tags: Mapping[str, str], path: Path) -> Iterator[tuple[str, CaptureSource]]:

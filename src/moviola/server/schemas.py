@@ -308,7 +308,7 @@ class VideoSummary(ResponseModel):
         examples=["2024-05-01T18:30:00+02:00"],
     )
     taken_from: Literal["tags", "container", "name", "file"] = Field(
-        description="Its source: tags, the container's universal time, the file's name, or the file's "
+        description="Its source: tags or telemetry, the container's universal time, the file's name, or its "
         "modification time.",
         examples=["tags"],
     )

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from made_films import Pictures, make_film
 from moviola.errors import InvalidValue
 from moviola.library import VideoRow, taken_of
 from moviola.search import Filter, Library
@@ -105,6 +106,39 @@ def test_places_and_cameras(dated: Library) -> None:
 def test_what_cannot_be_read_is_said(field: str, text: str) -> None:
     with pytest.raises(InvalidValue, match=field):
         Filter.parse(**{field: text})
+
+
+TELEMETRY = """{n}
+00:00:{n:02},000 --> 00:00:{n:02},900
+<font size="28">FrameCnt: {n}, DiffTime: 33ms
+2024-05-21 14:23:{n:02}.000
+[iso: 100] [shutter: 1/1000.0] [fnum: 1.7] [latitude: {north}] [longitude: {east}] [abs_alt: 2.0] </font>
+
+"""
+
+
+def test_what_a_drone_notes_is_when_and_where_a_film_was_taken(
+    tmp_path: Path, opened: Callable[..., Library]
+) -> None:
+    """Its telemetry was known as such, and then forgotten; what the film itself says counts more."""
+    said = "".join(
+        TELEMETRY.format(n=n, north=[0.0, 48.2, 48.3][n], east=[0.0, 16.37, 16.38][n]) for n in range(3)
+    )
+    for name, tags in {"late": {}, "DJI_0001": {}, "tagged": {"location": "+10.0+020.0/"}}.items():
+        make_film(tmp_path / "films" / f"{name}.mov", Pictures(3.0 + len(name) / 5), tags=tags)
+        if name != "late":
+            (tmp_path / "films" / f"{name}.SRT").write_text(said)
+    library = opened(encoder="demo", sentence_encoder="none")
+    library.index(tmp_path / "films")
+    (tmp_path / "films" / "late.SRT").write_text(said)
+    library.index(tmp_path / "films")
+    rows = {video.video_id: video.row for video in library.catalogue.videos()}
+    for name in ("DJI_0001", "late"):
+        noted = Capture("2024-05-21T14:23:00", "tags", 48.2, 16.37)
+        assert library.catalogue.capture(rows[name]) == noted, name
+    tagged = library.catalogue.capture(rows["tagged"])
+    assert (tagged.taken, tagged.latitude, tagged.longitude) == ("2024-05-21T14:23:00", 10.0, 20.0)
+    assert not any(library.catalogue.cues(row) for row in rows.values())
 
 
 def test_distances_on_the_ground() -> None:

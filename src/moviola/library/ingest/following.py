@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from moviola.errors import InvalidValue, LibraryError, MediaError, NotFound, counted
 from moviola.features import Extent
@@ -31,9 +32,12 @@ from moviola.library.ingest.plan import (
 from moviola.library.ingest.recognition import replace_subtitles
 from moviola.types import several
 
+if TYPE_CHECKING:
+    from moviola.media import Fix
+
 __all__ = [
-    "follow", "forget_root", "look_again_where_needed", "move_root", "note_copies", "note_facts", "only_in",
-    "reread_subtitles", "restore",
+    "follow", "forget_root", "look_again_where_needed", "move_root", "note_copies", "note_facts",
+    "note_fixes", "only_in", "reread_subtitles", "restore",
 ]  # fmt: skip
 
 # Files whose capture data are read between two commits.
@@ -236,8 +240,18 @@ def reread_subtitles(store: LibraryStore, video: VideoRow, found: FoundFile, rep
     report.note_subtitles(found.video_id, read.problems, read.notes)
     with store.catalogue.transaction():
         store.catalogue.note_subtitles(video.row, read.problems, read.notes, beside=read.beside)
+        note_fixes(store.catalogue, video.row, found.path, read.fixes)
     fresh = replace(video, size=found.size, mtime_ns=found.mtime_ns, sidecars=found.sidecars)
     replace_subtitles(store, video, fresh, read.cues)
+
+
+def note_fixes(catalogue: Catalogue, row: int, path: Path, fixes: Sequence[Fix]) -> None:
+    """Store what a camera noted second by second, where its file does not say when and where it was taken."""
+    from moviola.media import read_capture, with_fixes
+
+    if fixes:
+        with suppress(MediaError, OSError):
+            catalogue.put_captures({row: with_fixes(read_capture(path), fixes)})
 
 
 def note_facts(store: LibraryStore, video_ids: Collection[str], report: IngestReport) -> None:

@@ -43,7 +43,7 @@ from moviola.threads import compute_threads
 from moviola.types import Cue, FrameSize
 
 if TYPE_CHECKING:
-    from moviola.media import Marks, MediaInfo, Notice, Transition
+    from moviola.media import Fix, Marks, MediaInfo, Notice, Transition
 
 __all__ = ["Encoded", "Refused", "Subtitled", "encode_videos", "read_cues", "shot_rows"]
 
@@ -52,14 +52,15 @@ _BATCH = 32
 
 @dataclass(frozen=True, slots=True)
 class Subtitled:
-    """Subtitles of a video in order of time, what is missing of them, how they were read, and whether they
-    are of files beside it.
+    """Subtitles of a video in order of time, what is missing of them, how they were read, whether they are of
+    files beside it, and what a camera noted instead.
     """
 
     cues: Sequence[Cue] = ()
     problems: Sequence[str] = ()
     notes: Sequence[str] = ()
     beside: bool = False
+    fixes: Sequence[Fix] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +222,7 @@ def read_cues(file: FoundFile, duration: float) -> Subtitled:
     problems: list[str] = []
     cues: list[Cue] = []
     notes: list[str] = []
+    fixes: list[Fix] = []
     info = _probed_or_none(file.path) if file.beside else None
     for path in file.beside:
         try:
@@ -234,6 +236,7 @@ def read_cues(file: FoundFile, duration: float) -> Subtitled:
         lead = info.lead if info else 0.0
         moved = (replace(cue, start=max(0.0, cue.start - lead), end=cue.end - lead) for cue in subtitles.cues)
         begins_at = seconds_of_timecode(info.start_timecode, info.frame_rate) if info else None
+        fixes += subtitles.fixes
         inside, met = within_film([cue for cue in moved if cue.end > 0], duration, begins_at=begins_at)
         cues += inside
         _sort((*subtitles.notices, *met), f"{printable(path.name)}: ", problems, notes)
@@ -243,12 +246,13 @@ def read_cues(file: FoundFile, duration: float) -> Subtitled:
         except MediaError as error:
             problems.append(str(error))
         else:
+            fixes += subtitles.fixes
             cues, met = within_film(subtitles.cues, duration)
             _sort((*subtitles.notices, *met), "", problems, notes)
     # Beside copies of a film lie copies of its subtitles.
     once = {(cue.start, cue.end, cue.text): cue for cue in cues}
     ordered = sorted(once.values(), key=lambda cue: (cue.start, cue.end))
-    return Subtitled(ordered, tuple(problems), tuple(notes), beside)
+    return Subtitled(ordered, tuple(problems), tuple(notes), beside, tuple(fixes))
 
 
 def _sort(notices: Iterable[Notice], before: str, problems: list[str], notes: list[str]) -> None:

@@ -35,6 +35,7 @@ from moviola.library.ingest.following import (
     move_root,
     note_copies,
     note_facts,
+    note_fixes,
     only_in,
     reread_subtitles,
     restore,
@@ -366,6 +367,7 @@ class Indexer:
         with store.catalogue.transaction():
             stored = store.catalogue.put(row, read.cues, encoded.shots, repeats=encoded.repeats)
             store.catalogue.note_subtitles(stored.row, read.problems, read.notes, beside=read.beside)
+            note_fixes(store.catalogue, stored.row, file.path, read.fixes)
             store.catalogue.put_checksum(stored.row, encoded.checksum)
 
     def _commit_refusal(self, refused: Refused, report: IngestReport) -> None:
