@@ -184,6 +184,8 @@ class Alerts:
         waiting = set()
         if not kept.was_reported(name, video.hash):
             waiting = {one for one in self._receivers if not kept.was_reported_to(name, video.hash, one)}
+            if not waiting:  # a kill came between the records
+                kept.set_reported(name, video.hash)
         with self._lock:
             if key in self._open:
                 return

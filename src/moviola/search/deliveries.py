@@ -66,26 +66,37 @@ class Deliveries:
     def wait(self) -> None:
         """Until nothing waits or is underway."""
         with self._changed:
-            self._changed.wait_for(lambda: not (self._waiting or self._busy))
+            self._changed.wait_for(lambda: self._thread is None or not (self._waiting or self._busy))
 
     def end(self, seconds: float) -> None:
         """Wait for the thread, after ``stop`` was set."""
         with self._changed:
             self._changed.notify_all()
-        if self._thread is not None:
-            self._thread.join(seconds)
+            thread = self._thread
+        if thread is not None:
+            thread.join(seconds)
 
     def _run(self) -> None:
-        while True:
+        try:
+            while self._next():
+                pass
+        finally:
             with self._changed:
-                self._busy = False
+                self._thread = None
                 self._changed.notify_all()
-                self._changed.wait_for(lambda: self._waiting or self._stop.is_set())
-                if not self._waiting:
-                    return
-                self._busy = True
-                key, body = self._waiting.popleft()
-            self._deliver(key, body)
+
+    def _next(self) -> bool:
+        """Deliver what has waited longest; False at the end."""
+        with self._changed:
+            self._busy = False
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: self._waiting or self._stop.is_set())
+            if not self._waiting:
+                return False
+            self._busy = True
+            key, body = self._waiting.popleft()
+        self._deliver(key, body)
+        return True
 
     def _deliver(self, key: Any, body: bytes) -> None:
         gone: list[Any] = [key]
@@ -103,6 +114,9 @@ class Deliveries:
                 log.warning("%s: not reported to the %s%s: %s", key, self.receiver, more, error)
             for one in gone:
                 self._done(one, False)
+        except Exception:  # a fault of moviola's own keeps nothing else from the receiver
+            log.exception("%s: not reported to the %s", key, self.receiver)
+            self._done(key, False)
         else:
             self._done(key, True)
 

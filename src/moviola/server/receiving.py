@@ -209,16 +209,15 @@ class Receiving:
         """The upload where its file has the noted name already, or has taken it and not filled it."""
         out = upload.folder / upload.named
         try:
-            if out.lstat().st_ino == upload.number:
-                upload.part.unlink(missing_ok=True)
-            elif is_empty(out):
+            if out.lstat().st_ino != upload.number:
+                if not is_empty(out):
+                    return None
                 _open_part(upload, then_close=True)
                 upload.part.replace(out)
-            else:
-                return None
         except FileNotFoundError:
             return None
         sync_folder(upload.folder)
+        upload.part.unlink(missing_ok=True)
         return upload
 
     def discard(self, name: str) -> None:
@@ -258,8 +257,8 @@ def _take_name(part: Path, out: Path, number: int) -> bool:
     if out.lstat().st_ino != number:
         out.unlink()
         raise OSError(errno.ESTALE, "its bytes were replaced by another file")
+    sync_folder(out.parent)  # before: a power failure must leave it one of both names
     part.unlink(missing_ok=True)
-    sync_folder(out.parent)
     return True
 
 

@@ -150,6 +150,9 @@ class UploadStates:
         whole = sorted((one for one in known.values() if one and one.whole), key=lambda one: one.changed)
         for upload in whole[:-_REMEMBERED]:
             self.delete(upload)
+        for draft in self._own.glob(".*.tmp"):
+            if _is_old(draft):
+                _unlink(draft)
         for folder in self._folders:
             for path in folder.glob(".moviola-*"):
                 found = _LEFT.fullmatch(path.name)

@@ -22,7 +22,7 @@ from moviola.media import frame_at, write_video
 from moviola.search import Asked, Library, LikePicture, Marked, MarkedMoment, SearchOptions
 from moviola.search import alerts as module
 from moviola.search.alerts import AlertOptions, Alerts
-from moviola.search.deliveries import NotDelivered, post, run_command
+from moviola.search.deliveries import Deliveries, NotDelivered, post, run_command
 from moviola.types import Cue
 
 WRITES = "import sys; open(sys.argv[1], 'ab').write(sys.stdin.buffer.read() + b'\\n')"
@@ -281,6 +281,24 @@ def test_a_finding_that_is_refused_keeps_no_other_from_its_receiver(library: Lib
         assert alerts.check() == 2 and alerts.check() == 0
         alerts._receivers["webhook"]._give = lambda _: None
         assert alerts.check() == 1
+
+
+def test_a_fault_of_our_own_keeps_no_other_finding_from_a_receiver(caplog: pytest.LogCaptureFixture) -> None:
+    """The thread ended by it, and whoever waited for the receiver waited for ever."""
+    done: list[tuple[str, bool]] = []
+
+    def give(body: bytes) -> None:
+        if body == b"1":
+            raise RuntimeError("not expected")
+
+    stop = threading.Event()
+    deliveries = Deliveries("webhook", give, lambda key, delivered: done.append((key, delivered)), stop)
+    for number in ("1", "2"):
+        deliveries.add(number, number.encode())
+    deliveries.wait()
+    assert done == [("1", False), ("2", True)] and "not expected" in caplog.text
+    stop.set()
+    deliveries.end(5)
 
 
 def test_a_command_that_does_not_end_is_ended(tmp_path: Path) -> None:

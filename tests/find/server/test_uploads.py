@@ -290,11 +290,15 @@ def test_unfinished_uploads_are_limited_and_expire(client: TestClient, inbox: Pa
     assert found == [404, 200, 200]
 
 
-@pytest.mark.parametrize("suffix", ["part", "json"])
-def test_what_a_killed_server_had_just_begun_expires(inbox: Path, suffix: str) -> None:
-    half = inbox / f".moviola-{'0' * 32}.{suffix}"
-    half.touch()
+@pytest.mark.parametrize("half", [".moviola-ID.part", ".moviola-ID.json", "draft of a note"])
+def test_what_a_killed_server_had_just_begun_expires(inbox: Path, tmp_path: Path, half: str | Path) -> None:
     uploads = receiving_into(inbox)
+    uploads.begin("film.mp4", 10)
+    (note,) = (tmp_path / "home").rglob("*.json")
+    half = inbox / str(half).replace("ID", "0" * 32)
+    if "draft" in half.name:
+        half = note.with_name(f".{note.name}.0123456789abcdef.tmp")
+    half.touch()
     uploads.sweep()
     assert half.exists()
     os.utime(half, (0, 0))
