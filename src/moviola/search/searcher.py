@@ -26,7 +26,7 @@ from moviola.retrieval import SEGMENTS, Background, MeanPooling, Refiner, Retrie
 from moviola.search.answers import candidates
 from moviola.search.cues import CueSearch
 from moviola.search.evidence import EvidenceGatherer, Rows
-from moviola.search.found import SearchResult
+from moviola.search.found import Found, SearchResult
 from moviola.search.fusion import ranked
 from moviola.search.options import KINDS, By, SearchOptions
 from moviola.search.queries import LikeMoment, Marked, SearchQuery, Text, as_query, parts_of, terms_of
@@ -154,7 +154,7 @@ class Searcher:
         of_any_score = replace(options, min_score=0.0, weak=True)
         while True:
             found = candidates(gatherer, query, rows, segments)
-            found = [one for one in found if options.filter.fits(one.span)]
+            found = self._still_there(gatherer.view, [one for one in found if options.filter.fits(one.span)])
             names = {one.row: gatherer.view.videos[one.row].video_id for one in found}
             if segments >= most or len(ranked(found, names, of_any_score, self._copies())) == options.top_k:
                 break
@@ -162,6 +162,15 @@ class Searcher:
         with stage("fusion"):
             moments = ranked(found, names, options, self._copies())
             return SearchResult(moments, confident=any(one.strong for one in found))
+
+    def _still_there(self, view: View, found: list[Found]) -> list[Found]:
+        """Moments without those of videos that were taken out meanwhile: they lack shots or cues."""
+        catalogue = self._store.catalogue
+        if not found or catalogue.generation == view.generation:
+            return found
+        named = catalogue.videos_named({view.videos[one.row].video_id for one in found})
+        rows = {video.row for video in named.values()}
+        return [one for one in found if one.row in rows]
 
     def _rows(self, view: View, options: SearchOptions) -> Rows:
         rows = options.filter.rows(view.videos, self._store.catalogue, self._tagged)

@@ -81,6 +81,19 @@ def test_a_video_that_is_removed_before_its_cues_are_read(
     assert reader.search("lighthouse keeper", by="subtitles") == []
 
 
+def test_a_video_that_is_removed_while_it_is_searched_is_not_half_in(
+    writer: Library, opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its frames were still held, its shots and cues were gone: it answered with other bounds and scores."""
+    reader = opened(read_only=True)
+    expected = {(m.video_id, m.start, m.end, m.score) for m in reader.search("a red square", top_k=40)}
+    before(monkeypatch, Catalogue, "shots_of", lambda: writer.remove(["a"]))
+    before(monkeypatch, Catalogue, "cues_with", lambda: writer.remove(["b"]))
+    found = opened(read_only=True).search("a red square", top_k=40)
+    assert {m.video_id for m in found} == {"d", "deep/c"}
+    assert {(m.video_id, m.start, m.end, m.score) for m in found} <= expected
+
+
 def test_an_answer_is_described_without_videos_that_are_gone(writer: Library, opened: Opened) -> None:
     reader = opened(read_only=True)
     found = reader.search("a red square", top_k=40)
