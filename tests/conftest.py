@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
-from turns import TURNS, share
+from turns import SHARES, TURNS, share
 
 if TYPE_CHECKING:
     from milvus_server import RunningMilvus
@@ -50,9 +50,10 @@ settings.load_profile("same")
 
 
 def pytest_report_header() -> str:
-    """Which part of the long tests a run takes."""
+    """Which part of the long tests, and of what torture tries, a run takes."""
     own = share(TURNS)
-    return "long tests: all" if own is None else f"long tests: turn {own} of 0 to {TURNS - 1}"
+    long = "long tests: all" if own is None else f"long tests: turn {own} of 0 to {TURNS - 1}"
+    return f"{long}; torture: share {share(SHARES) or 0} of 0 to {SHARES - 1}"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -10,10 +10,14 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
-__all__ = ["ALL", "TURNS", "number", "share"]
+__all__ = ["ALL", "SHARES", "TURNS", "number", "share"]
 
 TURNS = 4
 """How many runs do all that is marked ``long``."""
+SHARES = 31
+"""How many runs let each call of an operation fail in each way (``tests/find/torture``). It has no divisor in
+common with :data:`TURNS`, so that each turn comes to each share.
+"""
 ALL = "all"
 
 

@@ -118,6 +118,47 @@ def test_flipped_and_lost_bytes_end_in_an_error_or_an_answer(closed: Path, name:
     assert refused or name == "index/segments.json"  # an index is made anew
 
 
+@pytest.mark.parametrize("place", [0, -1])
+def test_a_search_refuses_damaged_features(closed: Path, place: int) -> None:
+    """One bit changes a score a little, and nobody sees that an answer rests on it."""
+    (path,) = closed.glob("features/frames-*.f16")
+    whole = bytearray(path.read_bytes())
+    whole[place] ^= 1
+    path.write_bytes(whole)
+    with (
+        Library(closed, read_only=True) as library,
+        pytest.raises(LibraryError, match=rf"{path.name}: rows from \d+ on are damaged; `moviola doctor`"),
+    ):
+        library.search("a red square", top_k=40)
+
+
+def test_a_removed_video_whose_features_are_damaged_does_not_come_back(library: Library) -> None:
+    """Searches would refuse from then on, until somebody takes it out again."""
+    (path,) = library.folder.glob("features/frames-*.f16")
+    library.remove(["a", "b"])
+    whole = bytearray(path.read_bytes())
+    whole[0] ^= 1
+    path.write_bytes(whole)
+    with pytest.raises(LibraryError, match="a: its features are damaged; index its file again"):
+        library.restore(["a", "b"])
+    assert {video.video_id for video in library.catalogue.removed()} == {"a", "b"}
+    assert library.restore(["b"]) == ["b"] and library.search("a red square")
+
+
+def test_a_compaction_of_damaged_features_changes_nothing(library: Library) -> None:
+    """It would give the damage a new CRC, by which it is whole."""
+    (path,) = library.folder.glob("features/frames-*.f16")
+    library.remove(["b"])
+    whole = bytearray(path.read_bytes())
+    whole[0] ^= 1
+    path.write_bytes(whole)
+    with pytest.raises(LibraryError, match="damaged features; `moviola doctor` says what mends them"):
+        library.compact()
+    assert list(library.folder.glob("features/frames-*.f16")) == [path] and path.read_bytes() == whole
+    assert [video.video_id for video in library.catalogue.removed()] == ["b"]
+    assert {problem.video_id for problem in library.verify()} >= {"a"}
+
+
 def test_damaged_stills_are_found(closed: Path) -> None:
     path = closed / "stills.sqlite"
     whole = bytearray(path.read_bytes())

@@ -20,9 +20,9 @@ from functools import partial
 from pathlib import Path
 
 from children import in_child
+from disturbed import Disturbed
 from moviola.errors import MoviolaError
-from moviola.search import Library
-from operations import OPERATIONS, Disturbed
+from operations import OPERATIONS
 from writes import WAYS
 
 __all__ = ["STRACE", "SystemCalls"]
@@ -120,8 +120,7 @@ class SystemCalls(Disturbed[str, int, str]):
 
 def _operated(name: str, folder: Path, films: Path) -> str:
     try:
-        with Library(folder) as library:
-            OPERATIONS[name].run(library, films)
+        OPERATIONS[name].run(folder, films)
     except MoviolaError as error:
         return f"refused: {error}"
     return "done"

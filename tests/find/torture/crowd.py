@@ -1,7 +1,12 @@
-"""*Many at once*: threads search one library, while a process takes videos out, brings them in and compacts.
+"""*Many at once*: threads search one library, while two processes write to it that refuse each other.
 
-What must hold of each search: no error, and of the videos that nobody touches the answer of before, whether
-the library is held open or opened anew.
+One takes videos out, brings them in again and compacts; the other one takes another video out and brings it
+in, keeps and marks, teaches, and verifies. What must hold, whether the library is held open or opened anew:
+
+- No search fails. Of the videos that nobody touches it gives the answer of before; of each one that is
+  touched that answer, or nothing: never half of it.
+- A writer is refused only where the other one is writing, and what ``verify`` says beside it is no alarm.
+- In the end all videos are in, the library is sound, answers as before, and has all that was kept.
 """
 
 from __future__ import annotations
@@ -10,20 +15,26 @@ import multiprocessing
 import random
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from multiprocessing.queues import SimpleQueue
 from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import Any
 
-from moviola.search import Library
+from moviola.errors import LibraryError, LibraryLocked, NotFound
+from moviola.library.kept.values import Mark
+from moviola.search import Library, Marked, MarkedMoment
 from sample import QUERIES, films_in, library_of
 
 __all__ = ["ManyAtOnce"]
 
 _READERS = 3
-_TOUCHED = "abc"
+_TOUCHED = ("ab", "x")
+"""By each writer."""
+_PAUSE = 0.02
+"""Seconds in which a writer lets the other one go first."""
 _CYCLES = 2
-"""Of the writer, at least: a search beside nobody is no trial."""
+"""Of each writer, at least: a search beside nobody is no trial."""
 _ANEW = 0.1
 """Share of searches that open the library for themselves."""
 
@@ -31,7 +42,7 @@ _Scores = dict[tuple[str, float, float], float]
 
 
 class ManyAtOnce:
-    """A library of six films, of which three come and go.
+    """A library of five films, of which three come and go.
 
     Args:
         folder: an empty one to work in.
@@ -43,9 +54,10 @@ class ManyAtOnce:
     """
 
     def __init__(self, folder: Path, seed: int) -> None:
-        self._films = films_in(folder / "films", "abcxyz")
+        self._films = films_in(folder / "films", "abxyz")
         self._library = library_of(self._films, folder / "library", model=False)
-        self._kept = [path.stem for path in self._films.glob("*.mp4") if path.stem not in _TOUCHED]
+        touched = set("".join(_TOUCHED))
+        self._kept = [path.stem for path in self._films.glob("*.mp4") if path.stem not in touched]
         self._seed = seed
         self._lock = threading.Lock()
         self.counts: Counter[str] = Counter()
@@ -54,14 +66,20 @@ class ManyAtOnce:
     def run(self, goes_on: Callable[[], bool]) -> None:
         """Search side by side until ``goes_on`` says no."""
         with Library(self._library, read_only=True) as library:
-            expected = {query: self._scores(library, query) for query in QUERIES}
+            expected = {query: self._answer(library, query) for query in QUERIES}
         context = multiprocessing.get_context("spawn")
-        over, cycles = context.Event(), context.Value("i", 0)
-        writer = context.Process(target=_come_and_go, args=(self._library, self._films, over, cycles))
-        writer.start()
+        over, failed = context.Event(), context.SimpleQueue()
+        tasks = {_come_and_go: context.Value("i", 0), _keep_and_teach: context.Value("i", 0)}
+        writers = [
+            context.Process(target=_write, args=(steps, self._library, self._films, over, cycles, failed))
+            for steps, cycles in tasks.items()
+        ]
+        for writer in writers:
+            writer.start()
 
         def on() -> bool:
-            return goes_on() or (writer.is_alive() and cycles.value < _CYCLES)
+            alive = all(writer.is_alive() for writer in writers)
+            return goes_on() or (alive and any(cycles.value < _CYCLES for cycles in tasks.values()))
 
         threads = [
             threading.Thread(target=self._search, args=(number, expected, on)) for number in range(_READERS)
@@ -71,14 +89,31 @@ class ManyAtOnce:
         for thread in threads:
             thread.join()
         over.set()
-        writer.join()
-        self.counts["cycles of the writer"] = cycles.value
-        if writer.exitcode:
-            self.failures.append(f"the writer ended with {writer.exitcode}")
-        with Library(self._library, read_only=True) as library:
-            self.failures += [f"at the end: {problem.message}" for problem in library.verify()]
+        for writer in writers:
+            writer.join()
+            if writer.exitcode:
+                self.failures.append(f"a writer ended with {writer.exitcode}")
+        while not failed.empty():
+            self.failures.append(f"a writer: {failed.get()}")
+        self.counts["cycles of the writers"] = sum(cycles.value for cycles in tasks.values())
+        self._at_the_end(expected, tasks[_keep_and_teach].value)
 
-    def _search(self, number: int, expected: dict[str, _Scores], goes_on: Callable[[], bool]) -> None:
+    def _at_the_end(self, expected: dict[str, dict[str, _Scores]], cycles: int) -> None:
+        with Library(self._library) as library:
+            library.index(self._films, ocr=False)
+            self.failures += [f"at the end: {problem.message}" for problem in library.verify()]
+            for query in QUERIES:
+                if self._answer(library, query) != expected[query]:
+                    self.failures.append(f"at the end: {query!r}: another answer")
+            kept = {entry.name for entry in library.kept.entries("search")}
+            if lost := {f"search {number}" for number in range(cycles)} - kept:
+                self.failures.append(f"at the end: {', '.join(sorted(lost))} is not kept")
+            if cycles and not (library.kept.tagged() and library.concepts()):
+                self.failures.append("at the end: no mark, or no concept")
+
+    def _search(
+        self, number: int, expected: dict[str, dict[str, _Scores]], goes_on: Callable[[], bool]
+    ) -> None:
         draw = random.Random(self._seed * 100 + number)
         with Library(self._library, read_only=True) as held:
             while True:
@@ -90,33 +125,94 @@ class ManyAtOnce:
                 try:
                     if anew:
                         with Library(self._library, read_only=True) as library:
-                            found = self._scores(library, query)
+                            found = self._answer(library, query)
                     else:
-                        found = self._scores(held, query)
+                        found = self._answer(held, query)
                 except Exception as error:  # that none comes is what is tried
                     outcome = f"{type(error).__name__}: {error}"
                 else:
-                    outcome = "as before" if found == expected[query] else f"another answer: {found}"
+                    outcome = self._compared(found, expected[query])
                 with self._lock:
-                    known = outcome == "as before"
-                    self.counts["as before" if known else "failed"] += 1
-                    if not known:
+                    self.counts[outcome if outcome in ("as before", "with videos away") else "failed"] += 1
+                    if outcome not in ("as before", "with videos away"):
                         self.failures.append(
                             f"{query!r}, {'opened anew' if anew else 'held open'}: {outcome}"
                         )
 
-    def _scores(self, library: Library, query: str) -> _Scores:
+    def _compared(self, found: dict[str, _Scores], expected: dict[str, _Scores]) -> str:
+        other = [
+            group
+            for group, scores in expected.items()
+            if found[group] != scores and (found[group] or not group)
+        ]
+        if other:
+            whose = other[0] or "what nobody touches"
+            return f"another answer of {whose}: {found[other[0]]}, not {expected[other[0]]}"
+        return "as before" if found == expected else "with videos away"
+
+    def _answer(self, library: Library, query: str) -> dict[str, _Scores]:
+        """Moments and scores of all videos that nobody touches (by ""), and of each other one by its id."""
         return {
-            (m.video_id, round(m.start, 3), round(m.end, 3)): round(m.score, 4)
-            for m in library.search(query, top_k=50, videos=self._kept)
+            "": self._scores(library, query, self._kept),
+            **{name: self._scores(library, query, [name]) for name in "".join(_TOUCHED)},
         }
 
+    def _scores(self, library: Library, query: str, videos: list[str]) -> _Scores:
+        try:
+            found = library.search(query, top_k=50, videos=videos)
+        except NotFound:
+            if videos == self._kept:
+                raise
+            return {}
+        return {(m.video_id, m.start, m.end): m.score for m in found}
 
-def _come_and_go(folder: Path, films: Path, over: Event, cycles: Any) -> None:
-    """Take films out, compact, bring them in again, until it is over."""
-    while not over.is_set():
+
+def _come_and_go(library: Library, films: Path, number: int) -> Iterator[Callable[[], object]]:
+    """Take films out, compact, bring them in again."""
+    yield lambda: library.remove(set(_TOUCHED[0]) & _ids(library))
+    yield library.compact
+    yield lambda: library.index(films, ocr=False)
+
+
+def _keep_and_teach(library: Library, films: Path, number: int) -> Iterator[Callable[[], object]]:
+    """Take a film out and bring it in; keep, mark, teach, and verify."""
+    yield lambda: library.remove(set(_TOUCHED[1]) & _ids(library))
+    yield lambda: library.kept.put("search", f"search {number}", {"query": "a red square"})
+    yield lambda: library.kept.mark(Mark(video_id="y", start=1.0, end=2.5), add=["red"])
+    yield lambda: library.teach("walls", Marked(None, (MarkedMoment("y", 0, 3),)))
+    yield lambda: _verified(library)
+    yield lambda: library.index(films, ocr=False)
+
+
+def _verified(library: Library) -> None:
+    if problems := library.verify():
+        raise LibraryError(f"verify says: {problems[0].message}")
+
+
+def _write(
+    steps: Callable[[Library, Path, int], Iterator[Callable[[], object]]],
+    folder: Path,
+    films: Path,
+    over: Event,
+    cycles: Any,
+    failed: SimpleQueue[str],
+) -> None:
+    """One step after the other, each until nobody else is writing, in cycles until it is over."""
+    while True:
         with Library(folder) as library:
-            library.remove(set(_TOUCHED))
-            library.compact()
-            library.index(films, ocr=False)
+            for step in steps(library, films, cycles.value):
+                while True:
+                    if over.wait(_PAUSE):
+                        return
+                    try:
+                        step()
+                    except LibraryLocked:
+                        continue
+                    except Exception as error:  # that none comes is what is tried
+                        failed.put(f"{type(error).__name__}: {error}")
+                    break
         cycles.value += 1
+
+
+def _ids(library: Library) -> set[str]:
+    return {video.video_id for video in library.videos()}

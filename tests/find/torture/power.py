@@ -10,24 +10,28 @@ disk may show, after the power has failed:
   now, in any mixture: later renames without earlier ones. A file that was synced has the name under which it
   was made, as on ext4, XFS and Btrfs.
 
-Databases are as of their last commit: SQLite syncs each, and what happens inside of one is left to SQLite.
-What must hold is what :mod:`writes` says of a kill, once the library is repaired: a file
-of the cache that an upgrade has deleted may be back.
+- of a database what it held at the last commit that has returned with a sync, or at one after that. What
+  happens inside of a commit is left to SQLite; that each is synced is required.
+
+What must hold is what :mod:`disturbed` says, once the library is repaired: a file of the cache that an
+upgrade has deleted may be back. After the last call everything must be as after the operation. What programs
+of others write is not recorded, so alerts are left out.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from moviola.search import Library
-from operations import OPERATIONS, Disturbed
+from disturbed import Disturbed
+from operations import OPERATIONS
 from writes import DISTURBER
 
 __all__ = ["PowerLoss"]
@@ -47,7 +51,7 @@ class _Moment:
         root: number of the folder.
         folders, files: names in each folder and content of each file now, by number.
         synced_folders, synced_files: the same as of when they were synced.
-        databases: content of those in each folder by name, as of the last commit, by number of the folder.
+        databases: what those in each folder may hold, by name, by number of the folder.
     """
 
     root: int
@@ -55,23 +59,28 @@ class _Moment:
     files: dict[int, bytes] = field(default_factory=dict)
     synced_folders: dict[int, Names] = field(default_factory=dict)
     synced_files: dict[int, bytes] = field(default_factory=dict)
-    databases: dict[int, dict[str, bytes]] = field(default_factory=dict)
+    databases: dict[int, dict[str, list[bytes]]] = field(default_factory=dict)
 
-    def write(self, folder: Path, draw: random.Random) -> None:
-        """Write what the disk may show to an empty place."""
-        self._write(self.root, folder, draw)
+    def write(self, folder: Path, draw: random.Random) -> dict[int, int]:
+        """Write what the disk may show to an empty place. Returns the present numbers of files by those that
+        they had, and would have after a power failure.
+        """
+        numbers: dict[int, int] = {}
+        self._write(self.root, folder, draw, numbers)
+        return numbers
 
-    def _write(self, number: int, place: Path, draw: random.Random) -> None:
+    def _write(self, number: int, place: Path, draw: random.Random, numbers: dict[int, int]) -> None:
         place.mkdir()
         now, then = self.folders.get(number), self.synced_folders.get(number, {})
         for name in sorted({*(now or {}), *then}):
             there = draw.choice((then, then if now is None else now)).get(name)
             if there in self.folders or there in self.synced_folders:
-                self._write(there, place / name, draw)
+                self._write(there, place / name, draw, numbers)
             elif there is not None:
                 (place / name).write_bytes(self._content(there, draw))
-        for name, content in self.databases.get(number, {}).items():
-            (place / name).write_bytes(content)
+                numbers[there] = (place / name).stat().st_ino
+        for name, contents in self.databases.get(number, {}).items():
+            (place / name).write_bytes(draw.choice(contents))
 
     def _content(self, number: int, draw: random.Random) -> bytes:
         then = self.synced_files.get(number, b"")
@@ -90,6 +99,8 @@ class _Recorder:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self.moments: list[_Moment] = []
+        self.problems: list[str] = []
+        self._unsynced: dict[int, list[bytes]] = {}  # what databases held before commits that are not synced
         start = self._now()
         self._synced_folders, self._synced_files = start.folders, start.files
 
@@ -116,6 +127,16 @@ class _Recorder:
             self._synced_files[number] = now.files[number]
             self._name(number, now)
 
+    def committed(self, database: Path, durable: bool) -> None:
+        """A database has committed."""
+        number = database.stat().st_ino
+        if durable:
+            self._unsynced.pop(number, None)
+        else:
+            self.problems.append(f"{database.name}: a commit is not synced")
+            before = self.moments[-1].databases.get(database.parent.stat().st_ino, {}).get(database.name, [])
+            self._unsynced[number] = before
+
     def _name(self, number: int, now: _Moment) -> None:
         """A new file that is synced has its name, and so have the new folders around it."""
         for folder, names in now.folders.items():
@@ -140,23 +161,26 @@ class _Recorder:
                 if name.endswith(".sqlite") and (at / name).stat().st_size:
                     with closing(sqlite3.connect(at / name)) as database:
                         content = database.serialize()
-                    moment.databases.setdefault(number, {})[name] = content
+                    unsynced = self._unsynced.get((at / name).stat().st_ino, [])
+                    moment.databases.setdefault(number, {})[name] = [*unsynced, content]
         return moment
 
 
 class PowerLoss(Disturbed[int, int]):
     """Each moment by the number of the call after it, and the number of a mixture of what is on the disk."""
 
-    def __init__(self, folder: Path, seed: int) -> None:
+    def __init__(self, folder: Path, seed: int, names: Iterable[str] = OPERATIONS) -> None:
         super().__init__(folder, seed)
         self._moments: dict[str, list[_Moment]] = {}
-        for name, operation in OPERATIONS.items():
+        for name in names:
+            if OPERATIONS[name].tries:
+                continue
             folder = self.fresh(name)
             recorder = _Recorder(folder)
-            with Library(self.library) as library:
-                with DISTURBER.watching(folder, recorder.before_call, recorder.synced):
-                    operation.run(library, self.films)
-                recorder.before_call()
+            with DISTURBER.watching(folder, recorder):
+                self.operate(name)
+            recorder.before_call()
+            self.failures += [f"{name}: {problem}" for problem in dict.fromkeys(recorder.problems)]
             self._moments[name] = recorder.moments
 
     def points(self) -> list[tuple[str, int, int]]:
@@ -168,11 +192,18 @@ class PowerLoss(Disturbed[int, int]):
             for mixture in range(_DRAWS)
         ]
 
+    def last(self, name: str) -> int:
+        """Number of the moment after the last call of an operation."""
+        return len(self._moments[name])
+
     def disturb(self, name: str, number: int, mixture: int) -> Iterator[str]:
         """Let the power fail before a call; gives what must not happen."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        shutil.rmtree(self.fresh(name))
         draw = random.Random(f"{self.seed} {name} {number} {mixture}")
-        self._moments[name][number - 1].write(self.folder, draw)
-        outcome = yield from self.usable(name)
+        numbers = self._moments[name][number - 1].write(self.folder, draw)
+        for state in (self.library / "cache" / "uploads").glob("*.json"):
+            known = json.loads(state.read_text())
+            state.write_text(json.dumps({**known, "number": numbers.get(known["number"], 0)}))
+        outcome = yield from self.usable(name, done=number == self.last(name))
         self.counts[outcome] += 1
         yield from self.done_again(name, repair=True)

@@ -23,6 +23,7 @@ from ages import Ages
 from calls import STRACE, SystemCalls
 from crowd import ManyAtOnce
 from damaged_media import DamagedMedia
+from disturbed import Disturbed
 from flips import Flips
 from floods import Floods
 from inputs import Inputs
@@ -40,13 +41,11 @@ SHARES = {
     "flips": 3, "writes": 24, "system calls": 10, "media": 1, "input": 28, "many at once": 8, "server": 3,
     "floods": 3, "power": 8, "time": 16,
 }  # fmt: skip
-"""Parts of the whole time. Of 8,400 seconds, by the rates of the run in docs/howto/safe.md, they suffice for
-each call of *writes* in each way, 5,000 inputs, 1,000 media files, 20,000 searches of many at once, 12,000
-searches and 500 cycles of *time*."""
+"""Parts of the whole time."""
 
 
 def tortured(
-    part: str, folder: Path, seed: int, goes_on: Callable[[int], bool]
+    part: str, folder: Path, seed: int, goes_on: Callable[[int], bool], share: tuple[int, int] = (0, 1)
 ) -> tuple[dict[str, int], list[str]]:
     """Counts by outcome, and what must not have happened.
 
@@ -55,9 +54,17 @@ def tortured(
         folder: an empty one to work in.
         seed: of what is tried, and in which order.
         goes_on: asked with the number of what was tried, before each.
+        share: number of a part of all points, and the number of parts, where points can be counted.
     """
     torture = PARTS[part](folder, seed)
-    torture.run(lambda: goes_on(torture.counts["tried"]))
+
+    def on() -> bool:
+        return goes_on(torture.counts["tried"])
+
+    if isinstance(torture, Flips | Disturbed):
+        torture.run(on, share)
+    else:
+        torture.run(on)
     return dict(torture.counts), torture.failures
 
 

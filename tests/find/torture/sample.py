@@ -10,7 +10,17 @@ import numpy as np
 from moviola.media import write_video
 from moviola.search import Library
 
-__all__ = ["QUERIES", "STORED", "Answers", "answers", "films_in", "library_of"]
+__all__ = [
+    "QUERIES",
+    "STORED",
+    "Answers",
+    "answers",
+    "answers_of",
+    "films_in",
+    "flip_bit",
+    "library_of",
+    "restored",
+]
 
 STORED = Path(__file__).resolve().parents[2] / "formats"
 """Files that earlier versions wrote."""
@@ -20,7 +30,7 @@ RATE = 5
 SUBTITLES = "1\n00:00:01,000 --> 00:00:03,000\nThe lighthouse keeper lost his umbrella.\n"
 
 Answers = list[tuple[str, float, float, float, str]]
-"""Of all queries, one after the other: video, start, end, score and source of each moment."""
+"""Of all queries: video, start, end, score and source of each moment, to the last digit."""
 
 
 def films_in(folder: Path, names: str = "abc") -> Path:
@@ -49,14 +59,26 @@ def library_of(films: Path, folder: Path, *, model: bool) -> Path:
 def answers(folder: Path) -> Answers:
     """What a library answers to the queries, opened anew and read-only."""
     with Library(folder, read_only=True) as library:
-        return [
-            (m.video_id, round(m.start, 3), round(m.end, 3), round(m.score, 4), m.source)
-            for query in QUERIES
-            for m in library.search(query, top_k=10)
-        ]
+        return answers_of(library)
+
+
+def answers_of(library: Library) -> Answers:
+    """What an open library answers to the queries."""
+    return [
+        (m.video_id, m.start, m.end, m.score, m.source)
+        for query in QUERIES
+        for m in library.search(query, top_k=10)
+    ]
 
 
 def restored(original: Path, folder: Path) -> Path:
     """A fresh copy of a library in place of what lies there."""
     shutil.rmtree(folder, ignore_errors=True)
     return Path(shutil.copytree(original, folder))
+
+
+def flip_bit(path: Path, place: int, bit: int = 0) -> None:
+    """Flip one bit of a file."""
+    data = bytearray(path.read_bytes())
+    data[place] ^= 1 << bit
+    path.write_bytes(data)

@@ -10,14 +10,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from moviola.features.shards import Extent
 from moviola.library import read_concept
 from moviola.search import Library
-from sample import QUERIES
+from sample import Answers, answers_of
 
-__all__ = ["Answers", "Parts", "Seen", "answers_of", "seen"]
-
-Answers = list[tuple[str, float, float, float, str]]
-"""Of all queries: video, start, end, score and source of each moment, to the last digit."""
+__all__ = ["Parts", "Seen", "dumped", "seen"]
 
 Parts = dict[str, Any]
 """What there is of a kind, by its key."""
@@ -30,6 +28,7 @@ class Seen:
     Attributes:
         answers: to all queries.
         problems: what ``verify`` says.
+        damages: those of them that concern a video, or that cannot be repaired.
         parts: all that is stored, by kind: ``videos`` (paths, states, durations, features by their digests,
             cues, shots, readings), ``removed`` ones with all of that, ``copies``, ``captures``, ``roots``,
             ``stills``, ``kept`` entries, ``alerts``, ``concepts``, ``settings``.
@@ -38,29 +37,28 @@ class Seen:
 
     answers: Answers
     problems: list[str]
+    damages: list[str]
     parts: dict[str, Parts]
     beside: Parts
 
     @property
-    def held(self) -> set[str]:
-        """Ids of the videos."""
-        return set(self.parts["videos"])
-
-
-def answers_of(library: Library) -> Answers:
-    """What an open library answers to the queries."""
-    return [
-        (m.video_id, m.start, m.end, m.score, m.source)
-        for query in QUERIES
-        for m in library.search(query, top_k=10)
-    ]
+    def known(self) -> set[str]:
+        """Ids of the videos, and of the removed ones."""
+        return {*self.parts["videos"], *self.parts["removed"]}
 
 
 def seen(folder: Path, beside: Parts | None = None) -> Seen:
     """All of a library, opened anew and read-only."""
     with Library(folder, read_only=True) as library:
-        problems = [problem.message for problem in library.verify()]
-        return Seen(answers_of(library), problems, dict(_parts(library)), beside or {})
+        problems = library.verify()
+        damages = [one.message for one in problems if one.video_id or not one.repairable]
+        return Seen(
+            answers_of(library),
+            [one.message for one in problems],
+            damages,
+            dict(_parts(library)),
+            beside or {},
+        )
 
 
 def _parts(library: Library) -> Iterator[tuple[str, Parts]]:
@@ -71,10 +69,13 @@ def _parts(library: Library) -> Iterator[tuple[str, Parts]]:
     removed: Parts = {}
     for one in catalogue.removed():
         content = catalogue.removed_content(one.row)
-        removed.setdefault(one.video_id, []).append((one.path, one.hash, _without_rows(content)))
+        removed.setdefault(one.video_id, []).append(
+            (one.path, one.hash, _without_rows(content), _features_of(library, content))
+        )
     yield "removed", {name: sorted(ones, key=repr) for name, ones in removed.items()}
     yield "copies", {copy.path: (named.get(copy.video), copy.size) for copy in catalogue.copies()}
-    yield "captures", {named[row]: one for row, one in catalogue.captures().items() if row in named}
+    captures, hashes = catalogue.captures(), {video.row: video.hash for video in videos}
+    yield "captures", {(named[row], hashes[row]): one for row, one in captures.items() if row in named}
     yield "roots", {root.path: (root.patterns, root.defaults) for root in catalogue.roots()}
     yield "stills", _stills(folder)
     kept = library.kept
@@ -111,6 +112,22 @@ def _without_rows(content: dict[str, list[dict[str, Any]]]) -> object:
     }
 
 
+def _features_of(library: Library, content: dict[str, list[dict[str, Any]]]) -> list[bool]:
+    """Whether the features of a removed video are there and whole."""
+    store, (video,) = library.store, content["videos"]
+    return [
+        shards.intact(Extent(*(video[f"{kind}_{name}"] for name in ("shard", "offset", "count", "crc"))))
+        for kind, shards in (("frame", store.frame_features), ("cue", store.cue_features))
+        if video[f"{kind}_shard"] is not None
+    ]
+
+
+def dumped(catalogue: Path) -> list[str]:
+    """All of a catalogue, as statements."""
+    with closing(sqlite3.connect(f"{catalogue.resolve().as_uri()}?mode=ro", uri=True)) as database:
+        return list(database.iterdump())
+
+
 def _stills(folder: Path) -> Parts:
     """Digests of the stills and fingerprints of each content."""
     found: dict[str, Any] = {}
@@ -125,7 +142,7 @@ def _stills(folder: Path) -> Parts:
                     continue
                 for content, *values in rows:
                     digest = hashlib.sha256(repr(values).encode()).hexdigest()
-                    found.setdefault(content, []).append(digest)
+                    found.setdefault((table, content), []).append(digest)
     return found
 
 

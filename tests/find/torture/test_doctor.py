@@ -13,12 +13,11 @@ from typing import Any, NamedTuple
 import pytest
 from typer.testing import CliRunner
 
-from flips import flip_bit
 from moviola.cli import all_commands
 from moviola.library import diagnosis
 from moviola.library.diagnosis import Finding
 from moviola.search import Library
-from sample import Answers, answers, films_in, library_of, restored
+from sample import Answers, answers, films_in, flip_bit, library_of, restored
 from written_settings import of_later_format
 
 

@@ -1,4 +1,4 @@
-"""A fixed draw of what `make torture` tries."""
+"""A share of what `make torture` tries."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ import pytest
 
 from calls import STRACE
 from run import PARTS, tortured
+from turns import SHARES, number
 
-# Each draw takes about a minute at most.
+# The most that is tried of a share, and the turn; each takes about a minute at most.
 DRAWN = {
-    "flips": 40,
-    "writes": 30,
-    "system calls": 15,
-    "media": 60,
-    "input": 40,
-    "many at once": 100,
-    "server": 1000,
-    "floods": 600,
-    "power": 40,
-    "time": 300,
+    "flips": (1000, 0),
+    "writes": (1000, None),
+    "system calls": (15, 1),
+    "media": (60, 2),
+    "input": (40, 3),
+    "many at once": (100, 2),
+    "server": (1000, 1),
+    "floods": (600, 2),
+    "power": (1000, 3),
+    "time": (300, 0),
 }
 MET = {
     "flips": {"refused", "mended"},
@@ -32,7 +33,7 @@ MET = {
     "system calls": {"refused", "killed"},
     "media": {"read", "refused", "refused by the index"},
     "input": {"refused", "succeeded"},
-    "many at once": {"as before", "cycles of the writer"},
+    "many at once": {"with videos away", "cycles of the writers"},
     "floods": {"answered", "searches beside floods", "floods"},
     "power": {"as before", "as after"},
     "time": {"as before", "clocks set"},
@@ -41,14 +42,22 @@ MET = {
 """Outcomes of each part that must occur: what cannot fail is no trial."""
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("part", PARTS)
+def _of_a_turn(part: str) -> object:
+    _, turn = DRAWN[part]
+    return pytest.param(part, marks=pytest.mark.long if turn is None else pytest.mark.long(turn))
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("part", [_of_a_turn(part) for part in PARTS])
 def test_nothing_is_lost(part: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Another share by each run: 31 of them let each call that writes fail in each way."""
     if part == "system calls" and STRACE is None:
         pytest.skip("strace is not installed")
     caplog.set_level(logging.ERROR)
-    counts, failures = tortured(part, tmp_path, 0, lambda tried: tried < DRAWN[part])
-    assert failures == [] and counts["tried"] >= DRAWN[part]
+    run, (most, _) = number() or 0, DRAWN[part]
+    counts, failures = tortured(part, tmp_path, run, lambda tried: tried < most, (run % SHARES, SHARES))
+    assert failures == [], f"seed {run}, share {run % SHARES} of 0 to {SHARES - 1}"
+    assert counts["tried"] >= min(most, counts.get("points", most))
     assert {outcome for outcome in MET[part] if not counts[outcome]} == set()
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import builtins
 import errno
+import gc
 import io
 import os
 import sqlite3
@@ -21,18 +22,32 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
+from disturbed import Disturbed
 from moviola.errors import MoviolaError
 from moviola.library.disk import database
-from moviola.search import Library
-from operations import OPERATIONS, Disturbed
+from operations import OPERATIONS
 
-__all__ = ["DISTURBER", "WAYS", "Writes"]
+__all__ = ["DISTURBER", "WAYS", "Watcher", "Writes"]
 
 WAYS = ("ENOSPC", "EIO", "EROFS", "EINTR", "kill")
 _CHANGING = ("BEGIN IMMEDIATE", "INSERT", "UPDATE", "DELETE", "CREATE", "COMMIT")
+_FULL = 2  # of SQLite's setting: each commit is synced before it returns
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+
+
+class Watcher(Protocol):
+    """Who is shown what an operation does."""
+
+    def before_call(self) -> None:
+        """A call that changes a file is about to happen."""
+
+    def synced(self, handle: int) -> None:
+        """A file or folder was synced."""
+
+    def committed(self, database: Path, durable: bool) -> None:
+        """A database has committed; whether it has synced that, too."""
 
 
 class Killed(BaseException):
@@ -40,12 +55,11 @@ class Killed(BaseException):
 
 
 class _Disturber:
-    """Counts calls that change something below a folder, and lets one fail, or shows all to somebody."""
+    """Counts calls that change something below a folder, and lets one fail, or shows all to a watcher."""
 
     def __init__(self) -> None:
         self.folder: str | None = None
-        self._before_call: Callable[[], None] | None = None
-        self._synced: Callable[[int], None] | None = None
+        self._watcher: Watcher | None = None
         self.calls = self.fails_at = 0
         self.way = ""
         self.dead = False
@@ -68,16 +82,14 @@ class _Disturber:
             database._Connection.executemany = many  # type: ignore[method-assign]
 
     @contextmanager
-    def watching(
-        self, folder: Path, before_call: Callable[[], None], synced: Callable[[int], None]
-    ) -> Iterator[None]:
-        """Let all calls succeed; show each before it happens, and the handle of each file that is synced."""
-        self._before_call, self._synced = before_call, synced
+    def watching(self, folder: Path, watcher: Watcher) -> Iterator[None]:
+        """Let all calls succeed, and show them."""
+        self._watcher = watcher
         try:
             with self.disturbing(folder, 0, ""):
                 yield
         finally:
-            self._before_call = self._synced = None
+            self._watcher = None
 
     def call(self, path: Any, error: Callable[[str], Exception] | None = None) -> None:
         """Something below the folder is about to change."""
@@ -87,8 +99,8 @@ class _Disturber:
         if not named.startswith(self.folder):
             return
         self.calls += 1
-        if self._before_call is not None:
-            self._before_call()
+        if self._watcher is not None:
+            self._watcher.before_call()
         if self.dead or (self.calls == self.fails_at and self.way == "kill"):
             self.dead = True
             raise Killed
@@ -102,7 +114,7 @@ class _Disturber:
         if event == "open":
             if isinstance(arguments[2], int) and arguments[2] & _WRITING:
                 self.call(arguments[0])
-        elif event == "os.rename":
+        elif event in ("os.rename", "os.link", "os.symlink"):
             self.call(arguments[1])
         elif event in ("os.remove", "os.mkdir", "os.rmdir", "os.truncate"):
             self.call(arguments[0])
@@ -111,8 +123,8 @@ class _Disturber:
         def instead(file: Any) -> None:
             self.call(self.folder, _error_of_a_handle)
             synced(file)
-            if self._synced is not None:
-                self._synced(file if isinstance(file, int) else file.fileno())
+            if self._watcher is not None:
+                self._watcher.synced(file if isinstance(file, int) else file.fileno())
 
         return instead
 
@@ -141,9 +153,16 @@ class _Disturber:
 
     def _statement(self, run: Callable[..., Any]) -> Callable[..., Any]:
         def instead(connection: Any, statement: str, *values: Any) -> Any:
-            if statement.lstrip().upper().startswith(_CHANGING):
+            changing = statement.lstrip().upper().startswith(_CHANGING)
+            if changing:
                 self.call(self.folder, _sqlite_error)
-            return run(connection, statement, *values)
+            done = run(connection, statement, *values)
+            if changing and self._watcher is not None and not connection.in_transaction:
+                plain = sqlite3.Connection.execute
+                ((_, _, file), *_) = plain(connection, "PRAGMA database_list").fetchall()
+                ((synchronous,),) = plain(connection, "PRAGMA synchronous").fetchall()
+                self._watcher.committed(Path(file), synchronous >= _FULL)
+            return done
 
         return instead
 
@@ -167,17 +186,16 @@ class Writes(Disturbed[int, str]):
     def _calls(self, name: str) -> int:
         """How many calls of an operation change something."""
         folder = self.fresh(name)
-        with Library(self.library) as library, DISTURBER.disturbing(folder, 0, ""):
-            OPERATIONS[name].run(library, self.films)
+        with DISTURBER.disturbing(folder, 0, ""):
+            self.operate(name)
         return DISTURBER.calls
 
     def disturb(self, name: str, number: int, way: str) -> Iterator[str]:
         """Let one call of an operation fail; gives what must not happen."""
         folder, done = self.fresh(name), False
-        library = Library(self.library)
         try:
             with DISTURBER.disturbing(folder, number, way):
-                OPERATIONS[name].run(library, self.films)
+                self.operate(name)
             self.counts["succeeded all the same"] += 1
             done = True
         except Killed:
@@ -186,8 +204,7 @@ class Writes(Disturbed[int, str]):
             self.counts["refused"] += 1
             if str(folder) not in str(error):
                 yield f"no file is named: {error}"
-        finally:
-            library.close()
+        gc.collect()  # of a killed process the system releases all locks
         yield from self.usable(name, done=done)
         yield from self.done_again(name)
 
