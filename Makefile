@@ -9,7 +9,7 @@ LIB    := demo-library
 
 export HF_HUB_OFFLINE ?= 1
 
-.PHONY: demo test turn test-all release quick kernels fuzz torture audit check page-check browser format docs screenshots bench clean
+.PHONY: demo test turn test-all release quick kernels fuzz torture mutants audit check page-check browser format docs screenshots bench clean
 
 # ---- set-up -----------------------------------------------------------------------------------------
 # One environment for everything; made anew when what it is made from changes.
@@ -62,6 +62,10 @@ fuzz: $(READY)
 DURATION := 600
 torture: $(READY)
 	$(BIN)/python tests/find/torture/run.py --seconds $(DURATION)
+
+# The product broken in each of some forty ways (tests/find/torture/mutants.toml): which tests catch that, or nothing.
+mutants: $(READY)
+	$(BIN)/python tests/find/torture/mutate.py
 
 # All installed versions against the advisories that the Python Package Index has; one that it cannot answer for is a
 # failure too. In an environment of its own: what audits is not what is audited.
