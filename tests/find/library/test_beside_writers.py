@@ -62,6 +62,16 @@ def test_a_compaction_while_a_reader_opens(
     assert reader.search("a red square", by="visual") == expected
 
 
+def test_a_compaction_while_a_library_is_verified(
+    writer: Library, opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The catalogue was read, and then features were looked for where they had been."""
+    writer.remove(["a"])
+    reader = opened(read_only=True)
+    before(monkeypatch, FeatureShards, "hold", writer.compact)
+    assert reader.verify() == []
+
+
 def test_an_index_that_is_replaced_while_a_reader_opens_it(
     writer: Library, opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,13 +10,14 @@ import os
 import shutil
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Barrier
 from typing import Any
 
+import anyio
 import numpy as np
 import pytest
 from fastapi.testclient import TestClient
@@ -429,6 +430,67 @@ def test_bytes_go_to_no_other_file(serving: Serving, folder: Path, inbox: Path, 
             assert client.head(place, headers=TUS).status_code == 404, what
         assert begin(client, 10).status_code == 201
     assert secret.read_bytes() == b"secret"
+
+
+def test_a_noted_folder_that_is_none_of_the_servers_is_not_believed(inbox: Path, tmp_path: Path) -> None:
+    """A film got its name wherever the note said, once a part lay there."""
+    uploads = receiving_into(inbox)
+    begun = uploads.begin("film.mp4", len(CONTENT))
+    (note,) = (tmp_path / "home").rglob("*.json")
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / begun.part.name).write_bytes(CONTENT)
+    note.write_text(state(folder=str(other), name="film.mp4", length=len(CONTENT)))
+    with pytest.raises(NotFound):
+        uploads.find(begun.upload)
+    assert [path.name for path in other.iterdir()] == [begun.part.name]
+
+
+@pytest.mark.parametrize("what", ["link", "other name", "pipe"])
+def test_bytes_go_to_no_file_that_comes_to_lie_there(
+    inbox: Path, secret: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    """What was a part when it was looked for is another file when it is opened."""
+    uploads = receiving_into(inbox)
+    begun = uploads.begin("film.mp4", 10)
+    find = uploads.find
+
+    def swapped(name: str) -> Any:
+        found = find(name)
+        begun.part.unlink()
+        planted(what, begun.part, secret)
+        return found
+
+    async def send_ten() -> None:
+        async def parts() -> AsyncIterator[bytes]:
+            yield b"1234567890"
+
+        await uploads.take(begun.upload, 0, parts())
+
+    monkeypatch.setattr(uploads, "find", swapped)
+    with pytest.raises(InvalidValue):
+        anyio.run(send_ten)
+    assert secret.read_bytes() == b"secret" and not (inbox / "film.mp4").exists()
+
+
+def test_a_film_that_comes_this_moment_is_not_written_over(
+    inbox: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its name was free when it was chosen."""
+    uploads = receiving_into(inbox)
+    begun = uploads.begin("film.mp4", len(CONTENT))
+    begun.part.write_bytes(CONTENT)
+    write = uploads._states.write
+
+    def beside(upload: upload_state.Upload) -> None:
+        write(upload)
+        if upload.named == "film.mp4" and not upload.whole:
+            (inbox / "film.mp4").write_bytes(b"theirs")
+
+    monkeypatch.setattr(uploads._states, "write", beside)
+    whole = uploads.find(begun.upload)
+    assert whole.path is not None and whole.path.name == "film (2).mp4" and whole.path.read_bytes() == CONTENT
+    assert (inbox / "film.mp4").read_bytes() == b"theirs"
 
 
 def test_a_part_that_becomes_a_link_while_it_is_found_is_not_followed(
