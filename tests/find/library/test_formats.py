@@ -228,6 +228,19 @@ def test_an_upgrade_keeps_everything(folder: Path, version: Path) -> None:
             assert library.restore(["old"]) == ["old"]
 
 
+def test_what_people_keep_goes_from_any_version_to_today_and_back(folder: Path, tmp_path: Path) -> None:
+    """The lines of an export are all that is left of it where a library's folder is deleted."""
+    with Library(folder, read_only=True) as old, Library(tmp_path / "new", encoder="demo") as new:
+        entries = old.kept.entries()
+        new.kept.take(old.kept.export())
+        assert new.kept.entries() == entries
+        new.kept.put("search", "later", {"query": "harbour"})
+        lines, entries = list(new.kept.export()), new.kept.entries()
+    with Library(folder) as old:
+        assert [entry.name for entry in old.kept.take(lines)] == ["later"]
+        assert old.kept.entries() == entries
+
+
 @EARLIER
 @pytest.mark.parametrize("at", ["copy_to", "note_settings", "write"])
 def test_an_upgrade_that_fails_leaves_the_library_as_it_was(
