@@ -7,6 +7,7 @@ that are made through a mapping are no calls (SQLite's ``-shm``, which it makes 
 
 What must hold is what :mod:`writes` says. The n-th call of a run is not always the n-th of another, since
 threads take turns: a call that failed elsewhere than in the folder is counted as such, and is no trial.
+Alerts are left out: programs that they run are followed, too, and would fail at their own n-th call.
 """
 
 from __future__ import annotations
@@ -55,7 +56,8 @@ class SystemCalls(Disturbed[str, int, str]):
         """Every call of every operation, in each way."""
         return [
             (name, call, number, way)
-            for name in OPERATIONS
+            for name, operation in OPERATIONS.items()
+            if not operation.tries
             for call, number in self._calls(name)
             for way in WAYS
         ]

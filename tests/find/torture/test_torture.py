@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from calls import STRACE
+from damaged_media import EXTRAS
 from run import PARTS, tortured
 from turns import SHARES, number
 
@@ -31,7 +32,13 @@ MET = {
     "flips": {"refused", "mended"},
     "writes": {"refused", "killed"},
     "system calls": {"refused", "killed"},
-    "media": {"read", "refused", "refused by the index"},
+    "media": {
+        "read",
+        "refused",
+        "refused by the index",
+        "films that are turned",
+        *(f"films with {extra}" for extra in EXTRAS),
+    },
     "input": {"refused", "succeeded"},
     "many at once": {"with videos away", "cycles of the writers"},
     "floods": {"answered", "searches beside floods", "floods"},
