@@ -1,0 +1,41 @@
+"""Words that are spelt like a misspelt one."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moviola.files.spelling import alike_in_spelling, edits
+
+WORDS = st.text("abc", max_size=6)
+
+
+def by_definition(one: str, other: str) -> int:
+    """Optimal string alignment, by its recursion."""
+
+    @cache
+    def apart(i: int, j: int) -> int:
+        if not i or not j:
+            return i + j
+        ways = [apart(i - 1, j) + 1, apart(i, j - 1) + 1, apart(i - 1, j - 1) + (one[i - 1] != other[j - 1])]
+        if i > 1 and j > 1 and (one[i - 1], one[i - 2]) == (other[j - 2], other[j - 1]):
+            ways.append(apart(i - 2, j - 2) + 1)
+        return min(ways)
+
+    return apart(len(one), len(other))
+
+
+@given(WORDS, st.lists(WORDS, max_size=5))
+def test_edits_are_those_of_the_definition(word: str, others: list[str]) -> None:
+    assert edits(word, others).tolist() == [by_definition(word, other) for other in others]
+
+
+def test_what_is_offered_for_a_misspelt_word() -> None:
+    """The nearest first, of these the first that is known; short words have no misspellings."""
+    known = ["amber", "umbrellas", "umbrella", "umbrela", "ombrella", "lighthouse"]
+    assert alike_in_spelling("umbrela", known) == ["umbrella", "umbrellas", "ombrella"]
+    assert alike_in_spelling("umbrela", known, 1) == ["umbrella"]
+    assert alike_in_spelling("cat", ["car", "hat"]) == [] and alike_in_spelling("xylophone", known) == []
+    assert alike_in_spelling("lihgthouse", known) == ["lighthouse"]
