@@ -387,8 +387,8 @@ def sines(side: int, width: int) -> NDArray[np.float32]:
 CURVE = {"level": 0.8, "floor": 0.3, "before": 8.0, "context": 4.0}
 
 # From which cosine on a frame matches a text: in 30 plain and 20 edited test films of the world that the
-# demo's models learn from, the best moments of 95 % of the queries are strong then, and nine in ten queries
-# of `benchmarks/no_match/gridhouse.csv` have no strong one.
+# demo's models learn from, the best moments of 95 % of the queries score .25 or more then, and nine in ten
+# queries of `benchmarks/no_match/gridhouse.csv` have none that does.
 MATCH = {"slope": 35.0, "line": 0.43}
 
 PREPROCESSOR = {

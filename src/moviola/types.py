@@ -28,10 +28,10 @@ from moviola.errors import InvalidValue
 T = TypeVar("T")
 
 __all__ = [
-    "CUE_KINDS", "HELD_AS", "Box", "Capture", "CaptureSource", "CopiedMoment", "Cue", "CueKind", "FrameSize",
-    "HeldAs", "Holding", "Moment", "Query", "Reason", "ReasonKind", "Span", "Video", "Word", "clock",
-    "plain_seconds", "require_kind", "require_kinds", "require_known", "require_positive", "several",
-    "shown_score",
+    "BANDS", "CUE_KINDS", "HELD_AS", "POSSIBLE", "STRONG", "Band", "Box", "Capture", "CaptureSource",
+    "CopiedMoment", "Cue", "CueKind", "FrameSize", "HeldAs", "Holding", "Moment", "Query", "Reason",
+    "ReasonKind", "Span", "Video", "Word", "band_of", "clock", "plain_seconds", "require_kind",
+    "require_kinds", "require_known", "require_positive", "several", "shown_score",
 ]  # fmt: skip
 
 CueKind = Literal["subtitle", "speech", "text"]
@@ -39,6 +39,16 @@ CueKind = Literal["subtitle", "speech", "text"]
 
 CUE_KINDS: tuple[CueKind, ...] = ("subtitle", "speech", "text")
 """All kinds of cues."""
+
+Band = Literal["strong", "possible", "weak"]
+"""How likely a moment is right, by its score; :data:`BANDS` has the limits."""
+
+BANDS: dict[Band, float] = {"strong": 0.5, "possible": 0.2, "weak": 0.0}
+"""The least score of each band, the best first. Scores of a search are probabilities: a strong moment is more
+likely right than not, a possible one at worst with one chance in five; `docs/scores.md` has the measurements.
+"""
+
+STRONG, POSSIBLE = BANDS["strong"], BANDS["possible"]
 
 CaptureSource = Literal["", "tags", "container", "name"]
 """Source of a capture time: text of the camera in tags or telemetry, the container's own field (universal
@@ -150,9 +160,9 @@ class Moment:
     ``source`` is the evidence that found it: ``"visual"``, a kind of cue, ``"named"``, or ``"both"`` for
     several; ``snippet`` is matching speech or text, else empty, and ``snippet_kind`` its kind.
     ``steps`` are the moments of a sequence's steps in order, ranked as the whole, which runs from the start
-    of the first to the end of the last. ``strong`` separates good answers from weak ones
-    (:data:`moviola.retrieval.STRONG`), ``folded`` are the spans of overlapping moments folded into this one,
-    best first, ``copies`` moments of other videos that show the same, and ``why`` the reasons, the strongest
+    of the first to the end of the last. ``band`` says how likely it is right (:data:`BANDS`); of what was
+    chosen by hand it is strong. ``folded`` are the spans of overlapping moments folded into this one, best
+    first, ``copies`` moments of other videos that show the same, and ``why`` the reasons, the strongest
     first.
     """
 
@@ -165,7 +175,7 @@ class Moment:
     snippet: str = ""
     steps: tuple[Moment, ...] = ()
     snippet_kind: CueKind | Literal[""] = ""
-    strong: bool = True
+    band: Band = "strong"
     folded: tuple[Span, ...] = ()
     why: tuple[Reason, ...] = ()
     copies: tuple[CopiedMoment, ...] = ()
@@ -174,6 +184,11 @@ class Moment:
     def span(self) -> Span:
         """The moment's time as a :class:`Span`."""
         return Span(self.start, self.end)
+
+    @property
+    def strong(self) -> bool:
+        """Whether it is more likely right than not."""
+        return self.band == "strong"
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,6 +297,15 @@ def several(name: str, values: Iterable[T]) -> tuple[T, ...]:
     return tuple(values)
 
 
+def band_of(score: float) -> Band:
+    """The band of a score in [0, 1].
+
+    >>> band_of(0.5), band_of(0.499), band_of(0.1)
+    ('strong', 'possible', 'weak')
+    """
+    return next(band for band, least in BANDS.items() if score >= least)
+
+
 def clock(seconds: float) -> str:
     """Seconds as ``h:mm:ss.s``, rounded to a tenth."""
     tenths = round(seconds * 10)
@@ -290,10 +314,10 @@ def clock(seconds: float) -> str:
 
 
 def shown_score(score: float, digits: int = 3) -> str:
-    """A score for people, rounded down: a weak moment never seems to reach the line of strong ones.
+    """A score for people, rounded down: no moment seems to reach a band that it is not in.
 
-    >>> shown_score(0.2499), shown_score(0.25), shown_score(0.569)
-    ('0.249', '0.250', '0.569')
+    >>> shown_score(0.4999), shown_score(0.5), shown_score(0.569)
+    ('0.499', '0.500', '0.569')
     """
     nearest = round(float(score), digits)  # and not its digits cut off: 0.569 * 1000 is below 569
     return f"{nearest - 10**-digits if nearest > score else nearest:.{digits}f}"

@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
+from rich.box import Box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -164,6 +165,8 @@ def _root(
 
 JsonOption = Annotated[bool, Option("--json", help="Print JSON, one object per line.")]
 
+# A box that has lines between sections of rows, and nothing else.
+_LINES = Box("    \n    \n    \n    \n ── \n    \n    \n    \n")
 _NUMBER = re.compile(r"([-+]?[\d.,]+%?)?")
 _TIMES = re.compile(r"(\d+:[\d:.]+)(?: – \d+:[\d:.]+)?")
 
@@ -214,8 +217,15 @@ def show(json: bool, value: Any, *lines: str) -> None:
             console.print(line)
 
 
-def show_table(columns: Sequence[str], rows: Iterable[Sequence[Cell]], *, title: str = "") -> None:
-    """Print rows below their columns on a terminal; in a pipe each row as a line, tabs between its cells.
+def show_table(
+    columns: Sequence[str],
+    rows: Iterable[Sequence[Cell]],
+    *,
+    title: str = "",
+    lines: Collection[int] = (),
+) -> None:
+    """Print rows below their columns on a terminal, with lines below some rows, by their numbers from 0; in a
+    pipe each row as a line, tabs between its cells.
 
     A line feed in a cell is replaced: no id or file name looks like the next row.
     """
@@ -230,7 +240,10 @@ def show_table(columns: Sequence[str], rows: Iterable[Sequence[Cell]], *, title:
         for row in cells:
             sys.stdout.write(plain("\t".join(", ".join(cell).replace("\t", " ") for cell in row)) + "\n")
         return
-    table = Table(box=None, pad_edge=False, header_style="bold", title=title or None, title_justify="left")
+    table = Table(
+        box=_LINES if lines else None, show_edge=False, pad_edge=False, header_style="bold",
+        title=title or None, title_justify="left",
+    )  # fmt: skip
     filled = [at for at in range(len(columns)) if any(any(row[at]) for row in cells)]
     for at in filled:
         parts = [part for row in cells for part in row[at]]
@@ -242,8 +255,8 @@ def show_table(columns: Sequence[str], rows: Iterable[Sequence[Cell]], *, title:
             columns[at], justify="right" if number else "left", no_wrap=number, overflow="fold",
             min_width=width,
         )  # fmt: skip
-    for row in cells:
-        table.add_row(*("\n".join(row[at]) for at in filled))
+    for place, row in enumerate(cells):
+        table.add_row(*("\n".join(row[at]) for at in filled), end_section=place in lines)
     if cells:
         console.print(table, soft_wrap=False)
 

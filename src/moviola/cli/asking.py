@@ -18,7 +18,7 @@ from moviola.search.options import FIELDS
 if TYPE_CHECKING:
     from moviola.search import SearchQuery
 
-_TYPES: dict[str, Any] = {"integer": int, "number": float, "flag": bool, "names": list[str]}
+_TYPES: dict[str, Any] = {"integer": int, "flag": bool, "names": list[str]}
 """Types of options by the form of their field; others are texts."""
 
 
@@ -33,7 +33,7 @@ def _option(field: Field) -> Parameter:
     kind: Any = Literal[field.choices] if field.choices else _TYPES.get(form, str)
     if form not in _TYPES and not field.choices:
         default = None
-    limits: dict[str, Any] = {"integer": {"min": 1}, "number": {"min": 0, "max": 1}}.get(form, {})
+    limits: dict[str, Any] = {"min": 1} if form == "integer" else {}
     option: Any = Option(
         *(field.flags or (f"--{field.name.replace('_', '-')}",)), help=field.help,
         metavar=field.form.metavar or None, rich_help_panel=field.panel or None,

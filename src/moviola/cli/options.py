@@ -180,7 +180,7 @@ def encoder_for(context: Context, library: Path, encoder: str | None) -> str | N
     return best.name
 
 
-WeakOption = Annotated[bool, Option("--weak", help="Show weak moments too, after the strong ones.")]
+WeakOption = Annotated[bool, Option("--weak", help="Show weak moments too, after the others.")]
 WhyOption = Annotated[bool, Option("--why", help="Show the evidence for each moment, with its score.")]
 
 

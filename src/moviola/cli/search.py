@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -60,9 +61,10 @@ def search(
 ) -> None:
     """Search for a text, a moment or a picture; the best moments come first.
 
-    Strong moments are shown, with `--weak` the others too; `--json` prints all, each with `strong`. A word
-    after @ is a concept that `moviola teach` named. The answer is kept for `moviola open`, `cut`, `mark` and
-    `export`.
+    Strong moments come first (more likely right than not), then possible ones, with `--weak` the others too;
+    `--json` prints all, each with its band. "no X" and "without X" exclude X; in quotation marks words are
+    taken as they are. A word after @ is a concept that `moviola teach` named. The answer is kept for `moviola
+    open`, `cut`, `mark` and `export`.
 
     Example: `moviola search "a red door opens" --top-k 5 --export doors.png`
 
@@ -101,7 +103,7 @@ def search(
                 )
                 refused |= written.refused
     if formats and not moments:
-        kind = "moment" if weak or json else "strong moment; --weak writes weak ones too"
+        kind = "moment" if weak or json else "strong or possible moment; --weak writes weak ones too"
         note(f"{', '.join(map(str, formats))}: not written, since there is no {kind}")
     if refused:
         leave_partial()
@@ -131,12 +133,14 @@ def answer_and_keep(
 def print_answer(
     library: Library, found: SearchResult, *, filtered: bool, weak: bool, why: bool = False, json: bool
 ) -> tuple[list[Moment], dict[str, str]]:
-    """Print the strong moments of an answer, or all; gives these and the paths of their videos by id."""
+    """Print the strong and possible moments, or all; gives these and the paths of their videos by id."""
     from moviola.search.found import still_there
 
     found, videos, away = still_there(found, library.catalogue)
     paths = {video_id: video.path for video_id, video in videos.items()}
-    moments = list(found) if weak or json else found.strong
+    moments = list(found) if weak or json else [*found.strong, *found.possible]
+    for one in found.notes:
+        note(str(one))
     if json:
         for moment in moments:
             about = {"path": paths[moment.video_id], "away": moment.video_id in away}
@@ -147,7 +151,7 @@ def print_answer(
         "rank": lambda m: str(m.rank),
         "video": lambda m: m.video_id,
         "start – end": lambda m: tuple(f"{clock(p.start)} – {clock(p.end)}" for p in m.steps or (m,)),
-        "score": lambda m: f"{shown_score(m.score)}{'' if m.strong else ' weak'}",
+        "score": lambda m: f"{shown_score(m.score)}{'' if m.strong else f' {m.band}'}",
         "file": lambda m: files[m.video_id] + (" (away)" if m.video_id in away else ""),
         "words": _words,
         "and": lambda m: f"+{len(m.folded)}" if m.folded else "",
@@ -157,21 +161,35 @@ def print_answer(
     if why:
         columns["why"] = lambda m: ", ".join(map(str, m.why))
     if moments:
-        show_table(list(columns), [[cell(moment) for cell in columns.values()] for moment in moments])
-    others = len(found) - len(moments)
-    if found.videos == 0:
-        note(f"no match: {'the filters leave' if filtered else 'the library has'} no video to search")
-    elif not found:
-        note("no match")
-    elif not moments:
-        note(f"no strong match; --weak shows the {counted(others, 'nearest moment')}")
-    elif others:
-        note(f"{counted(others, 'weaker moment')}: --weak shows them too")
+        rows = [[cell(moment) for cell in columns.values()] for moment in moments]
+        # A line below the strong ones, and one below the possible ones.
+        ends = {at for at, (one, later) in enumerate(pairwise(moments)) if one.band != later.band}
+        show_table(list(columns), rows, lines=ends)
+    _note_bands(found, moments, filtered=filtered)
     return moments, paths
 
 
+def _note_bands(found: SearchResult, moments: list[Moment], *, filtered: bool) -> None:
+    """How sure an answer is, and what of it is not shown."""
+    others = len(found) - len(moments)
+    hidden = f"; --weak shows the {counted(others, 'nearest moment')}" if others else ""
+    if found.videos == 0:
+        note(f"no match: {'the filters leave' if filtered else 'the library has'} no video to search")
+    elif not found:
+        note("nothing matches")
+    elif found.strong or found.confident:
+        if others:
+            note(f"{counted(others, 'weak moment')}: --weak shows them too")
+    elif found.possible:
+        note(f"nothing certain; {len(found.possible)} possible{hidden}")
+    else:
+        note(f"nothing matches{hidden}")
+
+
 def _words(moment: Moment) -> str:
-    """What is said or written, with its kind unless that is a subtitle."""
+    """What is said or written, with its kind unless that is a subtitle, and that a video is called so."""
+    if moment.source == "named":
+        return "in a video named so"
     words = moment.snippet.replace("\n", " ")
     return words if moment.snippet_kind in ("", "subtitle") else f"{moment.snippet_kind}: {words}"
 

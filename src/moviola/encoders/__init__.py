@@ -24,7 +24,16 @@ Examples:
 from moviola.encoders.checkpoints import CONSE, DEMO, Checkpoint, find_checkpoint
 from moviola.encoders.clip import ClipEncoder
 from moviola.encoders.conse import ConseEncoder
-from moviola.encoders.contract import FrameTextEncoder, Match, PictureEncoder, check_features, picture_dim
+from moviola.encoders.contract import (
+    FrameTextEncoder,
+    Match,
+    PictureEncoder,
+    SentenceMatch,
+    TextJudge,
+    UnrelatedCosines,
+    check_features,
+    picture_dim,
+)
 from moviola.encoders.device_choice import DeviceChoice
 from moviola.encoders.hub import ModelInfo, available_models, pull_model
 from moviola.encoders.loading import BestEncoder, best_encoder, load_encoder
@@ -32,7 +41,7 @@ from moviola.encoders.sentences import MINILM, SentenceEncoder, load_sentence_en
 
 __all__ = [
     "CONSE", "DEMO", "MINILM", "BestEncoder", "Checkpoint", "ClipEncoder", "ConseEncoder", "DeviceChoice",
-    "FrameTextEncoder", "Match", "ModelInfo", "PictureEncoder", "SentenceEncoder", "available_models",
-    "best_encoder", "check_features", "find_checkpoint", "load_encoder", "load_sentence_encoder",
-    "picture_dim", "pull_model",
+    "FrameTextEncoder", "Match", "ModelInfo", "PictureEncoder", "SentenceEncoder", "SentenceMatch",
+    "TextJudge", "UnrelatedCosines", "available_models", "best_encoder", "check_features", "find_checkpoint",
+    "load_encoder", "load_sentence_encoder", "picture_dim", "pull_model",
 ]  # fmt: skip

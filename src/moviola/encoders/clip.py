@@ -104,8 +104,10 @@ FAMILIES: dict[str, Family] = {
 }  # fmt: skip
 """Encoder families by ``model_type`` (the fixed-resolution SigLIP 2 checkpoints are of type ``siglip``)."""
 
-CLIP_LINE = 0.24
-"""Cosine of a text with a frame at even odds, of a CLIP whose checkpoint does not state it."""
+CLIP_LINE = 0.28
+"""Cosine of a text with a frame at even odds, of a CLIP whose checkpoint does not state it: chosen so that
+few frames reach it that show something else. LAION kept pairs of a cosine of .28 (CLIP ViT-B/32) or more.
+"""
 
 _WIDE = 512
 """Width of a layer from which on 8 bits are faster than 32."""
@@ -125,7 +127,7 @@ class ClipEncoder(CheckpointEncoder):
         picture_match: calibration of the cosine of two pictures; the same for all checkpoints.
     """
 
-    picture_match = Match(slope=20.0, line=0.8)
+    picture_match = Match(slope=20.0, line=0.8, measured=False)
     _inputs = 1
 
     def __init__(self, checkpoint: Checkpoint, choice: DeviceChoice) -> None:
@@ -178,9 +180,9 @@ class ClipEncoder(CheckpointEncoder):
         """Calibration of the cosine of a text with a frame.
 
         A measured checkpoint states it in its ``moviola.json``: ``{"match": {"slope": 35, "line": 0.51}}``.
-        Of others the scale and bias of a SigLIP, trained with a sigmoid, give the probability of a match, and
-        the line is at one in twenty; of a CLIP half the scale is the slope, and the line is
-        :data:`CLIP_LINE`.
+        Of others nothing was measured, so that the numbers are cautious: the scale and bias of a SigLIP,
+        trained with a sigmoid, give the probability of a match, and the line is at one in ten; of a CLIP half
+        the scale is the slope, and the line is :data:`CLIP_LINE`.
 
         Raises:
             DataError: ``match`` of ``moviola.json`` is not two numbers, the slope above 0.
@@ -190,8 +192,8 @@ class ClipEncoder(CheckpointEncoder):
         scale = math.exp(self._number("logit_scale", math.log(100.0)))
         if self._family is FAMILIES["siglip"]:
             bias = self._number("logit_bias", -10.0)
-            return Match(slope=scale, line=(-math.log(19.0) - bias) / scale)
-        return Match(slope=scale / 2, line=CLIP_LINE)
+            return Match(slope=scale, line=(-math.log(9.0) - bias) / scale, measured=False)
+        return Match(slope=scale / 2, line=CLIP_LINE, measured=False)
 
     def _number(self, name: str, otherwise: float) -> float:
         """A scalar weight; the initial value of training where the weights are not safetensors."""

@@ -49,7 +49,7 @@ CHANNELS, FOLDED = 1280, 4
 CURVE: Mapping[str, float] = {"floor": 0.3, "context": 4.0}
 """Tuned on films that ``benchmarks/footage/query_films.py`` cuts with seed 0, measured with seed 1."""
 
-MATCH_SLOPE, MATCH_LINE = 0.8, 3.2
+MATCH_SLOPE, MATCH_LINE, MATCH_CERTAINTY = 1.6, 3.9, 3.0
 """Of a text's standing among the classes, which are pictures of things; measured by
 ``benchmarks/no_match``."""
 
@@ -134,7 +134,10 @@ class ConseEncoder(OnDevice):
     def match(self) -> Match:
         """Calibration of the cosine of a text with a frame, against those with the classes."""
         classes = self._vectors.array("classes")
-        return Match(MATCH_SLOPE, MATCH_LINE, centred=True, references=_unit(classes), by_phrases=True)
+        return Match(
+            MATCH_SLOPE, MATCH_LINE, centred=True, references=_unit(classes), by_phrases=True,
+            certainty=MATCH_CERTAINTY,
+        )  # fmt: skip
 
     def encode_frames(self, images: NDArray[np.uint8]) -> Floats:
         """As of :class:`~moviola.encoders.FrameTextEncoder`, of length 1."""
@@ -168,6 +171,10 @@ class ConseEncoder(OnDevice):
     def knows(self, text: str) -> bool:
         """As of :class:`~moviola.encoders.contract.TextJudge`."""
         return self.sentences.knows(text)
+
+    def has_word(self, word: str) -> bool:
+        """As of :class:`~moviola.encoders.contract.TextJudge`."""
+        return self.sentences.has_word(word)
 
     def encode_tokens(self, texts: Sequence[str]) -> list[Floats]:
         """As of :class:`~moviola.encoders.FrameTextEncoder`, of length 1; each is (tokens + 1, dim)."""

@@ -13,8 +13,8 @@ from moviola.errors import BrokenPlugin, InvalidValue
 from moviola.types import FrameSize
 
 __all__ = [
-    "FrameTextEncoder", "Match", "Named", "PictureEncoder", "TextJudge", "check_features", "check_frames",
-    "picture_dim",
+    "FrameTextEncoder", "Match", "Named", "PictureEncoder", "SentenceMatch", "TextJudge", "UnrelatedCosines",
+    "check_features", "check_frames", "picture_dim",
 ]  # fmt: skip
 
 
@@ -33,6 +33,9 @@ class Match:
         references: (k, d) float32, unit vectors of pictures, or of substitutes; None without.
         by_phrases: whether the log odds are the mean over the text, its words and its pairs of words
             (:mod:`moviola.retrieval.phrases`).
+        certainty: log odds per unit by which a picture is nearer to some of the references than usual
+            (:meth:`moviola.retrieval.Background.certainty_of`); 0 without references.
+        measured: whether these numbers were measured for the encoder; else they are a cautious default.
     """
 
     slope: float
@@ -40,6 +43,41 @@ class Match:
     centred: bool = False
     references: NDArray[np.float32] | None = None
     by_phrases: bool = False
+    certainty: float = 0.0
+    measured: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class UnrelatedCosines:
+    """Cosines of a sentence encoder for texts that have nothing to do with each other.
+
+    Attributes:
+        mean: of pairs of texts.
+        texts: that one in a thousand pairs of texts reaches, above the mean.
+        words: that one in a thousand pairs of single words reaches, below 1.
+    """
+
+    mean: float
+    texts: float
+    words: float
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceMatch:
+    """Calibration of the cosine of two texts: whether one says what the other asks for.
+
+    The log odds of a match are ``slope * (x - line)``; x is 0 for a cosine as of unrelated texts in the mean,
+    and 1 for one that one in a thousand pairs of them reaches (:class:`UnrelatedCosines`).
+
+    Attributes:
+        slope: above 0, per unit of x.
+        line: value of x at even odds.
+        measured: whether both were measured for the encoder; else they are a cautious default.
+    """
+
+    slope: float = 8.0
+    line: float = 1.0
+    measured: bool = False
 
 
 class Named(Protocol):
@@ -138,6 +176,9 @@ class TextJudge(Protocol):
         """Whether a text has a token of the vocabulary, not of punctuation alone. Texts without any token all
         have the same vector.
         """
+
+    def has_word(self, word: str) -> bool:
+        """Whether a word is one token of the vocabulary, and not a chain of pieces as of a misspelt one."""
 
 
 def picture_dim(encoder: FrameTextEncoder) -> int:

@@ -7,8 +7,11 @@ token), and often a normalisation (Reimers and Gurevych 2019).
 from __future__ import annotations
 
 import json
+import math
+import re
 import unicodedata
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -20,6 +23,7 @@ from numpy.typing import NDArray
 
 from moviola.devices import require_torch
 from moviola.encoders.checkpoints import Checkpoint, find_checkpoint, read_json
+from moviola.encoders.contract import SentenceMatch, UnrelatedCosines
 from moviola.encoders.device_choice import DeviceChoice
 from moviola.encoders.graphs import sentence_states
 from moviola.encoders.texts import CheckpointEncoder, check_texts
@@ -48,6 +52,17 @@ _FROM_PADDING = ("roberta", "xlm-roberta", "camembert", "mpnet")
 
 _SETTINGS = "sentence_*_config.json"
 """Settings of the transformer; the name in between has been that of many architectures."""
+
+_WORD = re.compile(r"[^\W\d_]+")
+# Share of a text's letters, or tokens, that an encoder has to know: of English descriptions 99 % have more
+# than two thirds of their letters in words of the vocabulary, of lines in French at most .58 (MiniLM).
+_READ = 0.6
+# Words of a text that is too short to show its language.
+_FEW_WORDS = 3
+# Languages in the head of a model card: one, or a list.
+_CARD_LANGUAGES = re.compile(
+    r"^language:[ ]*(?P<one>[\w-]+)?[ ]*\n(?P<several>(?:[ ]*-[ ]*[\w'\"-]+[ ]*\n)*)", re.M
+)
 
 _BERT_DEFAULTS: dict[str, Any] = {
     "hidden_act": "gelu",
@@ -134,6 +149,98 @@ class SentenceEncoder(CheckpointEncoder):
         says = any(unicodedata.category(letter)[0] in "LNS" for letter in text)
         return says and not self._tokenizer.special.issuperset(self._tokenize([text])[0])
 
+    def has_word(self, word: str) -> bool:
+        """As of :class:`~moviola.encoders.contract.TextJudge`."""
+        return self._whole_words([word]) == [word]
+
+    def reads(self, text: str) -> bool:
+        """Whether a text is in a language that the encoder was trained on, so that its vector says what the
+        text means: it has few unknown tokens, and if English alone was learnt, most of its letters are in
+        words of the vocabulary, or it is a few words in Latin letters without marks. Texts of pieces and
+        unknown tokens are all alike.
+        """
+        if not self.knows(text):
+            return False
+        if self.languages == ("en",):
+            words = _WORD.findall(text)
+            plain = [word for word in words if word.isascii()]
+            if len(words) == len(plain) <= _FEW_WORDS:
+                return True  # the vocabulary lacks many words of English, too
+            return sum(map(len, self._whole_words(plain))) >= _READ * sum(map(len, words))
+        frame = len(self._tokenize([""])[0])
+        tokens = self._tokenize([text])[0]
+        unknown = sum(token in self._tokenizer.special for token in tokens) - frame
+        return unknown <= (1 - _READ) * (len(tokens) - frame)
+
+    def _whole_words(self, words: list[str]) -> list[str]:
+        """Those of some words that are one token each."""
+        special = self._tokenizer.special
+        rows = self._tokenize(words) if words else []
+        return [
+            word
+            for word, tokens in zip(words, rows, strict=True)
+            if len([token for token in tokens if token not in special]) == 1
+        ]
+
+    @cached_property
+    def languages(self) -> tuple[str, ...]:
+        """Languages that the encoder was trained on, as its ``moviola.json`` or its model card states; empty
+        if neither does.
+        """
+        stated = self._own.get("languages")
+        if stated is None:
+            stated = _languages_of_card(self._checkpoint.folder / "README.md")
+        if not (isinstance(stated, list) and all(isinstance(one, str) for one in stated)):
+            raise DataError(
+                f"{self._checkpoint.folder / 'moviola.json'}: languages is {stated!r:.100}; give a list of "
+                'codes, such as ["en", "de"]'
+            )
+        return tuple(stated)
+
+    @cached_property
+    def match(self) -> SentenceMatch:
+        """Calibration of the cosine of two texts, which a measured checkpoint states in its ``moviola.json``:
+        ``{"sentences": {"slope": 10, "line": 0.83}}``.
+
+        Raises:
+            DataError: ``sentences`` of ``moviola.json`` is not two numbers, the slope above 0.
+        """
+        stated = self._own.get("sentences")
+        if stated is None:
+            return SentenceMatch()
+        with suppress(TypeError, ValueError, KeyError):
+            match = SentenceMatch(float(stated["slope"]), float(stated["line"]), measured=True)
+            if 0 < match.slope < math.inf and math.isfinite(match.line):
+                return match
+        raise DataError(
+            f"{self._checkpoint.folder / 'moviola.json'}: sentences is {stated!r:.100}; give two numbers, "
+            '{"slope": above 0, "line": place of even odds among cosines of unrelated texts}'
+        )
+
+    @cached_property
+    def unrelated(self) -> UnrelatedCosines | None:
+        """Cosines of unrelated texts, if ``moviola.json`` states them (``"unrelated": {"mean": 0.1, "texts":
+        0.5, "words": 0.6}``); else a library measures them (:func:`moviola.library.unrelated_of`).
+
+        Raises:
+            DataError: they are stated otherwise.
+        """
+        stated = self._own.get("unrelated")
+        if stated is None:
+            return None
+        with suppress(TypeError, ValueError, KeyError):
+            cosines = UnrelatedCosines(*(float(stated[name]) for name in ("mean", "texts", "words")))
+            if -1 <= cosines.mean < cosines.texts <= 1 and -1 <= cosines.words < 1:
+                return cosines
+        raise DataError(
+            f"{self._checkpoint.folder / 'moviola.json'}: unrelated is {stated!r:.100}; give three cosines, "
+            '{"mean": …, "texts": more than that, "words": less than 1}'
+        )
+
+    @cached_property
+    def _own(self) -> dict[str, Any]:
+        return self._checkpoint.json("moviola.json")
+
     @cached_property
     def _tokenizer(self) -> Tokenizer:
         return open_tokenizer(self._checkpoint, self._longest)
@@ -211,6 +318,17 @@ def open_sentence_encoder(name: str, choice: DeviceChoice) -> SentenceEncoder:
         name, builtin={MINILM: MINILM_FOLDER}, instead=f"or take the one that needs no download, {MINILM!r}"
     )
     return SentenceEncoder(checkpoint, choice)
+
+
+def _languages_of_card(card: Path) -> list[str]:
+    """The languages that the head of a model card names; none where it is missing, or has no head."""
+    try:
+        text = card.read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        return []
+    head = text.split("---", 2)[1] if text.startswith("---") and text.count("---") > 1 else ""
+    found = _CARD_LANGUAGES.search(f"{head}\n")
+    return [] if found is None else re.findall(r"[\w-]+", found["one"] or found["several"].replace("- ", " "))
 
 
 def read_chain(checkpoint: Checkpoint) -> Chain:

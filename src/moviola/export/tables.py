@@ -17,7 +17,7 @@ from moviola.files.writing import write_csv, write_json
 __all__ = ["read_moments", "write_moments_csv", "write_moments_json"]
 
 _COLUMNS = (
-    "rank", "video_id", "start", "end", "score", "strong", "title", "note", "source", "snippet",
+    "rank", "video_id", "start", "end", "score", "band", "title", "note", "source", "snippet",
     "snippet_kind", "steps", "path",
 )  # fmt: skip
 # First characters that make a formula in spreadsheets; an apostrophe before it makes it text. A text that

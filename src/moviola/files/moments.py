@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 from moviola.errors import DataError
 from moviola.files.rows import number, text
-from moviola.types import CopiedMoment, CueKind, Moment, Reason, ReasonKind, Span
+from moviola.types import BANDS, Band, CopiedMoment, CueKind, Moment, Reason, ReasonKind, Span
 
 __all__ = ["moment_row", "read_moment"]
 
@@ -44,7 +44,7 @@ def read_moment(row: Mapping[str, Any], place: str, rank: int | None = None) -> 
             for at, step in enumerate(_objects(row, "steps", place), 1)
         ),
         snippet_kind=_kind(row, "snippet_kind", get_args(CueKind), place) if row.get("snippet_kind") else "",
-        strong=_strong(row, place),
+        band=_band(row, place),
         folded=tuple(_span(one, f"{place}: folded") for one in _objects(row, "folded", place)),
         why=tuple(_reason(one, place) for one in _objects(row, "why", place)),
         copies=tuple(_copy(one, place) for one in _objects(row, "copies", place)),
@@ -58,14 +58,11 @@ def _rank(row: Mapping[str, Any], place: str) -> int:
     return rank
 
 
-def _strong(row: Mapping[str, Any], place: str) -> bool:
-    strong = row.get("strong")
-    if strong is None or strong == "":
-        return True
-    word = str(strong).lower()  # of a table: spreadsheets write FALSE
-    if word not in ("true", "false", "1", "0"):
-        raise DataError(f"{place}: strong: true or false is expected, not {strong!r:.40}")
-    return word in ("true", "1")
+def _band(row: Mapping[str, Any], place: str) -> Band:
+    """The band of a moment; of one that was chosen by hand, which has none, strong."""
+    named = str(row.get("band") or "").lower()  # of a table: people write Strong
+    band: Band = _kind({"band": named}, "band", [*BANDS], place) if named else "strong"
+    return band
 
 
 def _objects(row: Mapping[str, Any], name: str, place: str) -> Sequence[Mapping[str, Any]]:

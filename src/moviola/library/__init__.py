@@ -7,12 +7,13 @@ its features can be trained on.
 
 from moviola.index import Trial
 from moviola.library.check import Problem, verify
-from moviola.library.derived.encoder_background import background_of
-from moviola.library.derived.video_names import NameTable, VideoNames, names_in, stems_of
+from moviola.library.derived.encoder_background import background_of, unrelated_of
+from moviola.library.derived.video_names import NameTable, VideoNames, every_stem, names_in, stems_of
 from moviola.library.derived.view import View, Viewer
 from moviola.library.disk.accounts import Account
 from moviola.library.disk.captures import Taken, taken_of
 from moviola.library.disk.catalogue import Catalogue, CueRow, Job, Reading, ShotRow, VideoRow
+from moviola.library.disk.cue_words import terms_in, terms_of
 from moviola.library.disk.places import Copy, Root, present_path, there
 from moviola.library.disk.protected_paths import require_no_library, require_outside
 from moviola.library.disk.removed import RemovedVideo
@@ -35,7 +36,8 @@ __all__ = [
     "Account", "Catalogue", "Concept", "Copy", "CueRow", "Indexer", "IngestProgress", "IngestReport", "Job",
     "LibrarySource", "LibraryStore", "NameTable", "Paused", "Problem", "Reading", "RemovedVideo", "Root",
     "Settings", "ShotRow", "Taken", "Trial", "VideoNames", "VideoRow", "View", "Viewer", "background_of",
-    "compact", "concept_name", "concepts_of", "ends_with_compaction", "export_features", "forget_concept",
-    "keep_concept", "mend_settings", "names_in", "open_features", "present_path", "read_concept", "repair",
-    "require_no_library", "require_outside", "stems_of", "taken_of", "there", "verify",
+    "compact", "concept_name", "concepts_of", "ends_with_compaction", "every_stem", "export_features",
+    "forget_concept", "keep_concept", "mend_settings", "names_in", "open_features", "present_path",
+    "read_concept", "repair", "require_no_library", "require_outside", "stems_of", "taken_of", "terms_in",
+    "terms_of", "there", "unrelated_of", "verify",
 ]  # fmt: skip

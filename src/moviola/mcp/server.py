@@ -39,9 +39,11 @@ How to go about it:
 1. search_moments with a few plain words for what is seen or said, as one would describe a picture. One call \
 answers; the numbers on the contact sheet are the ranks of the moments. The sheet is evidence, a score is a \
 hint.
-2. If `confident` is false, there is no sheet, and the moments are only the nearest. Then, or where the \
-sheet does not show it, try other words, `by`, or a filter; then say that nothing was found \
-rather than present the nearest moment. Where some moments are right and \
+2. Each moment has a band: strong ones are more likely right than not, of possible ones most are wrong, \
+weak ones are only the nearest. Where there is neither a strong nor a possible one, there is no sheet. \
+Then, or where the sheet does not show it, try other words, `by`, or a filter; then say that nothing was \
+found rather than present the nearest moment. A moment with the source `named` is a whole video whose file \
+is called so. Where some moments are right and \
 others wrong, ask the same with `right` and `wrong` in the query. More of one picture: a term with video_id \
 and time.
 3. look at a moment before you rely on it or name exact times; a narrower stretch shows where something \

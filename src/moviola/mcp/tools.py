@@ -33,9 +33,12 @@ from moviola.types import Moment, Span, clock
 
 __all__ = ["LONGEST_SIDE", "ClipTool", "LibraryTools", "picture"]
 
+_UNCERTAIN = (
+    "Nothing certain; {count} possible. More of these are wrong than right: look at the sheet, and `look` at "
+    "one before you use it, or ask in other words."
+)
 _NO_MATCH = (
-    "No strong match: probably nothing in the library shows this, and these are only the nearest "
-    "moments. Ask in other words, or say that nothing was found; `look` at one before you use it."
+    "Nothing matches: these are only the nearest moments. Ask in other words, or say that nothing was found."
 )
 _NOTHING = (
     "No moment at all: the filters, `videos` (refused ones have none) or `without` leave nothing over, or "
@@ -94,19 +97,20 @@ class LibraryTools:
         answered = self._library.search(question.query, question.options)
         found, present, away = still_there(answered, self._library.catalogue)
         sources = {video_id: video.path for video_id, video in present.items()}
+        likely = bool(found.strong or found.possible)
+        near = (given.get("filter") or {}).get("near")
         moments = []
-        for one in found if found.confident else found[:_NEAREST]:
+        for one in found if likely else found[:_NEAREST]:
             why, path = ", ".join(map(str, one.why)), sources[one.video_id]
             row = moment_row(one) | {"path": path, "why": why, "folded": len(one.folded)}
             moments.append(values.FoundMoment.model_validate(row))
-        match = "" if found.confident else _NO_MATCH if found else _NOTHING
+        notes = [f"{str(note)[0].upper()}{str(note)[1:]}." for note in found.notes]
         answer = values.FoundMoments(
-            query=str(question.query), confident=found.confident, moments=moments,
-            note=" ".join(filter(None, [match, assumed_distance((given.get("filter") or {}).get("near"))])),
+            query=str(found.query or question.query), confident=found.confident, moments=moments,
+            note=" ".join(filter(None, [_said_of(found), *notes, assumed_distance(near)])),
         )  # fmt: skip
         here = {video_id: path for video_id, path in sources.items() if video_id not in away}
-        seen = found and found.confident
-        return _answer(answer, _sheet(found, here, answer, self._library.kept_still) if seen else [])
+        return _answer(answer, _sheet(found, here, answer, self._library.kept_still) if likely else [])
 
     def look(
         self,
@@ -243,6 +247,15 @@ def _answer(answer: BaseModel, pictures: list[ImageContent] | None = None) -> Ca
     return CallToolResult(
         content=[text, *(pictures or [])], structured_content=answer.model_dump(mode="json")
     )
+
+
+def _said_of(found: SearchResult) -> str:
+    """How sure an answer is; nothing of a sure one."""
+    if not found:
+        return _NOTHING
+    if not found.confident and found.possible:
+        return _UNCERTAIN.format(count=len(found.possible))
+    return "" if found.strong or found.confident else _NO_MATCH
 
 
 def _sheet(

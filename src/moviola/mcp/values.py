@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, Field
 
-from moviola.types import shown_score
+from moviola.types import Band, shown_score
 
 __all__ = [
     "Clip", "FoundMoment", "FoundMoments", "ListedVideo", "ListedVideos", "Said", "Seconds", "Stills",
@@ -36,12 +36,14 @@ class FoundMoment(StretchOfTime):
     rank: int = Field(description="Rank from 1, the best; the number on the contact sheet.")
     video_id: str
     path: str = Field(description="The video's file.")
-    score: Score = Field(description="From 0 to 1; comparable within one answer.")
+    score: Score = Field(description="Probability that it is right, from 0 to 1.")
     source: str = Field(description="Evidence: visual, subtitle, speech, text (in the picture), named, both.")
     snippet: str = Field("", description="Matching words of the video, if any.")
     snippet_kind: str = Field("", description="Kind of the snippet: subtitle, speech or text in the picture.")
     steps: list[StretchOfTime] = Field([], description="With `then`: the time of each step.")
-    strong: bool = Field(description="Whether it is a strong moment; these come first.")
+    band: Band = Field(
+        description="strong: more likely right than not; possible: at worst one chance in five; weak."
+    )
     why: str = Field("", description="Evidence, from 0 to 1 each: 'seen 0.87, said 0.64 (door)'.")
     folded: int = Field(0, description="Number of overlapping moments folded into it.")
 
@@ -51,7 +53,7 @@ class FoundMoments(BaseModel):
 
     query: str = Field(description="The query as understood.")
     confident: bool = Field(
-        description="false: probably nothing in the library matches, and these are only the nearest moments."
+        description="Whether a strong moment exists. false: nothing is certain, `note` says what there is."
     )
     moments: list[FoundMoment]
     note: str = Field("", description="Hints about the answer, if any.")

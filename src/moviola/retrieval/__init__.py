@@ -28,7 +28,7 @@ Examples:
 """
 
 from moviola.retrieval.background import Background, unrelated_queries
-from moviola.retrieval.calibration import STRONG, Calibration, Chance
+from moviola.retrieval.calibration import Calibration, Chance
 from moviola.retrieval.feedback import Marks
 from moviola.retrieval.pipeline import SEGMENTS, Moments, Retrieval, Scope
 from moviola.retrieval.proposals import Hits, Proposals, propose
@@ -37,8 +37,8 @@ from moviola.retrieval.stage1 import MeanPooling, Stage1, TrainedStage1, segment
 from moviola.retrieval.trained_models import load_refiner, load_stage1, refiner_of, stage1_of
 
 __all__ = [
-    "SEGMENTS", "STRONG", "Background", "Calibration", "Chance", "CurveRefiner", "Hits",
-    "Marks", "MeanPooling", "Moments", "Proposals", "Refiner", "Retrieval", "Scope", "ShotRefiner", "Stage1",
+    "SEGMENTS", "Background", "Calibration", "Chance", "CurveRefiner", "Hits", "Marks",
+    "MeanPooling", "Moments", "Proposals", "Refiner", "Retrieval", "Scope", "ShotRefiner", "Stage1",
     "TrainedStage1", "load_refiner", "load_stage1", "propose", "refiner_of", "segment_index",
     "stage1_of",    "unrelated_queries",
 ]  # fmt: skip

@@ -6,7 +6,9 @@ to the encoder (see :class:`moviola.encoders.Match`) and has two parts:
 - *texts about everything* (``unrelated_queries.txt``): their mean vector is subtracted from a query's, so
   that a frame that is close to every text (a hub) gains nothing by it;
 - *references*, for some encoders: vectors of pictures, or of substitutes. The number of standard deviations
-  of a cosine above those of the same query with the references is then used in place of the cosine.
+  of a cosine above those of the same query with the references is then used in place of the cosine. They
+  also say how certain it is what a picture shows: one that is near to none of them, such as an empty wall, is
+  near to many texts by chance.
 
 The log odds of a match rise linearly with that value. ``docs/scores.md`` has the measurements.
 """
@@ -28,6 +30,8 @@ __all__ = ["Background", "unrelated_queries"]
 
 Floats = NDArray[np.float32]
 
+# References that are compared with a picture, the nearest that count, and their mean for an ordinary one.
+_EACH, _NEAREST, _USUAL = 4, 5, 0.43
 # Of the standard deviation of cosines with references; a query of zeros has none.
 _LEAST = 1e-6
 
@@ -49,6 +53,7 @@ class Background:
         line: the value at even odds.
         references: (k, d) float32, unit vectors of pictures; None without.
         by_phrases: whether texts are judged by their phrases, see :meth:`of_phrases`.
+        certainty: see :class:`moviola.retrieval.Calibration`.
     """
 
     centre: Floats
@@ -56,6 +61,7 @@ class Background:
     line: float
     references: Floats | None = None
     by_phrases: bool = False
+    certainty: float = 0.0
 
     def centred(self, vectors: Floats) -> Floats:
         """Vectors of queries (Q, d), without the component of all texts, of length 1."""
@@ -70,7 +76,17 @@ class Background:
             return Calibration(self.slope * length, -self.slope * self.line)
         cosines = self.references @ normalised(rest[None])[0]
         steepness = self.slope / max(float(cosines.std()), _LEAST)
-        return Calibration(steepness, -steepness * float(cosines.mean()) - self.slope * self.line)
+        intercept = -steepness * float(cosines.mean()) - self.slope * self.line
+        return Calibration(steepness, intercept, certainty=self.certainty)
+
+    def certainty_of(self, vectors: Floats) -> Floats:
+        """How much nearer pictures are to some references than usual, (n,) float32 about 0, by their vectors
+        (n, d): the mean of the five largest cosines with every fourth reference, less .43.
+        """
+        assert self.references is not None
+        cosines = normalised(vectors) @ self.references[::_EACH].T
+        nearest = np.partition(cosines, -_NEAREST, axis=1)[:, -_NEAREST:]
+        return np.asarray(nearest.mean(axis=1) - _USUAL)
 
     def of_phrases(self, vectors: Floats, weights: Sequence[float]) -> tuple[Floats, Calibration]:
         """A text by its phrases: the ``mean_log_odds`` of :mod:`moviola.retrieval.calibration`.

@@ -10,11 +10,10 @@ SPR's refiners, a product of probabilities and an exponential. A rising scale tu
   (:mod:`moviola.retrieval.background`);
 - :class:`Chance`, of a trained refiner or stage 1 without a calibration: the evidence is compared with that
   of random pieces of the library. With z its standard score among them, and sqrt(2 ln n) the expected best of
-  n random ones, the score is sigmoid(2 (z - sqrt(2 ln n))). That separates better moments from worse ones,
-  but does not say whether there is an answer: the luckiest of n pieces has one half.
+  n random ones, the log odds are 2 (z - sqrt(2 ln n)) - ln 4. That separates better moments from worse ones,
+  but does not say whether there is an answer, so it is cautious: the luckiest of n pieces is just possible.
 
-A moment is *strong* from a score of :data:`STRONG` on, else *weak*; an answer is confident if it has a strong
-moment. `docs/scores.md` has the figures.
+:data:`moviola.types.BANDS` names what a score is worth; `docs/scores.md` has the figures.
 """
 
 from __future__ import annotations
@@ -30,13 +29,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.errors import DataError, InvalidValue
+from moviola.types import POSSIBLE
 
 __all__ = [
-    "KEY", "STRONG", "Calibration", "Chance", "Scale", "logarithm", "mean_log_odds", "sigmoid", "words_of",
+    "KEY", "Calibration", "Chance", "Scale", "logarithm", "mean_log_odds", "sigmoid", "words_of",
 ]  # fmt: skip
-
-STRONG = 0.25
-"""A moment with at least this score is strong: at worst one chance in four of being right."""
 
 KEY = "calibration"
 """Key of the calibration in ``config.json``."""
@@ -76,17 +73,21 @@ class Calibration:
         intercept: log odds at an evidence of 0.
         words: words of the training queries, in lower case, where these are a closed language (the measured
             queries have no other words); each other word lowers the log odds by 4.6. Empty where it is open.
+        certainty: log odds per unit by which the pictures of a piece are nearer to some reference than usual
+            (:meth:`moviola.retrieval.Background.certainty_of`).
     """
 
     slope: float
     intercept: float
     words: frozenset[str] = frozenset()
+    certainty: float = 0.0
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.slope) and math.isfinite(self.intercept) and self.slope > 0):
+        numbers = (self.slope, self.intercept, self.certainty)
+        if not (all(map(math.isfinite, numbers)) and self.slope > 0):
             raise InvalidValue(
-                f"calibration with slope {self.slope}, intercept {self.intercept}: give finite numbers, the "
-                "slope above 0"
+                f"calibration with slope {self.slope}, intercept {self.intercept}, certainty "
+                f"{self.certainty}: give finite numbers, the slope above 0"
             )
 
     def of_text(self, text: str) -> Calibration:
@@ -137,7 +138,8 @@ def mean_log_odds(
     total = np.array([weight * scale.slope for weight, scale in pairs], np.float32) @ vectors
     length = max(float(np.linalg.norm(total)), 1e-12)
     intercept = sum(weight * scale.intercept for weight, scale in pairs)
-    return total / np.float32(length), Calibration(length, intercept)
+    certainty = sum(weight * scale.certainty for weight, scale in pairs)
+    return total / np.float32(length), Calibration(length, intercept, certainty=certainty)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,9 +169,11 @@ class Chance:
         return self.mean + standing * self.deviation
 
     def scores(self, evidence: Floats) -> Floats:
-        """Scores (n,) in (0, 1): log odds are twice the deviations above the best of ``count`` draws."""
+        """Scores (n,) in (0, 1): log odds are twice the deviations above the best of ``count`` draws, which
+        itself is just possible.
+        """
         above = self.standing(evidence) - math.sqrt(2 * math.log(max(self.count, 2)))
-        return sigmoid(2 * np.clip(above, -300.0, 300.0))
+        return sigmoid(2 * np.clip(above, -300.0, 300.0) + math.log(POSSIBLE / (1 - POSSIBLE)))
 
 
 def sigmoid(logits: Floats) -> Floats:

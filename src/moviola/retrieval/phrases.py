@@ -12,9 +12,20 @@ In Thai, Lao, Burmese, Khmer, Japanese and Chinese pairs of neighbouring letters
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-__all__ = ["FIRST_UNSPACED", "FUNCTION_WORDS", "letters_of", "pairs_of", "phrases_of", "spaced"]
+__all__ = [
+    "FIRST_UNSPACED",
+    "FUNCTION_WORDS",
+    "content_words",
+    "known_phrases",
+    "letters_of",
+    "pairs_of",
+    "phrases_of",
+    "spaced",
+    "unframed",
+]  # fmt: skip
 
 FUNCTION_WORDS = frozenset(
     re.findall(
@@ -31,14 +42,37 @@ FUNCTION_WORDS = frozenset(
 _MOST_WORDS = 8
 
 
+_FRAME = re.compile(
+    r"\s*(?:(?:show|find)(?:\s+me)?\s+)?(?:(?:an?|the|some|any)\s+)?(?:video\s+)?"
+    r"(?:photo|photograph|picture|image|video|clip|footage|shot|still)s?\s+(?:of|showing)\s+(?=\w)",
+    re.IGNORECASE,
+)
+
+
+def unframed(text: str) -> str:
+    """A text without "a picture of", "a photo of" and the like at its start, which name nothing.
+
+    >>> unframed("a photo of a cat"), unframed("a photo album")
+    ('a cat', 'a photo album')
+    """
+    found = _FRAME.match(text)
+    return text[found.end() :] if found else text
+
+
+def content_words(words: Sequence[str]) -> list[str]:
+    """The words that name something, of some in lower case; all where none does."""
+    return [word for word in words if word not in FUNCTION_WORDS] or list(words)
+
+
 def phrases_of(text: str) -> dict[str, float]:
-    """The text, its content words and its pairs of neighbouring content words.
+    """The text, :func:`unframed`, its content words and its pairs of neighbouring content words.
 
     Each of the three kinds has a third of the weight, shared by its phrases. Function words are left out; of
     longer texts the first eight content words count. A text without two content words has no pairs, one
     without any has no phrase but itself; the rest then has their share. All weights have the sum 1, and the
     text comes first.
     """
+    text = unframed(text)
     words = [word for word in re.findall(r"\w+", text) if word.lower() not in FUNCTION_WORDS][:_MOST_WORDS]
     pairs = [" ".join(pair) for pair in pairwise(words)] or words
     weights = {text: 1.0}
@@ -47,6 +81,16 @@ def phrases_of(text: str) -> dict[str, float]:
             weights[phrase] = weights.get(phrase, 0.0) + 1 / len(kind)
     total = sum(weights.values())
     return {phrase: weight / total for phrase, weight in weights.items()}
+
+
+def known_phrases(text: str, knows: Callable[[str], bool]) -> dict[str, float]:
+    """The :func:`phrases_of` a text that an encoder knows, with weights of sum 1; all where it knows none."""
+    phrases = phrases_of(text)
+    known = {phrase: weight for phrase, weight in phrases.items() if knows(phrase)}
+    if len(known) in (0, len(phrases)):
+        return phrases
+    total = sum(known.values())
+    return {phrase: weight / total for phrase, weight in known.items()}
 
 
 _RUN = re.compile(

@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from moviola.features import Integers, QueryFeatures, VideoFeatures
 from moviola.index import BACKENDS, Index
 from moviola.retrieval.background import Background
-from moviola.retrieval.calibration import Chance, Scale
+from moviola.retrieval.calibration import Calibration, Chance, Scale
 from moviola.retrieval.cosines import Cosines
 from moviola.retrieval.proposals import ByQuery, Hits, Proposals, cut_at_shots, merged_apart, propose
 from moviola.retrieval.refiners.contract import Refined, Refiner
-from moviola.retrieval.segments import segment_counts, segment_ids, segment_spans, unpack_ids
+from moviola.retrieval.refiners.curve import clip_rows
+from moviola.retrieval.segments import normalised, segment_counts, segment_ids, segment_spans, unpack_ids
 from moviola.retrieval.stage1 import MeanPooling, Stage1
 from moviola.temporal import fold
 from moviola.timing import stage
@@ -29,6 +30,9 @@ __all__ = ["SEGMENTS", "Moments", "Retrieval", "Scope"]
 SEGMENTS = 200
 """Segments retrieved per query: more add noise, fewer miss moments (SPR, appendix B.1, Table 6)."""
 
+# Moments of a query, the best ones, of which it counts how certain it is what they show, and where in them.
+_CERTAIN = 32
+_LOOKED_AT = np.array([1 / 6, 1 / 2, 5 / 6])
 # Windows, and the videos they are of, that a trained refiner without a calibration scores for every query to
 # learn what chance gives.
 _BACKGROUND_VIDEOS, _BACKGROUND_WINDOWS = 64, 64
@@ -192,6 +196,8 @@ class Retrieval:
         """Video, start, end, match and score of one query's moments, best first."""
         match = np.asarray(refined.score, dtype=np.float64)
         video, start, end = proposals.video, refined.start, refined.end
+        if isinstance(scale, Calibration) and scale.certainty:
+            match = self._with_certainty(match, scale, video, start, end)
         keep, above = np.arange(len(match)), 1.0 if self.refiner is None else self.refiner.suppress_above
         if distinct and above < 1:
             keep = np.flatnonzero(fold(start, end, match, above, video=video) == keep)
@@ -200,6 +206,28 @@ class Retrieval:
         if scale is not None:
             score = scale.scores(match if self.refiner is None else self.refiner.evidence(match))
         return tuple(column[keep] for column in (video, start, end, match, score))
+
+    def _with_certainty(
+        self,
+        match: NDArray[np.float64],
+        scale: Calibration,
+        video: Integers,
+        start: NDArray[np.float64],
+        end: NDArray[np.float64],
+    ) -> NDArray[np.float64]:
+        """Matching scores (n,) with what is known of the pictures of the best, whatever is asked."""
+        background, features, raised = self.background, self.features, match.copy()
+        best = np.argsort(-match, kind="stable")[:_CERTAIN]
+        if background is None or background.references is None or not len(best):
+            return raised
+        own, dim = video[best], background.references.shape[1]
+        first = np.clip(features.clips_at(start[best]), 0, features.counts[own] - 1)
+        stop = np.clip(features.clips_from(end[best]), first + 1, features.counts[own])
+        clips = first[:, None] + ((stop - first)[:, None] * _LOOKED_AT).astype(np.int64)
+        rows = normalised(clip_rows(features, np.repeat(own, len(_LOOKED_AT)), clips.ravel())[:, :dim])
+        pictures = rows.reshape(len(best), len(_LOOKED_AT), dim).mean(axis=1)
+        raised[best] += scale.certainty / scale.slope * background.certainty_of(pictures)
+        return raised
 
     def _refined(self, query: QueryFeatures, proposals: Proposals) -> Refined:
         refiner = self.refiner

@@ -8,6 +8,7 @@ words of their own.
 from __future__ import annotations
 
 import re
+import unicodedata
 
 from moviola.files.names import composed
 from moviola.retrieval.phrases import spaced
@@ -15,8 +16,11 @@ from moviola.retrieval.phrases import spaced
 __all__ = ["forms_of", "umlauts_of", "words_in"]
 
 _APOSTROPHES = "'\u2019\u02bc"
+# Vowel signs and the like, which belong to the letters before them; none of them is a letter itself.
+_MARKS = "".join(chr(code) for code in range(0x300, 0x3000) if unicodedata.category(chr(code))[0] == "M")
+_LETTERS = rf"(?:[^\W_]|[{_MARKS}])+"
 _WORD = re.compile(
-    rf"\d+(?:[.,{_APOSTROPHES}\u00a0\u202f]\d+)+(?!\w)|\w+(?:[{_APOSTROPHES}]\w+)*", re.UNICODE
+    rf"\d+(?:[.,{_APOSTROPHES}\u00a0\u202f]\d+)+(?!\w)|{_LETTERS}(?:[{_APOSTROPHES}]{_LETTERS})*"
 )
 # `OBrien`: a name whose apostrophe was left out.
 _JOINED_NAME = re.compile(r"\b([ODLM])(?=[A-Z][a-z]{2})")

@@ -12,8 +12,9 @@
   is known by its name alone. An exclusion never raises a score.
   `benchmarks/README.md` has answers with and without it.
 - *Marks* change the log odds of the query's moments, and of moments similar to right marks, see
-  :mod:`moviola.retrieval.feedback`; without a query they are the query.
-  `benchmarks/marks/README.md` has figures.
+  :mod:`moviola.retrieval.feedback`; without a query they are the query. `benchmarks/marks/README.md` has
+  figures. With an exclusion, moments are marked first. A right mark on a sequence says that each of its steps
+  is right where the mark has it; a wrong one, that no sequence should look like it as a whole.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from moviola.retrieval import SEGMENTS, Marks, Retrieval
 from moviola.search.evidence import EvidenceGatherer, Rows
 from moviola.search.found import Found
 from moviola.search.fusion import columns_of, fused, with_odds_times
-from moviola.search.name_evidence import KNOWN_BY_NAME, with_names
+from moviola.search.name_evidence import with_names
 from moviola.search.queries import Marked, MarkedMoment, Plain, SearchQuery, Simple, Steps, Without, parts_of
 from moviola.temporal import suppress
 from moviola.timing import stage
@@ -44,14 +45,21 @@ _SAME_CHAIN = 0.5
 
 
 def candidates(
-    gatherer: EvidenceGatherer, query: SearchQuery, rows: Rows, segments: int = SEGMENTS
+    gatherer: EvidenceGatherer,
+    query: SearchQuery,
+    rows: Rows,
+    segments: int = SEGMENTS,
+    *,
+    videos: bool = True,
 ) -> list[Found]:
-    """Candidate moments for a query, in no order, of ``segments`` segments for each part.
+    """Candidate moments for a query, in no order, of ``segments`` segments for each part; with ``videos`` the
+    videos that are named so, too.
 
     The gatherer is prepared with the query (:meth:`moviola.search.evidence.EvidenceGatherer.prepare`).
     """
     if isinstance(query, Without):
-        return _without(gatherer, query, candidates(gatherer, query.query, rows, segments))
+        wanted = candidates(gatherer, query.query, rows, segments, videos=videos)
+        return _without(gatherer, query, wanted)
     if isinstance(query, Steps):
         return _steps(gatherer, query, rows, segments)
     if isinstance(query, Marked):
@@ -60,13 +68,9 @@ def candidates(
     seen, said = gatherer.seen(query, rows, segments), gatherer.there(gatherer.said(query, rows))
     shares = gatherer.shares(query, rows)
     with stage("fusion"):
-        moments = fused(seen, said)
-    # Videos whose names match and that have no moment yet get one.
-    known = {row for row, share in shares.items() if share >= KNOWN_BY_NAME}
-    if missing := frozenset(known - {one.row for one in moments}):
-        moments += gatherer.known_by_name(query, missing)
-    with stage("fusion"):
-        return gatherer.there(with_names(moments, shares))
+        found = gatherer.there(fused(seen, said))
+        moments = with_names(found, shares)
+    return moments + gatherer.named(shares, found) if videos else moments
 
 
 def _steps(gatherer: EvidenceGatherer, query: Steps, rows: Rows, segments: int) -> list[Found]:
@@ -78,12 +82,13 @@ def _steps(gatherer: EvidenceGatherer, query: Steps, rows: Rows, segments: int) 
     """
     wanted = [step.query if isinstance(step, Without) else step for step in query.steps]
     gatherer.search([thing for step in wanted for thing in parts_of(step)], rows, segments)
-    candidates_of = [candidates(gatherer, step, rows, segments) for step in wanted]
+    # A video as a whole is no step: nothing follows it.
+    candidates_of = [candidates(gatherer, step, rows, segments, videos=False) for step in wanted]
     reached = [frozenset(one.row for one in found) for found in candidates_of]
     for place, step in enumerate(wanted):
         others = frozenset().union(*reached[:place], *reached[place + 1 :]) - reached[place]
         if others:
-            candidates_of[place] += candidates(gatherer, step, others, segments)
+            candidates_of[place] += candidates(gatherer, step, others, segments, videos=False)
     lowered = [
         _without(gatherer, step, found) if isinstance(step, Without) else found
         for step, found in zip(query.steps, candidates_of, strict=True)
@@ -140,6 +145,8 @@ def _follows(earlier: Span, later: Span, gap: float) -> bool:
 
 
 def _marked(gatherer: EvidenceGatherer, query: Marked, rows: Rows, segments: int) -> list[Found]:
+    if isinstance(query.query, Steps):
+        return _marked_steps(gatherer, query, query.query, rows, segments)
     marks = gatherer.marks(query)
     moments = [] if query.query is None else candidates(gatherer, query.query, rows, segments)
     if isinstance(query.query, Simple | None):
@@ -155,6 +162,45 @@ def _marked(gatherer: EvidenceGatherer, query: Marked, rows: Rows, segments: int
         moments += alike
     with stage("calibration"):
         return _rescored(gatherer, marks, moments, has_text=query.query is not None)
+
+
+def _marked_steps(
+    gatherer: EvidenceGatherer, query: Marked, steps: Steps, rows: Rows, segments: int
+) -> list[Found]:
+    """Chains of a sequence whose right marks are marks on each of its steps."""
+    videos = gatherer.store.catalogue.videos_named({one.video_id for one in query.right})
+    right: list[list[MarkedMoment]] = [[] for _ in steps.steps]
+    for one in query.right:
+        video = videos.get(one.video_id)
+        if video is None or one.start >= video.duration:
+            gatherer.marks(query)  # raises what is wrong with it
+            continue
+        span = Span(one.start, min(one.end, video.duration))
+        inside = [
+            chain
+            for chain in _steps(gatherer, steps, frozenset({video.row}), segments)
+            if chain.span.intersection(span) > 0
+        ]
+        best = max(inside, key=lambda chain: (chain.span.iou(span), chain.score), default=None)
+        for own, step in zip(right, best.steps if best else (), strict=False):
+            own.append(MarkedMoment(one.video_id, step.span.start, step.span.end))
+    marked = [_with_right(step, tuple(own)) for step, own in zip(steps.steps, right, strict=True)]
+    found = _steps(gatherer, replace(steps, steps=tuple(marked)), rows, segments)
+    if not (query.wrong or query.concept):
+        return found
+    others = gatherer.marks(replace(query, right=()))
+    with stage("calibration"):
+        return _rescored(gatherer, others, found, has_text=True)
+
+
+def _with_right(step: Simple | Without, right: tuple[MarkedMoment, ...]) -> Simple | Without:
+    """A step with right marks, which come before its exclusions."""
+    if not right:
+        return step
+    if isinstance(step, Without):
+        assert isinstance(step.query, Simple)
+        return Without(Marked(step.query, right), step.excluded)
+    return Marked(step, right)
 
 
 def _right(gatherer: EvidenceGatherer, query: Marked, rows: Rows) -> list[Found]:

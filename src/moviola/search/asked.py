@@ -9,8 +9,8 @@ Saved searches, the last answer, links of the page, HTTP and agents have this JS
 A query is a text, or an object: ``terms`` are summed by weight; then come later steps of ``then``, then what
 is excluded by ``without``; marks (``right``, ``wrong``) and a ``concept`` are on all of that, and are the
 query where there are no terms. A step may have exclusions and marks of its own, an exclusion marks. Where the
-first part of a query has them, it stands in ``first`` instead of ``terms``. In a text ``@name`` is a concept,
-unless ``"plain": true`` stands beside it.
+first part of a query has them, it stands in ``first`` instead of ``terms``. In a text ``@name`` is a concept
+where the library has one of that name, else a word, and so with ``"plain": true`` beside it.
 
 What :func:`query_to_json` writes :func:`query_from_json` reads as an equal query, whatever the query.
 
@@ -135,16 +135,22 @@ class _Writer:
 
     def short(self, query: SearchQuery) -> str | Row:
         """A text where that says it all."""
+        if isinstance(query, Marked) and query.written and not (query.right or query.wrong):
+            return query.written
         return query.text if isinstance(query, Text) and _reads_as_text(query) else self.part(query)
 
     def part(self, query: SearchQuery) -> Row:
         """Any query as an object."""
         match query:
-            case Marked(inner, right, wrong, concept):
+            case Marked(inner, right, wrong, concept, written):
                 lists = [
                     [dict(zip(_MOMENT, astuple(one), strict=True)) for one in own] for own in (right, wrong)
                 ]
-                marks = {name: said for name, said in zip(_MARKS, (*lists, concept), strict=True) if said}
+                named = "" if written else concept
+                marks = {name: said for name, said in zip(_MARKS, (*lists, named), strict=True) if said}
+                if written:
+                    # A library decides which names in a text are concepts, so that the text is kept.
+                    return {"terms": [{"text": written}], **marks}
                 if inner is None:
                     return marks
                 row = self.part(inner)

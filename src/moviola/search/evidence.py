@@ -20,7 +20,7 @@ import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import reduce
+from functools import partial, reduce
 from types import MappingProxyType
 from typing import Self
 
@@ -34,14 +34,15 @@ from moviola.features import QueryFeatures
 from moviola.library import LibraryStore, NameTable, View, read_concept
 from moviola.retrieval import SEGMENTS, Background, Calibration, Hits, Marks, Moments, Retrieval, Scope
 from moviola.retrieval.calibration import Scale, mean_log_odds
-from moviola.retrieval.phrases import phrases_of
+from moviola.retrieval.phrases import known_phrases
 from moviola.retrieval.refiners.curve import cosines
 from moviola.retrieval.segments import normalised
-from moviola.search.cues import CueSearch
+from moviola.search.cues import CueSearch, Said
 from moviola.search.filters import Filter
 from moviola.search.found import Found
 from moviola.search.fusion import fused
-from moviola.search.name_evidence import name_shares
+from moviola.search.meaning import Meaning
+from moviola.search.name_evidence import name_shares, named
 from moviola.search.queries import (
     KeptPicture,
     LikeMoment,
@@ -55,6 +56,7 @@ from moviola.search.queries import (
     parts_of,
     terms_of,
 )  # fmt: skip
+from moviola.search.understanding import says_only_what_not
 from moviola.timing import stage
 from moviola.types import CueKind, Reason, ReasonKind, Span
 
@@ -64,7 +66,7 @@ __all__ = ["EvidenceGatherer", "Rows"]
 # four marks with 200 each take twice that.
 _PROBES, _PROBED = 2, 50
 
-# Of a text that says nothing to the encoder.
+# Of a text that says nothing to the encoder, or only what is not wanted.
 _NOTHING = Calibration(1.0, -50.0)
 
 Floats = NDArray[np.float32]
@@ -98,6 +100,7 @@ class EvidenceGatherer:
         cues: search in speech and text.
         kinds: kinds of cues to search; empty where only pictures count.
         names: names of the videos; None: they do not count.
+        meaning: what cosines of sentences are worth; None: meanings are not compared.
         encoded: the texts of its queries, see :meth:`prepare`.
     """
 
@@ -109,11 +112,12 @@ class EvidenceGatherer:
     kinds: Collection[CueKind]
     names: NameTable | None
     filter: Filter
+    meaning: Meaning | None = None
     encoded: Mapping[Text, EncodedText] = field(default_factory=dict)
     _composed: dict[Simple, tuple[QueryFeatures, Calibration]] = field(init=False, default_factory=dict)
     _hits: dict[tuple[Simple, Rows, int], Hits] = field(init=False, default_factory=dict)
     _seen: dict[tuple[Simple, Rows, int], list[Found]] = field(init=False, default_factory=dict)
-    _said: dict[tuple[Text, Rows], list[Found]] = field(init=False, default_factory=dict)
+    _said: dict[tuple[Text, Rows], Said] = field(init=False, default_factory=dict)
 
     # -- texts, encoded once -------------------------------------------------------------------------------
 
@@ -160,11 +164,14 @@ class EvidenceGatherer:
             return self._read_phrases(encoder, words)
         tokens = retrieval.stage1.needs_tokens or (refiner is not None and refiner.needs_tokens)
         rows = encoder.encode_tokens(words) if tokens else list(encoder.encode_text(words))
-        return [(QueryFeatures.of([""], [word], [row]), None) for word, row in zip(words, rows, strict=True)]
+        return [
+            (QueryFeatures.of([""], [word], [row]), _NOTHING if says_only_what_not(word) else None)
+            for word, row in zip(words, rows, strict=True)
+        ]
 
     def _read_phrases(self, encoder: FrameTextEncoder, words: Sequence[str]) -> list[Read]:
         """Texts by their phrases, which are encoded in one batch."""
-        weights = [_known_phrases(encoder, word) for word in words]
+        weights = [known_phrases(word, partial(_knows, encoder)) for word in words]
         phrases = list(dict.fromkeys(phrase for own in weights for phrase in own))
         vectors = encoder.encode_text(phrases)
         place = {phrase: number for number, phrase in enumerate(phrases)}
@@ -174,18 +181,21 @@ class EvidenceGatherer:
                 vectors[[place[phrase] for phrase in own]], list(own.values())
             )
             features = QueryFeatures.of([""], [word], [vector]).among_segments(vector[None])
-            read.append((features, scale if _knows(encoder, word) else _NOTHING))
+            says = _knows(encoder, word) and not says_only_what_not(word)
+            read.append((features, scale if says else _NOTHING))
         return read
 
     def _meanings(self, words: Sequence[str]) -> dict[str, Floats]:
-        """Unit vectors of the texts that the sentence encoder knows, where anything is searched by them."""
-        sentences = self.store.encoders.sentences
+        """Unit vectors of the texts whose meanings count, where anything is searched by them."""
+        sentences, meaning = self.store.encoders.sentences, self.meaning
         reads_cues = bool(self.kinds and self.view.cues)
         reads_names = self.names is not None and bool(len(self.names.rows))
-        if sentences is None or not (reads_cues or reads_names):
+        if sentences is None or meaning is None or not (reads_cues or reads_names):
             return {}
         vectors = zip(words, normalised(sentences.encode_text(words)), strict=True)
-        return {word: vector for word, vector in vectors if sentences.knows(word)}
+        return {
+            word: vector for word, vector in vectors if meaning.reads(word) and not says_only_what_not(word)
+        }
 
     # -- evidence ------------------------------------------------------------------------------------------
 
@@ -238,19 +248,24 @@ class EvidenceGatherer:
         total = sum(weight for _, weight in terms_of(thing))
         with stage("cues"):
             by_term = (
-                [replace(found, score=found.score * weight / total) for found in self._cues_of(term, rows)]
+                [
+                    replace(found, score=found.score * weight / total)
+                    for found in self.cues_of(term, rows).found
+                ]
                 for term, weight in terms_of(thing)
                 if isinstance(term, Text)
             )
             return reduce(fused, by_term, [])
 
-    def _cues_of(self, text: Text, rows: Rows) -> list[Found]:
+    def cues_of(self, text: Text, rows: Rows) -> Said:
+        """Moments by what is said or written of a text, of all kinds of cues that are searched."""
         if (text, rows) not in self._said:
             # A title card with a similar meaning must not stand above the pictures themselves.
             meant = self.kinds if self.texts is None else [kind for kind in self.kinds if kind != "text"]
             self._said[text, rows] = self.cues.moments(
-                self.view, text.text, self._text(text).sentence, rows=rows, kinds=self.kinds, meant=meant
-            )
+                self.view, text.text, self._text(text).sentence, self.meaning,
+                rows=rows, kinds=self.kinds, meant=meant,
+            )  # fmt: skip
         return self._said[text, rows]
 
     def shares(self, thing: Simple, rows: Rows) -> Mapping[int, float]:
@@ -262,18 +277,17 @@ class EvidenceGatherer:
             total = sum(weight for _, weight in terms_of(thing))
             for term, weight in terms_of(thing):
                 if isinstance(term, Text):
-                    own = name_shares(self.names, term.text, self._text(term).sentence)
+                    own = name_shares(self.names, term.text, self._text(term).sentence, self.meaning)
                     for row, share in own.items():
-                        if rows is None or row in rows:
+                        if row in self.view.videos and (rows is None or row in rows):
                             shares[row] += share * weight / total
             return shares
 
-    def known_by_name(self, thing: Simple, rows: frozenset[int]) -> list[Found]:
-        """Moments of videos whose names match: by pictures, or else as much of each as the filter allows."""
-        if self.stages(thing) is not None:
-            return self.seen(thing, rows)
-        parts = ((row, self.filter.stretch(self.view.videos[row].duration)) for row in sorted(rows))
-        return [Found(row, Span(start, end), 0.0, "named") for row, (start, end) in parts if start < end]
+    def named(self, shares: Mapping[int, float], moments: Sequence[Found]) -> list[Found]:
+        """The videos whose names match, as much of each as the filter allows, by :meth:`shares`, beside the
+        moments of the same answer.
+        """
+        return named(shares, moments, lambda row: self.filter.stretch(self.view.videos[row].duration))
 
     # -- marks ---------------------------------------------------------------------------------------------
 
@@ -478,16 +492,6 @@ class EvidenceGatherer:
 def _knows(encoder: FrameTextEncoder, text: str) -> bool:
     """Whether a text says anything to an encoder; most know all letters."""
     return not isinstance(encoder, TextJudge) or encoder.knows(text)
-
-
-def _known_phrases(encoder: FrameTextEncoder, text: str) -> dict[str, float]:
-    """Phrases of a text that the encoder knows, with weights of sum 1; all phrases where it knows none."""
-    phrases = phrases_of(text)
-    known = {phrase: weight for phrase, weight in phrases.items() if _knows(encoder, phrase)}
-    if len(known) in (0, len(phrases)):
-        return phrases
-    total = sum(known.values())
-    return {phrase: weight / total for phrase, weight in known.items()}
 
 
 def _kind(thing: Simple) -> ReasonKind:

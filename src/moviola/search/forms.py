@@ -19,7 +19,7 @@ from typing import Any, Self
 
 from moviola.errors import InvalidValue
 from moviola.search.times import is_integer, is_number, parse_range, parse_seconds
-from moviola.types import Capture, plain_seconds, require_kind, several
+from moviola.types import BANDS, Capture, plain_seconds, require_kind, several
 
 __all__ = [
     "CHOICE",
@@ -27,10 +27,10 @@ __all__ = [
     "INTEGER",
     "LINES",
     "NAMES",
-    "NUMBER",
     "PATHS",
     "PLACE",
     "POSITIONS",
+    "SCORE",
     "SECONDS",
     "TIMES",
     "Bounds",
@@ -345,10 +345,21 @@ def _integer(name: str, value: Any) -> int:
     return int(value)
 
 
-def _number(name: str, value: Any) -> float:
-    if not is_number(value, 0, 1):
-        raise InvalidValue(f"{name}={value!r:.200}: give a number; scores lie in [0, 1]")
-    return float(value)
+def _score(name: str, value: Any) -> float:
+    least: Any = BANDS.get(value) if isinstance(value, str) else value  # type: ignore[call-overload]
+    if not is_number(least, 0, 1):
+        raise InvalidValue(f"{name}={value!r:.200}: give a score from 0 to 1, or {', '.join(BANDS)}")
+    return float(least)
+
+
+def _written_score(given: Any, _: str) -> Any:
+    """A score or a band, as people write them on a command line."""
+    if not isinstance(given, str):
+        return given
+    try:
+        return float(given)
+    except ValueError:
+        return given.strip().lower()
 
 
 def _flag(name: str, value: Any) -> bool:
@@ -365,8 +376,8 @@ def _names(name: str, value: Any) -> frozenset[str]:
 
 INTEGER = Form("integer", _integer)
 """At least 1."""
-NUMBER = Form("number", _number)
-"""In [0, 1]."""
+SCORE = Form("score", _score, _written_score, metavar="SCORE|BAND")
+"""In [0, 1], or a band, which becomes the least score that it has."""
 FLAG = Form("flag", _flag)
 """True or False."""
 NAMES = Form("names", _names, written=sorted)

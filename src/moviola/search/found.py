@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from moviola.library import Catalogue, VideoRow, present_path, taken_of
-from moviola.retrieval import STRONG
-from moviola.types import CopiedMoment, CueKind, Moment, Reason, Span
+from moviola.search.notes import Note
+from moviola.search.queries import SearchQuery
+from moviola.types import Band, CopiedMoment, CueKind, Moment, Reason, Span, band_of
 
-__all__ = ["STRONG", "Found", "SearchResult", "still_there", "whereabouts"]
+__all__ = ["Found", "SearchResult", "still_there", "whereabouts"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +46,15 @@ class Found:
     copies: tuple[CopiedMoment, ...] = ()
 
     @property
-    def strong(self) -> bool:
-        """Whether the score is at least :data:`moviola.retrieval.STRONG`."""
-        return self.score >= STRONG
+    def band(self) -> Band:
+        """The band of the score."""
+        return band_of(self.score)
 
     def moment(self, video_id: str, rank: int) -> Moment:
         """The moment of an answer, with its reasons sorted, the strongest first."""
         return Moment(
             video_id, self.span.start, self.span.end, self.score, rank, self.source, self.snippet,
-            tuple(step.moment(video_id, rank) for step in self.steps), self.snippet_kind, self.strong,
+            tuple(step.moment(video_id, rank) for step in self.steps), self.snippet_kind, self.band,
             self.folded, tuple(sorted(self.why, key=lambda reason: (-reason.score, reason.kind))),
             self.copies,
         )  # fmt: skip
@@ -66,24 +67,37 @@ class SearchResult(list[Moment]):
         timings: seconds of the stages of :data:`moviola.timing.STAGES` that ran, and ``"total"``; of all
             queries of a batch together.
         videos: number of videos that were searched, those that pass the filter; None where unknown.
+        query: the query as it was read; None where unknown.
+        notes: on how it was read, and on what is not known.
     """
 
     def __init__(self, moments: Iterable[Moment] = (), *, confident: bool | None = None) -> None:
         super().__init__(moments)
         self.confident: bool = any(m.strong for m in self) if confident is None else confident
-        """Whether there is a strong moment. False: nothing matches, these are only the nearest."""
+        """Whether a strong moment exists, also where options leave it out. False: nothing is certain."""
         self.timings: dict[str, float] = {}
         self.videos: int | None = None
+        self.query: SearchQuery | None = None
+        self.notes: tuple[Note, ...] = ()
 
     @property
     def strong(self) -> list[Moment]:
         """The strong moments."""
-        return [moment for moment in self if moment.strong]
+        return self.of_band("strong")
+
+    @property
+    def possible(self) -> list[Moment]:
+        """The possible moments."""
+        return self.of_band("possible")
 
     @property
     def weak(self) -> list[Moment]:
         """The weak moments."""
-        return [moment for moment in self if not moment.strong]
+        return self.of_band("weak")
+
+    def of_band(self, band: Band) -> list[Moment]:
+        """The moments of a band, best first."""
+        return [moment for moment in self if moment.band == band]
 
 
 def still_there(
@@ -107,6 +121,7 @@ def still_there(
     ranked = (replace(moment, rank=rank) for rank, moment in enumerate(kept, 1))
     answer = SearchResult(ranked, confident=found.confident)
     answer.timings, answer.videos = found.timings, found.videos
+    answer.query, answer.notes = found.query, found.notes
     return answer, videos, away
 
 

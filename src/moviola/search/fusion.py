@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.library.near_copies import KnownCopies
-from moviola.retrieval import STRONG
 from moviola.retrieval.refiners import SAME_MOMENT
 from moviola.search.found import Found
 from moviola.search.options import SearchOptions
@@ -74,9 +73,12 @@ def folded(found: Sequence[Found]) -> list[Found]:
     """Of moments, best first, that overlap much in one video or contain one another, the best, in order.
 
     It keeps the spans of the others. Duplicates come from several proposals, from cuts at the same shots, or
-    from fusion with the same words, so this step comes last.
+    from fusion with the same words, so this step comes last. A video that is named so is a result of its own,
+    beside its moments.
     """
     start, end, order, rows = columns_of(found)
+    by_name = np.array([one.source == "named" for one in found], dtype=bool)
+    rows = np.where(by_name, -1 - rows, rows)
     stands = fold(start, end, order, SAME_MOMENT, video=rows).tolist()
     others: dict[int, list[Span]] = defaultdict(list)
     for place, best in enumerate(stands):
@@ -126,12 +128,11 @@ def ranked(
         video_ids: by row number.
         options: number and minimum score.
     """
-    least = options.min_score if options.weak else max(options.min_score, STRONG)
     answer: list[Moment] = []
     shown: dict[int, int] = defaultdict(int)
     different = folded(sorted(found, key=lambda m: (-m.score, -m.match, video_ids[m.row], m.span.start)))
     for moment in without_copies(different, video_ids, known) if known else different:
-        if moment.score < least or len(answer) == options.top_k:
+        if moment.score < options.least_score or len(answer) == options.top_k:
             break
         if options.per_video is not None and shown[moment.row] == options.per_video:
             continue

@@ -32,11 +32,11 @@ from moviola.search.queries import (
     WeightedSum,
     Without,
 )
-from moviola.types import Moment
+from moviola.types import Moment, band_of
 
 __all__ = ["KeptAnswer", "keep_answer", "kept_answer"]
 
-_FORMAT = 4
+_FORMAT = 5
 _NAME = "last-answer.json"
 
 
@@ -87,17 +87,28 @@ def kept_answer(library: Path) -> KeptAnswer:
         raise NotFound(f"{library}: {missing}; run `moviola search` first")
     try:
         content = read_json(place)
-        moments = [read_moment(row, f"{place}: moment {at}") for at, row in enumerate(content["moments"], 1)]
+        rows = content["moments"]
         match content["format"]:
-            case 4:
+            case 5:
                 row = content["asked"]
+            case 4:
+                row, rows = content["asked"], _in_bands(rows)
             case 3:
-                row = _of_format_3(content["query"], content["options"])
+                row, rows = _of_format_3(content["query"], content["options"]), _in_bands(rows)
             case other:
                 raise ValueError(f"format {other}")
+        moments = [read_moment(one, f"{place}: moment {at}") for at, one in enumerate(rows, 1)]
         return KeptAnswer(Asked.from_json(row), moments)
     except (TypeError, KeyError, ValueError, AttributeError, InvalidValue) as error:
         raise DataError(f"{place}: damaged, or of another version; search again") from error
+
+
+# -- formats 3 and 4, whose moments were strong from another score on, or weak -------------------------------
+
+
+def _in_bands(moments: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The same with the band of each score; what a score says about an answer was not measured then."""
+    return [{**one, "band": band_of(one["score"]), "steps": _in_bands(one["steps"])} for one in moments]
 
 
 # -- format 3, in which a query was an object with one key, its kind -----------------------------------------

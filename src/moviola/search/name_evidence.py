@@ -1,71 +1,85 @@
 """Evidence from file names: people name a video after its content.
 
 A name matches a text by the larger of two shares: the part of the text's weight whose words are in the name,
-each word weighted by ln(N / n) with n of N videos that have it; and (c - m) / (1 - m), with c the cosine of
-the text with the distinctive words of the name and m = .25. A share s of the name multiplies the odds of a
-moment by exp(5 s), and alone makes it right with a probability of s^2 / 2. A name does not say *where* in the
-video, so it adds to moments that were found; a matching video without a moment is searched for one, or stands
-as a whole where pictures are not searched.
-`benchmarks/footage/report.py` measures the gain.
+each word weighted by ln(N / n) with n of N videos that have it; and, by meaning, how far the cosine of the
+text with the distinctive words of the name is above the one that one in a thousand pairs of unrelated words
+reaches (:meth:`moviola.search.meaning.Meaning.name_shares`). A video has the words of all names of its files.
+
+A name belongs to a video and does not say *where* in it. So it gives one result, the video as a whole, with a
+score of .55 times the share s, or more where the best of its moments, with a score q, agrees: 1 - (1 - .55 s)
+(1 - s q). Of the videos that a name alone finds three in five show what is asked (`benchmarks/no_match`). And
+it multiplies the odds of the video's moments by up to 4, so that it makes none strong that is not possible by
+what is seen or heard.
 """
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.library import NameTable, stems_of
+from moviola.library import NameTable, every_stem, stems_of
+from moviola.retrieval.phrases import unframed
 from moviola.retrieval.spellings import forms_of, umlauts_of, words_in
 from moviola.search.found import Found
 from moviola.search.fusion import with_odds_times
-from moviola.types import Reason
+from moviola.search.meaning import Meaning
+from moviola.search.understanding import says_only_what_not
+from moviola.types import POSSIBLE, STRONG, Reason, Span
 
-__all__ = ["KNOWN_BY_NAME", "name_shares", "with_names"]
+__all__ = ["name_shares", "named", "stems_of_word", "with_names"]
 
-KNOWN_BY_NAME = 0.5
-"""Share from which a video is searched for moments because of its name alone."""
-
-# Added log odds of a name that matches wholly.
-_LOG_ODDS = 5.0
-# Its value where the pictures say nothing.
-_BY_ITSELF = 0.5
-_MEANING = 0.25
+# Largest factor for the odds of moments, by which one that is just possible is just strong; and the score of
+# a video whose name fits wholly.
+_ODDS = STRONG / (1 - STRONG) / (POSSIBLE / (1 - POSSIBLE))
+_BY_ITSELF = 0.55
+# Videos that are named so, of one answer; a lower share of a name is no result.
+_MOST, _LEAST_SHARE = 200, 0.02
 
 
-def name_shares(names: NameTable, text: str, vector: NDArray[np.float32] | None) -> dict[int, float]:
+def name_shares(
+    names: NameTable, text: str, vector: NDArray[np.float32] | None, meaning: Meaning | None
+) -> dict[int, float]:
     """How well names of videos match a text, in (0, 1], by row number; other names do not match.
 
-    ``vector`` (d,) is the text's unit sentence vector; None where meanings are not compared.
+    ``vector`` (d,) is the text's unit sentence vector, of the encoder that ``meaning`` calibrates; None where
+    meanings are not compared.
     """
     shares: dict[int, float] = defaultdict(float)
-    spelt = _spellings(text)
+    # A video that is called dog is not called "no dog".
+    stems = every_stem(text) if says_only_what_not(text) else stems_of(unframed(text))
+    spelt = _spellings(stems, text)
     weights = {stem: min(map(names.weight, spelt[stem])) for stem in sorted(spelt)}
     total = sum(weights.values())
     for stem, weight in weights.items():
         rows = {row for form in spelt[stem] for row in names.videos_with(form).tolist()}
         for row in sorted(rows) if weight > 0 else ():
             shares[row] += weight / total
-    if vector is not None and len(names.rows):
-        meant = ((names.vectors @ vector - _MEANING) / (1 - _MEANING))[names.meanings]
+    if vector is not None and meaning is not None and len(names.rows):
+        meant = meaning.name_shares(names.vectors @ vector)[names.meanings]
         alike = np.flatnonzero(meant > 0)
         for row, share in zip(names.rows[alike].tolist(), meant[alike].tolist(), strict=True):
             shares[row] = max(shares[row], share)
-    return dict(shares)
+    return {row: min(1.0, share) for row, share in shares.items()}
 
 
-def _spellings(text: str) -> dict[str, set[str]]:
+def _spellings(stems: Collection[str], text: str) -> dict[str, set[str]]:
     """Stems of a text, and those of other spellings of the same word (``Koeln``, ``OBrien``)."""
-    spelt = {stem: {stem} for stem in stems_of(text)}
+    spelt = {stem: {stem} for stem in stems}
     for word in words_in(text):
-        alike = {stem for form in (*forms_of(word), umlauts_of(word)) for stem in stems_of(form)}
+        alike = stems_of_word(word)
         for stem in alike & spelt.keys():
             spelt[stem] |= alike
     return spelt
+
+
+def stems_of_word(word: str) -> set[str]:
+    """Stems of all spellings of a word."""
+    return {stem for form in (*forms_of(word), umlauts_of(word)) for stem in stems_of(form)}
 
 
 def with_names(found: Sequence[Found], shares: Mapping[int, float]) -> list[Found]:
@@ -73,9 +87,32 @@ def with_names(found: Sequence[Found], shares: Mapping[int, float]) -> list[Foun
     added = []
     for one in found:
         if share := min(1.0, shares.get(one.row, 0.0)):
-            score = with_odds_times(one, math.exp(_LOG_ODDS * share)).score
-            score = 1 - (1 - score) * (1 - _BY_ITSELF * share**2)
-            added.append(replace(one, score=score, why=(*one.why, Reason("named", share))))
+            raised = with_odds_times(one, math.exp(math.log(_ODDS) * share))
+            added.append(replace(raised, why=(*one.why, Reason("named", share))))
         else:
             added.append(one)
     return added
+
+
+def named(
+    shares: Mapping[int, float], moments: Sequence[Found], stretch: Callable[[int], tuple[float, float]]
+) -> list[Found]:
+    """The videos whose names match, as one result each, the best first.
+
+    Args:
+        shares: of matches by row number.
+        moments: of the same answer, without the evidence of names.
+        stretch: the seconds of a video, by row number, that are searched.
+    """
+    seen: dict[int, float] = defaultdict(float)
+    for one in moments:
+        seen[one.row] = max(seen[one.row], one.score)
+    best = sorted(((share, -row) for row, share in shares.items() if share >= _LEAST_SHARE), reverse=True)
+    results = []
+    for share, row in best[:_MOST]:
+        start, end = stretch(-row)
+        if start < end:
+            score = 1 - (1 - _BY_ITSELF * share) * (1 - share * seen[-row])
+            why = (Reason("named", share),)
+            results.append(Found(-row, Span(start, end), score, "named", match=seen[-row], why=why))
+    return results

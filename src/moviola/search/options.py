@@ -9,8 +9,8 @@ from typing import Any, Literal, Self, get_args
 from moviola.errors import InvalidValue
 from moviola.search.fields import PARTS, Field, declared, fields_of
 from moviola.search.filters import FILTERS, Filter
-from moviola.search.forms import CHOICE, FLAG, INTEGER, NAMES, NUMBER
-from moviola.types import CUE_KINDS, CueKind, require_kind
+from moviola.search.forms import CHOICE, FLAG, INTEGER, NAMES, SCORE
+from moviola.types import CUE_KINDS, POSSIBLE, Band, CueKind, require_kind
 
 __all__ = ["FIELDS", "KINDS", "OPTIONS", "By", "SearchOptions"]
 
@@ -55,10 +55,11 @@ class SearchOptions:
         label="Only this video", example=["holiday/beach"],
     )  # fmt: skip
     """Ids of the videos to search; None for all."""
-    min_score: float = declared(
-        NUMBER, "Least score; at 0.5 half are right.", panel="", label="Score at least", default=0.0,
+    min_score: float | Band = declared(
+        SCORE, "Least score, from 0 to 1: the probability of being right; or strong (0.5), possible (0.2).",
+        panel="", label="Score at least", example="possible", default=0.0,
     )  # fmt: skip
-    """In [0, 1]."""
+    """In [0, 1]; a band becomes the least score that it has (:data:`moviola.types.BANDS`)."""
     by: By = declared(
         CHOICE, "Evidence: all; visual (pictures); subtitles; speech (recognised); said (both of these); "
         "text (in pictures); named (whole videos, by the names of their files).",
@@ -71,10 +72,10 @@ class SearchOptions:
     )  # fmt: skip
     """False returns the coarse proposals of stage 2 (visual evidence)."""
     weak: bool = declared(
-        FLAG, "Weak moments too; false: strong ones only.", panel="", default=True,
+        FLAG, "Weak moments too.", panel="", default=True,
         parts=PARTS - {"command line", "page"},
     )  # fmt: skip
-    """False omits weak moments, see :data:`moviola.retrieval.STRONG`."""
+    """False omits weak moments, see :data:`moviola.types.BANDS`."""
 
     def __post_init__(self) -> None:
         require_kind("filter", self.filter, Filter, "a Filter; `Filter.parse` reads texts")
@@ -102,6 +103,12 @@ class SearchOptions:
             for name, value in given.items()
             if value != OPTIONS[name].default
         }
+
+    @property
+    def least_score(self) -> float:
+        """The score from which on moments are in the answer, in [0, 1]."""
+        least = float(self.min_score)
+        return least if self.weak else max(least, POSSIBLE)
 
 
 OPTIONS: dict[str, Field] = fields_of(SearchOptions)

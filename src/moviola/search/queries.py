@@ -26,12 +26,13 @@ import math
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from moviola.errors import InvalidValue
+from moviola.search.concept_names import named_concepts
 from moviola.search.times import is_number, parse_seconds
 from moviola.types import Moment, Span, plain_seconds, require_kind, several
 
@@ -40,7 +41,6 @@ __all__ = [
     "Simple", "Steps", "Term", "Text", "WeightedSum", "Without", "as_query", "parts_of", "terms_of",
 ]  # fmt: skip
 
-_CONCEPT = re.compile(r"@[^\W_][\w-]*")
 _DIGEST = re.compile("[0-9a-f]{32}")
 
 GAP = 60.0
@@ -272,6 +272,8 @@ class Marked(SearchQuery):
         right, wrong: marked moments, without duplicates, in a canonical order; :class:`MarkedMoment` or
             moments of an answer.
         concept: name of a concept of the library, whose marks count as well; empty for none.
+        written: the text in which the concept was named; empty where it was given by itself. Where the
+            library has no such concept, the text is searched for.
 
     Raises:
         InvalidValue: neither marks nor a concept, two concepts, or a moment that is marked both right and
@@ -282,6 +284,7 @@ class Marked(SearchQuery):
     right: tuple[MarkedMoment, ...] = ()
     wrong: tuple[MarkedMoment, ...] = ()
     concept: str = ""
+    written: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         require_kind("concept", self.concept, str, "the name of a concept")
@@ -294,7 +297,9 @@ class Marked(SearchQuery):
                 raise InvalidValue(f"@{query.concept}, @{concept}: name one concept at a time")
             again = right | wrong
             right, wrong = right | set(query.right) - again, wrong | set(query.wrong) - again
-            concept = concept or query.concept
+            if not concept:
+                concept = query.concept
+                object.__setattr__(self, "written", query.written)
             query = query.query
         if not (right or wrong or concept):
             raise InvalidValue("no marks: give moments that are right or wrong")
@@ -396,21 +401,15 @@ def as_query(query: SearchQuery | str) -> SearchQuery:
 
 
 def _read(text: str) -> SearchQuery:
-    """A text, in which ``@name`` refers to a concept."""
-    names, words = [], []
-    for word in text.split():
-        # Punctuation around a name is none of it; letters may bear marks, as vowels of many scripts are.
-        bare = word.strip("".join(c for c in word if c != "@" and unicodedata.category(c).startswith("P")))
-        letters = "".join(c for c in bare if unicodedata.category(c) not in ("Mn", "Mc"))
-        if _CONCEPT.fullmatch(letters):
-            names.append(unicodedata.normalize("NFC", bare[1:].lower()))
-        else:
-            words.append(word)
-    if len(names) > 1:
-        raise InvalidValue(f"{text!r}: name one concept at a time; join others with `then`")
-    if not names:
+    """A text, in which ``@name`` refers to a concept; a library says later which of several names are
+    concepts.
+    """
+    names = named_concepts(text)
+    if not any(name for _, name in names):
         return Text(text)
-    return Marked(Text(" ".join(words)) if words else None, concept=names[0])
+    words = " ".join(word for word, name in names if not name)
+    concept = next(name for _, name in names if name)
+    return Marked(Text(words) if words else None, concept=concept, written=text)
 
 
 def _order(query: Simple) -> tuple[bool, str]:

@@ -10,13 +10,24 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Tag, create_model, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Tag,
+    WithJsonSchema,
+    create_model,
+    model_validator,
+)
 from pydantic import Field as Described
 
 from moviola.search.fields import Field, Part
 from moviola.search.filters import FILTERS
 from moviola.search.options import OPTIONS
 from moviola.search.queries import GAP
+from moviola.types import BANDS
 
 __all__ = [
     "Filters", "Name", "Query", "QueryObject", "QueryText", "RequestModel", "Seconds", "options_for",
@@ -217,9 +228,17 @@ def _described(field: Field, part: Part, kind: Any, **limits: Any) -> tuple[Any,
     return kind if default is not None else kind | None, about
 
 
+# In place of a union, in whose errors the place of a value has the names of its kinds, too.
+_Score = Annotated[
+    float,
+    BeforeValidator(lambda given: BANDS.get(given, given) if isinstance(given, str) else given),
+    Described(ge=0, le=1, allow_inf_nan=False),
+    WithJsonSchema({"anyOf": [{"type": "number", "minimum": 0, "maximum": 1}, {"enum": [*BANDS]}]}),
+]
+
 _KINDS: dict[str, Callable[[Field, Part], tuple[Any, Any]]] = {
     "integer": lambda field, part: _described(field, part, int, ge=1, le=field.most.get(part, _MOST)),
-    "number": lambda field, part: _described(field, part, float, ge=0, le=1, allow_inf_nan=False),
+    "score": lambda field, part: _described(field, part, _Score),
     "flag": lambda field, part: _described(field, part, bool),
     "choice": lambda field, part: _described(field, part, Literal[field.choices]),
     "names": lambda field, part: _described(

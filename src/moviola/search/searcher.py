@@ -19,6 +19,7 @@ from moviola.library import (
     Viewer,
     background_of,
     concept_name,
+    concepts_of,
     read_concept,
 )
 from moviola.library.near_copies import COPIES_FILE, KnownCopies, known_copies
@@ -28,9 +29,13 @@ from moviola.search.cues import CueSearch
 from moviola.search.evidence import EvidenceGatherer, Rows
 from moviola.search.found import Found, SearchResult
 from moviola.search.fusion import ranked
+from moviola.search.meaning import Meaning
+from moviola.search.notes import Note
 from moviola.search.options import KINDS, By, SearchOptions
 from moviola.search.queries import LikeMoment, Marked, SearchQuery, Text, as_query, parts_of, terms_of
 from moviola.search.relevance_curve import score_curve
+from moviola.search.understanding import understood
+from moviola.search.unknowns import notes_of
 from moviola.threads import one_blas_thread
 from moviola.timing import recorded, stage
 from moviola.types import CueKind, Query, require_kind, several
@@ -61,6 +66,7 @@ class Searcher:
         self._lock = RLock()
         self._retrievals: dict[bool, tuple[View, Refiner | None, Retrieval, Retrieval]] = {}
         self._background: Background | None = None
+        self._scale_of_meaning: Meaning | None = None
         self._known_copies = 0, KnownCopies()
 
     @one_blas_thread()
@@ -74,9 +80,10 @@ class Searcher:
         """Answers to queries; see :meth:`moviola.search.Library.search_many`."""
         given = several("queries", queries)
         checked: dict[int, SearchQuery] = {}
+        notes: dict[int, list[Note]] = {}
         for place, query in enumerate(given):
             with _refused_by(refuse, place):
-                checked[place] = self._checked(query)
+                checked[place], notes[place] = self._understood(query)
         answers = [SearchResult() for _ in given]
         with recorded() as timings:
             with stage("opening"):
@@ -94,6 +101,8 @@ class Searcher:
                 if place in asked:
                     with _refused_by(refuse, place):
                         answers[place] = self._answer(gatherer, asked[place], rows, options)
+                        answers[place].query = asked[place]
+                        answers[place].notes = (*notes[place], *notes_of(gatherer, asked[place], rows))
                     gatherer.forget()  # the moments of thousands of queries would fill the memory
                 if progress:
                     progress(place + 1)
@@ -114,7 +123,7 @@ class Searcher:
         video = self._store.catalogue.video(video_id)
         if video.row not in view.videos:
             raise LibraryError(f"{video_id}: cannot be searched ({video.error or 'just changed'})")
-        gatherer, checked = self._gatherer(view, SearchOptions()), self._checked(query)
+        gatherer, (checked, _) = self._gatherer(view, SearchOptions()), self._understood(query)
         gatherer.require_searched(checked)
         return score_curve(gatherer.prepare([checked]), checked, video)
 
@@ -130,6 +139,10 @@ class Searcher:
         return Concept(concept_name(title), title, marks.right, marks.wrong, tuple(dict.fromkeys(moments)))
 
     # -- one query -----------------------------------------------------------------------------------------
+
+    def _understood(self, query: Query | SearchQuery) -> tuple[SearchQuery, list[Note]]:
+        """A query as it is read, whose moments are of known videos, and notes on that."""
+        return understood(self._checked(query), lambda name: name in concepts_of(self._store.folder))
 
     def _checked(self, query: Query | SearchQuery) -> SearchQuery:
         """A query whose moments are of known videos: an empty library would never read them."""
@@ -155,13 +168,13 @@ class Searcher:
         while True:
             found = candidates(gatherer, query, rows, segments)
             found = self._still_there(gatherer.view, [one for one in found if options.filter.fits(one.span)])
-            names = {one.row: gatherer.view.videos[one.row].video_id for one in found}
+            names = {row: gatherer.view.videos[row].video_id for row in {one.row for one in found}}
             if segments >= most or len(ranked(found, names, of_any_score, self._copies())) == options.top_k:
                 break
             segments *= 4
         with stage("fusion"):
             moments = ranked(found, names, options, self._copies())
-            return SearchResult(moments, confident=any(one.strong for one in found))
+            return SearchResult(moments, confident=any(one.band == "strong" for one in found))
 
     def _still_there(self, view: View, found: list[Found]) -> list[Found]:
         """Moments without those of videos that were taken out meanwhile: they lack shots or cues."""
@@ -201,7 +214,18 @@ class Searcher:
         visual, kinds = self._evidence(options.by, view)
         texts, vectors = self._stages(view, options.refine) if visual else (None, None)
         names = view.names if options.by in ("all", "named") else None
-        return EvidenceGatherer(self._store, view, texts, vectors, self._cues, kinds, names, options.filter)
+        meaning = (
+            self._meaning() if (kinds and view.cues) or (names is not None and len(names.rows)) else None
+        )
+        return EvidenceGatherer(
+            self._store, view, texts, vectors, self._cues, kinds, names, options.filter, meaning
+        )
+
+    def _meaning(self) -> Meaning | None:
+        with self._lock:
+            if self._scale_of_meaning is None:
+                self._scale_of_meaning = Meaning.of(self._store)
+            return self._scale_of_meaning
 
     def _evidence(self, by: By, view: View) -> tuple[bool, tuple[CueKind, ...]]:
         """Whether to search pictures, and which kinds of cues."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
+from moviola.search.notes import NoteKind
 from moviola.search.schema import (
     Filters,
     Name,
@@ -18,14 +19,14 @@ from moviola.search.schema import (
     Seconds,
     options_for,
 )
-from moviola.types import CueKind, HeldAs
+from moviola.types import Band, HeldAs
 
 __all__ = [
-    "Answer", "Code", "CueList", "CurveAnswer", "CurveRequest", "ExportFormat", "ExportMoment",
-    "ExportRequest", "ExportStep", "FieldInfo", "FieldList", "FoundMoment", "Job", "JobList", "JobRequest",
-    "LibraryInfo", "LimitsInfo", "ModelInUse", "Name", "PictureAnswer", "Problem", "ProblemAnswer", "Refusal",
-    "RequestModel", "ResponseModel", "SearchRequest", "Seconds", "Shot", "ShotList", "SpokenCue", "State",
-    "VideoDetails", "VideoList", "VideoSummary", "raw_body",
+    "Answer", "Code", "CueList", "CurveAnswer", "CurveRequest", "ExportFormat", "FieldInfo", "FieldList",
+    "FoundMoment", "Job", "JobList", "JobRequest", "LibraryInfo", "LimitsInfo", "ModelInUse", "Name",
+    "PictureAnswer", "Problem", "ProblemAnswer", "Refusal", "RequestModel", "ResponseModel", "Score",
+    "SearchRequest", "Seconds", "Shot", "ShotList", "SpokenCue", "State", "VideoDetails", "VideoList",
+    "VideoSummary", "WorkProgress", "raw_body",
 ]  # fmt: skip
 
 State = Literal["ready", "partial", "refused"]
@@ -143,7 +144,10 @@ class FoundMoment(ResponseModel):
     snippet: str = Field(description="Matching speech or text.", examples=[""])
     snippet_kind: str = Field(description="subtitle, speech, text or empty.", examples=[""])
     steps: list[Part] = Field(description="Steps of a sequence.", examples=[[]])
-    strong: bool = Field(description="Whether it is a strong moment; these come first.", examples=[True])
+    band: Band = Field(
+        description="How likely it is right: strong (score .5 or more), possible (.2 or more), weak.",
+        examples=["strong"],
+    )
     why: list[Reason] = Field(description="Reasons, the strongest first.", examples=[[]])
     folded: list[Stretch] = Field(
         description="Overlapping moments folded into it, best first.", examples=[[]]
@@ -156,15 +160,24 @@ class FoundMoment(ResponseModel):
     away: bool = Field(description="Whether its file is away.", examples=[False])
 
 
+class AnswerNote(ResponseModel):
+    """One thing to know about an answer."""
+
+    kind: NoteKind = Field(examples=["unknown word"])
+    about: str = Field(description="What it is about: a word, what is wanted, …", examples=["umbrela"])
+    others: list[str] = Field(description="What is excluded, or words to try.", examples=[["umbrella"]])
+    text: str = Field(description="In plain English.", examples=["no “umbrela” here; umbrella?"])
+
+
 class Answer(ResponseModel):
     """The answer to a query."""
 
-    query: str = Field(description="The query as understood.", examples=["a dog runs on a beach"])
+    query: str = Field(description="The query as it was read.", examples=["a dog runs on a beach"])
     confident: bool = Field(
-        description="Whether there is a strong moment. False: nothing matches, these are only the nearest.",
-        examples=[True],
+        description="Whether a strong moment exists. False: nothing is certain.", examples=[True]
     )
     moments: list[FoundMoment]
+    notes: list[AnswerNote] = Field(description="On how it was read, and what is not known.", examples=[[]])
     timings: dict[str, float] = Field(
         description="Milliseconds: waiting for a thread, search, total; and each stage of the search that "
         "ran: opening, text, retrieval, proposals, refinement, calibration, cues, names, fusion.",
@@ -195,7 +208,7 @@ class FieldInfo(ResponseModel):
     name: str = Field(examples=["taken"])
     form: str = Field(
         description="Form of its values: texts of filters (lines, paths, seconds, times, place, positions), "
-        "integer, number, flag, choice or names.",
+        "integer, score, flag, choice or names.",
         examples=["times"],
     )
     filter: bool = Field(description="Whether it stands in `filter`.", examples=[True])
@@ -296,6 +309,10 @@ class LibraryInfo(ResponseModel):
     clip_formats: list[str] = Field(examples=[["exact", "key-frames"]])
     export_formats: list[ExportFormat]
     limits: LimitsInfo
+    bands: dict[Band, float] = Field(
+        description="Least score of each band of moments.",
+        examples=[{"strong": 0.5, "possible": 0.2, "weak": 0.0}],
+    )
 
 
 class VideoSummary(ResponseModel):
@@ -394,57 +411,6 @@ class CueList(ResponseModel):
     """Cues by time."""
 
     cues: list[SpokenCue]
-
-
-# ---- export --------------------------------------------------------------------------------------------
-
-
-class ExportStep(RequestModel):
-    """One step of a sequence to export."""
-
-    start: Seconds
-    end: Seconds
-    score: Score
-
-
-class ExportMoment(RequestModel):
-    """A moment to export."""
-
-    video_id: Name = Field(examples=["holiday/beach"])
-    start: Seconds = Field(examples=[12.0])
-    end: Seconds = Field(examples=[19.5])
-    score: float = Field(default=0.0, ge=0, le=1, allow_inf_nan=False)
-    rank: int | None = Field(default=None, ge=1, le=1_000_000, examples=[1])
-    strong: bool | None = Field(
-        default=None, description="Whether it is a strong moment; by default its score says that.",
-        examples=[True],
-    )  # fmt: skip
-    source: str = Field(default="visual", max_length=40, examples=["visual"])
-    snippet: str = Field(default="", max_length=100_000, examples=[""])
-    snippet_kind: CueKind | Literal[""] = Field(default="", examples=[""])
-    steps: list[ExportStep] = Field(default_factory=list, max_length=20, examples=[[]])
-    title: str = Field(default="", max_length=500, examples=["the dog"])
-    note: str = Field(default="", max_length=5_000, examples=["take the second half"])
-
-
-class ExportRequest(RequestModel):
-    """Moments to export, and the format."""
-
-    format: str = Field(max_length=40, examples=["csv"])
-    title: str = Field(default="moments", max_length=200, examples=["my cut"])
-    moments: list[ExportMoment] = Field(min_length=1, max_length=1_000)
-    options: dict[str, str | float | int | bool] = Field(
-        default_factory=dict, max_length=20, examples=[{"rate": "25"}]
-    )
-
-
-class ExportState(WorkProgress):
-    """How an export stands."""
-
-    export: str = Field(examples=["3f" * 16])
-    state: Literal["running", "done", "failed", "cancelled"] = Field(examples=["running"])
-    file: str = Field(description="Its name; empty until it is done.", examples=["my_cut.mp4"])
-    error: str = Field(description="Why it has failed.", examples=[""])
 
 
 # ---- jobs ----------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from PIL import Image
 
 from moviola.media import frame_at, probe
 from moviola.search import Filter, Library, LikeMoment, LikePicture, SearchOptions, SearchResult, Text
-from moviola.types import Moment, Reason
+from moviola.types import Moment, Reason, band_of
 
 Run = Callable[..., Any]
 
@@ -105,7 +105,7 @@ def test_moments_pictures_and_sequences_find(
         # To the demo's encoder the bare walls of other films look much alike, so they may come first.
         rows = moviola("search", *words, "-l", library, "--json").rows
         (there,) = (row for row in rows if row["video_id"] == "street" and row["start"] <= 5 < row["end"])
-        assert there["strong"] and all(row["confident"] for row in rows)
+        assert there["band"] == "strong" and all(row["confident"] for row in rows)
 
 
 def test_the_picture_of_a_query_is_not_written_over(
@@ -141,16 +141,59 @@ def test_a_place_without_a_distance_is_said(
     assert "LAT,LON[,DISTANCE]" in moviola("search", "-h").out
 
 
-def test_a_weak_score_is_shown_below_the_line(
+def test_no_score_seems_to_reach_a_band_that_it_is_not_in(
     moviola: Run, library: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    why = (Reason("seen", 0.2499),)
-    weak = Moment("street", 1.0, 4.0, 0.2499, 1, strong=False, why=why)
-    monkeypatch.setattr(Library, "search", lambda *_, **__: SearchResult([weak]))
-    (line,) = moviola("search", "a", "-l", library, "--weak", "--why").out.splitlines()
-    assert "\t0.249 weak\t" in line and line.endswith("\tseen 0.24")
-    (moment,) = moviola("search", "a", "-l", library, "--json").rows
-    assert moment["score"] == 0.2499
+    found = [
+        Moment("street", 1.0, 4.0, score, rank, band=band_of(score), why=(Reason("seen", score),))
+        for rank, score in enumerate((0.4999, 0.1999), 1)
+    ]
+    monkeypatch.setattr(Library, "search", lambda *_, **__: SearchResult(found))
+    lines = moviola("search", "a", "-l", library, "--weak", "--why").out.splitlines()
+    assert "\t0.499 possible\t" in lines[0] and lines[0].endswith("\tseen 0.49")
+    assert "\t0.199 weak\t" in lines[1] and lines[1].endswith("\tseen 0.19")
+    assert [row["score"] for row in moviola("search", "a", "-l", library, "--json").rows] == [0.4999, 0.1999]
+
+
+def test_bands_are_told_apart_and_what_is_not_shown_is_said(
+    moviola: Run, library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A line below the strong ones; an answer without any is uncertain, one of weak ones alone is none."""
+
+    def answer(*scores: float) -> tuple[str, str]:
+        found = [
+            Moment("street", place, place + 1, score, place + 1, "named" if score == 0.55 else "visual",
+                   band=band_of(score))
+            for place, score in enumerate(scores)
+        ]  # fmt: skip
+        monkeypatch.setattr(Library, "search", lambda *_, **__: SearchResult(found))
+        shown = moviola("search", "a", "-l", library)
+        return shown.out, shown.err
+
+    out, err = answer(0.9, 0.55, 0.3, 0.1)
+    assert len(out.splitlines()) == 3 and err == "1 weak moment: --weak shows them too\n"
+    assert "in a video named so" in out.splitlines()[1] and " possible" in out.splitlines()[2]
+    out, err = answer(0.3, 0.2, 0.1)
+    assert len(out.splitlines()) == 2
+    assert err == "nothing certain; 2 possible; --weak shows the 1 nearest moment\n"
+    assert answer(0.1, 0.05) == ("", "nothing matches; --weak shows the 2 nearest moments\n")
+    assert answer() == ("", "nothing matches\n")
+
+
+def test_the_least_score_may_be_a_band(moviola: Run, library: Path) -> None:
+    rows = moviola("search", "umbrella", "-l", library, "--min-score", "Strong", "--json").rows
+    assert rows and {row["band"] for row in rows} == {"strong"}
+    wrong = moviola("search", "umbrella", "-l", library, "--min-score", "certain")
+    said = "min_score='certain': give a score from 0 to 1, or strong, possible, weak"
+    assert wrong.code == 1 and said in wrong.err
+
+
+def test_what_is_read_otherwise_than_written_is_said(moviola: Run, library: Path) -> None:
+    said = moviola("search", "a street without rain", "-l", library).err
+    assert "read as “a street” without “rain”; in quotation marks" in said
+    assert "read as" not in moviola("search", '"a street without rain"', "-l", library).err
+    assert "says only what is not wanted" in moviola("search", "no dog", "-l", library).err
+    assert "no concept is called @handle" in moviola("search", "@handle", "-l", library).err
 
 
 # ---- no match ----------------------------------------------------------------------------------------------
@@ -162,7 +205,7 @@ def unsure(monkeypatch: pytest.MonkeyPatch) -> None:
     search = Library.search
 
     def doubtful(self: Library, query: Any, *given: Any, **options: Any) -> SearchResult:
-        return SearchResult([replace(m, strong=False) for m in search(self, query, *given, **options)])
+        return SearchResult([replace(m, band="weak") for m in search(self, query, *given, **options)])
 
     monkeypatch.setattr(Library, "search", doubtful)
 
@@ -176,7 +219,7 @@ def test_filters_that_leave_no_video_are_said(moviola: Run, library: Path, tmp_p
         assert answer.err == "no match: the filters leave no video to search\n"
     Library(tmp_path / "empty", encoder="none", sentence_encoder="none").close()
     answer = moviola("search", "umbrella", "-l", tmp_path / "empty")
-    assert answer.err == "no match: the library has no video to search\n"
+    assert answer.err.endswith("no match: the library has no video to search\n")
 
 
 @pytest.mark.usefixtures("unsure")
@@ -185,9 +228,9 @@ def test_no_match_is_said(moviola: Run, library: Path, monkeypatch: pytest.Monke
     answer = moviola("search", "umbrella", "-l", library)
     assert answer.code == 0
     assert answer.out == ""
-    assert re.fullmatch(r"no strong match; --weak shows the \d+ nearest moments\n", answer.err)
+    assert re.fullmatch(r"nothing matches; --weak shows the \d+ nearest moments\n", answer.err)
     alone = moviola("search", "umbrella", "-l", library, "--top-k", 1)
-    assert alone.err == "no strong match; --weak shows the 1 nearest moment\n"
+    assert alone.err == "nothing matches; --weak shows the 1 nearest moment\n"
     assert "the last answer has no moments; search with --weak" in moviola("open", 1, "-l", library).err
     assert "harbour.mp4" in moviola("search", "umbrella", "-l", library, "--weak").out
     moments = moviola("search", "umbrella", "-l", library, "--json").rows
@@ -200,11 +243,11 @@ def test_an_export_of_no_moment_is_said(moviola: Run, library: Path, tmp_path: P
     out = tmp_path / "m.csv"
     answer = moviola("search", "umbrella", "-l", library, "--export", out)
     assert not out.exists()
-    said = "not written, since there is no strong moment; --weak writes weak ones too\n"
+    said = "not written, since there is no strong or possible moment; --weak writes weak ones too\n"
     assert answer.err.endswith(f"{out}: {said}")
     none = moviola("search", "umbrella", "-l", library, "--export", out, "--video-length", "..0", "--weak")
     assert none.err.endswith(f"{out}: not written, since there is no moment\n")
-    assert moviola("search", "umbrella", "-l", library, "--export", out, "--weak").err == ""
+    assert moviola("search", "umbrella", "-l", library, "--export", out, "--weak").err == "nothing matches\n"
     assert out.is_file()
 
 
@@ -229,8 +272,8 @@ def test_marks_change_the_next_answer_and_can_be_taught(moviola: Run, library: P
     right, wrong = first[:2]
     assert second[0]["video_id"] == right["video_id"] and second[0]["score"] > right["score"]
     same = [row for row in second if [row[k] for k in PLACE] == [wrong[k] for k in PLACE]]
-    assert second[0]["strong"] and len(second) > 1
-    assert not any(row["strong"] or row["score"] >= wrong["score"] for row in same)  # or it is gone
+    assert second[0]["band"] == "strong" and len(second) > 1
+    assert not any(row["band"] == "strong" or row["score"] >= wrong["score"] for row in same)  # or it is gone
     assert "give one of their ranks" in moviola("mark", "--wrong", 99, "-l", library).err
     assert (
         moviola("teach", "Rain gear", "-l", library).out == "@rain-gear is a concept now; use it in a query\n"
@@ -240,7 +283,7 @@ def test_marks_change_the_next_answer_and_can_be_taught(moviola: Run, library: P
     (best, *_) = moviola("search", "@rain-gear", "-l", library, "--json").rows
     assert best["video_id"] == first[0]["video_id"]
     assert moviola("concepts", "forget", "rain-gear", "--yes", "-l", library).code == 0
-    assert "no such concept" in moviola("search", "@rain-gear", "-l", library).err
+    assert "no concept is called @rain-gear" in moviola("search", "@rain-gear", "-l", library).err
     moviola("search", "umbrella", "-l", library, "--weak")
     assert moviola("mark", "--right=1", 2, "-l", library).code == 0
     assert moviola("teach", "both", "-l", library, "--json").rows[0]["right"] == 2

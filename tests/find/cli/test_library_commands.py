@@ -19,6 +19,7 @@ from made_films import Pictures, Sound, Words, make_film
 from moviola.errors import MissingModel
 from moviola.library.disk.models_in_use import DEMO_MODELS
 from moviola.media import probe
+from moviola.search import Library, Marked, MarkedMoment
 from moviola.study.measures import read_run
 
 Run = Callable[..., Any]
@@ -224,16 +225,26 @@ def test_query_files_that_are_no_text_are_named(moviola: Run, library: Path, tmp
     assert "queries: line 1: not UTF-8 text; save the file as UTF-8" in answer.err
 
 
+def taught(library: Path, tmp_path: Path) -> Path:
+    """A copy of a library, with two concepts, which no query may name together."""
+    copy = Path(shutil.copytree(library, tmp_path / "taught"))
+    with Library(copy) as opened:
+        for name in ("a", "b"):
+            opened.teach(name, Marked(None, (MarkedMoment("street", 0, 2),)))
+    return copy
+
+
 def test_queries_that_cannot_be_answered_are_named_and_the_others_answered(
     moviola: Run, library: Path, tmp_path: Path
 ) -> None:
-    (tmp_path / "queries").write_text("anything\n@nothing here\n@two @concepts\nthe umbrella\n")
+    (tmp_path / "queries").write_text("anything\n@a @b\n@b @a in the rain\nthe umbrella\n")
+    library = taught(library, tmp_path)
     words = ("answer", tmp_path / "queries", "--out", tmp_path / "run.json", "-l", library)
     answer = moviola(*words)
     assert answer.code == 3
     said = " ".join(answer.err.split())
-    assert "query 2 is not answered: @nothing" in said
-    assert "query 3 is not answered: '@two @concepts': name one concept at a time" in said
+    assert "query 2 is not answered: '@a @b': name one concept at a time" in said
+    assert "query 3 is not answered: '@b @a in the rain'" in said
     run = read_run(tmp_path / "run.json")
 
     (tmp_path / "others").write_text("anything\nthe umbrella\n")
@@ -247,10 +258,11 @@ def test_queries_that_cannot_be_answered_are_named_and_the_others_answered(
 def test_a_file_of_which_no_query_can_be_answered_gives_no_run(
     moviola: Run, library: Path, tmp_path: Path
 ) -> None:
-    (tmp_path / "queries").write_text("@two @concepts\n@nothing\n")
+    (tmp_path / "queries").write_text("@a @b\n@b @a\n")
+    library = taught(library, tmp_path)
     answer = moviola("answer", tmp_path / "queries", "--out", tmp_path / "run.json", "-l", library)
     assert (answer.code, answer.err.count("\n")) == (1, 1)
-    assert "'@two @concepts': name one concept at a time" in answer.err
+    assert "'@a @b': name one concept at a time" in answer.err
     assert not (tmp_path / "run.json").exists()
 
 

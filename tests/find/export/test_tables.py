@@ -128,12 +128,13 @@ def test_three_columns_are_enough(tmp_path: Path) -> None:
     assert paths == {}
 
 
-def test_strong_is_read_as_spreadsheets_write_it(tmp_path: Path) -> None:
-    words = ["TRUE", "FALSE", "True", "False", "1", "0", ""]
+def test_a_band_is_read_as_people_write_it(tmp_path: Path) -> None:
+    """One that was chosen by hand has none."""
+    words = ["strong", "Possible", "WEAK", ""]
     rows = "".join(f"a,{at},{at + 1},{word}\n" for at, word in enumerate(words))
-    (tmp_path / "m.csv").write_text(f"video_id,start,end,strong\n{rows}")
-    read = [selection.moment.strong for selection in read_moments(tmp_path / "m.csv")[0]]
-    assert read == [True, False, True, False, True, False, True]
+    (tmp_path / "m.csv").write_text(f"video_id,start,end,band\n{rows}")
+    read = [selection.moment.band for selection in read_moments(tmp_path / "m.csv")[0]]
+    assert read == ["strong", "possible", "weak", "strong"]
 
 
 @pytest.mark.parametrize(
@@ -163,11 +164,11 @@ def test_strong_is_read_as_spreadsheets_write_it(tmp_path: Path) -> None:
             r"m.json: moment 1: copies: start: -1 is no number >= 0",
         ),
         ("m.csv", "video_id,start,end,score\na,1,2,x\n", r"m.csv: line 2: score: 'x' is no number$"),
-        ("m.csv", "video_id,start,end,strong\na,1,2,maybe\n", r"m.csv: line 2: strong: .* not 'maybe'"),
+        ("m.csv", "video_id,start,end,band\na,1,2,maybe\n", r"m.csv: line 2: band: .* not 'maybe'"),
         (
             "m.json",
-            '[{"video_id": "a", "start": 0, "end": 1, "strong": []}]',
-            r"m.json: moment 1: strong: true or false is expected, not \[\]",
+            '[{"video_id": "a", "start": 0, "end": 1, "band": 1}]',
+            r"m.json: moment 1: band: one of strong, possible, weak is expected, not '1'",
         ),
         ("m.jsonl", '{"video_id": "a", "start": 0}', r"m.jsonl: line 1: end: None is no number"),
         ("m.txt", "", r"m.txt: moments are read from .csv, .tsv, .json and .jsonl"),

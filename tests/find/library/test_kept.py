@@ -298,7 +298,6 @@ def test_a_saved_search_is_asked_again(library: Library) -> None:
     [
         ({"query": "a", "filter": {"colour": "red"}}, "filter 'colour' does not exist; choose folder"),
         ({"query": "a", "filter": {"near": "home"}}, "degrees north"),
-        ({"query": "@logo @door"}, "one concept at a time"),
     ],
 )
 def test_searches_that_can_never_run_are_not_kept(

@@ -25,8 +25,8 @@ from moviola.mcp import library_server, serve_http
 from moviola.mcp.tools import LONGEST_SIDE, picture
 from moviola.mcp.values import FoundMoments
 from moviola.media import probe
-from moviola.search import Library, SearchOptions, SearchResult
-from moviola.types import Moment, shown_score
+from moviola.search import Library, Marked, MarkedMoment, SearchOptions, SearchResult
+from moviola.types import BANDS, Band, Moment, shown_score
 
 Call = Callable[..., CallToolResult]
 
@@ -187,16 +187,27 @@ def test_every_parameter_reaches_the_library(
     assert options == wanted
 
 
+def test_how_a_query_was_read_is_said(call: Call) -> None:
+    found = structure(call("search_moments", query="a street without rain"))
+    assert found["query"] == "a street; not rain" and "Read as “a street” without “rain”" in found["note"]
+
+
 def test_more_like_a_moment(call: Call) -> None:
     found = structure(call("search_moments", query={"terms": [{"video_id": "street", "time": 6}]}, top_k=1))
     assert [moment["video_id"] for moment in found["moments"]] == ["street"]
 
 
-def test_marks_alone_are_a_question(call: Call) -> None:
+def test_marks_alone_are_a_question(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also with what must not be there, and with what comes next."""
     right = [{"video_id": "street", "start": 1, "end": 4}]
     found = structure(call("search_moments", query={"right": right}, top_k=1))
     assert [moment["video_id"] for moment in found["moments"]] == ["street"]
     assert found["query"] == "(1 right)"
+    asked = answering(monkeypatch, SearchResult(confident=True))
+    call("search_moments", query={"right": right, "without": ["snow"]})
+    call("search_moments", query={"right": right, "then": [{"terms": [{"text": "rain"}]}]})
+    alone = Marked(None, (MarkedMoment("street", 1, 4),))
+    assert [query for query, _ in asked] == [alone.without("snow"), alone.then("rain")]
 
 
 def test_steps_of_a_sequence(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -216,21 +227,28 @@ def test_a_place_without_a_distance_is_said(call: Call, monkeypatch: pytest.Monk
 
 
 def test_a_weak_score_is_below_the_line(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    answering(monkeypatch, SearchResult([Moment("street", 2.0, 9.0, 0.2499, 1, strong=False)]))
+    answering(monkeypatch, SearchResult([Moment("street", 2.0, 9.0, 0.1999, 1, band="weak")]))
     (moment,) = structure(call("search_moments", query="a"))["moments"]
-    assert (moment["score"], moment["strong"]) == (0.249, False)
+    assert (moment["score"], moment["band"]) == (0.199, "weak")
 
 
-def test_no_confident_match_is_said(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    moments = [Moment("street", float(place), place + 4.0, 0.1, place + 1) for place in range(8)]
-    answering(monkeypatch, SearchResult(moments, confident=False))
+@pytest.mark.parametrize(
+    ("band", "said", "shown"),
+    [("weak", "Nothing matches", 3), ("possible", "Nothing certain; 8 possible", 8), ("strong", "", 8)],
+)
+def test_how_sure_an_answer_is_is_said(
+    call: Call, monkeypatch: pytest.MonkeyPatch, band: Band, said: str, shown: int
+) -> None:
+    """What is possible is shown, what only is the nearest has no sheet."""
+    moments = [Moment("street", float(at), at + 4.0, BANDS[band], at + 1, band=band) for at in range(8)]
+    answering(monkeypatch, SearchResult(moments))
     result = call("search_moments", query="an octopus")
     found = structure(result)
-    assert found["confident"] is False and "No strong match" in found["note"]
-    assert len(found["moments"]) == 3 and pictures(result) == []
-    answering(monkeypatch, SearchResult(moments, confident=True))
-    result = call("search_moments", query="an octopus")
-    assert structure(result)["note"] == "" and len(structure(result)["moments"]) == 8
+    assert found["confident"] == (band == "strong")
+    assert found["note"].startswith(said) and bool(said) == bool(found["note"])
+    assert len(found["moments"]) == shown and len(pictures(result)) == (band != "weak")
+    if band == "weak":
+        return
     (sheet,) = pictures(result)
     assert max(sheet.size) <= LONGEST_SIDE
 

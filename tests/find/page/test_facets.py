@@ -79,7 +79,7 @@ def test_a_filter_that_is_still_being_typed_goes_with_its_search(
         box = page.get_by_label("What to look for")
         box.fill("a cat")
         page.clock.run_for(5000)
-        expect(moments(page).or_(page.get_by_role("heading", name="No strong match")).first).to_be_visible()
+        expect(moments(page).or_(page.get_by_role("heading", name="Nothing matches")).first).to_be_visible()
         if not length.is_visible():
             page.get_by_role("button", name=re.compile("^filters")).click()
         length.fill("3")

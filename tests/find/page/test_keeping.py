@@ -56,6 +56,7 @@ def test_undo_puts_back_what_was_taken_out_and_leaves_what_was_done_since(collec
     note.fill("written since")
     note.blur()
     collected.keyboard.press("1")
+    collected.keyboard.press("w")
     card(collected, 2).locator(".opener").focus()
     collected.keyboard.press("c")
     collected.keyboard.press("2")

@@ -222,7 +222,7 @@ def test_said_and_written_stand_apart_and_both_follow(page: Page) -> None:
 def test_what_comes_next_is_loaded_ahead(page: Page) -> None:
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
-    found = search(page, "a photograph")["moments"]
+    found = search(page, "a rocket")["moments"]
     until_next = next(i for i, one in enumerate(found) if one["video_id"] != found[0]["video_id"])
     card(page).locator(".opener").focus()
     page.keyboard.press("w")  # weak moments follow strong ones, too
@@ -273,7 +273,9 @@ def test_what_is_said_is_seen_over_an_open_player_and_on_the_full_screen(
     open_page: Opener, own_server: Served
 ) -> None:
     page = open_page(own_server)
-    search(page, "a rocket")
+    found = search(page, "a rocket")["moments"]
+    page.locator("#results").press("w")
+    expect(moments(page)).to_have_count(len(found))
     player = opened(page)
     own_server.stop()
     page.keyboard.press("ArrowDown")

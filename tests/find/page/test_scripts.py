@@ -37,7 +37,7 @@ def test_searches_of_the_same_words_are_kept_beside_each_other(tmp_path: Path) -
       const { searchOf } = await page("base/asked.js");
       const { currentSearch, libraryInfo, questionFields } = await page("base/store.js");
       const { saveButton } = await page("search/saved.js");
-      libraryInfo.value = { writable: true };
+      libraryInfo.value = { writable: true, bands: { strong: 0.5, possible: 0.2, weak: 0 } };
       questionFields.value = [{ name: "tag", short: "tagged" }, { name: "folder", short: "in" }];
       const dog = [{ text: "a dog" }];
       const then = (gap) => ({ query: { terms: dog, then: [{ terms: [{ text: "a cat" }], gap }] } });
@@ -45,6 +45,7 @@ def test_searches_of_the_same_words_are_kept_beside_each_other(tmp_path: Path) -
       const wanted = [
         {}, {}, { filter: { tag: "best" } }, { filter: { folder: "/x/2023/july" } },
         { filter: { folder: "/y/2023/july" } }, then(30), then(300), { min_score: 0.5, refine: false },
+        { min_score: "possible" },
         { query: { terms: dog, ...marked.query } }, marked, { videos: ["films/sea"] },
         { query: { terms: [{ picture: "0".repeat(32), weight: 2 }, { video_id: "beach", time: 65 }] } },
       ];
@@ -58,7 +59,8 @@ def test_searches_of_the_same_words_are_kept_beside_each_other(tmp_path: Path) -
     names, values, wanted = run(script, tmp_path)
     assert names == [
         "a dog", "a dog, tagged best", "a dog, in …/2023/july", "a dog, in …/2023/july (2)",
-        "a dog, then a cat", "a dog, then a cat (2)", "a dog, score from 50, coarse", "a dog, 1 right",
+        "a dog, then a cat", "a dog, then a cat (2)", "a dog, score from 50, coarse",
+        "a dog, score from 20", "a dog, 1 right",
         "1 right", "a dog, only sea", "like picture + like beach 1:05",
     ]  # fmt: skip
     assert values == [{"query": "a dog", **one} for one in wanted[1:]]

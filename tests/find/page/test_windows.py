@@ -58,7 +58,7 @@ def views(page: Page) -> Iterator[str]:
     page.locator("body").press("1")
     page.get_by_role("button", name="Clear the search").click()
     search(page, "tax return")
-    page.get_by_role("heading", name="No strong match").wait_for()
+    page.get_by_role("heading", name="Nothing matches").wait_for()
     yield "no match"
 
 

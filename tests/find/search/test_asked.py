@@ -49,6 +49,7 @@ from moviola.search.last_answer import KeptAnswer, keep_answer, kept_answer
 from moviola.search.options import KINDS
 from moviola.search.queries import as_query
 from moviola.server import Options, create_app
+from moviola.types import BANDS
 from page_scripts import run_script
 
 # ---- every question ----------------------------------------------------------------------------------------
@@ -145,8 +146,8 @@ options = st.fixed_dictionaries(
     {"filter": filters},
     optional={
         "top_k": st.integers(1, 20), "per_video": st.none() | st.integers(1, 1000),
-        "min_score": st.floats(0, 1), "videos": st.lists(ids, min_size=1), "by": st.sampled_from([*KINDS]),
-        "refine": st.booleans(), "weak": st.booleans(),
+        "min_score": st.floats(0, 1) | st.sampled_from([*BANDS]), "videos": st.lists(ids, min_size=1),
+        "by": st.sampled_from([*KINDS]), "refine": st.booleans(), "weak": st.booleans(),
     },
 ).map(lambda values: SearchOptions(**values))  # fmt: skip
 questions = st.builds(Asked, queries, options)

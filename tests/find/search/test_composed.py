@@ -151,8 +151,10 @@ def test_an_exclusion_compares_all_that_a_step_found(
     """Also where the step is searched for once more, among the videos of the other."""
     everywhere, judged = answers.candidates, []
 
-    def candidates(gatherer: Any, query: SearchQuery, rows: Any, segments: int = 1) -> list[Found]:
-        found = everywhere(gatherer, query, rows, segments)
+    def candidates(
+        gatherer: Any, query: SearchQuery, rows: Any, segments: int = 1, **how: bool
+    ) -> list[Found]:
+        found = everywhere(gatherer, query, rows, segments, **how)
         away = rows is None and query in (RED, GREEN.without(Text("snow")))  # as in a library of thousands
         return [one for one in found if (one.row % 2 == 0) == (query is RED)] if away else found
 

@@ -326,7 +326,9 @@ def test_a_long_cue_lasts_while_shorter_ones_begin_and_end(library: Library) -> 
     """The pause to the next cue counts from the end of the last that ends, not of the last that began."""
     video = library.catalogue.video("film0")
     cues = [Cue(0.0, 10.0, "sea"), Cue(1.0, 2.0, "sea"), Cue(11.5, 12.0, "sea"), Cue(15.0, 16.0, "sea")]
-    moments = cue_search._joined(video.row, [(cue, 0.6) for cue in cues], video, {"sea": "sea"}, ())
+    words = cue_search._Words({"sea": "sea"}, (), {"sea": 1.0}, ())
+    matches = [cue_search._Match(cue, {"sea"}, 1.0, 0.0) for cue in cues]
+    moments = cue_search._joined(video.row, matches, video, words)
     assert [m.span for m in moments] == [Span(0.0, 12.0), Span(15.0, 16.0)]
 
 

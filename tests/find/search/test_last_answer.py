@@ -17,7 +17,7 @@ STEP = Moment("a", 1.0, 2.0, 0.5, 2)
 MOMENTS = [
     Moment("a", 0.0, 1.5, 0.9, 1, "both", "red", snippet_kind="text", folded=(Span(0, 1),),
            why=(Reason("seen", 0.8), Reason("written", 0.5, ("red",)))),
-    Moment("b", 1.0, 4.0, 0.1, 2, steps=(STEP, STEP), strong=False),
+    Moment("b", 1.0, 4.0, 0.1, 2, steps=(STEP, STEP), band="possible"),
 ]  # fmt: skip
 
 

@@ -26,6 +26,7 @@ from moviola.search import (
     SearchQuery,
     Text,
 )
+from moviola.search.asked import query_from_json, query_to_json
 from moviola.search.evidence import EvidenceGatherer
 from moviola.search.found import Found
 from moviola.search.queries import as_query
@@ -101,9 +102,31 @@ def test_a_concept_is_named_with_or_without_its_sign() -> None:
     assert marked == Marked(None, concept="our-logo") and str(marked) == "@our-logo"
 
 
-def test_two_concepts_in_one_text_are_refused() -> None:
+def test_two_concepts_in_one_text_are_refused(library: Library) -> None:
+    for name in ("a", "b"):
+        library.teach(name, Marked(None, (BLOCK,)))
     with pytest.raises(InvalidValue, match="one concept at a time"):
-        as_query("@a @b")
+        library.search("@a @b")
+    (note,) = library.search("@a @handle").notes
+    assert (note.kind, note.about) == ("no concept", "@handle")
+
+
+def test_a_name_that_is_no_concept_is_a_word(library: Library) -> None:
+    """Also where its answer is marked, and beside a negation; a concept that is named by itself is an
+    error.
+    """
+    found = library.search("@green wall", by="visual")
+    assert str(found.query) == "@green wall" and found.query == Text("@green wall")
+    assert [note.kind for note in found.notes] == ["no concept"]
+    marked = Marked(as_query("@green wall"), (BLOCK,))
+    assert query_to_json("@green wall") == "@green wall"
+    written = {"terms": [{"text": "@green wall"}], "right": [{"video_id": "film0", "start": 3.0, "end": 6.0}]}
+    assert query_to_json(marked) == written
+    assert query_from_json(written).written == "@green wall"  # type: ignore[attr-defined]
+    assert library.search(marked, by="visual").query == Marked(Text("@green wall"), (BLOCK,))
+    assert library.search("@green wall without snow").query == Text("@green wall").without("snow")
+    with pytest.raises(NotFound, match="@green: no such concept"):
+        library.search(Marked(None, concept="green"))
 
 
 # ---- answers -----------------------------------------------------------------------------------------------
@@ -217,10 +240,45 @@ def test_what_was_taught_stands_in_queries(library: Library) -> None:
     library.remove(["film0"])
     assert library.search("@our-logo", by="visual")
     library.forget("@our-logo")
+    assert library.search("@our-logo").query == Text("@our-logo")
     with pytest.raises(NotFound, match="@our-logo: no such concept"):
-        library.search("@our-logo")
+        library.search(Marked(None, concept="our-logo"))
     with pytest.raises(NotFound):
         library.forget("our-logo")
+
+
+def test_what_was_marked_right_is_in_the_answer_beside_an_exclusion(library: Library) -> None:
+    """Marks come first: what looks like a right one is looked for, and then what is excluded counts against
+    it.
+    """
+    query = Text("a blue robot").without("xylophone")
+    for mark in (BLOCK, MarkedMoment("film1", 9.0, 12.0), MarkedMoment("film2", 3.0, 6.0)):
+        found = library.search(Marked(query, (mark,)), by="visual", top_k=50)
+        assert found == library.search(
+            Marked(query.query, (mark,)).without("xylophone"), by="visual", top_k=50
+        )
+        spans = [(one.video_id, one.start, one.end) for one in found]
+        assert (mark.video_id, mark.start, mark.end) in spans
+    _, marked = library.curve(Marked(query, (BLOCK,)), "film0")
+    assert marked[4] > library.curve(query, "film0")[1][4]
+
+
+def test_a_right_mark_on_a_sequence_marks_each_of_its_steps(library: Library) -> None:
+    """The chain is in the next answer, higher than before, and so is what looks like its steps; a wrong mark
+    lowers what looks like the whole.
+    """
+    query = RED.then(GREEN, gap=10)
+    plain = library.search(query, top_k=50, by="visual")
+    lowest = plain[-1]
+    right = library.search(Marked.of(query, [lowest]), top_k=50, by="visual")
+    same = [one for one in right if one.video_id == lowest.video_id and one.span.iou(lowest.span) > 0.5]
+    assert same and max(one.score for one in same) > lowest.score
+    assert all(len(one.steps) == 2 for one in right)
+    wrong = library.search(Marked.of(query, [], [plain[0]]), top_k=50, by="visual")
+    again = {(one.video_id, one.start, one.end): one.score for one in wrong}
+    assert again.get((plain[0].video_id, plain[0].start, plain[0].end), 0.0) < plain[0].score
+    with pytest.raises(NotFound, match="gone"):
+        library.search(Marked(query, (MarkedMoment("gone", 1, 2),)), by="visual")
 
 
 def test_what_was_marked_right_is_in_the_answer(library: Library) -> None:

@@ -1,8 +1,9 @@
-"""What scores say by themselves: a background of the encoder's, strong moments apart from weak ones."""
+"""What scores say by themselves: a background of the encoder's, and three bands."""
 
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moviola.library.derived.encoder_background import text_vectors
-from moviola.retrieval import STRONG, Background, Calibration, unrelated_queries
+from moviola.retrieval import Background, Calibration, unrelated_queries
 from moviola.search import Library, LikeMoment, SearchResult, Text
 from moviola.study.training.fit_calibration import closed_language
-from moviola.types import Moment
+from moviola.types import BANDS, Moment, band_of
 
 
 def unit(rows: np.ndarray) -> np.ndarray:
@@ -106,6 +107,48 @@ def test_scores_do_not_rest_on_what_else_a_library_holds(library: Library) -> No
         assert after[place] == pytest.approx(before[place], abs=1e-6)
 
 
+def test_what_a_picture_shows_is_more_certain_near_a_reference() -> None:
+    """The mean of the five nearest of every fourth reference, whatever is asked; alike in any length."""
+    draw = np.random.default_rng(0)
+    references = unit(draw.normal(size=(400, 8)))
+    background = Background(np.zeros(8, np.float32), 1.0, 1.0, references, certainty=2.0)
+    pictures = np.concatenate([3 * references[4:5], draw.normal(size=(3, 8)).astype(np.float32)])
+    nearest = np.sort(unit(pictures) @ references[::4].T, axis=1)[:, -5:].mean(axis=1)
+    np.testing.assert_allclose(background.certainty_of(pictures), nearest - 0.43, atol=1e-6)
+    assert background.calibration(draw.normal(size=8).astype(np.float32)).certainty == 2.0
+
+
+def test_a_moment_of_which_it_is_certain_what_it_shows_is_likelier_right(films: Path, tmp_path: Path) -> None:
+    """Searched with and without that, the score of each moment is moved as its pictures say, and no other."""
+    with Library(tmp_path / "library", encoder="conse-lite1", sentence_encoder="none") as library:
+        library.index(films)
+        searcher, query = library._searcher, Text("a red square")
+        sure = library.search(query, by="visual", top_k=50)
+        background = searcher._background
+        assert background is not None and background.certainty > 0
+        searcher._background = replace(background, certainty=0.0)
+        searcher._retrievals.clear()
+        plain = {
+            (one.video_id, one.start, one.end): one.score
+            for one in library.search(query, by="visual", top_k=50)
+        }
+        features = searcher._viewer.view().features
+        places = {
+            video.video_id: features.place_of(library.catalogue.video(video.video_id).row)
+            for video in library.videos()
+        }
+        for one in sure:
+            first, stop = int(one.start), max(int(np.ceil(one.end)), int(one.start) + 1)
+            clips = first + ((stop - first) * np.array([1 / 6, 1 / 2, 5 / 6])).astype(int)
+            place = places[one.video_id]
+            assert place is not None
+            rows = unit(features.read(place)[clips])[:, : library.settings.encoder_dim]
+            shift = background.certainty * float(background.certainty_of(rows.mean(axis=0)[None])[0])
+            before = plain[one.video_id, one.start, one.end]
+            odds = one.score / (1 - one.score) / (before / (1 - before))
+            assert np.log(odds) == pytest.approx(shift, abs=0.02)
+
+
 # ---- words that a model does not know ----------------------------------------------------------------------
 
 
@@ -125,17 +168,28 @@ def test_a_language_is_closed_if_held_out_queries_have_no_other_word() -> None:
     assert closed_language(learned, ["the red ball", "a red box"]) == []
 
 
-# ---- strong and weak ---------------------------------------------------------------------------------------
+# ---- bands ------------------------------------------------------------------------------------------------
 
 
 def test_strong_ones_come_first_and_make_an_answer_confident(library: Library) -> None:
     for query in (Text("lighthouse keeper umbrella"), Text("a mountain goat"), LikeMoment("film1", 10.0)):
         found = library.search(query, top_k=100)
-        assert [m.strong for m in found] == sorted((m.strong for m in found), reverse=True)
-        assert all(m.strong == (m.score >= STRONG) for m in found)
+        assert all(m.band == band_of(m.score) for m in found)
         assert found.confident == any(m.strong for m in found)
-        assert [*found.strong, *found.weak] == list(found)
-        assert library.search(query, top_k=100, weak=False) == found.strong
+        assert [*found.strong, *found.possible, *found.weak] == list(found)
+        likely = [*found.strong, *found.possible]
+        assert library.search(query, top_k=100, weak=False) == likely
+        assert library.search(query, top_k=100, min_score="possible") == likely
+        assert library.search(query, top_k=100, min_score="strong") == found.strong
+        assert library.search(query, top_k=100, min_score="weak") == list(found)
+
+
+def test_bands_share_the_scores_among_them() -> None:
+    """One definition, without a gap: half and one in five are the limits, and belong to the better band."""
+    assert BANDS == {"strong": 0.5, "possible": 0.2, "weak": 0.0}
+    assert [band_of(score) for score in (1.0, 0.5, 0.4999, 0.2, 0.1999, 0.0)] == [
+        "strong", "strong", "possible", "possible", "weak", "weak"
+    ]  # fmt: skip
 
 
 def test_what_is_said_is_confident_where_most_words_are_there(library: Library) -> None:

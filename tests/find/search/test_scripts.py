@@ -50,7 +50,7 @@ def library(films: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[L
         ("iphone", 5, ("iphone",)),
         ("iPhone手机", 5, ("iphone", "手机")),
         ("Pokémon", 6, ("pokémon",)),
-        ("pokemon", 6, ()),
+        ("pokemon", 6, ("pokemon",)),
         ("running", 7, ("running",)),
         ("run", 7, ("run",)),
         ("GRÖSSE", 8, ("grösse",)),

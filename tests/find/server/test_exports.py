@@ -56,13 +56,16 @@ def test_tables_hold_titles_and_notes_in_order(client: TestClient) -> None:
     assert [(row["start"], row["end"]) for row in found] == [(1.0, 4.0), (3.0, 6.0)]
 
 
-def test_the_score_says_whether_a_moment_is_strong(client: TestClient) -> None:
+def test_the_score_says_the_band_of_a_moment(client: TestClient) -> None:
     """One without a score was chosen by hand."""
-    scored = [MOMENTS[0] | {"score": score} for score in (0.25, 0.24)]
+    scored = [MOMENTS[0] | {"score": score} for score in (0.5, 0.2)]
     steps = [{"start": 1.0, "end": 2.0, "score": 0.9}, {"start": 3.0, "end": 4.0, "score": 0.3}]
-    asked = {"format": "json", "moments": [*scored, MOMENTS[1], scored[1] | {"strong": True, "steps": steps}]}
+    asked = {
+        "format": "json",
+        "moments": [*scored, MOMENTS[1], scored[1] | {"band": "strong", "steps": steps}],
+    }
     found = client.post("/api/export", json=asked).json()
-    assert [row["strong"] for row in found] == [True, False, True, True]
+    assert [row["band"] for row in found] == ["strong", "possible", "strong", "strong"]
     assert [(one["start"], one["end"], one["score"]) for one in found[3]["steps"]] == [
         (1, 2, 0.9),
         (3, 4, 0.3),

@@ -47,9 +47,11 @@ def test_everything_has_an_example(document: dict[str, Any]) -> None:
 
 
 def test_examples_are_valid(document: dict[str, Any]) -> None:
-    from moviola.server import schemas
+    from moviola.server.routes.exports import ExportRequest
+    from moviola.server.schemas import CurveRequest, JobRequest, SearchRequest
 
-    for name in ("SearchRequest", "CurveRequest", "ExportRequest", "JobRequest"):
+    for model in (SearchRequest, CurveRequest, ExportRequest, JobRequest):
+        name = model.__name__
         schema = document["components"]["schemas"][name]
         examples = {
             field: about["examples"][0]
@@ -58,7 +60,7 @@ def test_examples_are_valid(document: dict[str, Any]) -> None:
         }
         if name == "ExportRequest":
             examples["moments"] = [{"video_id": "harbour", "start": 1, "end": 2}]
-        getattr(schemas, name).model_validate(examples)
+        model.model_validate(examples)
 
 
 ANSWERED = {

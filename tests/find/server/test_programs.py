@@ -9,6 +9,7 @@ from fastapi.testclient import TestClient
 from http_calls import error, of_video, ok, search
 from moviola.export import read_moments
 from moviola.server import schemas
+from moviola.server.routes.exports import ExportMoment
 
 
 def test_the_library_and_its_videos(client: TestClient) -> None:
@@ -27,13 +28,13 @@ def test_the_library_and_its_videos(client: TestClient) -> None:
 def test_moments_are_exported_as_they_were_found(client: TestClient, tmp_path: Path) -> None:
     answer = search(client, {"terms": [{"text": "umbrella"}]}, top_k=2)
     assert len(answer["moments"]) == 2 and answer["confident"]
-    fields = schemas.ExportMoment.model_fields
+    fields = ExportMoment.model_fields
     rows = [{key: moment[key] for key in fields if key in moment} for moment in answer["moments"]]
     found = client.post("/api/export", json={"format": "csv", "title": "moments", "moments": rows})
     (tmp_path / "found.csv").write_bytes(found.content)
     assert found.text.count("\n") == 3
     for selected, moment in zip(read_moments(tmp_path / "found.csv")[0], answer["moments"], strict=True):
-        known = ("rank", "video_id", "start", "end", "score", "strong", "source", "snippet", "snippet_kind")
+        known = ("rank", "video_id", "start", "end", "score", "band", "source", "snippet", "snippet_kind")
         assert [getattr(selected.moment, name) for name in known] == [moment[name] for name in known]
     clip = client.get(of_video("harbour", "clip"), params={"start": 1, "end": 2})
     assert clip.status_code == 200 and b"ftyp" in clip.content[:12]

@@ -1,27 +1,40 @@
-"""Background texts of a library's encoder: texts about everything, encoded once.
+"""Background texts of a library's encoders: texts about everything, encoded once.
 
-``cache/background.npz`` holds their vectors. Where it is missing, damaged, or of another encoder, it is made
-again when needed, and kept where the library may be written to.
+``cache/background.npz`` holds their vectors by the visual encoder, ``cache/unrelated.npz`` what cosines the
+sentence encoder gives them with each other, unless its checkpoint states that. Where a file is missing,
+damaged, or of another encoder, it is made again when needed, and kept where the library may be written to.
 """
 
 from __future__ import annotations
 
+import re
 import zlib
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import astuple
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from Stemmer import Stemmer
 
 from moviola.errors import DataError, InvalidValue, LibraryError
 from moviola.features import QueryFeatures
 from moviola.files.sealed import opened_sealed, sealed_draft_of
 from moviola.library.disk.store import LibraryStore
 from moviola.retrieval import Background, unrelated_queries
+from moviola.retrieval.phrases import FUNCTION_WORDS
 from moviola.retrieval.segments import normalised
 
-__all__ = ["background_of", "text_vectors", "texts_among_segments"]
+if TYPE_CHECKING:
+    from moviola.encoders import UnrelatedCosines
+
+__all__ = ["background_of", "text_vectors", "texts_among_segments", "unrelated_cosines", "unrelated_of"]
 
 Floats = NDArray[np.float32]
+
+_ONE_IN_1000 = 0.999
 
 
 def background_of(store: LibraryStore) -> Background:
@@ -31,7 +44,7 @@ def background_of(store: LibraryStore) -> Background:
     match = encoder.match
     nothing = np.zeros(encoder.dim, np.float32)
     centre = text_vectors(store).mean(axis=0) if match.centred else nothing
-    return Background(centre, match.slope, match.line, match.references, match.by_phrases)
+    return Background(centre, match.slope, match.line, match.references, match.by_phrases, match.certainty)
 
 
 def text_vectors(store: LibraryStore) -> Floats:
@@ -40,24 +53,33 @@ def text_vectors(store: LibraryStore) -> Floats:
     """
     from moviola.encoders import check_features
 
-    path, texts = store.folder / "cache" / "background.npz", unrelated_queries()
-    digest = zlib.crc32("\n".join(texts).encode())
-    recipe = f"{store.settings.encoder_revision} {digest}"
-    vectors: Floats
+    texts = unrelated_queries()
+
+    def encoded() -> Floats:
+        encoder = store.encoders.visual_of_all
+        assert encoder is not None
+        rows = encoder.encode_text(texts)
+        check_features(rows, (len(texts), encoder.dim), encoder.id)
+        return normalised(rows)
+
+    return np.asarray(_kept(store, "background.npz", "vectors", store.settings.encoder_revision, encoded))
+
+
+def _kept(
+    store: LibraryStore, file: str, name: str, revision: str, make: Callable[[], NDArray[Any]]
+) -> NDArray[Any]:
+    """An array in a file of the cache, made again where that is not of this encoder and these texts."""
+    path = store.folder / "cache" / file
+    recipe = f"{revision} {zlib.crc32(chr(10).join(unrelated_queries()).encode())}"
     with suppress(DataError), opened_sealed(path) as stored, np.load(stored) as arrays:
         if str(arrays["recipe"]) == recipe:
-            vectors = arrays["vectors"]
-            return vectors
-    encoder = store.encoders.visual_of_all
-    assert encoder is not None
-    rows = encoder.encode_text(texts)
-    check_features(rows, (len(texts), encoder.dim), encoder.id)
-    vectors = normalised(rows)
+            return np.asarray(arrays[name])
+    made = make()
     if not store.read_only:
         # Where it cannot be written, the next search makes it again.
-        with suppress(InvalidValue), sealed_draft_of(path) as draft, draft.open("wb") as file:
-            np.savez(file, vectors=vectors, recipe=recipe)
-    return vectors
+        with suppress(InvalidValue), sealed_draft_of(path) as draft, draft.open("wb") as opened:
+            np.savez(opened, allow_pickle=False, recipe=np.array(recipe), **{name: made})
+    return made
 
 
 def texts_among_segments(store: LibraryStore) -> Floats:
@@ -71,3 +93,42 @@ def texts_among_segments(store: LibraryStore) -> Floats:
         return background_of(store).centred(text_vectors(store))
     rows = encoder.encode_tokens(texts) if stage1.needs_tokens else list(text_vectors(store))
     return stage1.queries(QueryFeatures.of(texts, texts, rows))
+
+
+def unrelated_of(store: LibraryStore) -> UnrelatedCosines:
+    """What cosines the sentence encoder of a library, which has one, gives to unrelated texts."""
+    from moviola.encoders import UnrelatedCosines
+
+    encoder = store.encoders.sentences_of_all
+    assert encoder is not None
+    if encoder.unrelated is not None:
+        return encoder.unrelated
+    measure = partial(unrelated_cosines, encoder.encode_text)
+    revision = store.settings.sentence_revision
+    cosines = _kept(store, "unrelated.npz", "cosines", revision, lambda: np.array(astuple(measure())))
+    return UnrelatedCosines(*cosines.tolist())
+
+
+def unrelated_cosines(encode: Callable[[Sequence[str]], Floats]) -> UnrelatedCosines:
+    """What cosines a sentence encoder gives to texts, and to words, that have nothing to do with each other.
+
+    Args:
+        encode: n texts to (n, d) float32.
+    """
+    from moviola.encoders import UnrelatedCosines
+
+    def cosines(texts: Sequence[str]) -> Floats:
+        vectors = normalised(encode(texts))
+        return np.asarray((vectors @ vectors.T)[np.triu_indices(len(vectors), 1)])
+
+    texts, words = cosines(unrelated_queries()), cosines(_unrelated_words())
+    return UnrelatedCosines(
+        float(texts.mean()), float(np.quantile(texts, _ONE_IN_1000)), float(np.quantile(words, _ONE_IN_1000))
+    )
+
+
+def _unrelated_words() -> list[str]:
+    """Words of the background texts that name something, one of each stem."""
+    stem = Stemmer("english").stemWord
+    words = (word for text in unrelated_queries() for word in re.findall(r"[a-z]{2,}", text.lower()))
+    return sorted({stem(word): word for word in words if word not in FUNCTION_WORDS}.values())

@@ -11,7 +11,7 @@ import hashlib
 import math
 import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -26,11 +26,12 @@ from moviola.features import Integers, place_in
 from moviola.files.array_file import map_sealed_arrays, write_sealed_arrays
 from moviola.files.names import composed
 from moviola.library.disk.catalogue import VideoRow
+from moviola.library.disk.places import Copy
 from moviola.library.disk.store import LibraryStore
-from moviola.retrieval.phrases import FUNCTION_WORDS, letters_of, pairs_of, spaced
+from moviola.retrieval.phrases import FUNCTION_WORDS, content_words, letters_of, pairs_of, spaced
 from moviola.retrieval.segments import normalised
 
-__all__ = ["NameTable", "VideoNames", "names_in", "publish_names", "stems_of"]
+__all__ = ["NameTable", "VideoNames", "every_stem", "names_in", "publish_names", "stems_of", "words_of_name"]
 
 # A word is distinctive if it is in one name only, or in at most one of this many.
 _ONE_IN = 8
@@ -56,33 +57,55 @@ class VideoNames:
     distinctive: Mapping[int, str]
 
     @classmethod
-    def of(cls, videos: Mapping[int, VideoRow]) -> VideoNames:
-        """From the files of some videos by row number; folders and suffixes do not count."""
-        names = {row: Path(video.path).stem for row, video in videos.items()}
+    def of(cls, videos: Mapping[int, VideoRow], copies: Iterable[Copy] = ()) -> VideoNames:
+        """From the files of some videos by row number, and further paths of the same videos; folders and
+        suffixes do not count.
+        """
+        paths = [(row, video.path) for row, video in videos.items()]
+        paths += [(copy.video, copy.path) for copy in copies if copy.video in videos]
+        names: dict[int, dict[str, None]] = defaultdict(dict)
         holding: dict[str, set[int]] = defaultdict(set)
-        for row, name in names.items():
-            for stem in stems_of(name) | letters_of(composed(name)):
+        for row, path in paths:
+            name = Path(path).stem
+            names[row][name] = None
+            for stem in every_stem(name) | letters_of(composed(name)):
                 holding[stem].add(row)
         most = max(1, len(videos) // _ONE_IN) if len(videos) > 1 else 0
         weight = {stem: math.log(len(videos) / len(rows)) for stem, rows in holding.items()}
         distinctive = {}
-        for row, name in names.items():
-            if rare := [
-                word for word in _words(name) if any(len(holding[s]) <= most for s in stems_of(word))
-            ]:
-                distinctive[row] = " ".join(rare)
+        for row, own in names.items():
+            words = (word for name in own for word in words_of_name(name))
+            rare = [word for word in words if any(len(holding[s]) <= most for s in stems_of(word))]
+            if rare:
+                distinctive[row] = " ".join(dict.fromkeys(rare))
         return cls(dict(holding), weight, len(videos), distinctive)
 
 
 def stems_of(text: str) -> set[str]:
-    """Stems of the words of a text; function words, numbers and single letters do not count. In scripts
-    without spaces, pairs of letters.
+    """Stems of the words of a text, numbers and single letters left out, and function words where it has
+    others. In scripts without spaces, pairs of letters.
     """
-    return {_stem(word) for word in _words(spaced(text))} | set(pairs_of(composed(text)))
+    pairs = set(pairs_of(composed(text)))
+    return {_stem(word) for word in words_of_name(spaced(text), content=bool(pairs))} | pairs
 
 
-# Of the file, and of those of earlier versions whose vectors are the same, but not the stems of words with ß.
-_KIND, _WITH_SHARP_S = "5", "4"
+def words_of_name(name: str, *, content: bool = False) -> list[str]:
+    """The words of a name, or of a text, in lower case, without numbers and single letters; without function
+    words where it has others, or with ``content`` in any case.
+    """
+    words = [word.lower() for word in _WORD.findall(_HUMP.sub(" ", composed(name)))]
+    return [word for word in words if word not in FUNCTION_WORDS] if content else content_words(words)
+
+
+def every_stem(name: str) -> set[str]:
+    """The stems of all words of a name: a text may consist of function words ("no")."""
+    plain = composed(name)
+    words = _WORD.findall(_HUMP.sub(" ", spaced(plain)))
+    return {_stem(word.lower()) for word in words} | set(pairs_of(plain))
+
+
+# Of the file, and of those of earlier versions whose vectors are the same, but not all stems.
+_KIND, _EARLIER = "6", ("4", "5")
 _COLUMNS = {
     "stems": "<u8", "weights": "<f8", "ends": "<i8", "holding": "<i8", "counts": "<i8", "rows": "<i8",
     "meanings": "<i8", "texts": "u1", "vectors": "<f4",
@@ -162,13 +185,18 @@ class NameTable:
         texts = self.texts.tobytes().decode()
         return dict(zip(texts.split("\n"), self.vectors, strict=True)) if texts else {}
 
+    def words(self) -> set[str]:
+        """Distinctive words that have a vector."""
+        return set(self.texts.tobytes().decode().split())
+
 
 def names_in(store: LibraryStore, generation: int, videos: Mapping[int, VideoRow]) -> NameTable:
     """The names of the searchable videos of a library; mapped where the file is of this generation."""
     published = _read(store)
     if published is not None and published[1] == generation:
         return published[0]
-    return NameTable.of(VideoNames.of(videos), published[0].vector_of() if published else {})
+    names = VideoNames.of(videos, store.catalogue.copies())
+    return NameTable.of(names, published[0].vector_of() if published else {})
 
 
 def publish_names(store: LibraryStore, *, encode: bool = True) -> None:
@@ -179,7 +207,8 @@ def publish_names(store: LibraryStore, *, encode: bool = True) -> None:
     generation, published = store.catalogue.generation, _read(store)
     if published is not None and published[1] == generation and (published[0].whole or not encode):
         return
-    names, vectors = VideoNames.of(store.searchable()), published[0].vector_of() if published else {}
+    names = VideoNames.of(store.searchable(), store.catalogue.copies())
+    vectors = published[0].vector_of() if published else {}
     texts = set(names.distinctive.values())
     if not store.catalogue.removed():
         vectors = {text: vector for text, vector in vectors.items() if text in texts}
@@ -207,7 +236,7 @@ def _read(store: LibraryStore) -> tuple[NameTable, int] | None:
         return None
     generation, recipe = int(columns.pop("generation")[0]), columns.pop("recipe").tobytes().decode()
     kind, _, revision = recipe.partition(" ")
-    if revision != store.settings.sentence_revision or kind not in (_KIND, _WITH_SHARP_S):
+    if revision != store.settings.sentence_revision or kind not in (_KIND, *_EARLIER):
         return None
     return NameTable(**columns), generation if kind == _KIND else -1
 
@@ -215,11 +244,6 @@ def _read(store: LibraryStore) -> tuple[NameTable, int] | None:
 @cache
 def _number(stem: str) -> int:
     return int.from_bytes(hashlib.blake2b(stem.encode(), digest_size=8).digest(), "little")
-
-
-def _words(text: str) -> list[str]:
-    words = (word.lower() for word in _WORD.findall(_HUMP.sub(" ", composed(text))))
-    return [word for word in words if word not in FUNCTION_WORDS]
 
 
 @cache

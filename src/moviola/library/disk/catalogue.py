@@ -314,11 +314,6 @@ class Catalogue(CueWords, Places, Captures, Accounts, RemovedVideos, NotedSettin
         counts["subtitle"] = sum(cues > recognised[video] for video, cues in rows)
         return counts
 
-    def recognised_cues(self, kinds: Collection[CueKind]) -> list[tuple[int, int]]:
-        """Row numbers of videos and numbers of cues in them, for all cues of some kinds but subtitles."""
-        of_kinds = f"SELECT video, number FROM recognised WHERE kind IN ({MEMBERS})"
-        return self._rows_of("recognised", of_kinds, (json.dumps([*kinds]),))
-
     @contextmanager
     def job(self, kind: str, total: int) -> Iterator[Callable[[], object]]:
         """Record a job, which stays ``running`` if the process is killed; yields a function that counts one

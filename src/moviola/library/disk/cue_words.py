@@ -1,6 +1,8 @@
 """The words of cues, by the full-text index of the catalogue.
 
 The index knows stems of English words, and no marks on letters; an apostrophe and a comma part words.
+:func:`terms_of` and :func:`terms_in` say the same of single texts; they are the one place where a word of a
+query is compared with those of a text.
 """
 
 from __future__ import annotations
@@ -10,16 +12,18 @@ import re
 import unicodedata
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from Stemmer import Stemmer
 
 from moviola.files.names import folded
+from moviola.files.spelling import alike_in_spelling, most_edits
 from moviola.library.disk.database import Database
 from moviola.retrieval.phrases import FIRST_UNSPACED, spaced
-from moviola.retrieval.spellings import forms_of
+from moviola.retrieval.spellings import forms_of, words_in
 from moviola.types import CUE_KINDS, CueKind
 
-__all__ = ["MEMBERS", "CueRow", "CueWords"]
+__all__ = ["MEMBERS", "CueRow", "CueWords", "terms_in", "terms_of"]
 
 MEMBERS = "SELECT value FROM json_each(?)"
 """Members of a JSON list given as a parameter."""
@@ -33,6 +37,11 @@ _KIND = (
 _MOST_WORDS, _MOST_TERMS = 32, 500
 # Cues that are read to look for an umlaut in them.
 _MOST_READ = 10_000
+# Words that are offered for an unknown one.
+_MOST_NEAR = 3
+
+_TERMS = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.cue_terms USING fts5vocab (main, cues, row)"
+_PLACES = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.cue_term_places USING fts5vocab (main, cues, instance)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +53,38 @@ class CueRow:
     score: float
 
 
+@lru_cache(maxsize=100_000)
+def terms_of(word: str) -> frozenset[str]:
+    """What a word is compared by: its spellings, stemmed and without marks on their letters; those with a
+    blank are of several words.
+
+    >>> sorted(terms_of("cyclists")), sorted(terms_of("dont"))
+    (['cyclist'], ['don t', 'dont'])
+    """
+    return frozenset(map(_term, forms_of(word)))
+
+
+def terms_in(text: str) -> frozenset[str]:
+    """The terms of all words of a text, and of two and three that follow each other, as spellings have it."""
+    plain = re.findall(r"[^\W_]+", _plain(folded(text)))
+    runs = (" ".join(plain[at : at + length]) for length in (2, 3) for at in range(len(plain)))
+    return frozenset().union(*map(terms_of, words_in(text)), runs)
+
+
+def _term(form: str) -> str:
+    if " " in form:
+        return _plain(form)
+    # A stemmer of its own: one may not serve two threads.
+    return str(Stemmer("porter").stemWord(_plain(form.replace("ß", "ss"))))
+
+
 class CueWords(Database):
     """Cues by what they say."""
+
+    def recognised_cues(self, kinds: Collection[CueKind]) -> list[tuple[int, int]]:
+        """Row numbers of videos and numbers of cues in them, for all cues of some kinds but subtitles."""
+        of_kinds = f"SELECT video, number FROM recognised WHERE kind IN ({MEMBERS})"
+        return self._rows_of("recognised", of_kinds, (json.dumps([*kinds]),))
 
     def match_cues(
         self,
@@ -121,7 +160,7 @@ class CueWords(Database):
         terms = {word: forms_of(word) for word in words}
         if not words:
             return terms
-        self._rows("CREATE VIRTUAL TABLE IF NOT EXISTS temp.cue_terms USING fts5vocab (main, cues, row)")
+        self._rows(_TERMS)
         if not self._rows("SELECT 1 FROM cue_terms WHERE term >= ? LIMIT 1", (FIRST_UNSPACED,)):
             return terms
         stemmer = Stemmer("porter")
@@ -134,6 +173,26 @@ class CueWords(Database):
                 if len(terms[word]) < _MOST_TERMS:
                     terms[word].append(term)
         return terms
+
+    def words_near(self, word: str) -> list[str]:
+        """At most three words of the cues that are spelt like a word which none of them holds, stemmed or not
+        (:func:`moviola.files.spelling.alike_in_spelling`), the nearest first, of these the most frequent.
+        """
+        forms, limit = dict.fromkeys((_plain(word), _term(word))), most_edits(word)
+        self._rows(_TERMS)
+        self._rows(_PLACES)
+        lengths = (min(map(len, forms)) - limit, max(map(len, forms)) + limit)
+        alike = "SELECT term FROM cue_terms WHERE length(term) BETWEEN ? AND ? ORDER BY cnt DESC, term"
+        known = [term for (term,) in self._rows(alike, lengths)]
+        terms = dict.fromkeys(term for form in forms for term in alike_in_spelling(form, known))
+        return list(dict.fromkeys(filter(None, map(self._as_written, terms))))[:_MOST_NEAR]
+
+    def _as_written(self, term: str) -> str:
+        """A term of the index as one of its cues has it; empty where that is gone."""
+        place = "SELECT doc FROM cue_term_places WHERE term = ? LIMIT 1"
+        texts = self._rows(f"SELECT text FROM cues WHERE rowid IN ({place})", (term,))
+        written = (word for (text,) in texts for word in words_in(str(text)))
+        return next((word for word in written if term in terms_of(word)), "")
 
 
 def _expression(words: Sequence[str]) -> str:

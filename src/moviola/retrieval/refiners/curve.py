@@ -13,7 +13,7 @@ from moviola.retrieval.proposals import Proposals
 from moviola.retrieval.refiners.contract import CONTEXT, Refined, UntrainedRefiner
 from moviola.retrieval.segments import normalised
 
-__all__ = ["CurveRefiner", "clip_cosines", "cosines", "query_vector", "smoothed"]
+__all__ = ["CurveRefiner", "clip_cosines", "clip_rows", "cosines", "query_vector", "smoothed"]
 
 Spans = tuple[NDArray[np.float64], NDArray[np.float64]]
 
@@ -138,6 +138,13 @@ def clip_cosines(
     parts, place = clips_by_video(video, clip)
     rows = np.concatenate([features.visual.read(one)[clips] for one, clips in parts])
     return cosines(rows, vector)[place]
+
+
+def clip_rows(features: VideoFeatures, video: Integers, clip: Integers) -> NDArray[np.float32]:
+    """(n, d) float32, features of clips of videos by place, (n,) each."""
+    parts, place = clips_by_video(video, clip)
+    rows = np.concatenate([features.visual.read(one)[clips] for one, clips in parts])
+    return np.asarray(rows[place], dtype=np.float32)
 
 
 def query_vector(queries: QueryFeatures, query: int) -> NDArray[np.float32]:

@@ -8,24 +8,24 @@ import zipfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter
 from fastapi import Path as PathParameter
 from fastapi.responses import FileResponse, Response
+from pydantic import Field
 from starlette.types import Receive, Scope, Send
 
 from moviola.errors import InvalidValue, MoviolaError, NotFound
 from moviola.export import Selection, named_format, write_moments
 from moviola.export.clips import file_stem
 from moviola.files.presence import is_file
-from moviola.search.found import STRONG
+from moviola.server import schemas
 from moviola.server.exporting import Exporting, own_folder
 from moviola.server.pools import Pool
 from moviola.server.problems import Busy, message_of
-from moviola.server.schemas import ExportMoment, ExportRequest, ExportState
 from moviola.server.service import Service, ServiceOf
-from moviola.types import Moment, Span
+from moviola.types import Band, CueKind, Moment, Span, band_of
 
 router = APIRouter(prefix="/api", tags=["export"])
 
@@ -40,6 +40,54 @@ _TYPES = {
 _FILE: dict[int | str, dict[str, Any]] = {
     200: {"content": {kind: {} for kind in _TYPES.values()}, "description": "The file"}
 }
+
+
+class ExportStep(schemas.RequestModel):
+    """One step of a sequence to export."""
+
+    start: schemas.Seconds
+    end: schemas.Seconds
+    score: schemas.Score
+
+
+class ExportMoment(schemas.RequestModel):
+    """A moment to export."""
+
+    video_id: schemas.Name = Field(examples=["holiday/beach"])
+    start: schemas.Seconds = Field(examples=[12.0])
+    end: schemas.Seconds = Field(examples=[19.5])
+    score: float = Field(default=0.0, ge=0, le=1, allow_inf_nan=False)
+    rank: int | None = Field(default=None, ge=1, le=1_000_000, examples=[1])
+    band: Band | None = Field(
+        default=None, description="How likely it is right; by default its score says that.",
+        examples=["strong"],
+    )  # fmt: skip
+    source: str = Field(default="visual", max_length=40, examples=["visual"])
+    snippet: str = Field(default="", max_length=100_000, examples=[""])
+    snippet_kind: CueKind | Literal[""] = Field(default="", examples=[""])
+    steps: list[ExportStep] = Field(default_factory=list, max_length=20, examples=[[]])
+    title: str = Field(default="", max_length=500, examples=["the dog"])
+    note: str = Field(default="", max_length=5_000, examples=["take the second half"])
+
+
+class ExportRequest(schemas.RequestModel):
+    """Moments to export, and the format."""
+
+    format: str = Field(max_length=40, examples=["csv"])
+    title: str = Field(default="moments", max_length=200, examples=["my cut"])
+    moments: list[ExportMoment] = Field(min_length=1, max_length=1_000)
+    options: dict[str, str | float | int | bool] = Field(
+        default_factory=dict, max_length=20, examples=[{"rate": "25"}]
+    )
+
+
+class ExportState(schemas.WorkProgress):
+    """How an export stands."""
+
+    export: str = Field(examples=["3f" * 16])
+    state: Literal["running", "done", "failed", "cancelled"] = Field(examples=["running"])
+    file: str = Field(description="Its name; empty until it is done.", examples=["my_cut.mp4"])
+    error: str = Field(description="Why it has failed.", examples=[""])
 
 
 @router.post("/export", response_class=Response, responses=_FILE)
@@ -158,11 +206,11 @@ def _written(
 
 def _moment(one: ExportMoment, rank: int) -> Moment:
     """What was found, as it was; a moment without a score was chosen by hand."""
-    strong = one.strong
-    if strong is None:
-        strong = "score" not in one.model_fields_set or one.score >= STRONG
+    band = one.band
+    if band is None:
+        band = band_of(one.score) if "score" in one.model_fields_set else "strong"
     return Moment(
         one.video_id, one.start, one.end, one.score, rank, one.source, one.snippet,
         tuple(Moment(one.video_id, step.start, step.end, step.score, rank) for step in one.steps),
-        one.snippet_kind, strong,
+        one.snippet_kind, band,
     )  # fmt: skip

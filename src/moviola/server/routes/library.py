@@ -18,6 +18,7 @@ from moviola.search.options import By
 from moviola.server.options import is_loopback
 from moviola.server.schemas import ExportFormat, LibraryInfo, LimitsInfo, ModelInUse, ResponseModel
 from moviola.server.service import ServiceOf
+from moviola.types import BANDS
 
 router = APIRouter(tags=["library"])
 
@@ -150,7 +151,7 @@ def library(service: ServiceOf, request: Request) -> LibraryInfo:
         right=right, writable=may_write, opens_folders=right == "change" and is_loopback(options.host),
         can_ingest=bool(options.allow_ingest) and may_write,
         ingest_folders=[*map(str, service.receiving.folders)], clip_formats=["exact", "key-frames"],
-        export_formats=formats, limits=LimitsInfo.model_validate(options.limits),
+        export_formats=formats, limits=LimitsInfo.model_validate(options.limits), bands=BANDS,
     )  # fmt: skip
 
 

@@ -53,9 +53,13 @@ async def search(request: schemas.SearchRequest, service: ServiceOf) -> schemas.
     began, found, moments, ended = await service.searching.run(work)
     whole = {"waiting": began - arrived, "search": ended - began, "total": perf_counter() - arrived}
     return schemas.Answer(
-        query=service.uploads.named(str(question.query)),
+        query=service.uploads.named(str(found.query)),
         confident=found.confident,
         moments=moments,
+        notes=[
+            schemas.AnswerNote(kind=note.kind, about=note.about, others=list(note.others), text=str(note))
+            for note in found.notes
+        ],
         timings=milliseconds(found.timings | whole),
     )
 

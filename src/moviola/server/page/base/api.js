@@ -5,19 +5,21 @@ import { language, t } from "./language.js";
 /**
  * @typedef {{start: number, end: number, score: number}} Part
  * @typedef {{video_id: string, start: number, end: number, score: number, rank: number, source: string,
- *   snippet: string, snippet_kind: string, steps: Part[], strong: boolean, why: {kind: string, score: number, words: string[]}[],
+ *   snippet: string, snippet_kind: string, steps: Part[], band: Band, why: {kind: string, score: number, words: string[]}[],
  *   folded: {start: number, end: number}[], duration: number, version: string}} Moment
- * @typedef {{query: string, confident: boolean, moments: Moment[], timings: Record<string, number>}} Answer
  * @typedef {import("./asked.js").Asked["query"]} Query
  * @typedef {{name: string, form: string, filter: boolean, help: string, label: string, short: string, unit: string,
  *   default: any, choices: string[], example: any}} Field of a question, beside its query
+ * @typedef {"strong" | "possible" | "weak"} Band
+ * @typedef {{kind: "without" | "only without" | "unknown word" | "no concept" | "unmeasured", about: string, others: string[], text: string}} Note
+ * @typedef {{query: string, confident: boolean, moments: Moment[], notes: Note[], timings: Record<string, number>}} Answer
  * @typedef {"search" | "collection"} KeptKind
  * @typedef {{kind: KeptKind, name: string, version: number, changed: string, value: unknown}} Kept
  * @typedef {{name: string, title: string, right: number, wrong: number}} Concept
  * @typedef {{name: string, version: string, videos: number, seconds: number, segments: number,
  *   encoder: string, sentence_encoder: string, models: Record<string, {name: string} | null>,
  *   evidence: string[], additions: string[], right: "read" | "change", writable: boolean, opens_folders: boolean, can_ingest: boolean, ingest_folders: string[],
- *   export_formats: {name: string, title: string, suffix: string, options: string[]}[], limits: Record<string, number>}} LibraryInfo
+ *   export_formats: {name: string, title: string, suffix: string, options: string[]}[], limits: Record<string, number>, bands: Record<Band, number>}} LibraryInfo
  * @typedef {{video_id: string, path: string, duration: number, state: "ready" | "partial" | "refused",
  *   error: string, bytes: number, modified: string, width: number, height: number, version: string, away: boolean, taken: string}} Video
  * @typedef {{path: string, videos: number, away: string, watched: boolean, patterns: string[]}} Root

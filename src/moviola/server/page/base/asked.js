@@ -13,12 +13,13 @@ import { t } from "./language.js";
  * @typedef {{terms?: Term[], first?: Part, then?: Step[], without?: Excluded[], right?: Marked[], wrong?: Marked[], concept?: string}} Part
  * @typedef {Part & {gap?: number | null}} Step
  * @typedef {string | Part} Excluded
+ * @typedef {import("./api.js").Band} Band
  * @typedef {{query: string | Part, filter?: Record<string, string>, videos?: string[], by?: string, refine?: boolean,
- *   min_score?: number, top_k?: number, per_video?: number, weak?: boolean}} Asked
+ *   min_score?: number | Band, top_k?: number, per_video?: number, weak?: boolean}} Asked
  *
  * The same with a place for all that can be typed, also where nothing is yet.
  * @typedef {Part & {terms: Term[], then: Step[], without: Excluded[], right: Marked[], wrong: Marked[]}} Query
- * @typedef {{query: Query, filter: Record<string, string>, videos: string[], by: string, refine: boolean, min_score: number}} Search
+ * @typedef {{query: Query, filter: Record<string, string>, videos: string[], by: string, refine: boolean, min_score: number | Band}} Search
  */
 
 export const GAP = 60;
@@ -27,6 +28,9 @@ export const GAP = 60;
 const NO_QUERY = Object.freeze({ terms: [], then: [], without: [], right: [], wrong: [] });
 /** @type {Readonly<Search>} */
 export const NOTHING = Object.freeze({ query: NO_QUERY, filter: {}, videos: [], by: "all", refine: true, min_score: 0 });
+
+/** Names that a score may have instead of a number. */
+const BANDS = ["strong", "possible", "weak"];
 
 /** What pictures were called where they came from, by their names on the server.
  * @type {Map<string, string>} */
@@ -97,7 +101,7 @@ function tidy(value) {
 /** The search of a question.
  * @param {{query?: unknown} & Record<string, unknown>} asked @returns {Search} */
 export function searchOf({ query, ...options }) {
-  const right = Object.entries(options).filter(([name, value]) => !(name in NOTHING) || typeof value === typeof NOTHING[/** @type {keyof Search} */ (name)]);
+  const right = Object.entries(options).filter(([name, value]) => !(name in NOTHING) || typeof value === typeof NOTHING[/** @type {keyof Search} */ (name)] || (name === "min_score" && BANDS.includes(String(value))));
   const { filter, videos, ...others } = { ...NOTHING, ...Object.fromEntries(right) };
   const texts = isObject(filter) ? Object.entries(filter).filter(([, text]) => typeof text === "string") : [];
   return {

@@ -47,7 +47,7 @@ export function long(seconds) {
   return seconds >= 120 ? t("{n} minutes", { n: Math.round(seconds / 60) }) : plural(Math.round(seconds), "{n} second", "{n} seconds");
 }
 
-/** A score in whole percent, rounded down: a weak moment never seems to reach the line of strong ones.
+/** A score in whole percent, rounded down: no moment seems to reach a band that it is not in.
  * @param {number} score */
 export function percent(score) {
   const nearest = Math.round(100 * score);

@@ -19,7 +19,8 @@ const TABLE = [
     [["t"], "then", t("add what comes then")],
     [["x"], "not", t("add what must not be there")],
     [["v"], "layout", t("grid, or rows by video")],
-    [["w"], "weak", t("weaker moments, too")],
+    [["w"], "weak", t("weak moments, too")],
+    [['"'], "literally", t("take “no” and “without” as words")],
     [["u"], "undo", t("undo the last mark")],
   ] },
   { place: "results", title: t("On a moment"), keys: [

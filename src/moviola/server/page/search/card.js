@@ -105,7 +105,8 @@ function reasons(moment) {
       toggle.setAttribute("aria-expanded", String(!inside.hidden));
     },
   }, `+${moment.folded.length}`);
-  return h("div", {}, h("ul", { class: "reasons" }, tellingReasons(moment).map(reasonChip), moment.folded.length ? h("li", {}, toggle) : null), inside);
+  const chips = moment.source === "named" ? [h("li", { class: "reason" }, t("in a video named so"))] : tellingReasons(moment).map(reasonChip);
+  return h("div", {}, h("ul", { class: "reasons" }, chips, moment.folded.length ? h("li", {}, toggle) : null), inside);
 }
 
 /** @param {Moment} moment @param {number} place */

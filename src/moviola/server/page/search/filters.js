@@ -4,7 +4,7 @@ import { NOTHING } from "../base/asked.js";
 import { h, icon, iconButton } from "../base/dom.js";
 import { percent, title } from "../base/format.js";
 import { t } from "../base/language.js";
-import { Observable, changeSearch, questionFields } from "../base/store.js";
+import { Observable, changeSearch, libraryInfo, questionFields } from "../base/store.js";
 
 /** @typedef {import("../base/store.js").Search} Search */
 
@@ -37,6 +37,10 @@ export async function toggleFilters() {
   if (!filterPanel.hidden) filterPanel.querySelector("input")?.focus();
 }
 
+/** The least score of a search, a number where a band says it.
+ * @param {Search} search @returns {number} */
+export const leastScore = ({ min_score }) => (typeof min_score === "string" ? libraryInfo.value?.bands[min_score] ?? 0 : min_score);
+
 /**
  * What narrows a search, each with what takes it away.
  *
@@ -51,7 +55,8 @@ export function activeFilters(search) {
   for (const video of search.videos)
     found.push({ text: t("only {video}", { video: title(video) }), without: { videos: search.videos.filter((other) => other !== video) } });
   if (search.by !== "all") found.push({ text: t("by {evidence}", { evidence: EVIDENCE[search.by] ?? search.by }), without: { by: "all" } });
-  if (search.min_score) found.push({ text: t("score from {score}", { score: percent(search.min_score) }), without: { min_score: 0 } });
+  const least = leastScore(search);
+  if (least) found.push({ text: t("score from {score}", { score: percent(least) }), without: { min_score: 0 } });
   if (!search.refine) found.push({ text: t("coarse"), without: { refine: true } });
   return found;
 }

@@ -3,7 +3,7 @@
 import * as api from "../base/api.js";
 import { NOTHING } from "../base/asked.js";
 import { fill, h, setState } from "../base/dom.js";
-import { EVIDENCE, filterPanel, problemField } from "./filters.js";
+import { EVIDENCE, filterPanel, leastScore, problemField } from "./filters.js";
 import { percent } from "../base/format.js";
 import { language, t } from "../base/language.js";
 import { changeSearch, currentSearch, libraryInfo, questionFields } from "../base/store.js";
@@ -136,6 +136,14 @@ const option = ({ name, default: usual }) => ({
   set: (/** @type {unknown} */ value) => changeSearch({ [name]: value }),
 });
 
+/** The band that begins at a score, in brackets; empty where none does.
+ * @param {number} score */
+function bandFrom(score) {
+  const bands = libraryInfo.value?.bands;
+  if (score && score === bands?.strong) return ` (${t("strong")})`;
+  return score && score === bands?.possible ? ` (${t("possible")})` : "";
+}
+
 /** Fields of options, by their form.
  * @type {Record<string, (field: Field) => HTMLElement>} */
 const OPTIONS = {
@@ -146,11 +154,15 @@ const OPTIONS = {
     follow(input, of);
     return h("label", { class: "field" }, h("span", {}, t(field.label)), input);
   },
-  number: (field) => {
-    const { of, set } = option(field);
+  score: (field) => {
+    const { set } = option(field);
     const input = h("input", { type: "range", min: "0", max: "0.95", step: "0.05", oninput: () => set(Number(input.value)) });
     const name = h("span");
-    fields.push((search) => { input.value = String(of(search)); fill(name, `${t(field.label)} ${percent(of(search))}`); });
+    fields.push((search) => {
+      const least = leastScore(search);
+      input.value = String(least);
+      fill(name, `${t(field.label)} ${percent(least)}`, bandFrom(least));
+    });
     return h("label", { class: "field" }, name, input);
   },
   flag: (field) => {

@@ -1,7 +1,7 @@
 // The answer: a grid of moments, or rows by video.
 
 import * as api from "../base/api.js";
-import { askedBy, isEmpty, textOf, wordsOf } from "../base/asked.js";
+import { askedBy, isEmpty, isText, textOf, wordsOf } from "../base/asked.js";
 import { drawState, momentCard } from "./card.js";
 import { collect, collection } from "../collection/collecting.js";
 import { byId, fill, h, iconButton, refill, setState } from "../base/dom.js";
@@ -13,7 +13,7 @@ import { opened, openPlayer } from "../base/opening.js";
 import { markChips, setMark, undoMark } from "./marks.js";
 import { alsoLike, moreLike } from "./query.js";
 import { saveButton } from "./saved.js";
-import { Observable, changeSearch, currentSearch, layout, libraryInfo, showWeak, view } from "../base/store.js";
+import { Observable, changeQuery, changeSearch, currentSearch, layout, libraryInfo, showWeak, view } from "../base/store.js";
 import { drawWelcome, noVideos } from "./welcome.js";
 
 /** @typedef {import("../base/api.js").Moment} Moment */
@@ -123,9 +123,9 @@ export function drawResults() {
     return;
   }
   const shown = visible(found);
-  if (!found.moments.length) fill(results, nothingFound());
-  else if (!shown.length) fill(results, unsure(found));
-  else fill(results, layout.value.layout === "rows" ? [rows(shown), weakButtonFor(found)] : byStrength(found), more(found));
+  if (!found.moments.length) fill(results, notesOf(found), nothingFound());
+  else if (!shown.length) fill(results, notesOf(found), unsure());
+  else fill(results, notesOf(found), layout.value.layout === "rows" ? [rows(shown), weakButtonFor(found)] : byStrength(found), more(found));
   current = Math.min(current, Math.max(cards.length - 1, 0));
   cards[current]?.opener.setAttribute("tabindex", "0");
   if (pressed) focusNew(before);
@@ -143,9 +143,21 @@ function focusNew(before) {
   (added?.opener ?? button ?? cards[current]?.opener)?.focus({ preventScroll: true });
 }
 
-/** The moments that are shown: strong ones, and weak ones where they are wanted.
+/** The moments that are shown: strong and possible ones, and weak ones where they are wanted.
  * @param {Answer} found */
-const visible = (found) => found.moments.filter((moment) => moment.strong || showWeak.value);
+const visible = (found) => found.moments.filter((moment) => moment.band !== "weak" || showWeak.value);
+
+/** @param {Answer} found @param {import("../base/api.js").Band} band */
+const ofBand = (found, band) => found.moments.filter((moment) => moment.band === band);
+
+/** How much was found, and how sure that is.
+ * @param {Answer} found @param {Moment[]} shown */
+function howSure(found, shown) {
+  const possible = ofBand(found, "possible").length;
+  if (!found.confident && possible) return plural(possible, "Nothing certain; {n} possible", "Nothing certain; {n} possible");
+  if (shown.length && !found.confident) return plural(shown.length, "The nearest moment", "The nearest {n} moments");
+  return plural(shown.length, "{n} moment", "{n} moments");
+}
 
 /** How much was found, how fast, and what narrows it. */
 function drawStatus() {
@@ -153,7 +165,7 @@ function drawStatus() {
   if (!found) return refill(status, filterChips(currentSearch.value), markChips());
   const shown = visible(found);
   const seconds = (found.timings.total ?? 0) / 1000;
-  const said = shown.length && !found.confident ? plural(shown.length, "The nearest moment", "The nearest {n} moments") : plural(shown.length, "{n} moment", "{n} moments");
+  const said = howSure(found, shown);
   const videos = new Set(shown.map((moment) => moment.video_id)).size;
   const where = shown.length ? ` ${plural(videos, "in {n} video", "in {n} videos")}` : "";
   refill(status, h("span", { class: "said" }, `${said}${where}`),
@@ -166,28 +178,62 @@ const weakButton = (words) => h("button", {
   onclick: () => { showWeak.value = !showWeak.value; },
 }, words);
 
-/** @param {Answer} found */
-function unsure(found) {
-  return h("div", { class: "empty" }, h("h2", {}, t("No strong match")), h("p", {}, nothingStandsOut()),
+function unsure() {
+  return h("div", { class: "empty" }, h("h2", {}, t("Nothing matches")), h("p", {}, nothingStandsOut()),
     weakButton(t("Show the nearest moments")));
 }
 
 const nothingStandsOut = () => t("Nothing in this library clearly matches. Try other words; it may not be there.");
 
-/** The strong moments, then a button with the number of weaker ones, then these where they are wanted.
+/** The strong moments, below a line the possible ones, then a button with the number of weak ones, then these where
+ * they are wanted.
  * @param {Answer} found */
 function byStrength(found) {
-  const strong = found.moments.filter((moment) => moment.strong);
-  const weak = found.moments.slice(strong.length);
-  return [strong.length ? grid(strong, 0) : null, weakButtonFor(found), showWeak.value ? grid(weak, strong.length) : null];
+  const [strong, possible, weak] = [ofBand(found, "strong"), ofBand(found, "possible"), ofBand(found, "weak")];
+  const line = plural(possible.length, "{n} possible", "{n} possible");
+  return [
+    strong.length ? grid(strong, 0) : null,
+    strong.length && possible.length ? h("h2", { class: "band" }, line) : null,
+    possible.length ? grid(possible, strong.length) : null,
+    weakButtonFor(found), showWeak.value && weak.length ? grid(weak, strong.length + possible.length) : null,
+  ];
+}
+
+/** What is to be known of the answer, in the words of the page.
+ * @param {Answer} found */
+function notesOf(found) {
+  if (!found.notes.length) return null;
+  return h("ul", { class: "notes" }, found.notes.map((note) => h("li", {}, noteText(note),
+    note.kind === "without" || note.kind === "only without"
+      ? h("button", { type: "button", class: "plain", "aria-keyshortcuts": '"', onclick: literally }, t("Take the words as they are")) : null)));
+}
+
+/** @param {import("../base/api.js").Note} note */
+function noteText({ kind, about, others }) {
+  const words = others.map((other) => `“${other}”`).join(", ");
+  switch (kind) {
+    case "without": return t("Read as “{about}” without {words}.", { about, words });
+    case "only without": return t("“{about}” says only what is not wanted, so pictures are not searched for it.", { about });
+    case "unknown word": return others.length ? t("No “{about}” here. Perhaps {words}?", { about, words }) : t("No “{about}” here.", { about });
+    case "no concept": return t("No concept is called {about}; it is searched for as a word.", { about });
+    default: return t("Scores of {about} were not measured: how likely a moment is right is a cautious guess.", { about });
+  }
+}
+
+/** Search for the words as they are: "no" and "without" exclude nothing in quotation marks. */
+function literally() {
+  const { terms } = currentSearch.value.query;
+  const words = terms.find(isText);
+  const text = words?.text.trim() ?? "";
+  if (text && !/^".*"$/.test(text)) changeQuery({ terms: terms.map((term) => (term === words ? { ...words, text: `"${text.replaceAll('"', "")}"` } : term)) });
 }
 
 /** @param {Answer} found */
 function weakButtonFor(found) {
-  const weak = found.moments.filter((moment) => !moment.strong).length;
+  const weak = ofBand(found, "weak").length;
   if (!weak) return null;
   const many = weak === found.moments.length;
-  const words = many ? t("The nearest moments") : plural(weak, "{n} weaker one", "{n} weaker ones");
+  const words = many ? t("The nearest moments") : plural(weak, "{n} weak one", "{n} weak ones");
   return h("div", { class: "more" }, weakButton(words));
 }
 
@@ -321,7 +367,7 @@ function listenForKeys() {
     like: () => like(current),
     alsoLike: () => { const card = cards[current]; if (card) alsoLike({ video_id: card.moment.video_id, time: card.still.time }); },
   });
-  on("anywhere", { undo: undoMark, weak: () => { showWeak.value = !showWeak.value; }, layout: () => { layout.value = { ...layout.value, layout: layout.value.layout === "grid" ? "rows" : "grid" }; } });
+  on("anywhere", { undo: undoMark, literally, weak: () => { showWeak.value = !showWeak.value; }, layout: () => { layout.value = { ...layout.value, layout: layout.value.layout === "grid" ? "rows" : "grid" }; } });
 }
 
 /** @param {import("../base/store.js").Search} search */

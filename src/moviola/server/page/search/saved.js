@@ -65,7 +65,7 @@ export function saveButton() {
  * @param {Asked} asked @param {number} since */
 async function countNew(asked, since) {
   const found = await api.search({ ...asked, refine: false, top_k: COUNTED }, new AbortController().signal);
-  return found.moments.filter((moment) => moment.strong && Number(moment.version) > since).length;
+  return found.moments.filter((moment) => moment.band === "strong" && Number(moment.version) > since).length;
 }
 
 /** The saved searches; drawn when they are known.

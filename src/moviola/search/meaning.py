@@ -1,0 +1,79 @@
+"""What the meaning of texts is worth: cosines of sentences as probabilities, where the encoder reads them.
+
+A cosine is compared with those of unrelated texts (:class:`moviola.encoders.UnrelatedCosines`), since
+encoders differ in what they give to texts that have nothing to do with each other. Where nobody measured an
+encoder, meaning alone never makes a moment more than possible.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moviola.library import LibraryStore, unrelated_of
+from moviola.retrieval import Calibration
+from moviola.types import STRONG
+
+if TYPE_CHECKING:
+    from moviola.encoders import SentenceEncoder, UnrelatedCosines
+
+__all__ = ["EXACT", "Meaning"]
+
+EXACT = 0.75
+"""Least score of a line that holds all words of a query; a similar meaning always scores less."""
+
+# What is left between a score and a limit that it does not reach.
+_BELOW = 0.01
+
+
+@dataclass(frozen=True, eq=False)
+class Meaning:
+    """Calibration of a sentence encoder's cosines, of a query with lines and with names.
+
+    Attributes:
+        encoder: the sentence encoder.
+        unrelated: cosines that it gives to unrelated texts.
+    """
+
+    encoder: SentenceEncoder
+    unrelated: UnrelatedCosines
+
+    @classmethod
+    def of(cls, store: LibraryStore) -> Meaning | None:
+        """Of a library's sentence encoder; None without one."""
+        encoder = store.encoders.sentences
+        return None if encoder is None else cls(encoder, unrelated_of(store))
+
+    @property
+    def measured(self) -> bool:
+        """Whether the scale was measured for the encoder."""
+        return self.encoder.match.measured
+
+    def line_scores(self, cosines: NDArray[np.floating]) -> NDArray[np.float64]:
+        """Probabilities (n,) float64 that lines say what is asked, of their cosines (n,) with the query."""
+        match, chance = self.encoder.match, self.unrelated
+        slope = match.slope / max(chance.texts - chance.mean, _BELOW)
+        scale = Calibration(slope, -slope * chance.mean - match.slope * match.line)
+        limit = EXACT if self.measured else STRONG
+        return np.minimum(scale.scores(np.asarray(cosines, np.float64)), limit - _BELOW)
+
+    def name_shares(self, cosines: NDArray[np.floating]) -> NDArray[np.float64]:
+        """How much of a name matches, (n,) float64, above 0 only beyond the cosine that one in a thousand
+        pairs of unrelated words reaches, of cosines (n,) of the words of names with the query.
+        """
+        return np.asarray(
+            (cosines - self.unrelated.words) / max(1 - self.unrelated.words, _BELOW), np.float64
+        )
+
+    def reads(self, text: str) -> bool:
+        """Whether the encoder reads a text, see :meth:`moviola.encoders.SentenceEncoder.reads`."""
+        return _reads(self.encoder, text)
+
+
+@lru_cache(maxsize=20_000)
+def _reads(encoder: SentenceEncoder, text: str) -> bool:
+    return encoder.reads(text)
