@@ -30,15 +30,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from moviola.search import Library
 from moviola.study.measures import read_qrels, read_run
 from moviola.study.training.fit_calibration import first_answers
-from reliability import reliability
-
-Floats = NDArray[np.float64]
+from reliability import calibration_error
 
 HERE = Path(__file__).resolve().parent
 MEASURES = ("nDCG@20,IoU>=0.3", "nDCG@20,IoU>=0.5", "nDCG@20,IoU>=0.7")
@@ -93,15 +88,6 @@ def measured(world: Path, library: Path) -> dict[str, Any]:
         "processor seconds of indexing": round(indexing, 1), "processor ms a query": searching,
         "shots": shots, "moments that begin, end at a cut": at_cuts,
     }  # fmt: skip
-
-
-def calibration_error(score: Floats, right: NDArray[np.bool_], bins: int = 10) -> float:
-    """Expected calibration error in [0, 1]: the mean distance of scores from the share that is right.
-
-    It is taken over answers, in bins of equal width (Naeini et al. 2015, AAAI).
-    """
-    rows = reliability(score, right, bins)
-    return sum(count * abs(mean - share) for _, _, count, mean, share in rows) / len(score)
 
 
 def answered(world: Path, library: Path, run: Path, *words: str) -> dict[str, float]:

@@ -22,3 +22,12 @@ def reliability(
         for n in range(bins)
         if (own := which == n).any()
     ]
+
+
+def calibration_error(score: Floats, right: NDArray[np.bool_], bins: int = 10) -> float:
+    """Expected calibration error in [0, 1]: the mean distance of scores from the share that is right.
+
+    It is taken over answers, in bins of equal width (Naeini et al. 2015, AAAI); 0 without any.
+    """
+    rows = reliability(score, right, bins)
+    return sum(count * abs(mean - share) for _, _, count, mean, share in rows) / max(len(score), 1)

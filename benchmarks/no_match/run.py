@@ -1,16 +1,20 @@
-"""Whether scores separate queries that a library answers from those that it does not.
+"""What scores promise, and what is right.
 
-    python benchmarks/no_match/run.py [--videos FOLDER] [--gridhouse WORLD] [--out FILE]
+    python benchmarks/no_match/run.py [--videos FOLDER] [--library FOLDER] [--gridhouse WORLD] [--out FILE]
 
-Real footage: the queries of `benchmarks/footage/queries.csv` are answered by some file of the folder, those
-of `benchmarks/no_match/queries.txt` by none; they were written apart from the texts of the background
-(`unrelated_queries.txt`). Those of `second.csv`, of both kinds, were written after all settings were chosen.
-gridhouse: the test queries of a world (`moviola gridhouse`), searched with the demo's models, beside
-`gridhouse.csv`, which asks for things, deeds and nonsense that no world shows.
+Real footage and films of photographs that packages carry (`photo_films.py`), labelled by file and by time
+(`labels.py`): the moments of all answers, by kind of evidence (all, pictures, names, text in pictures,
+likeness, marks; `lines.py` has lines) and by kind of query. A moment is right where it has half of the
+shorter one in common with a scene that answers the query. Columns: promised (the sum of the scores) and right
+moments; the expected calibration error of all with a score of .05 or more; of the strong ones, and of these
+with the possible ones, how many are right, the share of answerable queries that have a right one, and that of
+absent and senseless ones that have any. Intervals are in the file.
 
-Columns: AUROC of the best score with its 95 % interval; the share of answerable queries that have a strong
-moment, and of the others that have none; Rej-F1 of that; the share of absent ones that are refused where a
-threshold keeps 95 % of the answerable ones; and how many absent ones have a score above one half.
+Then files that are renamed to everyday words which they do not show (`renamed.csv`).
+
+Then, of each query, its best score: AUROC of queries that something answers against others, with those of
+`benchmarks/footage/queries.csv`, `queries.txt` and `second.csv`, and of gridhouse (`moviola gridhouse`, with
+the demo's models), whose `gridhouse.csv` asks for things, deeds and nonsense that no world shows.
 """
 
 from __future__ import annotations
@@ -18,114 +22,206 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from bands import figures, judged
+from labels import HERE, NO_ANSWER, LabelledQuery, alike, earlier, labelled, scenes
+from photo_films import make_films
 from rich.console import Console
 from rich.table import Table
 
 from moviola import Library
-from moviola.retrieval import STRONG
-from moviola.search import By
+from moviola.search import By, LikeMoment, Marked, MarkedMoment, SearchQuery, SearchResult, Text
 from moviola.study.datasets.readers.queries import read_queries
-from moviola.study.measures.no_answer import auroc, auroc_interval, refused_share, rejection_f1
-from moviola.types import Query
+from moviola.study.measures.no_answer import auroc, auroc_interval, refused_share
 
-HERE = Path(__file__).parent
 VIDEOS = Path(__file__).resolve().parents[3] / "shared" / "videos"
-FOOTAGE = HERE.parent / "footage" / "queries.csv"
-WAYS: tuple[By, ...] = ("all", "visual")
+MOST = 30
+"""Moments of an answer that are looked at."""
+BY: tuple[By, ...] = ("all", "visual", "named")
+
+Answers = list[tuple[LabelledQuery, SearchResult]]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--videos", type=Path, default=VIDEOS, help="folder of real files")
+    parser.add_argument("--library", type=Path, help="where the library lies and stays")
     parser.add_argument("--gridhouse", type=Path, help="a world of gridhouse")
     parser.add_argument("--encoder", default="conse-lite1")
     parser.add_argument("--out", type=Path, help="write the figures to this JSON file")
     options = parser.parse_args()
-    rows: list[dict[str, Any]] = []
-    with tempfile.TemporaryDirectory() as scratch:
-        absent = (HERE / "queries.txt").read_text(encoding="utf-8").splitlines()
-        sets = {"footage": (_column(FOOTAGE, "query"), absent), "second set": _by_kind("second.csv")}
-        with Library(Path(scratch) / "footage", encoder=options.encoder) as library:
-            library.index(options.videos, ocr=False)
-            for name, (sure, unsure) in sets.items():
-                for by in WAYS:
-                    label = f"{name}, {options.encoder}, by {by}"
-                    rows.append({"case": label, **figures(library, sure, unsure, by)})
+    results: dict[str, list[dict[str, Any]]] = {}
+    with ExitStack() as stack:
+        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        folder = options.library or scratch / "library"
+        library = stack.enter_context(Library(folder, encoder=options.encoder))
+        if not len(library):
+            make_films(scratch / "films")
+            for films in (options.videos, scratch / "films"):
+                library.index(films, ocr=True)
+        results["moments"], results["queries"] = [], []
+        for by in BY:
+            found = {name: answered(library, queries, by) for name, queries in sets().items()}
+            results["moments"] += of_moments(found, by)
+            if by != "named":
+                results["queries"] += of_queries(found, library, by)
+        results["moments"] += of_other_evidence(library)
+        results["renamed"] = [of_renamed(options.videos, scratch / "renamed", options.encoder)]
         if options.gridhouse:
-            with Library(Path(scratch) / "gridhouse", encoder="demo", sentence_encoder="none") as library:
-                library.index(options.gridhouse / "videos", ocr=False)
-                library.use(stage1="demo", refiner="demo")
-                answerable = [query.text for query in read_queries(options.gridhouse / "test.json")]
-                table = _table(HERE / "gridhouse.csv")
-                kinds = {kind: [q for k, q in table if k == kind] for kind, _ in table}
-                for kind, texts in {"absent": [q for _, q in table], **kinds}.items():
-                    label = f"gridhouse, demo models: {kind}"
-                    rows.append({"case": label, **figures(library, answerable, texts, "visual")})
-    report(rows)
+            results["queries"] += of_gridhouse(scratch / "gridhouse", options.gridhouse)
+    for rows in results.values():
+        report(rows)
     if options.out:
-        options.out.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+        options.out.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
 
 
-def figures(library: Library, answerable: Sequence[str], absent: Sequence[str], by: By) -> dict[str, Any]:
-    """What the best scores of both kinds of queries say."""
-    sure, unsure = best(library, answerable, by), best(library, absent, by)
-    low, high = auroc_interval(sure, unsure)
-    refused = np.concatenate([sure, unsure]) < STRONG
-    truth = np.concatenate([np.zeros(len(sure), bool), np.ones(len(unsure), bool)])
+def sets() -> dict[str, list[LabelledQuery]]:
+    """The queries by where their labels are from."""
+    return {"labelled": labelled(), "earlier": earlier()}
+
+
+def answered(library: Library, queries: Sequence[LabelledQuery], by: By) -> Answers:
+    """Queries with their answers."""
+    return [*zip(queries, answers(library, [query.text for query in queries], by), strict=True)]
+
+
+def answers(library: Library, texts: Sequence[str], by: By, top_k: int = MOST) -> list[SearchResult]:
+    """The answer to each text."""
+    return library.search_many([Text(text) for text in texts], top_k=top_k, by=by)
+
+
+def of_moments(found: Mapping[str, Answers], by: By) -> list[dict[str, Any]]:
+    """Figures of all moments: of each set of queries, and of each kind of the labelled ones."""
+    kinds = dict.fromkeys(query.kind for query, _ in found["labelled"])
+    own = {kind: [one for one in found["labelled"] if one[0].kind == kind] for kind in kinds}
+    return [
+        {"by": by, "queries of": name, **figures(judged(*zip(*pairs, strict=True)))}
+        for name, pairs in {**found, **own}.items()
+    ]
+
+
+def of_other_evidence(library: Library) -> list[dict[str, Any]]:
+    """Figures of text in pictures, and of scenes that are asked for by one of their frames, or by a mark."""
+    written, same, known = labelled("written.csv"), alike(), scenes()
+    frames, marks = list[SearchQuery](), list[SearchQuery]()
+    for one in same:
+        scene = known[one.text]
+        length = library.catalogue.video(scene.video_id).duration
+        time = min((scene.span.start + scene.span.end) / 2, length - 0.01)
+        frames.append(LikeMoment(scene.video_id, time))
+        marks.append(Marked(None, (MarkedMoment(scene.video_id, max(time - 0.5, 0), time + 0.5),)))
+    return [
+        {"by": name, "queries of": kind, **figures(judged(queries, found))}
+        for name, kind, queries, found in (
+            ("text", "written", written, answers(library, [query.text for query in written], "text")),
+            ("like", "scenes", same, library.search_many(frames, top_k=MOST)),
+            ("marks", "scenes", same, library.search_many(marks, top_k=MOST)),
+        )
+    ]
+
+
+def of_renamed(videos: Path, folder: Path, encoder: str) -> dict[str, Any]:
+    """What a name alone does: files with names of things that they do not show, asked for by these names."""
+    with (HERE / "renamed.csv").open(encoding="utf-8", newline="") as file:
+        names = {row["file"]: row["name"] for row in csv.DictReader(file)}
+    (folder / "films").mkdir(parents=True)
+    for path in videos.iterdir():
+        if path.suffix not in (".json", ".md", ".srt", ".mp3"):
+            shutil.copy(path, folder / "films" / f"{names.get(path.name, path.stem)}{path.suffix}")
+    strong = told_apart = among_ten = count = 0
+    with Library(folder / "library", encoder=encoder) as library:
+        library.index(folder / "films", ocr=False)
+        for name in names.values():
+            for text in (name, f"{'an' if name[0] in 'aeu' else 'a'} {name}"):
+                own = [one for one in library.search(text, top_k=10) if one.video_id == name]
+                count, among_ten = count + 1, among_ten + bool(own)
+                told_apart += any(one.strong and one.source == "named" for one in own)
+                strong += sum(one.strong and one.source != "named" for one in own)
     return {
-        "answerable": len(sure),
-        "absent": len(unsure),
-        "AUROC": auroc(sure, unsure),
-        "low": low,
-        "high": high,
-        "kept": float((sure >= STRONG).mean()),
-        "refused": float((unsure < STRONG).mean()),
-        "Rej-F1": rejection_f1(refused, truth),
-        "refused at 95 % kept": refused_share(sure, unsure),
-        "absent above .5": float((unsure > 0.5).mean()),
+        "queries": count, "named file among ten": among_ten, "strong as a video named so": told_apart,
+        "strong otherwise": strong,
+    }  # fmt: skip
+
+
+def of_queries(found: Mapping[str, Answers], library: Library, by: By) -> list[dict[str, Any]]:
+    """How well the best score of a query says whether something answers it."""
+    second = _by_kind(HERE / "second.csv")
+    cases = {
+        name: (
+            [one for query, one in own if query.right],
+            [one for query, one in own if query.kind in NO_ANSWER],
+        )
+        for name, own in found.items()
+    }
+    cases["second"] = (
+        answers(library, second["answerable"], by, 1), answers(library, second["absent"], by, 1)
+    )  # fmt: skip
+    return [{"case": f"{name}, by {by}", **refusal(sure, unsure)} for name, (sure, unsure) in cases.items()]
+
+
+def of_gridhouse(folder: Path, world: Path) -> list[dict[str, Any]]:
+    """The same in a world of gridhouse, with the demo's models."""
+    with Library(folder, encoder="demo", sentence_encoder="none") as library:
+        library.index(world / "videos", ocr=False)
+        library.use(stage1="demo", refiner="demo")
+        texts = [query.text for query in read_queries(world / "test.json")]
+        answerable = answers(library, texts, "visual", 1)
+        absent = {
+            kind: answers(library, own, "visual", 1) for kind, own in _by_kind(HERE / "gridhouse.csv").items()
+        }
+    absent = {"all": [one for own in absent.values() for one in own], **absent}
+    return [
+        {"case": f"gridhouse, demo models: {kind}", **refusal(answerable, own)}
+        for kind, own in absent.items()
+    ]
+
+
+def refusal(sure: Sequence[SearchResult], unsure: Sequence[SearchResult]) -> dict[str, Any]:
+    """What the best scores of answers say, to answerable queries and to absent ones."""
+    best, of_absent = (np.array([a[0].score if a else -np.inf for a in own]) for own in (sure, unsure))
+    low, high = auroc_interval(best, of_absent)
+    return {
+        "answerable": len(best),
+        "absent": len(of_absent),
+        "AUROC": [round(value, 3) for value in (auroc(best, of_absent), low, high)],
+        "answerable confident": round(float(np.mean([answer.confident for answer in sure])), 3),
+        "absent confident": round(float(np.mean([answer.confident for answer in unsure])), 3),
+        "refused at 95 % kept": round(refused_share(best, of_absent), 3),
     }
 
 
-def best(library: Library, texts: Sequence[str], by: By) -> np.ndarray:
-    """(n,) float64, the best score of each text; -inf without a moment."""
-    queries = [Query(str(number), text) for number, text in enumerate(texts)]
-    answers = library.search_many(queries, top_k=1, by=by)
-    return np.array([answer[0].score if answer else -np.inf for answer in answers])
-
-
-def _column(path: Path, name: str) -> list[str]:
+def _by_kind(path: Path) -> dict[str, list[str]]:
     with path.open(encoding="utf-8", newline="") as file:
-        return [row[name] for row in csv.DictReader(file)]
-
-
-def _by_kind(name: str) -> tuple[list[str], list[str]]:
-    """Answerable and absent queries of a file beside this one."""
-    table = _table(HERE / name)
-    return [q for kind, q in table if kind == "answerable"], [q for kind, q in table if kind == "absent"]
-
-
-def _table(path: Path) -> list[tuple[str, str]]:
-    with path.open(encoding="utf-8", newline="") as file:
-        return [(row["kind"], row["query"]) for row in csv.DictReader(file)]
+        rows = list(csv.DictReader(file))
+    return {
+        kind: [row["query"] for row in rows if row["kind"] == kind]
+        for kind in dict.fromkeys(row["kind"] for row in rows)
+    }
 
 
 def report(rows: Sequence[dict[str, Any]]) -> None:
-    """Print the table."""
+    """Print a table, without the intervals."""
     table = Table()
-    names = [name for name in rows[0] if name not in ("low", "high")]
-    for name in names:
-        table.add_column(name, justify="left" if name == "case" else "right")
+    for name, value in rows[0].items():
+        table.add_column(name, justify="left" if isinstance(value, str) else "right")
     for row in rows:
-        interval = f" ({row['low']:.2f} to {row['high']:.2f})"
-        shown = {**row, "AUROC": f"{row['AUROC']:.3f}{interval}"}
-        table.add_row(*(f"{v:.3f}" if isinstance(v := shown[n], float) else str(v) for n in names))
-    Console(width=150).print(table)
+        table.add_row(*(_shown(value) for value in row.values()))
+    Console(width=200).print(table)
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, list):
+        return f"{value[0]:.3f}"
+    return str(value)
 
 
 if __name__ == "__main__":

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from edited import calibration_error
-from reliability import reliability
+from reliability import calibration_error, reliability
 
 
 def test_calibration_error_by_hand() -> None:
@@ -14,6 +13,7 @@ def test_calibration_error_by_hand() -> None:
     score, right = np.array([0.2, 0.2, 0.2, 0.9]), np.array([True, False, False, True])
     assert calibration_error(score, right) == pytest.approx((3 * (1 / 3 - 0.2) + 0.1) / 4)
     assert calibration_error(np.array([1.0, 0.0]), np.array([True, False])) == 0
+    assert calibration_error(np.empty(0), np.empty(0, bool)) == 0
 
 
 def test_reliability_by_hand() -> None:
