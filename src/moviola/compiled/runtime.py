@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.errors import DataError
+from moviola.files.mapped import MappedFile
 from moviola.files.sealed import SEAL_BYTES, is_sealed, seal
 
 if TYPE_CHECKING:
@@ -206,12 +207,17 @@ class Graph:
     def __init__(self, path: Path, how: dict[str, Any]) -> None:
         self._lock = threading.Lock()
         # The runtime reads weights from it for as long as the graph lives, and wants it writable.
-        self._mapped = np.memmap(path, np.uint8, "c")[:-SEAL_BYTES]
+        self._file = MappedFile(path, private=True)
+        self._mapped = self._file.array[:-SEAL_BYTES]
         stored = _openvino().Tensor(self._mapped, shared_memory=True)
         self._plan = _core().import_model(stored, "CPU", how)
 
     def __call__(self, inputs: Sequence[Array]) -> tuple[Array, ...]:
-        """The outputs for one array per input, of the graph's own types."""
+        """The outputs for one array per input, of the graph's own types. Raises DataError: the file was cut
+        short.
+        """
+        if not self._file.whole:
+            raise DataError(f"{self._file.path}: shorter than it was; delete its folder, it is made again")
         with self._lock:
             outputs = self._plan([np.ascontiguousarray(array) for array in inputs])
             return tuple(np.array(outputs[place]) for place in range(len(self._plan.outputs)))

@@ -17,7 +17,7 @@ from moviola.features.cache import EncodingCache, MemoryCache
 from moviola.features.folder import FeatureFolder, describe_folder
 from moviola.features.published import Computed, FeatureFiles, convert, new_folder, open_features
 from moviola.features.queries import MAX_TOKENS, QueryFeatures
-from moviola.features.shards import Extent, FeatureShards, KeyedShards
+from moviola.features.shards import Extent, FeatureShards, KeyedShards, MappedShard
 from moviola.features.source import FeatureSource, SourceFacts
 from moviola.features.videos import (
     FeatureRows,
@@ -30,7 +30,7 @@ from moviola.features.videos import (
 
 __all__ = [
     "MAX_TOKENS", "Computed", "EncodingCache", "Extent", "FeatureFiles", "FeatureFolder", "FeatureRows",
-    "FeatureShards", "FeatureSource", "Integers", "KeyedShards", "MemoryCache", "QueryFeatures",
-    "SourceFacts", "VideoFeatures", "clips_by_video", "convert", "describe_folder", "new_folder",
-    "normalise_rows", "open_features", "place_in",
+    "FeatureShards", "FeatureSource", "Integers", "KeyedShards", "MappedShard", "MemoryCache",
+    "QueryFeatures", "SourceFacts", "VideoFeatures", "clips_by_video", "convert", "describe_folder",
+    "new_folder", "normalise_rows", "open_features", "place_in",
 ]  # fmt: skip

@@ -22,10 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.errors import DataError, FeaturesAway, LibraryError, NotFound
+from moviola.files.mapped import MappedFile
 from moviola.files.rows import read_json
 from moviola.files.writing import atomic_write, write_json
 
-__all__ = ["Extent", "FeatureShards", "KeyedShards", "halves", "write_table"]
+__all__ = ["Extent", "FeatureShards", "KeyedShards", "MappedShard", "halves", "write_table"]
 
 _HALF = np.dtype("<f2")
 # Large enough that a library has few files, small enough that compaction moves little at a time.
@@ -57,6 +58,18 @@ class Extent:
     crc: int = 0
 
 
+@dataclass(frozen=True, eq=False)
+class MappedShard:
+    """A shard in memory: ``rows`` (n, dim) float16 of a ``file``, which is None where a shard has no rows."""
+
+    rows: NDArray[np.float16]
+    file: MappedFile | None = None
+
+    @property
+    def whole(self) -> bool:
+        return self.file is None or self.file.whole
+
+
 def halves(rows: NDArray[np.floating[Any]], what: str) -> NDArray[np.float16]:
     """Rows of any shape in half precision, the form in which features are stored and used everywhere. Raises
     DataError: a number of ``what`` is not finite, or too large.
@@ -78,9 +91,9 @@ class FeatureShards:
 
     def __init__(self, folder: Path, kind: str, dim: int, *, shard_bytes: int = _SHARD_BYTES) -> None:
         self.folder, self.kind, self.dim, self._shard_bytes = folder, kind, dim, shard_bytes
-        self._maps: dict[int, NDArray[np.float16]] = {}
+        self._maps: dict[int, MappedShard] = {}
         # Of deleted shards, for as long as a reader holds them.
-        self._deleted: WeakValueDictionary[int, NDArray[np.float16]] = WeakValueDictionary()
+        self._deleted: WeakValueDictionary[int, MappedShard] = WeakValueDictionary()
         self._sound: set[Extent] = set()
 
     @property
@@ -128,7 +141,7 @@ class FeatureShards:
             with path.open("rb") as file:
                 os.fsync(file.fileno())
 
-    def hold(self, places: NDArray[np.int64]) -> tuple[NDArray[np.float16], ...] | None:
+    def hold(self, places: NDArray[np.int64]) -> tuple[MappedShard, ...] | None:
         """Map all shards of extents (n, 4) int64 (shard, offset, count, CRC; a shard of -1 is none), to be
         read after a compaction; :meth:`let_go` of others.
 
@@ -155,15 +168,15 @@ class FeatureShards:
         self._maps.clear()
 
     def read(self, extent: Extent) -> NDArray[np.float16]:
-        """The rows of an extent, (count, dim) float16, mapped. Raises LibraryError: missing or too short."""
+        """The rows of an extent, (count, dim) float16, mapped. Raises LibraryError: too short now."""
         end = extent.offset + extent.count
-        return self._mapped(extent.shard, end)[extent.offset : end]
+        return self._mapped(extent.shard, end).rows[extent.offset : end]
 
-    def _mapped(self, number: int, rows_needed: int) -> NDArray[np.float16]:
+    def _mapped(self, number: int, rows_needed: int) -> MappedShard:
         mapped = self._maps.get(number, self._deleted.get(number))
-        if mapped is not None and len(mapped) >= rows_needed:
+        if mapped is not None and len(mapped.rows) >= rows_needed and mapped.whole:
             return mapped
-        mapped = np.empty((0, self.dim), _HALF)
+        mapped = MappedShard(np.empty((0, self.dim), _HALF))
         if rows_needed:
             path, there = self.shard(number), self._rows_in(number)
             if there < rows_needed:
@@ -172,7 +185,10 @@ class FeatureShards:
                     "what mends it, another folder of features is to be written again"
                 )
             with _unreadable(path):
-                mapped = np.memmap(path, dtype=_HALF, mode="r", shape=(there, self.dim))
+                file = MappedFile(path)
+            mapped = MappedShard(
+                file.array[: there * self.row_bytes].view(_HALF).reshape(there, self.dim), file
+            )
         self._maps[number] = mapped
         return mapped
 
@@ -200,7 +216,7 @@ class FeatureShards:
         """
         rows = self.read(extent)
         if extent.crc and extent not in self._sound:
-            if zlib.crc32(rows) != extent.crc:  # type: ignore[arg-type]
+            if self._crc(extent) != extent.crc:
                 raise LibraryError(
                     f"{self.shard(extent.shard)}: rows from {extent.offset} on are damaged; `moviola doctor` "
                     "names the video, and what mends it"
@@ -211,12 +227,20 @@ class FeatureShards:
     def intact(self, extent: Extent) -> bool:
         """Whether the rows of an extent are unchanged. Raises FeaturesAway: they cannot be read now."""
         try:
-            rows = self.read(extent)
+            return self._crc(extent) == extent.crc
         except FeaturesAway:
             raise
         except LibraryError:
             return False
-        return zlib.crc32(rows.tobytes()) == extent.crc
+
+    def _crc(self, extent: Extent) -> int:
+        """The CRC-32 of the rows of an extent, as they are in the file. Raises LibraryError, FeaturesAway."""
+        file = self._mapped(extent.shard, extent.offset + extent.count).file
+        if file is None:
+            return 0
+        # Not through memory: there an unreadable sector ends the process.
+        with _unreadable(self.shard(extent.shard)):
+            return zlib.crc32(file.read_from(extent.offset * self.row_bytes, extent.count * self.row_bytes))
 
 
 class KeyedShards:

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from moviola.errors import (
     DamagedSettings,
@@ -28,7 +27,7 @@ from moviola.errors import (
     SegmentIndexError,
     counted,
 )
-from moviola.features import Extent, FeatureShards
+from moviola.features import Extent, FeatureShards, MappedShard
 from moviola.files.presence import is_folder
 from moviola.index import backends_of, load_index
 from moviola.library.derived.indexes import INDEXES, index_recipe, piece_counts
@@ -83,7 +82,7 @@ class _State:
     cues: Mapping[int, int]
     shots: Mapping[int, list[ShotRow]]
     copies: Mapping[int, list[Copy]]
-    held: tuple[tuple[NDArray[np.float16], ...] | None, ...]
+    held: tuple[tuple[MappedShard, ...] | None, ...]
 
     @classmethod
     def of(cls, store: LibraryStore) -> _State:
@@ -225,9 +224,12 @@ def _video_problems(store: LibraryStore, video: VideoRow, state: _State) -> Iter
     root = root_of(video.path, store.catalogue.roots())  # by it the video gets the same id again
     index = command(store.folder, "index", root.path if root else video.path)
     repair = command(store.folder, "repair")
-    for damage in _damage(store, video, state.cues[video.row], state.shots.get(video.row, [])):
+    unread: list[FeaturesAway] = []
+    for damage in _damage(store, video, state.cues[video.row], state.shots.get(video.row, []), unread):
         commands = (repair, index) if damage.needs_file else (repair,)
         yield Problem(video.video_id, damage.message, True, commands, damage.repair)
+    for error in unread:
+        yield Problem(video.video_id, str(error), False)
 
 
 def _source_problems(store: LibraryStore, state: _State) -> Iterator[Problem]:
@@ -276,12 +278,16 @@ class _Damage:
 def parts_damaged(store: LibraryStore, video: VideoRow) -> set[str]:
     """The parts of what is stored of a video now that are damaged."""
     cues, shots = store.catalogue.cues(video.row), store.catalogue.shots(video.row)
-    return {damage.part for damage in _damage(store, video, len(cues), shots)}
+    return {damage.part for damage in _damage(store, video, len(cues), shots, [])}
 
 
-def _damage(store: LibraryStore, video: VideoRow, cues: int, shots: Sequence[ShotRow]) -> Iterator[_Damage]:
-    """Damage of a video with a number of cues, and its shots. Features that are away are none."""
-    if _is_damaged(store.frame_features, video.frames):
+def _damage(
+    store: LibraryStore, video: VideoRow, cues: int, shots: Sequence[ShotRow], unread: list[FeaturesAway]
+) -> Iterator[_Damage]:
+    """Damage of a video with a number of cues, and its shots. Features that cannot be read now are none; why
+    goes to ``unread``.
+    """
+    if _is_damaged(store.frame_features, video.frames, unread):
         message = "frame features are damaged; index the video again"
         yield _Damage(
             "frames", message, "takes the video out; `moviola library restore` brings back whole ones"
@@ -289,7 +295,7 @@ def _damage(store: LibraryStore, video: VideoRow, cues: int, shots: Sequence[Sho
     if video.cues is not None and video.cues.count != cues:
         message = f"{cues} cues but {video.cues.count} features; index again"
         yield _Damage("cues", message, "keeps those that are there, and marks the video to be read again")
-    elif _is_damaged(store.cue_features, video.cues):
+    elif _is_damaged(store.cue_features, video.cues, unread):
         message, repair = "subtitle features are damaged", "computes them again from the texts"
         yield _Damage("cues", message, repair, needs_file=False)
     if not _follow_each_other(shots, video.duration):
@@ -297,10 +303,11 @@ def _damage(store: LibraryStore, video: VideoRow, cues: int, shots: Sequence[Sho
         yield _Damage("shots", message, "drops them, to be found again when the file is indexed")
 
 
-def _is_damaged(features: FeatureShards, extent: Extent | None) -> bool:
+def _is_damaged(features: FeatureShards, extent: Extent | None, unread: list[FeaturesAway]) -> bool:
     try:
         return extent is not None and not features.intact(extent)
-    except FeaturesAway:
+    except FeaturesAway as error:
+        unread.append(error)
         return False
 
 

@@ -262,7 +262,9 @@ class Searcher:
                 vectors = replace(
                     vectors, features=view.picture_features, index=view.pictures, stage1=MeanPooling()
                 )
-            self._retrievals[refine] = view, refiner, texts, vectors
+            # An earlier view would keep its files mapped.
+            kept = {way: known for way, known in self._retrievals.items() if known[0] is view}
+            self._retrievals = {**kept, refine: (view, refiner, texts, vectors)}
             return texts, vectors
 
 

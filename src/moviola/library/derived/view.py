@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from threading import RLock
 
-import numpy as np
-from numpy.typing import NDArray
-
-from moviola.features import VideoFeatures
+from moviola.features import MappedShard, VideoFeatures
+from moviola.files.mapped import all_whole
 from moviola.index import Index
 from moviola.library.derived.indexes import INDEXES, current_index
 from moviola.library.derived.video_names import NameTable, names_in
@@ -45,7 +43,7 @@ class View:
     segments: Index | None
     pictures: Index | None
     cues: Index | None
-    held: tuple[NDArray[np.float16], ...]
+    held: tuple[MappedShard, ...]
 
     @property
     def settings(self) -> Settings:
@@ -70,7 +68,8 @@ class Viewer:
         with self._lock:
             store, view = self._store, self._view
             now = store.catalogue.generation, store.settings
-            if view is None or (view.generation, view.settings) != now:
+            # What was cut short is opened again, and then refused, or left out where it can be made again.
+            if view is None or (view.generation, view.settings) != now or not all_whole(store.folder):
                 view = self._view = self._made()
             return view
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.errors import InvalidValue
+from moviola.errors import DataError, InvalidValue
 from moviola.features import MemoryCache
-from moviola.files.sealed import is_sealed, sealed_draft_of
+from moviola.files.sealed import is_sealed, opened_sealed, sealed_draft_of
 
 __all__ = ["DiskCache", "damaged_in_cache"]
 
@@ -77,11 +77,10 @@ def _is_damaged(path: Path) -> bool:
 
 
 def _read(path: Path, count: int) -> NDArray[np.float16] | None:
-    """The rows in a file, memory-mapped; None where the file is missing or incomplete."""
-    if not is_sealed(path):
-        return None
+    """The rows in a file, read whole as for its digest; None where it is missing or incomplete."""
     try:
-        rows = np.load(path, mmap_mode="r")
-    except (OSError, ValueError, EOFError):
+        with opened_sealed(path) as file:
+            rows: NDArray[np.float16] = np.load(file, allow_pickle=False)
+    except (DataError, OSError, ValueError, EOFError):
         return None
     return rows if rows.dtype == np.float16 and len(rows) == count else None
