@@ -136,7 +136,7 @@ def test_of_agents(folder: Path, alone: dict[str, Any], searched: dict[str, Any]
     async def ask(library: Library) -> None:
         async with Client(library_server(library)) as client, anyio.create_task_group() as tasks:
             for text in TEXTS:
-                tasks.start_soon(client.call_tool, "search_moments", {"text": text, "top_k": TOP})
+                tasks.start_soon(client.call_tool, "search_moments", {"query": text, "top_k": TOP})
 
     with Library(folder, read_only=True) as library:
         anyio.run(ask, library)
