@@ -154,7 +154,7 @@ def load_index(
         SegmentIndexError: a file is missing, damaged or of an unknown backend; the remedy is to rebuild.
     """
     path = folder / f"{name}.json"
-    while path.exists():
+    while _is_there(path):
         before = _identity(path)
         try:
             return _loaded(path, name, backends, thorough)
@@ -166,6 +166,15 @@ def load_index(
                 raise SegmentIndexError(f"{path}: cannot be read ({error}); rebuild the index") from error
         # Another index was published in the meantime, and the files of this one deleted.
     return None
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError as error:
+        raise SegmentIndexError(
+            f"{path}: cannot be read ({error.strerror}); give this user the right to read it"
+        ) from error
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

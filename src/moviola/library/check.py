@@ -32,6 +32,7 @@ from moviola.files.presence import is_folder
 from moviola.index import backends_of, load_index
 from moviola.library.derived.indexes import INDEXES, index_recipe, piece_counts
 from moviola.library.disk.catalogue import ShotRow, VideoRow
+from moviola.library.disk.database import is_kept_from
 from moviola.library.disk.disk_cache import damaged_in_cache
 from moviola.library.disk.lock import is_being_written
 from moviola.library.disk.models_in_use import NONE, ROLES, require_intact
@@ -186,6 +187,9 @@ def still_problems(store: LibraryStore) -> Iterator[Problem]:
     try:
         damage = store.stills.problem()
     except LibraryError as error:
+        if is_kept_from(store.stills.path, error):
+            yield Problem("", f"{error}; answers stay the same", False)
+            return
         damage = str(error)
     if damage:
         message = f"stills.sqlite: {damage}; answers stay the same"

@@ -148,7 +148,7 @@ def _make_again(store: LibraryStore, *, names: bool) -> None:
     in_cache = damaged_in_cache(store.folder)
     for path in in_cache:
         path.unlink(missing_ok=True)  # a reader may have swept it
-    if any(still_problems(store)):
+    if any(problem.repairable for problem in still_problems(store)):
         store.stills.put_aside()
     publish_indexes(store, thorough=True)
     if in_cache:

@@ -11,11 +11,17 @@ from typing import Any
 from weakref import WeakSet
 
 from moviola.errors import InvalidValue, LibraryError, LibraryLocked
+from moviola.files.presence import is_file
 
-__all__ = ["REMEDY", "Database", "LateDatabase", "named", "run_script"]
+__all__ = ["REMEDY", "Database", "LateDatabase", "is_kept_from", "named", "run_script"]
 
 REMEDY = "restore a copy or index into a new library"
 """Remedy for a damaged catalogue."""
+
+_KEPT_FROM = frozenset({
+    sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM,
+})  # fmt: skip
 
 
 class _Connection(sqlite3.Connection):
@@ -266,6 +272,14 @@ def named(path: Path, holds: str = "catalogue", remedy: str = REMEDY) -> Iterato
             ) from error
         if kind in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
             raise LibraryError(
-                f"{path}: {error}; its folder must be readable, and writable to change anything"
+                f"{path}: {error}; it and its folder must be readable, and writable to change anything"
             ) from error
         raise LibraryError(f"{path}: damaged {holds} ({error}); {remedy}") from error
+
+
+def is_kept_from(path: Path, error: LibraryError) -> bool:
+    """Whether an error of :func:`named` says that this user, or this moment, cannot read a file, and not that
+    it is damaged.
+    """
+    code = getattr(error.__cause__, "sqlite_errorcode", 0)
+    return is_file(path) and code & 0xFF in _KEPT_FROM and code != sqlite3.SQLITE_IOERR_SHORT_READ

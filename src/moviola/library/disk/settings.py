@@ -7,6 +7,7 @@ none of the features that are stored would seem whole.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import re
@@ -28,6 +29,8 @@ SETTINGS_FILE = "moviola.toml"
 DIGEST = "digest"
 """The value beside the settings that is the SHA-256 of all others; those before format 4 have none."""
 _WITH_DIGEST = 4
+# Of a file that may be whole, but is not for this user, or not given by its drive.
+_KEPT_FROM = frozenset({errno.EACCES, errno.EPERM, errno.EIO})
 CHANGEABLE = frozenset(
     {"format_version", "index", "stage1", "stage1_revision", "refiner", "refiner_revision"}
 )
@@ -152,7 +155,7 @@ class Settings:  # no model of pydantic's, whose import takes a tenth of a searc
 
         Raises:
             DamagedSettings: the file is no TOML, does not match its digest, or has a value that none can be.
-            LibraryError: it is of a later format.
+            LibraryError: it is of a later format, or cannot be read by this user, or now.
         """
         path = Path(folder) / SETTINGS_FILE
         place = shlex.quote(str(folder))
@@ -160,6 +163,12 @@ class Settings:  # no model of pydantic's, whose import takes a tenth of a searc
         try:
             return cls.unsealed(read_toml(path), str(path))
         except DataError as error:
+            cause = error.__cause__
+            if isinstance(cause, OSError) and cause.errno in _KEPT_FROM:
+                raise LibraryError(
+                    f"{path}: cannot be read ({cause.strerror}); give this user the right to read it, or "
+                    "check its drive"
+                ) from error
             raise DamagedSettings(f"{error}; {remedy}") from error
         except InvalidValue as error:
             raise DamagedSettings(f"{path}: {error}; {remedy}") from error

@@ -161,8 +161,9 @@ class LibraryStore:
                 ) from error
             except (OSError, sqlite3.OperationalError) as error:
                 reason = getattr(error, "strerror", None) or error
+                where = getattr(error, "filename", None) or self.folder
                 raise LibraryError(
-                    f"{self.folder}: cannot be written ({reason}); finished videos are in. Fix that, "
+                    f"{where}: cannot be written ({reason}); finished videos are in. Fix that, "
                     "then run the same command again"
                 ) from error
 
