@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from datetime import time as clock_time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -111,6 +112,51 @@ def test_a_growing_file_waits_until_it_is_whole(
     now[0] += 5
     assert watcher._look() == now[0] + watcher.options.rescan
     assert "growing" in ids(library)
+
+
+def test_a_flood_of_events_is_one_pass_a_batch(
+    library: Library, films: Path, film: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """10,000 events, half of them of the library, and 200 films that are there for one batch: what
+    was known of these stayed in memory for ever.
+    """
+    now, passes, known, most = [0.0], [], [], 20
+    monkeypatch.setattr("moviola.library.ingest.watching.clock.monotonic", lambda: now[0])
+
+    def index(*folders: Path, **options: Any) -> IngestReport:
+        passes.append(now[0])
+        return library.index(*folders, **options)
+
+    def watch(
+        *_: Path, watch_filter: Callable[[int, str], bool], stop_event: threading.Event, **__: Any
+    ) -> Iterator[set[tuple[int, str]]]:
+        for batch in range(10):
+            now[0] += 1.6
+            short = [films / f"{batch}-{number}.mp4" for number in range(most)]
+            for path in short:
+                path.write_bytes(b"of a film")
+            if batch == 9:
+                film(films / "new.mp4", 3, seed=21)
+            paths = [str(folder / f"{number}") for folder in (films, library.folder) for number in range(500)]
+            yield {(1, path) for path in paths if watch_filter(1, path)}
+            known.append(len(watcher._sizes))
+            for path in short:
+                path.unlink()
+        for _ in range(10):
+            now[0] += 0.5
+            yield set()
+        yield {(1, path) for path in paths[500:] if watch_filter(1, path)}
+        stop_event.set()
+        yield set()
+
+    monkeypatch.setattr("watchfiles.watch", watch)
+    reports: list[IngestReport] = []
+    watcher = Watcher(index, library.folder, [films], WatchOptions(settle=2), reports.append)
+    watcher.run()
+    # Each batch once, and once more when what waited had settled; not for what the library writes.
+    assert passes == pytest.approx([*(1.6 * number for number in range(1, 11)), 18.0])
+    assert [report.added for report in reports] == [["new"]]
+    assert max(known) <= most + 1 and not watcher._sizes
 
 
 def test_little_is_taken_out_unasked(library: Library, films: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -131,6 +131,7 @@ class Watcher:
     warned: Callable[[str], None] = lambda _: None
     stop: Event = field(default_factory=Event)
     _sizes: dict[Path, tuple[tuple[int, int], float]] = field(default_factory=dict, init=False)
+    _waiting: set[Path] = field(default_factory=set, init=False)
     _warned: str = field(default="", init=False)
     _paused: bool = field(default=False, init=False)
 
@@ -227,10 +228,13 @@ class Watcher:
         there = self._there()
         if not there:
             return IngestReport(offline={str(folder): "it is not there" for folder in self.folders})
+        self._waiting.clear()
         report = self.index(
             *there, prune=prune, settled=self._settled, progress=self._on_progress,
             confirm=lambda videos, total: len(videos) <= max(_FEW, total / 10),  # many need consent
         )  # fmt: skip
+        # Those of files that came and went would be kept for ever.
+        self._sizes = {path: known for path, known in self._sizes.items() if path in self._waiting}
         for folder in self.folders:
             if folder not in there:
                 report.offline.setdefault(str(folder), "it is not there")
@@ -254,6 +258,7 @@ class Watcher:
 
     def _settled(self, path: Path, status: os.stat_result) -> bool:
         """Whether a file has stayed the same long enough."""
+        self._waiting.add(path)
         now, state = clock.monotonic(), (status.st_size, status.st_mtime_ns)
         known = self._sizes.get(path)
         if known is None or known[0] != state:
