@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
+import os
+import signal
+import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +16,7 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
+import torch
 from numpy.typing import NDArray
 from safetensors.numpy import load_file
 
@@ -364,6 +369,91 @@ def test_an_interrupted_training_goes_on(
     assert same_weights(tmp_path / "one", tmp_path / "whole")
     val = [config_of(tmp_path / folder)["extra"]["val"] for folder in ("one", "whole")]
     assert val[0] == val[1]
+
+
+_KILLED = """
+import contextlib, json, os, signal, sys
+from moviola.cli import main
+from moviola.study.cli import train
+from moviola.study.models import pretrained
+from moviola.study.training import loop
+
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def at_step(number):
+    def listen(step, total, values):
+        if step == number:
+            die()
+    train._shown_on = lambda bar, loops: listen
+
+def at_state(number):
+    own, left = loop.draft_of, [number]
+    @contextlib.contextmanager
+    def draft_of(path, **how):
+        with own(path, **how) as draft:
+            yield draft
+            left[0] -= 1
+            if not left[0]:
+                os.truncate(draft, os.path.getsize(draft) // 2)
+                die()
+    loop.draft_of = draft_of
+
+def at_model(_):
+    pretrained.save = lambda *_, **__: die()
+
+def run(words, kill=None, number=0):
+    if not (child := os.fork()):
+        if kill:
+            globals()["at_" + kill](number)
+        sys.argv = ["moviola", *words]
+        try:
+            main()
+            code = 0
+        except SystemExit as left:
+            code = left.code or 0
+        sys.stdout.flush(); sys.stderr.flush()
+        os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+for words, kill, number in json.loads(sys.stdin.read()):
+    print("code", run(words, kill, number), flush=True)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes that begin as copies")
+def test_a_killed_training_goes_on_as_if_it_had_not_been(world: World, tmp_path: Path) -> None:
+    """Killed between two checkpoints, while one is written, and while the model is: nobody has time to clean
+    up, and what is half written must not be taken for a state.
+    """
+    asked: list[list[str]] = []
+    kept = replace(world, moviola=lambda *words: asked.append(list(map(str, words))))
+    kills = {"between": ("step", 5), "state": ("state", 2), "model": ("model", 0)}
+    runs: list[tuple[str, int]] = []
+    for name in ("whole", *kills):
+        kept.train("spr-stage1", tmp_path / name, steps=8)
+        runs.append(kills.get(name, ("", 0)))
+        if name in kills:
+            kept.train("spr-stage1", tmp_path / name, "--resume", steps=8)
+            runs.append(("", 0))
+    todo = [(words, *how) for words, how in zip(asked, runs, strict=True)]
+    done = subprocess.run(
+        [sys.executable, "-c", _KILLED],
+        input=json.dumps(todo),
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    codes = [int(line.split()[1]) for line in done.stdout.splitlines() if line.startswith("code ")]
+    assert codes == [0, *[-signal.SIGKILL, 0] * len(kills)], done.stderr
+    for name in kills:
+        assert same_weights(tmp_path / name, tmp_path / "whole"), name
+        assert not list((tmp_path / name / "run").glob(".*")), name
+        ends = (torch.load(tmp_path / one / "run" / "state.pt", weights_only=True) for one in (name, "whole"))
+        own, expected = (end["model"] for end in ends)  # of the last step; the model is that of the best
+        assert all(torch.equal(own[key], expected[key]) for key in expected), name
 
 
 def test_settings_come_from_the_file_and_then_from_the_words(world: World, tmp_path: Path) -> None:

@@ -388,6 +388,8 @@ class _State:
         path = (self.folder or Path()) / "state.pt"
         if self.folder is None or not path.is_file():
             raise DataError(f"{path}: nothing to resume from; train without resuming first")
+        for left in self.folder.glob(f".{path.name}.*.tmp"):  # by a run that was killed while it wrote
+            left.unlink(missing_ok=True)
         try:
             state = torch.load(path, map_location=self.config.device, weights_only=True)
             saved = state["config"]
