@@ -2,7 +2,7 @@
 
 Who reads a page of a mapped file that was cut short, or whose disk does not answer, is ended by the system
 (SIGBUS); no error can be caught. So who reads a mapped file asks before, and what a digest is compared with
-is read through :meth:`MappedFile.read_from`, whose errors can.
+is read through :meth:`MappedFile.parts_from`, whose errors can.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import errno
 import mmap
 import os
 import weakref
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Self
 
@@ -24,6 +25,7 @@ __all__ = ["MappedFile", "all_whole"]
 
 _MAPPED: weakref.WeakSet[MappedFile] = weakref.WeakSet()
 """Every mapped file that is still in use."""
+_AT_ONCE = 1 << 18  # bytes, which stay in the processor's cache until they are compared
 
 
 class MappedFile(mmap.mmap):
@@ -65,19 +67,20 @@ class MappedFile(mmap.mmap):
         """Whether the file is as long as when it was mapped."""
         return os.fstat(self._file).st_size >= len(self)
 
-    def read_from(self, begin: int, count: int) -> bytearray:
-        """Bytes from a place of the file on, which are not read through memory.
+    def parts_from(self, begin: int, count: int) -> Iterator[memoryview]:
+        """Bytes from a place of the file on, in parts that are not read through memory; each is overwritten
+        by the next one.
 
         Raises:
             OSError: they cannot be read, or the file has become shorter.
         """
-        data, done = bytearray(count), 0
-        while done < count:  # Linux reads at most 2 GiB in one call
-            read = read_at(self._file, memoryview(data)[done:], begin + done)
+        buffer, done = memoryview(bytearray(min(count, _AT_ONCE))), 0
+        while done < count:
+            read = read_at(self._file, buffer[: count - done], begin + done)
             if not read:
                 raise OSError(errno.EIO, "shorter than it was", str(self.path))
+            yield buffer[:read]
             done += read
-        return data
 
 
 def all_whole(folder: Path) -> bool:
