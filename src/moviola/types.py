@@ -48,7 +48,11 @@ BANDS: dict[Band, float] = {"strong": 0.5, "possible": 0.2, "weak": 0.0}
 likely right than not, a possible one at worst with one chance in five; `docs/scores.md` has the measurements.
 """
 
-STRONG, POSSIBLE = BANDS["strong"], BANDS["possible"]
+STRONG = BANDS["strong"]
+"""The least score of a strong moment."""
+
+POSSIBLE = BANDS["possible"]
+"""The least score of a possible moment."""
 
 CaptureSource = Literal["", "tags", "container", "name"]
 """Source of a capture time: text of the camera in tags or telemetry, the container's own field (universal

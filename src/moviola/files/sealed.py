@@ -53,11 +53,12 @@ def opened_sealed(path: Path) -> Iterator[IO[bytes]]:
         DataError: no such file, no regular one (a pipe is never waited for), or a missing or broken seal.
     """
     try:
-        opened = open_regular(path)
+        # With its name, which what maps the file takes from it.
+        opened = open(path, "rb", opener=lambda name, _: open_regular(name))  # noqa: SIM115
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise DataError(f"{path}: cannot be read ({reason}); delete it, it is made again") from error
-    with os.fdopen(opened, "rb") as file:
+    with opened as file:
         try:
             whole = _is_whole(file)
         except OSError as error:

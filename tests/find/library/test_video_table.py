@@ -57,7 +57,7 @@ def test_a_file_is_of_one_generation(tmp_path: Path) -> None:
     root: object = read.texts
     while isinstance(root, np.ndarray):
         root = root.base
-    assert isinstance(root, mmap)
+    assert isinstance(root, memoryview) and isinstance(root.obj, mmap)
     assert read_video_table(path, 8) is None
     path.write_bytes(path.read_bytes()[:100])
     assert read_video_table(path, 7) is None

@@ -99,6 +99,7 @@ def statuses_of(operation: Any, client: TestClient) -> set[int]:
     from hypothesis.errors import Unsatisfiable
     from schemathesis import GenerationMode
     from schemathesis.checks import not_a_server_error
+    from schemathesis.core.errors import InvalidSchema
     from schemathesis.specs.openapi import checks as openapi
 
     checks = [
@@ -107,9 +108,17 @@ def statuses_of(operation: Any, client: TestClient) -> set[int]:
     ]  # fmt: skip
     seen: set[int] = set()
 
+    @strategies.composite
+    def cases(draw: Any, mode: Any) -> Any:
+        try:
+            return draw(operation.as_strategy(generation_mode=mode))
+        except InvalidSchema:
+            # A list of more elements than hypothesis draws, whose number is one of those that it collects.
+            return reject()
+
     def ask(mode: Any) -> None:
         @settings(max_examples=20, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
-        @given(case=operation.as_strategy(generation_mode=mode), real=strategies.booleans())
+        @given(case=cases(mode), real=strategies.booleans())
         def asked(case: Any, real: bool) -> None:
             if real:
                 name_what_is_there(case)
