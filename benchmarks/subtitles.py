@@ -9,6 +9,7 @@ language in the file's name and without.
 
 from __future__ import annotations
 
+import argparse
 import gettext
 import re
 import sys
@@ -114,6 +115,7 @@ def _count_encodings() -> None:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0]).parse_args()
     _time_reading()
     print()
     _count_encodings()

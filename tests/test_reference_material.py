@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 TESTS = Path(__file__).parent
-ONE = "golden/test_temporal_nms.py"
+ONE = "study/golden/test_temporal_nms.py"
 
 
 @pytest.mark.parametrize("ci", ["", "true"])

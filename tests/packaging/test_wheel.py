@@ -176,7 +176,7 @@ def test_what_needs_torch_says_how_to_get_it(ran: Ran, library: Path, films: Pat
         ),
     ):
         said = ran(*words, code=1)
-        assert "-m pip install 'torch" in said
+        assert "pip install " in said and "'torch>=" in said
         assert "Traceback" not in said
 
 

@@ -88,7 +88,11 @@ def _plugins() -> Iterator[Finding]:
             one.load(object)
             yield Finding("plug-in", True, str(one))
         except MoviolaError as error:
-            yield Finding("plug-in", False, str(error))
+            lacks = error.__cause__.name if isinstance(error.__cause__, ModuleNotFoundError) else None
+            if lacks in _OPTIONAL:  # whose package is named above
+                yield Finding("plug-in", True, f"{one}: needs {lacks}, which is not installed")
+            else:
+                yield Finding("plug-in", False, str(error))
 
 
 def _encoder() -> Iterator[Finding]:
