@@ -7,9 +7,9 @@ from functools import cache
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moviola.files.spelling import alike_in_spelling, edits
+from moviola.files.spelling import alike_in_spelling, most_edits
 
-WORDS = st.text("abc", max_size=6)
+WORDS = st.text("abc", max_size=8)
 
 
 def by_definition(one: str, other: str) -> int:
@@ -27,9 +27,13 @@ def by_definition(one: str, other: str) -> int:
     return apart(len(one), len(other))
 
 
-@given(WORDS, st.lists(WORDS, max_size=5))
+@given(WORDS, st.lists(WORDS, max_size=8))
 def test_edits_are_those_of_the_definition(word: str, others: list[str]) -> None:
-    assert edits(word, others).tolist() == [by_definition(word, other) for other in others]
+    """Of which words are offered, and in which order."""
+    alike = [one for one in others if one[:1] == word[:1] or one[-1:] == word[-1:]]
+    near = [one for one in alike if 0 < by_definition(word, one) <= most_edits(word)]
+    expected = sorted(near, key=lambda one: by_definition(word, one))
+    assert alike_in_spelling(word, others, len(others)) == expected
 
 
 def test_what_is_offered_for_a_misspelt_word() -> None:
