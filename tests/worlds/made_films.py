@@ -15,21 +15,11 @@ from av.stream import Disposition
 from av.subtitles.subtitle import SubtitleSet
 from av.video.frame import VideoFrame
 
+from moviola.media.video_writer import TEXT_STYLE
+
 __all__ = ["Pictures", "Sound", "Words", "make_film"]
 
 _TICK = Fraction(1, 1000)
-_STYLE = b"""[Script Info]
-ScriptType: v4.00+
-
-[V4+ Styles]
-Format: Name, Fontname, Fontsize, PrimaryColour, SecondaryColour, OutlineColour, BackColour, Bold, Italic, \
-Underline, StrikeOut, ScaleX, ScaleY, Spacing, Angle, BorderStyle, Outline, Shadow, Alignment, MarginL, \
-MarginR, MarginV, Encoding
-Style: Default,Arial,16,&Hffffff,&Hffffff,&H0,&H0,0,0,0,0,100,100,0,0,1,1,0,2,10,10,10,0
-
-[Events]
-Format: Layer, Start, End, Style, Name, MarginL, MarginR, MarginV, Effect, Text
-"""
 
 
 @dataclass(frozen=True)
@@ -155,7 +145,7 @@ def _sound(container: Any, track: Sound) -> list[Packet[Any]]:
 
 def _words(container: Any, track: Words) -> list[Packet[Any]]:
     stream = container.add_stream(track.codec)
-    stream.codec_context.subtitle_header = _STYLE
+    stream.codec_context.subtitle_header = TEXT_STYLE
     _described(stream, track)
     made = []
     for number, (start, end, text) in enumerate(track.cues):

@@ -20,10 +20,9 @@ from moviola.media.container import add_h264, new_mp4
 from moviola.media.sound import encoded_sound
 from moviola.types import Cue
 
-__all__ = ["write_video"]
+__all__ = ["TEXT_STYLE", "write_video"]
 
-# Style for the encoder of mov_text: white Arial at the bottom.
-_STYLE = b"""[Script Info]
+TEXT_STYLE = b"""[Script Info]
 ScriptType: v4.00+
 
 [V4+ Styles]
@@ -35,6 +34,7 @@ Style: Default,Arial,16,&Hffffff,&Hffffff,&H0,&H0,0,0,0,0,100,100,0,0,1,1,0,2,10
 [Events]
 Format: Layer, Start, End, Style, Name, MarginL, MarginR, MarginV, Effect, Text
 """
+"""Header that the encoder of mov_text wants: white Arial at the bottom."""
 
 
 def write_video(
@@ -106,7 +106,7 @@ def write_video(
 
 def _write_cues(container: av.container.OutputContainer, cues: Sequence[Cue]) -> None:
     track = container.add_stream("mov_text")
-    track.codec_context.subtitle_header = _STYLE
+    track.codec_context.subtitle_header = TEXT_STYLE
     ordered = sorted(cues, key=lambda cue: (cue.start, cue.end))
     starts = [round(cue.start * 1000) for cue in ordered]
     for number, (cue, start) in enumerate(zip(ordered, starts, strict=True)):
