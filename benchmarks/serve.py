@@ -56,7 +56,7 @@ def made_library(folder: Path) -> Path:
     gridhouse.build(folder / "world", videos=24, seed=1, workers=os.cpu_count() or 1, write_video=write_video)
     with Library(folder / "library", encoder="demo") as library:
         library.index(folder / "world" / "videos", ocr=False)
-        library.use(stage1="demo", refiner="demo")
+        library.indexer.use(stage1="demo", refiner="demo")
     return folder / "library"
 
 

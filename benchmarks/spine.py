@@ -85,7 +85,7 @@ def report(world: World, scratch: Path) -> None:
                 lambda padding=padding: padded(rows["coarse proposals"], padding),  # type: ignore[misc]
             )
         record("refined", lambda: searched(world, library, refine=True))
-        library.use(stage1="demo", refiner="demo")
+        library.indexer.use(stage1="demo", refiner="demo")
         record("trained: coarse proposals", lambda: searched(world, library, refine=False))
         record("trained: refined", lambda: searched(world, library, refine=True))
     with Library(

@@ -179,10 +179,10 @@ def robots(world: Path, folder: Path) -> None:
         library.index(world / "videos")
         seconds = sum(video.duration for video in library.videos())
         console.print(f"   {seconds / 60:.0f} min of film in {time.perf_counter() - started:.0f} s")
-        library.use(stage1="none", refiner="none")  # if the demo was here before
+        library.indexer.use(stage1="none", refiner="none")  # if the demo was here before
         figures = answer_all(library, world, "without training")
         console.print(f"[bold]3. moviola library use[/] --library {folder} --stage1 demo --refiner demo")
-        library.use(stage1="demo", refiner="demo")
+        library.indexer.use(stage1="demo", refiner="demo")
         figures |= answer_all(library, world, "trained")
         print_figures(figures, len(read_queries(world / "test.json")))
         search(library, world)

@@ -170,7 +170,7 @@ def of_gridhouse(folder: Path, world: Path) -> list[dict[str, Any]]:
     """The same in a world of gridhouse, with the demo's models."""
     with Library(folder, encoder="demo", sentence_encoder="none") as library:
         library.index(world / "videos", ocr=False)
-        library.use(stage1="demo", refiner="demo")
+        library.indexer.use(stage1="demo", refiner="demo")
         texts = [query.text for query in read_queries(world / "test.json")]
         answerable = answers(library, texts, "visual", 1)
         absent = {

@@ -22,7 +22,7 @@ from moviola.encoders.readers import load_speech_reader, load_text_reader
 from moviola.errors import BrokenPlugin, InvalidValue, LibraryError
 from moviola.export import format_of, write_moments
 from moviola.index import backend_of, backends_of
-from moviola.library import diagnosis
+from moviola.library import diagnosis, verify
 from moviola.library.ingest.workers import open_workers
 from moviola.media import write_video
 from moviola.plugins import GROUPS, naming_plugins, plugin, plugins, server_additions
@@ -48,7 +48,7 @@ def folder(films: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("plugged") / "lib"
     with Library(folder, encoder="example") as library:
         library.index(films)
-        library.use_index("example-plain")
+        library.indexer.use_index("example-plain")
     return folder
 
 
@@ -75,8 +75,8 @@ def test_the_example_has_one_of_everything() -> None:
 
 def test_a_library_is_made_and_searched_with_it(folder: Path, films: Path, tmp_path: Path) -> None:
     with Library(folder, read_only=True) as library:
-        assert library.encoder is not None and library.encoder.id == "example"
-        assert library.verify() == []
+        assert library.store.encoders.visual is not None and library.store.encoders.visual.id == "example"
+        assert verify(library.store) == []
         found = library.search("a robot picks up a key", top_k=3)
     with Library(tmp_path / "own", encoder="demo") as own:
         own.index(films)
@@ -107,7 +107,7 @@ def test_its_refiner_is_taken_into_use(folder: Path, tmp_path: Path) -> None:
     save_file({"nothing": np.zeros(1, np.float32)}, model / "model.safetensors")
     with Library(shutil.copytree(folder, tmp_path / "lib")) as wider:
         coarse = wider.search("a red door", top_k=1, refine=False)[0]
-        wider.use(refiner=model)
+        wider.indexer.use(refiner=model)
         assert type(wider.refiner).__name__ == "Wider"
         assert wider.search("a red door", top_k=1)[0].span.duration > coarse.span.duration
 
@@ -351,7 +351,7 @@ class Bad(Plain):
 """
     broken("moviola.indexes", "bad = moviola_bad_index:Bad", code)
     with Library(shutil.copytree(folder, tmp_path / "lib")) as library:
-        library.use_index("bad")
+        library.indexer.use_index("bad")
         with pytest.raises(
             BrokenPlugin, match=r"moviola-example 1\.0: Plain\._search failed \(TypeError: slice"
         ):

@@ -39,8 +39,8 @@ def furnish(library: Library, films: Path, one: str, other: str, third: str) -> 
     shutil.copyfile(films / f"{one}.mp4", films / "twice" / f"{one}.mp4")
     gone = small_film(films / "old.mp4", 4, "It is gone.")
     library.index(films, ocr=False, exclude=["proxies/"])
-    library.use_index("flat")
-    library.remove(["old"])
+    library.indexer.use_index("flat")
+    library.indexer.remove(["old"])
     gone.unlink()
     catalogue, kept = library.catalogue, library.kept
     with catalogue.transaction():
@@ -52,5 +52,5 @@ def furnish(library: Library, films: Path, one: str, other: str, third: str) -> 
     kept.alert_to("keepers", catalogue.video(other).row)
     kept.set_reported("keepers", catalogue.video(other).hash)
     kept.remember_alert("keepers", catalogue.video(one).hash, "webhook")
-    library.teach("Red walls", Marked(None, (MarkedMoment(one, 1.0, 3.0),)))
-    library.again([third], pictures=False)
+    library.concepts.teach("Red walls", Marked(None, (MarkedMoment(one, 1.0, 3.0),)))
+    library.indexer.again([third], pictures=False)

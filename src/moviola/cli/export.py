@@ -113,8 +113,12 @@ def export_(
     with reading(library) if missing or is_library(library) else nullcontext() as lib:
         if lib:
             durations = _durations(lib, {selection.moment.video_id for selection in chosen}, paths)
-            paths |= lib.paths_of(sorted(missing))[0]
-            options |= {"durations": durations, "kept": lib.kept_still, "check": lib.require_outside}
+            paths |= lib.store.paths_of(sorted(missing))[0]
+            options |= {
+                "durations": durations,
+                "kept": lib.store.kept_still,
+                "check": lib.store.require_outside,
+            }
         written = write_out(chosen, paths, out, chosen_format.name, **options)
     result = {
         "out": str(out), "format": chosen_format.name, "moments": len(chosen),
@@ -171,7 +175,7 @@ def _moment(library: Path, rank: int) -> tuple[Moment, Path]:
 
     moment = kept_answer(library).moment(rank)
     with reading(library) as lib:
-        if path := lib.file_of(moment.video_id):
+        if path := lib.store.file_of(moment.video_id):
             return moment, path
         gone = lib.catalogue.video(moment.video_id).path
     raise NotFound(f"{gone}: the video's file is not there; plug its drive in, or index its new place")
@@ -240,7 +244,7 @@ def cut(
     moment, path = _moment(library, rank)
     target = out or Path(clip_name(moment))
     with reading(library) as lib:
-        lib.require_outside(target)
+        lib.store.require_outside(target)
     export_clip(moment, path, target, track=track)
     about = {"rank": rank, "video_id": moment.video_id, "path": str(path), "out": str(target)}
     show(json, about, str(target))

@@ -121,7 +121,7 @@ def index_(
 
     On the machines of a Ray cluster: `moviola index /films --workers ray://head:10001`
 
-    From Python: `moviola.Library.index`.
+    From Python: `moviola.library.Indexer.index`.
     """
     from moviola.library.ingest.recognition import Readers
     from moviola.search import Library

@@ -112,10 +112,10 @@ def run(
 
     Example: `moviola kept run "beach days"`
 
-    From Python: `moviola.Library.search_saved`.
+    From Python: `moviola.search.SavedSearches.search`.
     """
     with reading(library) as lib:
-        question = lib.saved(name)
+        question = lib.saved.asked(name)
     if top_k is not None:
         question = replace(question, options=replace(question.options, top_k=top_k))
     answer_and_keep(library, question, weak=weak, json=json)
@@ -263,7 +263,7 @@ def export_(
     From Python: `moviola.library.kept.entries.Kept.export`, of `moviola.Library.kept`.
     """
     with reading(library) as lib:
-        lib.require_outside(out)
+        lib.store.require_outside(out)
         lines = list(lib.kept.export())
     write_text(out, "".join(f"{line}\n" for line in lines))
     show(json, {"entries": len(lines), "out": str(out)}, f"{out}: {counted(len(lines), 'entry')}")
@@ -346,7 +346,7 @@ def teach(
 
     Example: `moviola mark --right 1 3 && moviola teach "our logo" && moviola search "@our-logo on a shelf"`
 
-    From Python: `moviola.Library.teach`.
+    From Python: `moviola.search.Concepts.teach`.
     """
     from moviola.search import Marked
     from moviola.search.last_answer import kept_answer
@@ -355,7 +355,7 @@ def teach(
     if not isinstance(marked, Marked):
         raise NotFound(f"{library}: the last answer has no marks; run `moviola mark --right RANK` first")
     with writing(library) as lib:
-        made = lib.teach(name, marked)
+        made = lib.concepts.teach(name, marked)
     counts = {"name": made, "right": len(marked.right), "wrong": len(marked.wrong)}
     show(json, counts, f"@{made} is a concept now; use it in a query")
 
@@ -366,10 +366,10 @@ def concepts_(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False
 
     Example: `moviola concepts list`
 
-    From Python: `moviola.Library.concepts`.
+    From Python: `moviola.search.Concepts.all`.
     """
     with reading(library) as lib:
-        found = lib.concepts()
+        found = lib.concepts.all()
     records = [
         {"name": one.name, "title": one.title, "right": len(one.right), "wrong": len(one.wrong),
          "moments": list(one.moments)}
@@ -392,11 +392,11 @@ def forget(
 
     Example: `moviola concepts forget our-logo --yes`
 
-    From Python: `moviola.Library.forget`.
+    From Python: `moviola.search.Concepts.forget`.
     """
     with writing(library) as lib:
         require_consent(f"@{name.removeprefix('@')}: {_marks_of(lib, name)} would be deleted for good", yes)
-        lib.forget(name)
+        lib.concepts.forget(name)
     show(json, {"deleted": name}, f"@{name}: deleted")
 
 

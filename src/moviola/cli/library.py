@@ -45,7 +45,7 @@ def list_(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) ->
     """
     with reading(library) as lib:
         videos = lib.catalogue.videos()
-        away = lib.paths_of(video.video_id for video in videos)[1]
+        away = lib.store.paths_of(video.video_id for video in videos)[1]
     fields = ("video_id", "duration", "state", "error", "path")
     records = [
         {**{field: getattr(video, field) for field in fields}, "away": video.video_id in away}
@@ -137,10 +137,10 @@ def transcript(
 
     with reading(library) as lib:
         if out is not None:
-            lib.require_outside(out)
+            lib.store.require_outside(out)
         row = lib.catalogue.video(video)
         cues = [cue for cue in lib.catalogue.cues(row.row) if cue.kind in KINDS[kind]]
-        file = lib.file_of(video)
+        file = lib.store.file_of(video)
     cues.sort(key=lambda cue: (cue.start, cue.end))
     if not cues:
         none = f"{video}: no cues of the kind {kind!r}; `moviola show` counts those of each kind"
@@ -166,10 +166,10 @@ def remove(
 
     Example: `moviola remove holiday/beach holiday/harbour`
 
-    From Python: `moviola.Library.remove`.
+    From Python: `moviola.library.Indexer.remove`.
     """
     with writing(library) as lib:
-        removed = lib.remove(videos)
+        removed = lib.indexer.remove(videos)
     said = f"{library}: {len(removed)} removed; `moviola library restore` brings them back"
     show(json, {"removed": removed}, said)
 
@@ -200,7 +200,7 @@ def _likeness(library: Library) -> str:
         return f"by features of pictures, {dim} numbers per frame"
     plain = "by the features that texts are compared with"
     with suppress(MissingModel, MissingDependency):
-        if library.encoder is not None and picture_dim(library.encoder):
+        if library.store.encoders.visual is not None and picture_dim(library.store.encoders.visual):
             return (
                 f"{plain}: the library was built before features of pictures were kept; index the videos "
                 "into a new one to have them"
@@ -237,7 +237,7 @@ def use(
 
     Another index: `moviola library use --index reranked`
 
-    From Python: `moviola.Library.use` and `use_index`.
+    From Python: `moviola.library.Indexer.use` and `use_index`.
     """
     if stage1 is None and refiner is None and index is None:
         raise BadParameter("give --stage1, --refiner or --index; `moviola library info` shows what is in use")
@@ -245,8 +245,8 @@ def use(
 
     with writing(library) as lib:
         if stage1 is not None or refiner is not None:
-            lib.use(stage1=stage1, refiner=refiner, force=force)
-            if said := lib.other_stage1():
+            lib.indexer.use(stage1=stage1, refiner=refiner, force=force)
+            if said := lib.indexer.other_stage1():
                 note(f"{lib.settings.refiner}: {said}")
             for role, given in (("stage1", stage1), ("refiner", refiner)):
                 if given is not None and (trained := training_of(lib.folder, lib.settings, role)):
@@ -256,8 +256,8 @@ def use(
                         f"`moviola library use --{role} none` goes back"
                     )
         if index is not None:
-            lib.use_index(index)
-        used: dict[str, Any] = {**lib.models_in_use(), "index": lib.settings.shown_index}
+            lib.indexer.use_index(index)
+        used: dict[str, Any] = {**lib.indexer.models_in_use(), "index": lib.settings.shown_index}
     names = {
         what: f"{one['name']} (revision {one['revision']})" if isinstance(one, dict) else one
         for what, one in used.items()
@@ -271,10 +271,10 @@ def tune(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -> 
 
     Example: `moviola library tune --library films`
 
-    From Python: `moviola.Library.tune_index`.
+    From Python: `moviola.library.Indexer.tune_index`.
     """
     with writing(library) as lib:
-        trials = lib.tune_index()
+        trials = lib.indexer.tune_index()
     columns: list[str] = []
     rows = []
     for trial in trials:
@@ -318,10 +318,10 @@ def move(
 
     Example: `moviola library move /media/old-drive /media/new-drive`
 
-    From Python: `moviola.Library.move`.
+    From Python: `moviola.library.Indexer.move`.
     """
     with writing(library) as lib:
-        moved = lib.move(old, new, check=not force)
+        moved = lib.indexer.move(old, new, check=not force)
     show(json, {"moved": moved}, f"{library}: {counted(moved, 'file')} now in {new}")
 
 
@@ -338,15 +338,15 @@ def forget(
 
     Example: `moviola library forget /media/lost-drive --yes`
 
-    From Python: `moviola.Library.forget_root`.
+    From Python: `moviola.library.Indexer.forget_root`.
     """
     with writing(library) as lib:
-        if leaving := len(lib.only_in(root)):
+        if leaving := len(lib.indexer.only_in(root)):
             of = f"{leaving} of {counted(len(lib), 'video')}"
             require_consent(
                 f"{library}: {of} would be taken out, and can be brought back until compaction", yes
             )
-        removed = lib.forget_root(root)
+        removed = lib.indexer.forget_root(root)
     said = f"{library}: {len(removed)} removed; `moviola library restore` brings them back"
     show(json, {"removed": removed}, said)
 
@@ -379,13 +379,13 @@ def restore(
 
     Example: `moviola library restore holiday/beach`
 
-    From Python: `moviola.Library.restore`.
+    From Python: `moviola.library.Indexer.restore`.
     """
     if bool(videos) == all_:
         raise BadParameter("name videos, or give --all")
     with writing(library) as lib:
         wanted = [one.video_id for one in lib.catalogue.removed()] if all_ else videos or []
-        restored = lib.restore(wanted)
+        restored = lib.indexer.restore(wanted)
         count = len(lib)
     searched = f"{counted(count, 'video')} can be searched"
     show(json, {"restored": restored}, f"{library}: {len(restored)} restored; {searched}")

@@ -79,7 +79,7 @@ def reading_options(
         Option(envvar="MOVIOLA_SPEECH_LANGUAGE", help="Spoken language, such as de; else detected."),
     ] = None,
 ) -> None:
-    """Options of :meth:`moviola.Library.index` by their names."""
+    """Options of :meth:`moviola.library.Indexer.index` by their names."""
 
 
 def file_options(
@@ -103,7 +103,7 @@ def file_options(
         ),
     ] = None,
 ) -> None:
-    """Options of :meth:`moviola.Library.index` by their names, about files in folders."""
+    """Options of :meth:`moviola.library.Indexer.index` by their names, about files in folders."""
 
 
 def alert_options(

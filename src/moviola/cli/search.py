@@ -90,7 +90,7 @@ def search(
             require_unread(out, *query.get("picture", ()))
     if save is not None:
         with reading(library) as lib:
-            kept = lib.save_search(save, question)
+            kept = lib.saved.save(save, question)
         note(f"search {kept.name}: saved, version {kept.version}; run it with `moviola kept run`")
     moments, paths = answer_and_keep(library, question, weak=weak, why=why, json=json, timings=timings)
     refused: dict[str, str] = {}
@@ -99,7 +99,13 @@ def search(
             for out, format in formats.items():
                 title = {"title": str(question.query)} if "title" in format.options else {}
                 written = write_out(
-                    moments, paths, out, format.name, kept=lib.kept_still, check=lib.require_outside, **title
+                    moments,
+                    paths,
+                    out,
+                    format.name,
+                    kept=lib.store.kept_still,
+                    check=lib.store.require_outside,
+                    **title,
                 )
                 refused |= written.refused
     if formats and not moments:

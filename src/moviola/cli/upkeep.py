@@ -29,10 +29,12 @@ def verify(library: LibraryOption = DEFAULT_LIBRARY, json: JsonOption = False) -
 
     Example: `moviola verify`
 
-    From Python: `moviola.Library.verify`.
+    From Python: `moviola.library.verify`.
     """
+    from moviola import library as keeping
+
     with reading(library) as lib:
-        problems = lib.verify()
+        problems = keeping.verify(lib.store)
     rows = ((p.video_id or str(library), p.message) for p in problems)
     show_records(json, problems, ("video", "problem"), rows)
     if problems:
@@ -63,19 +65,19 @@ def repair(
 
     Example: `moviola repair --dry-run`
 
-    From Python: `moviola.Library.repair`, `moviola.library.mend_settings`.
+    From Python: `moviola.library.repair`, `moviola.library.mend_settings`.
     """
-    from moviola.library import mend_settings
+    from moviola import library as keeping
 
     def confirmed(videos: Sequence[str], total: int) -> bool:
         what = f"{library}: {len(videos)} of {counted(total, 'video')} would be taken out ({some(videos)})"
         require_consent(f"{what}; it cannot be undone" if for_good else what, yes)
         return True
 
-    problems = mend_settings(library, dry_run=dry_run)
+    problems = keeping.mend_settings(library, dry_run=dry_run)
     if not (dry_run and problems):  # else it cannot be opened
         with (reading if dry_run else writing)(library) as lib:
-            problems += lib.repair(confirm=confirmed, dry_run=dry_run, for_good=for_good)
+            problems += keeping.repair(lib.store, confirm=confirmed, dry_run=dry_run, for_good=for_good)
     rows = ((p.video_id or str(library), p.message, p.repair) for p in problems)
     show_records(json, problems, ("video", "problem", "repair"), rows)
     what = "would be repaired" if dry_run else "repaired"
@@ -90,14 +92,14 @@ def compact(
 
     Example: `moviola compact --yes`
 
-    From Python: `moviola.Library.compact`.
+    From Python: `moviola.library.compact`.
     """
-    from moviola.library import ends_with_compaction
+    from moviola import library as keeping
 
     with writing(library) as lib:
-        if ends := ends_with_compaction(lib.store):
+        if ends := keeping.ends_with_compaction(lib.store):
             require_consent(f"{library}: {'; '.join(ends)}", yes)
-        freed = lib.compact()
+        freed = keeping.compact(lib.store)
     show(json, {"freed_bytes": freed}, f"{library}: {freed / 2**20:.1f} MiB freed")
 
 

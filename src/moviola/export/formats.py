@@ -184,11 +184,11 @@ def write_moments(
         durations: seconds of videos by id, as far as known, such as those of a library's catalogue: moments
             end with their video, and those that begin after its end are refused.
         kept: gives small stills to a sheet in place of frames that cannot be read now, such as
-            :meth:`moviola.Library.kept_still`.
+            :meth:`moviola.library.LibraryStore.kept_still`.
         progress: called with the share that is written (of clips and films; the rest is quick); what it
             raises ends the export.
         check: called with ``out`` and with each file of a folder before anything is written, to refuse some,
-            such as :meth:`moviola.Library.require_outside`.
+            such as :meth:`moviola.library.LibraryStore.require_outside`.
         options: fields of :class:`ExportOptions` that the format uses.
 
     Returns:

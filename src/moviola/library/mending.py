@@ -42,10 +42,10 @@ def repair(
     """Mend what is damaged; returns the problems that were fixed.
 
     Videos with damaged features of pictures are taken out: indexing encodes them again, and if their features
-    are whole again, :meth:`moviola.Library.restore` brings them back. Where other parts are damaged, the rest
-    stays: features of cues are computed again from their texts, and cues that are lost, shots, and features
-    whose encoder is not on this machine are made when the file is indexed the next time. Indexes and caches
-    are rebuilt; damaged stills are moved to ``backups/``.
+    are whole again, :meth:`moviola.library.Indexer.restore` brings them back. Where other parts are damaged,
+    the rest stays: features of cues are computed again from their texts, and cues that are lost, shots, and
+    features whose encoder is not on this machine are made when the file is indexed the next time. Indexes and
+    caches are rebuilt; damaged stills are moved to ``backups/``.
 
     Args:
         confirm: called with ids and the number of videos before more than one and more than a tenth of them

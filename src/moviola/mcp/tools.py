@@ -110,7 +110,7 @@ class LibraryTools:
             note=" ".join(filter(None, [_said_of(found), *notes, assumed_distance(near)])),
         )  # fmt: skip
         here = {video_id: path for video_id, path in sources.items() if video_id not in away}
-        return _answer(answer, _sheet(found, here, answer, self._library.kept_still) if likely else [])
+        return _answer(answer, _sheet(found, here, answer, self._library.store.kept_still) if likely else [])
 
     def look(
         self,
@@ -202,7 +202,7 @@ class ClipTool:
     def __init__(self, library: Library, folder: Path) -> None:
         self._library, self._folder = library, folder.resolve()
         self._lock = Lock()
-        library.require_outside(folder)
+        library.store.require_outside(folder)
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -294,6 +294,6 @@ def _stretch(library: Library, video_id: str, start: float, end: float) -> tuple
     video = there(library.catalogue.video(video_id), library.catalogue)
     if video.state == "refused":
         raise MediaError(video.path, f"refused when indexed ({video.error}); choose another video")
-    if library.file_of(video_id) is None:
+    if library.store.file_of(video_id) is None:
         raise NotFound(f"{video.path}: the file of {video.video_id} is gone; choose another video")
     return video, Span(start, end).within(video_id, video.duration)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from moviola.search.asked import Asked
+    from moviola.search.concepts import Concepts
     from moviola.search.facets import LENGTHS, FacetCounts
     from moviola.search.filters import Filter
     from moviola.search.forms import Position
@@ -29,13 +30,14 @@ if TYPE_CHECKING:
         WeightedSum,
         Without,
     )
+    from moviola.search.saved import SavedSearches
     from moviola.search.searcher import Searcher
     from moviola.search.suggestions import Completions
 
 __all__ = [
-    "KINDS", "LENGTHS", "Asked", "By", "Completions", "FacetCounts", "Filter", "KeptPicture", "Library",
-    "LikeMoment", "LikePicture", "Marked", "MarkedMoment", "Position", "SearchOptions", "SearchQuery",
-    "SearchResult", "Searcher", "Steps", "Text", "WeightedSum", "Without",
+    "KINDS", "LENGTHS", "Asked", "By", "Completions", "Concepts", "FacetCounts", "Filter", "KeptPicture",
+    "Library", "LikeMoment", "LikePicture", "Marked", "MarkedMoment", "Position", "SavedSearches",
+    "SearchOptions", "SearchQuery", "SearchResult", "Searcher", "Steps", "Text", "WeightedSum", "Without",
 ]  # fmt: skip
 
 _MODULES = (
@@ -48,6 +50,8 @@ _MODULES = (
     "facets",
     "suggestions",
     "searcher",
+    "concepts",
+    "saved",
     "library",
 )
 

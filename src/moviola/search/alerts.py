@@ -153,7 +153,7 @@ class Alerts:
         if not new:
             return
         try:
-            found = self._strong_among(list(new), self._library.saved(name))
+            found = self._strong_among(list(new), self._library.saved.asked(name))
         except MoviolaError as error:
             log.warning("search %s: %s", name, error)
             return

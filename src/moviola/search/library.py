@@ -1,8 +1,8 @@
-"""``Library``: a store, its indexer and its searcher behind one interface."""
+"""``Library``: open, search, answer; its store, indexer and what people keep are parts of it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from os import PathLike
@@ -14,42 +14,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.errors import InvalidValue, MoviolaError
-from moviola.library import (
-    Catalogue,
-    Concept,
-    Indexer,
-    LibraryStore,
-    Problem,
-    Settings,
-    VideoRow,
-    compact,
-    concepts_of,
-    forget_concept,
-    keep_concept,
-    present_path,
-    read_concept,
-    repair,
-    require_outside,
-    taken_of,
-    verify,
-)
+from moviola.library import Catalogue, Indexer, LibraryStore, Settings, VideoRow, taken_of
 from moviola.plugins import naming_plugins
 from moviola.retrieval import Refiner
-from moviola.search.asked import Asked, picture_of, renamed
+from moviola.search.asked import Asked
+from moviola.search.concepts import Concepts
 from moviola.search.facets import FacetCounts, count_facets, with_tags
 from moviola.search.found import SearchResult
 from moviola.search.options import SearchOptions
-from moviola.search.queries import KeptPicture, LikePicture, Marked, SearchQuery, as_query
+from moviola.search.queries import SearchQuery, as_query
+from moviola.search.saved import SavedSearches
 from moviola.search.searcher import Searcher
 from moviola.search.suggestions import Completions, ExampleReader, complete, video_names
 from moviola.search.times import is_integer
 from moviola.timing import stage
-from moviola.types import Capture, Query, Video, require_kind, several
+from moviola.types import Capture, Query, Video, require_kind
 
 if TYPE_CHECKING:
-    from moviola.encoders import FrameTextEncoder, SentenceEncoder
     from moviola.library.kept.entries import Kept
-    from moviola.library.kept.values import Entry
 
 __all__ = ["Library", "Order"]
 
@@ -79,15 +61,18 @@ class _PerGeneration(Generic[Value]):
             return self._known[1]
 
 
-class Library(Indexer):
+class Library:
     """A library of videos, searched by text, pictures and examples.
 
-    Methods of :class:`moviola.library.Indexer` change its videos, models and index: ``index``, ``remove``,
-    ``restore``, ``move``, ``use`` and others. Arguments are those of :class:`moviola.library.LibraryStore`:
-    the folder is created by the first writer if an encoder is given and nothing is there.
+    Arguments are those of :class:`moviola.library.LibraryStore`: the folder is created by the first writer if
+    an encoder is given and nothing is there.
 
     Attributes:
-        store: the library on disk.
+        store: the library on disk: paths and stills of videos, encoders, models in use.
+        indexer: what changes its videos, models and index: ``remove``, ``restore``, ``move``, ``use`` and
+            others; see :class:`moviola.library.Indexer`.
+        index: the indexer's :meth:`moviola.library.Indexer.index`, which everybody needs.
+        concepts: what marks have taught; see :class:`moviola.search.Concepts`.
 
     >>> lib = Library("lib", encoder="conse-lite1")  # doctest: +SKIP
     >>> lib.index("videos/")  # doctest: +SKIP
@@ -120,8 +105,10 @@ class Library(Indexer):
                 precision=precision,
                 resident=resident,
             )
-        super().__init__(self.store)
+        self.indexer = Indexer(self.store)
+        self.index = self.indexer.index
         self._searcher = Searcher(self.store)
+        self.concepts = Concepts(self.store, self._searcher)
         self._facets = _PerGeneration(self.store, count_facets)
         self._names = _PerGeneration(self.store, video_names)
         self._orders = _PerGeneration[dict[Order, list[VideoRow]]](
@@ -151,11 +138,6 @@ class Library(Indexer):
         return self.store.folder
 
     @property
-    def read_only(self) -> bool:
-        """Whether it was opened without the right to write."""
-        return self.store.read_only
-
-    @property
     def settings(self) -> Settings:
         """Its settings, with the models in use."""
         return self.store.settings
@@ -164,16 +146,6 @@ class Library(Indexer):
     def catalogue(self) -> Catalogue:
         """Its videos with paths, states and subtitles."""
         return self.store.catalogue
-
-    @property
-    def encoder(self) -> FrameTextEncoder | None:
-        """The visual encoder, loaded and checked against the library's revision; None if it has none."""
-        return self.store.encoders.visual
-
-    @property
-    def sentence_encoder(self) -> SentenceEncoder | None:
-        """The sentence encoder, likewise."""
-        return self.store.encoders.sentences
 
     def videos(self) -> list[Video]:
         """The searchable videos, by id."""
@@ -194,42 +166,6 @@ class Library(Indexer):
                 raise InvalidValue(f"order {order!r}: choose name, {', '.join(keys)}")
             orders[order] = sorted(orders["name"], key=keys[order])
         return orders[order]
-
-    def file_of(self, video_id: str) -> Path | None:
-        """An existing file of a video, of all its paths; None while its drives are away.
-
-        Raises:
-            NotFound: no such video.
-        """
-        video = self.catalogue.video(video_id)
-        return present_path(video, self.catalogue.copies_of(video.row), self.catalogue.roots())
-
-    def kept_still(self, video_id: str, time: float) -> bytes | None:
-        """The small still of a video (WebP) nearest to a time in seconds; None without any.
-
-        Raises:
-            NotFound: no such video.
-        """
-        return self.store.stills.nearest(self.catalogue.video(video_id).hash, time)
-
-    def paths_of(self, video_ids: Iterable[str]) -> tuple[dict[str, str], set[str]]:
-        """A path of each video, an existing one if any, and the ids of videos that are away.
-
-        Raises:
-            NotFound: no such video.
-        """
-        catalogue, roots = self.catalogue, self.catalogue.roots()
-        videos = {video_id: catalogue.video(video_id) for video_id in several("video_ids", video_ids)}
-        there = {
-            video_id: present_path(video, catalogue.copies_of(video.row), roots)
-            for video_id, video in videos.items()
-        }
-        paths = {video_id: str(path or videos[video_id].path) for video_id, path in there.items()}
-        return paths, {video_id for video_id, path in there.items() if path is None}
-
-    def require_outside(self, out: str | Path) -> None:
-        """Refuse to write over what the library has; see :func:`moviola.library.require_outside`."""
-        require_outside(out, self.folder, self.catalogue)
 
     def facets(self) -> FacetCounts:
         """Numbers of videos by folder, day, length, camera, place, tag and evidence: what filters choose by.
@@ -259,6 +195,11 @@ class Library(Indexer):
 
         return Kept(self.folder, Asked.from_json, self._lengths)
 
+    @cached_property
+    def saved(self) -> SavedSearches:
+        """Saved searches, as questions."""
+        return SavedSearches(self.kept, self.search)
+
     def _lengths(self, video_ids: set[str]) -> dict[str, float]:
         """Seconds of videos by id; a refused one has none."""
         named = self.catalogue.videos_named(video_ids)
@@ -266,26 +207,6 @@ class Library(Indexer):
 
     def __len__(self) -> int:
         return len(self.videos())
-
-    # -- maintenance -------------------------------------------------------------------------------------
-
-    def verify(self) -> list[Problem]:
-        """Problems of the library; see :func:`moviola.library.verify`."""
-        return verify(self.store)
-
-    def repair(
-        self,
-        *,
-        confirm: Callable[[Sequence[str], int], bool] | None = None,
-        dry_run: bool = False,
-        for_good: bool = False,
-    ) -> list[Problem]:
-        """Fix what can be fixed; returns those problems. See :func:`moviola.library.repair`."""
-        return repair(self.store, confirm=confirm, dry_run=dry_run, for_good=for_good)
-
-    def compact(self) -> int:
-        """Free the space of removed videos; returns the bytes. See :func:`moviola.library.compact`."""
-        return compact(self.store)
 
     # -- searching ---------------------------------------------------------------------------------------
 
@@ -355,65 +276,6 @@ class Library(Indexer):
         chosen = replace(options or SearchOptions(), **changes)
         return self._searcher.search_many(queries, chosen, progress, refuse)
 
-    # -- saved searches ------------------------------------------------------------------------------------
-
-    def saved(self, name: str) -> Asked:
-        """The question of a saved search.
-
-        Raises:
-            NotFound: no search of this name is saved.
-            InvalidValue: it can never run.
-        """
-        from moviola.library.kept.values import SavedSearch
-
-        saved = self.kept.entry("search", name).value
-        assert isinstance(saved, SavedSearch)
-        try:
-            return Asked.from_json(saved.root)
-        except InvalidValue as error:
-            raise InvalidValue(f"search {name!r}: {error}; save it again") from error
-
-    def search_saved(self, name: str, **changes: Any) -> SearchResult:
-        """:meth:`search` for a saved search, ``changes`` as there; errors as of :meth:`saved`, too."""
-        saved = self.saved(name)
-        return self.search(saved.query, replace(saved.options, **changes))
-
-    def save_search(
-        self,
-        name: str,
-        asked: Asked | Mapping[str, Any],
-        version: int | None = None,
-        picture: Callable[[str], LikePicture | KeptPicture] = picture_of,
-    ) -> Entry:
-        """Save a question under a name, replacing the one of that name.
-
-        Args:
-            asked: the question, or its JSON, which is kept as it is but for its pictures: these are kept with
-                it, large ones made smaller (:func:`moviola.media.small_picture`), and get other names.
-            version: see :meth:`moviola.library.kept.entries.Kept.put`.
-            picture: gives the pictures that are named in JSON.
-
-        Raises:
-            InvalidValue: it can never run.
-            MediaError: a picture cannot be read.
-            OutOfDate, LibraryError: see :meth:`moviola.library.kept.entries.Kept.put`.
-        """
-        from moviola.library.kept.pictures import picture_to_keep
-
-        row = asked.to_json() if isinstance(asked, Asked) else asked
-        names: dict[str, str] = {}
-        contents: dict[str, bytes] = {}
-
-        def keep(given: str) -> LikePicture | KeptPicture:
-            found = picture(given)
-            if isinstance(found, LikePicture):
-                names[given], content = picture_to_keep(found.path)
-                contents[names[given]] = content
-            return found
-
-        Asked.from_json(row, keep)
-        return self.kept.put("search", name, renamed(row, names), version, contents)
-
     @naming_plugins()
     def curve(
         self, query: str | SearchQuery, video_id: str
@@ -433,50 +295,3 @@ class Library(Indexer):
             LibraryError: the video was refused.
         """
         return self._searcher.curve(as_query(query), video_id)
-
-    # -- concepts ----------------------------------------------------------------------------------------
-
-    def teach(self, title: str, query: Marked) -> str:
-        """Save a query's marks as a concept, replacing one of the same name.
-
-        Args:
-            title: any words; the concept's name is the title in small letters, with ``-`` for everything but
-                letters and digits; ``@name`` in a query refers to it: "our logo" is ``@our-logo``.
-            query: a query with at least one right mark, or a concept.
-
-        Returns:
-            the name.
-
-        Raises:
-            InvalidValue: no right mark, a title without letters, or the library was opened read-only.
-            NotFound: a video of a mark is unknown.
-            LibraryLocked: another process is writing.
-        """
-        require_kind("title", title, str, "a text")
-        require_kind("query", query, Marked, "a query with marks, moviola.search.Marked")
-        concept = self._searcher.teach(title, query)
-        if not len(concept.right):
-            raise InvalidValue(f"{title!r}: mark at least one moment as right")
-        with self.store.writing():
-            keep_concept(self.folder, self.settings, concept)
-        return concept.name
-
-    def concepts(self) -> list[Concept]:
-        """The concepts, by name.
-
-        Raises:
-            DataError, EncoderMismatch: see :func:`moviola.library.read_concept`.
-        """
-        return [read_concept(self.folder, self.settings, name) for name in concepts_of(self.folder)]
-
-    def forget(self, name: str) -> None:
-        """Delete a concept.
-
-        Raises:
-            NotFound: no such concept.
-            InvalidValue: the library was opened read-only.
-            LibraryLocked: another process is writing.
-        """
-        require_kind("concept", name, str, "its name")
-        with self.store.writing():
-            forget_concept(self.folder, name.removeprefix("@"))

@@ -128,7 +128,7 @@ class Searcher:
         return score_curve(gatherer.prepare([checked]), checked, video)
 
     def teach(self, title: str, query: Marked) -> Concept:
-        """The concept in a query's marks; see :meth:`moviola.search.Library.teach`."""
+        """The concept in a query's marks; see :meth:`moviola.search.Concepts.teach`."""
         gatherer = self._gatherer(self._viewer.view(), SearchOptions())
         if gatherer.vectors is None:
             raise LibraryError(f"{self._store.folder}: built without a visual encoder; marks need pictures")

@@ -102,7 +102,7 @@ class Jobs:
         self.closing = asyncio.Event()
 
     async def add(self, sources: Iterable[str], ocr: bool | None = None) -> Job:
-        """Queue a job that indexes files and folders; ``ocr`` as in :meth:`moviola.Library.index`.
+        """Queue a job that indexes files and folders; ``ocr`` as in :meth:`moviola.library.Indexer.index`.
 
         Raises:
             Forbidden: a path is outside the allowed folders, or no folder is allowed.

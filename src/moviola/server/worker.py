@@ -110,7 +110,7 @@ class _ProgressLines:
         self._refused: set[str] = set()
 
     def __call__(self, progress: IngestProgress) -> None:
-        """The callback of :meth:`moviola.Library.index`."""
+        """The callback of :meth:`moviola.library.Indexer.index`."""
         now = time.monotonic()
         if progress.done == self._done and now - self._said < _EVERY:
             return

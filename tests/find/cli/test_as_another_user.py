@@ -154,7 +154,7 @@ def test_what_another_user_may_not_read(library: Path, films: Path, room: Path) 
         shutil.copytree(films, base / "films", ignore=shutil.ignore_patterns("broken.mp4"))
         (base / "inbox").mkdir()
         with Library(base / "lib") as opened:
-            opened.move(films, base / "films")
+            opened.indexer.move(films, base / "films")
             opened.kept.mark(Mark(video_id="harbour"), rating=4)
         shutil.copy(base / "films" / "street.mp4", base / "films" / "new.mp4")
     for name, base in bases.items():

@@ -230,7 +230,7 @@ def taught(library: Path, tmp_path: Path) -> Path:
     copy = Path(shutil.copytree(library, tmp_path / "taught"))
     with Library(copy) as opened:
         for name in ("a", "b"):
-            opened.teach(name, Marked(None, (MarkedMoment("street", 0, 2),)))
+            opened.concepts.teach(name, Marked(None, (MarkedMoment("street", 0, 2),)))
     return copy
 
 
@@ -325,12 +325,12 @@ def test_impossible_frame_rates_are_refused(moviola: Run, films: Path, tmp_path:
 def test_what_the_system_refuses_is_one_line(
     moviola: Run, library: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from moviola.search import Library
+    from moviola.library import Indexer
 
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "lib/features/frames-00000.f16")
 
-    monkeypatch.setattr(Library, "remove", full)
+    monkeypatch.setattr(Indexer, "remove", full)
     answer = moviola("remove", "harbour", "-l", library)
     assert answer.code == 1
     assert answer.err.splitlines() == [

@@ -15,7 +15,7 @@ import typer.main
 from moviola.__main__ import main as run_moviola
 from moviola.cli import all_commands
 from moviola.cli.app import console, show_table
-from moviola.library import IngestProgress
+from moviola.library import Indexer, IngestProgress
 from moviola.library.ingest.watching import Watcher
 from moviola.mcp.tools import LibraryTools
 from moviola.search import Filter, Library, SearchOptions
@@ -253,11 +253,11 @@ def test_what_begins_with_a_dash_is_given_after_two(moviola: Run, words: list[st
 def test_an_interruption_says_where_the_work_stands(
     moviola: Run, films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def index(self: Library, *_: object, progress: Callable[[IngestProgress], None], **__: object) -> None:
+    def index(self: Indexer, *_: object, progress: Callable[[IngestProgress], None], **__: object) -> None:
         progress(IngestProgress(1, 2, "street", 3.0))
         signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(Library, "index", index)
+    monkeypatch.setattr(Indexer, "index", index)
     answer = moviola("index", films, "-l", tmp_path / "lib", "--encoder", "demo")
     assert answer.code == 130
     assert answer.err.splitlines() == [

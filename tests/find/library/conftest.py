@@ -91,5 +91,5 @@ def library(original: Path, films: Path, tmp_path: Path, opened: Callable[..., L
     """A copy of the library of the four films, which knows them by where the copies lie."""
     shutil.copytree(original / "library", tmp_path / "library")
     library = opened()
-    library.move(original / "films", films)
+    library.indexer.move(original / "films", films)
     return library

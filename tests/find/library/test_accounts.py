@@ -89,8 +89,8 @@ def test_the_account_of_a_video(tmp_path: Path, opened: Callable[..., Library]) 
     details = {finding.what: finding.detail for finding in diagnose(library.folder)}
     assert "1 video" in details["subtitles"]
 
-    library.remove(["film"])
-    library.restore(["film"])
+    library.indexer.remove(["film"])
+    library.indexer.restore(["film"])
     assert library.catalogue.account(library.catalogue.video("film").row) == account
 
 

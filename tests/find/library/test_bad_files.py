@@ -20,6 +20,7 @@ from av.video.frame import VideoFrame
 
 from moviola.errors import LibraryError, NotFound
 from moviola.features import FeatureShards
+from moviola.library import verify
 from moviola.library.disk import contents
 from moviola.library.ingest import scan
 from moviola.library.ingest.plan import FoundFile
@@ -98,7 +99,7 @@ def test_a_bad_file_is_refused_and_the_next_one_goes_in(
     assert re.match(reason, told), told
     assert told.endswith("; skipped")
     (video_id + told).encode()  # can be printed
-    assert empty.verify() == []
+    assert verify(empty.store) == []
     again = empty.index(folder)
     assert again.unchanged == [GOOD]
     assert again.refused == report.refused
@@ -138,7 +139,7 @@ def test_a_film_that_cannot_be_read_while_it_is_encoded_again_stays(
 
     empty.index(folder / f"{GOOD}.mp4")
     before = empty.search("anything")
-    empty.again([GOOD])
+    empty.indexer.again([GOOD])
     with monkeypatch.context() as patch:
         patch.setattr(frame_features, "probe", failing)
         report = empty.index(folder / f"{GOOD}.mp4")
@@ -171,8 +172,8 @@ def test_of_a_refused_file_that_is_pruned_nothing_can_be_restored(folder: Path, 
     assert empty.index(folder, prune=True).removed == []
     (folder / "bad.mp4").write_bytes(b"")
     empty.index(folder)
-    assert empty.forget_root(folder) == [GOOD]
-    assert empty.restore([GOOD]) == [GOOD]
+    assert empty.indexer.forget_root(folder) == [GOOD]
+    assert empty.indexer.restore([GOOD]) == [GOOD]
 
 
 @pytest.mark.parametrize("bad", ["before", "after"])
@@ -186,7 +187,7 @@ def test_a_folder_moves_to_where_a_file_was_refused(folder: Path, empty: Library
             file.write(b"another film")
     empty.index(there)
     there.rename(folder)
-    assert empty.move(there, folder)
+    assert empty.indexer.move(there, folder)
     videos = {video.path: video.state for video in empty.catalogue.videos()}
     state = "refused" if bad == "after" else "ready"
     assert videos == {str(folder / "bad.mp4"): state, str(folder / f"{GOOD}.mp4"): "ready"}
@@ -299,7 +300,7 @@ def test_a_copy_in_a_folder_that_cannot_be_listed_takes_the_place_of_its_film(
         monkeypatch.setattr(os, name, partial(closed, name))
     report = empty.index(folder)
     assert report.moved == [GOOD] and not report.missing
-    assert empty.file_of(GOOD) == copy
+    assert empty.store.file_of(GOOD) == copy
 
 
 def test_an_error_of_the_disk_while_decoding_refuses_the_file(
@@ -347,7 +348,7 @@ def test_a_full_disk_is_said_and_work_goes_on_later(
             empty.index(folder)
     report = empty.index(folder)
     assert (report.unchanged, report.added) == (["a"], [GOOD])
-    assert empty.verify() == []
+    assert verify(empty.store) == []
 
 
 def test_a_file_of_the_package_that_is_missing_is_named(
@@ -387,7 +388,7 @@ def test_a_file_that_was_incomplete_is_read_again_when_it_is_complete(
 def test_a_refused_file_stays_refused_where_it_is_to_be_encoded_again(tmp_path: Path, empty: Library) -> None:
     (tmp_path / "bad.mp4").write_text("no film")
     empty.index(tmp_path / "bad.mp4")
-    assert empty.again(["bad"]) == ["bad"] and empty.videos() == []
+    assert empty.indexer.again(["bad"]) == ["bad"] and empty.videos() == []
     assert list(empty.index(tmp_path / "bad.mp4").refused) == ["bad"]
 
 

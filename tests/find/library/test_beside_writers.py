@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from moviola.features import FeatureShards
-from moviola.library import Catalogue, Job, LibraryStore, check, diagnosis
+from moviola.library import Catalogue, Job, LibraryStore, check, compact, diagnosis, verify
 from moviola.library.derived.indexes import published_index
 from moviola.library.ingest import indexer
 from moviola.search import Library
@@ -42,8 +42,8 @@ def test_a_reader_that_was_opened_before_a_compaction(writer: Library, opened: O
     reader = opened(read_only=True)
     view = reader._searcher._viewer.view()
     rows = {row: video.frames for row, video in view.videos.items()}
-    writer.remove(["a"])
-    writer.compact()
+    writer.indexer.remove(["a"])
+    compact(writer.store)
     assert all(reader.store.frame_features.intact(extent) for extent in rows.values() if extent)
     assert {m.video_id for m in reader.search("a red square")} <= {"b", "d", "deep/c"}
 
@@ -55,10 +55,10 @@ def test_a_compaction_while_a_reader_opens(
     expected = writer.search("a red square", by="visual")
     reader = opened(read_only=True)
     if at == "catalogue":
-        before(monkeypatch, LibraryStore, "features_of", writer.compact)
+        before(monkeypatch, LibraryStore, "features_of", lambda: compact(writer.store))
     else:
         # The catalogue is read, the shards are not mapped yet.
-        before(monkeypatch, FeatureShards, "hold", writer.compact)
+        before(monkeypatch, FeatureShards, "hold", lambda: compact(writer.store))
     assert reader.search("a red square", by="visual") == expected
 
 
@@ -66,10 +66,10 @@ def test_a_compaction_while_a_library_is_verified(
     writer: Library, opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The catalogue was read, and then features were looked for where they had been."""
-    writer.remove(["a"])
+    writer.indexer.remove(["a"])
     reader = opened(read_only=True)
-    before(monkeypatch, FeatureShards, "hold", writer.compact)
-    assert reader.verify() == []
+    before(monkeypatch, FeatureShards, "hold", lambda: compact(writer.store))
+    assert verify(reader.store) == []
 
 
 def test_an_index_that_is_replaced_while_a_reader_opens_it(
@@ -77,7 +77,7 @@ def test_an_index_that_is_replaced_while_a_reader_opens_it(
 ) -> None:
     from moviola.index import files
 
-    before(monkeypatch, files._File, "require_intact", lambda: writer.remove(["a"]))
+    before(monkeypatch, files._File, "require_intact", lambda: writer.indexer.remove(["a"]))
     index = published_index(opened(read_only=True).store, "segments")
     assert index is not None and len(index) == sum(-(-(9 + n) // 4) for n in (1, 2, 3))
 
@@ -87,7 +87,7 @@ def test_a_video_that_is_removed_before_its_cues_are_read(
 ) -> None:
     reader = opened(read_only=True)
     assert reader.search("lighthouse keeper", by="subtitles")[0].video_id == "d"
-    before(monkeypatch, Catalogue, "cues", lambda: writer.remove(["d"]))
+    before(monkeypatch, Catalogue, "cues", lambda: writer.indexer.remove(["d"]))
     assert reader.search("lighthouse keeper", by="subtitles") == []
 
 
@@ -97,8 +97,8 @@ def test_a_video_that_is_removed_while_it_is_searched_is_not_half_in(
     """Its frames were still held, its shots and cues were gone: it answered with other bounds and scores."""
     reader = opened(read_only=True)
     expected = {(m.video_id, m.start, m.end, m.score) for m in reader.search("a red square", top_k=40)}
-    before(monkeypatch, Catalogue, "shots_of", lambda: writer.remove(["a"]))
-    before(monkeypatch, Catalogue, "cues_with", lambda: writer.remove(["b"]))
+    before(monkeypatch, Catalogue, "shots_of", lambda: writer.indexer.remove(["a"]))
+    before(monkeypatch, Catalogue, "cues_with", lambda: writer.indexer.remove(["b"]))
     found = opened(read_only=True).search("a red square", top_k=40)
     assert {m.video_id for m in found} == {"d", "deep/c"}
     assert {(m.video_id, m.start, m.end, m.score) for m in found} <= expected
@@ -108,7 +108,7 @@ def test_an_answer_is_described_without_videos_that_are_gone(writer: Library, op
     reader = opened(read_only=True)
     found = reader.search("a red square", top_k=40)
     assert len({moment.video_id for moment in found}) == 4
-    writer.remove([found[0].video_id])
+    writer.indexer.remove([found[0].video_id])
     kept, videos, _ = still_there(found, reader.catalogue)
     assert [moment.rank for moment in kept] == list(range(1, len(kept) + 1))
     assert {moment.video_id for moment in kept} == set(videos) and len(videos) == 3
@@ -119,12 +119,12 @@ def test_an_answer_is_described_without_videos_that_are_gone(writer: Library, op
 
 
 def test_all_space_is_given_back_where_everything_was_removed(writer: Library) -> None:
-    writer.remove([video.video_id for video in writer.videos()])
-    assert writer.compact() > 0
+    writer.indexer.remove([video.video_id for video in writer.videos()])
+    assert compact(writer.store) > 0
     assert list((writer.folder / "features").iterdir()) == []
     films = writer.folder.parent / "films"
-    assert len(writer.index(films).added) == 4 and writer.verify() == []
-    assert writer.compact() == 0 and writer.verify() == []
+    assert len(writer.index(films).added) == 4 and verify(writer.store) == []
+    assert compact(writer.store) == 0 and verify(writer.store) == []
 
 
 def test_drafts_of_killed_writers_are_swept(writer: Library) -> None:
@@ -143,7 +143,7 @@ def test_drafts_of_killed_writers_are_swept(writer: Library) -> None:
     for path in (*drafts, *of_readers):
         path.write_bytes(b"half of it")
     (folder / "models" / "refiner" / "reel.77.tmp").mkdir(parents=True)
-    writer.remove(["a"])
+    writer.indexer.remove(["a"])
     assert not any(path.exists() for path in drafts)
     assert all(path.exists() for path in of_readers)
     assert not (folder / "models" / "refiner" / "reel.77.tmp").exists()
@@ -152,11 +152,11 @@ def test_drafts_of_killed_writers_are_swept(writer: Library) -> None:
 def test_an_index_that_lags_is_said_to_mend_itself(writer: Library) -> None:
     with writer.catalogue.transaction():  # as by a writer that was killed after it
         writer.catalogue.drop(writer.catalogue.video("a").row)
-    for problem in writer.verify():
+    for problem in verify(writer.store):
         assert problem.repairable and "the next write brings it up to date" in problem.message
-    assert writer.verify()
-    writer.remove(["b"])
-    assert writer.verify() == []
+    assert verify(writer.store)
+    writer.indexer.remove(["b"])
+    assert verify(writer.store) == []
 
 
 def test_two_writers_without_a_number(writer: Library, tmp_path: Path) -> None:
@@ -182,7 +182,7 @@ def test_subtitles_that_are_read_again_cost_no_other_video_its_features(
     assert writer.index(films).updated == [first.video_id]
     film(films / "new.mp4", 5, 9)
     assert writer.index(films).added == ["new"]
-    assert writer.verify() == []
+    assert verify(writer.store) == []
 
 
 def test_features_that_were_moved_are_not_held_for_ever(writer: Library, opened: Opened) -> None:
@@ -191,7 +191,7 @@ def test_features_that_were_moved_are_not_held_for_ever(writer: Library, opened:
     expected = reader.search("a red square", by="visual")
     view = reader._searcher._viewer.view()
     old = weakref.ref(view.held[0])
-    writer.compact()
+    compact(writer.store)
     assert reader.search("a red square", by="visual") == expected
     assert old() is not None  # whoever still reads the earlier state finds it
     del view
@@ -224,17 +224,17 @@ def test_a_check_beside_a_writer_raises_no_false_alarm(
     films = writer.folder.parent / "films"
     writer.index(films)
     if act == "compacts":
-        writer.remove(["b"])
+        writer.indexer.remove(["b"])
     reader = opened(read_only=True)
     film(films / "new.mp4", 5, 9)
     (films / "a.srt").write_text("1\n00:00:01,000 --> 00:00:02,000\nA new line.\n")
     acts: dict[str, Callable[[], object]] = {
-        "removes": lambda: writer.remove(["a", "d"]), "compacts": writer.compact,
-        "indexes": lambda: writer.index(films), "uses": lambda: writer.use(refiner="demo"),
+        "removes": lambda: writer.indexer.remove(["a", "d"]), "compacts": lambda: compact(writer.store),
+        "indexes": lambda: writer.index(films), "uses": lambda: writer.indexer.use(refiner="demo"),
     }  # fmt: skip
     owner: Any = {"cues": Catalogue, "hold": FeatureShards, "intact": FeatureShards}.get(at, check)
     before(monkeypatch, FeatureShards if at == "require_there" else owner, at, acts[act])
-    assert reader.verify() == []
+    assert verify(reader.store) == []
     assert wrong(writer.folder) == []
 
 
@@ -248,7 +248,7 @@ def test_a_check_while_something_is_written_says_nothing_of_what_lags(
     reader = opened(read_only=True)
 
     def look() -> None:
-        found.extend(reader.verify())
+        found.extend(verify(reader.store))
         found.extend(wrong(writer.folder))
 
     owner: Any = {"searchable": LibraryStore, "append": FeatureShards}.get(at, indexer)
@@ -257,8 +257,8 @@ def test_a_check_while_something_is_written_says_nothing_of_what_lags(
     with writer.store.writing():
         with writer.catalogue.transaction():
             writer.catalogue.drop(writer.catalogue.video("new").row)
-        assert reader.verify() == []
-    assert reader.verify() != []  # as a killed writer leaves it
+        assert verify(reader.store) == []
+    assert verify(reader.store) != []  # as a killed writer leaves it
 
 
 def test_drafts_and_jobs_that_end_while_they_are_looked_at(

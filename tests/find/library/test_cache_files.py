@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from moviola.library import repair, verify
 from moviola.library.disk.disk_cache import DiskCache
 from moviola.search import Library, SearchResult
 
@@ -47,14 +48,14 @@ def test_flipped_bits_change_no_answer(library: Library, name: str, original: Pa
 @pytest.mark.parametrize("name", TABLES)
 def test_a_damaged_file_is_found_and_made_anew(library: Library, name: str) -> None:
     library.index(library.folder.parent / "films")  # the copies lie elsewhere than the originals
-    assert library.verify() == []
+    assert verify(library.store) == []
     path = library.folder / "cache" / name
     whole = path.read_bytes()
     path.write_bytes(flipped(whole, np.random.default_rng(1)))
-    (problem,) = library.verify()
+    (problem,) = verify(library.store)
     assert problem.repairable and problem.message.startswith(f"cache/{name}: damaged;")
-    assert library.repair() == [problem]
-    assert path.read_bytes() == whole and library.verify() == []
+    assert repair(library.store) == [problem]
+    assert path.read_bytes() == whole and verify(library.store) == []
 
 
 def test_an_encoding_that_cannot_be_kept_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,7 +74,7 @@ def test_whatever_writes_next_makes_it_anew(library: Library, name: str) -> None
     path = library.folder / "cache" / name
     path.write_bytes(path.read_bytes()[:200])
     library.index(library.folder.parent / "films")
-    assert library.verify() == []
+    assert verify(library.store) == []
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -84,14 +85,14 @@ def test_a_pipe_is_not_waited_for(library: Library, name: str) -> None:
     os.mkfifo(path)
     with Library(library.folder, read_only=True) as opened:
         assert answers(opened) == expected
-    assert [problem.message.partition(":")[0] for problem in library.repair()] == [f"cache/{name}"]
+    assert [problem.message.partition(":")[0] for problem in repair(library.store)] == [f"cache/{name}"]
     assert path.is_file()
 
 
 def test_damaged_encodings_and_graphs_are_found_and_made_anew(
     library: Library, opened: Callable[..., Library]
 ) -> None:
-    library.use(stage1="demo", refiner="demo")
+    library.indexer.use(stage1="demo", refiner="demo")
     expected = [answer[:] for answer in answers(library)]
     cache = library.folder / "cache"
     harmed = [next((cache / "context").rglob("*.npy")), next((cache / "compiled").rglob("*.blob"))]
@@ -99,14 +100,14 @@ def test_damaged_encodings_and_graphs_are_found_and_made_anew(
         path.write_bytes(flipped(path.read_bytes(), np.random.default_rng(0)))
     again = opened(read_only=True)
     assert [answer[:] for answer in answers(again)] == expected
-    problems = library.verify()
+    problems = verify(library.store)
     assert {problem.message.partition(":")[0] for problem in problems} == {
         path.relative_to(library.folder).as_posix() for path in harmed
     }
-    assert opened().repair() == problems
-    assert all(path.is_file() for path in harmed) and library.verify() == []
+    assert repair(opened().store) == problems
+    assert all(path.is_file() for path in harmed) and verify(library.store) == []
 
 
 def test_verify_needs_no_cache(library: Library) -> None:
     shutil.rmtree(library.folder / "cache")
-    assert library.verify() == []
+    assert verify(library.store) == []

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from moviola.errors import LibraryError, MissingModel, MoviolaError
-from moviola.library import check
+from moviola.library import check, compact, repair, verify
 from moviola.library.disk.database import named
 from moviola.search import Library
 
@@ -110,7 +110,7 @@ def test_flipped_and_lost_bytes_end_in_an_error_or_an_answer(closed: Path, name:
         path.write_bytes(harmed[: generator.integers(1, len(whole))] if generator.random() < 0.3 else harmed)
         try:
             with Library(closed, read_only=True) as library:
-                library.verify()
+                verify(library.store)
                 library.search("the lighthouse keeper", top_k=3)
         except MoviolaError as error:
             assert str(closed) in str(error)
@@ -135,28 +135,28 @@ def test_a_search_refuses_damaged_features(closed: Path, place: int) -> None:
 def test_a_removed_video_whose_features_are_damaged_does_not_come_back(library: Library) -> None:
     """Searches would refuse from then on, until somebody takes it out again."""
     (path,) = library.folder.glob("features/frames-*.f16")
-    library.remove(["a", "b"])
+    library.indexer.remove(["a", "b"])
     whole = bytearray(path.read_bytes())
     whole[0] ^= 1
     path.write_bytes(whole)
     with pytest.raises(LibraryError, match="a: its features are damaged; index its file again"):
-        library.restore(["a", "b"])
+        library.indexer.restore(["a", "b"])
     assert {video.video_id for video in library.catalogue.removed()} == {"a", "b"}
-    assert library.restore(["b"]) == ["b"] and library.search("a red square")
+    assert library.indexer.restore(["b"]) == ["b"] and library.search("a red square")
 
 
 def test_a_compaction_of_damaged_features_changes_nothing(library: Library) -> None:
     """It would give the damage a new CRC, by which it is whole."""
     (path,) = library.folder.glob("features/frames-*.f16")
-    library.remove(["b"])
+    library.indexer.remove(["b"])
     whole = bytearray(path.read_bytes())
     whole[0] ^= 1
     path.write_bytes(whole)
     with pytest.raises(LibraryError, match="damaged features; `moviola doctor` says what mends them"):
-        library.compact()
+        compact(library.store)
     assert list(library.folder.glob("features/frames-*.f16")) == [path] and path.read_bytes() == whole
     assert [video.video_id for video in library.catalogue.removed()] == ["b"]
-    assert {problem.video_id for problem in library.verify()} >= {"a"}
+    assert {problem.video_id for problem in verify(library.store)} >= {"a"}
 
 
 def test_damaged_stills_are_found(closed: Path) -> None:
@@ -165,7 +165,7 @@ def test_damaged_stills_are_found(closed: Path) -> None:
     whole[4096:4200] = b"\xff" * 104  # the head of the second page
     path.write_bytes(whole)
     with Library(closed, read_only=True) as library:
-        (problem,) = [one for one in library.verify() if "stills.sqlite" in one.message]
+        (problem,) = [one for one in verify(library.store) if "stills.sqlite" in one.message]
     assert problem.repairable and "answers stay the same" in problem.message
 
 
@@ -175,7 +175,7 @@ def test_damaged_stills_are_found(closed: Path) -> None:
 def test_damage_of_what_people_keep_is_found(closed: Path, change: str) -> None:
     with Library(closed) as library:
         library.kept.put("search", "walls", {"query": "a wall"})
-        assert library.verify() == []
+        assert verify(library.store) == []
     path = closed / "kept.sqlite"
     if change == "head of a page":
         whole = bytearray(path.read_bytes())
@@ -187,7 +187,7 @@ def test_damage_of_what_people_keep_is_found(closed: Path, change: str) -> None:
             db.commit()
     content = path.read_bytes()
     with Library(closed, read_only=True) as library:
-        (problem,) = library.verify()
+        (problem,) = verify(library.store)
     assert str(path) in problem.message and not problem.repairable
     assert path.read_bytes() == content
 
@@ -197,7 +197,7 @@ def test_damaged_concepts_are_found(closed: Path) -> None:
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(b"nothing of a concept")
     with Library(closed, read_only=True) as library:
-        (problem,) = library.verify()
+        (problem,) = verify(library.store)
     assert f"{path}: damaged" in problem.message and not problem.repairable
     assert problem.commands == () and "restore it from a copy, or teach it again" in problem.message
 
@@ -233,7 +233,7 @@ def test_vectors_of_cues_that_the_catalogue_has_lost_are_not_reused(films: Path,
         db.commit()
     os.utime(films / "d.srt", (1, 1))
     with Library(tmp_path / "spoken") as library:
-        assert "1 cues but 2 features" in library.verify()[0].message
+        assert "1 cues but 2 features" in verify(library.store)[0].message
         assert library.index(films / "d.mp4").updated == ["d"]
         np.testing.assert_array_equal(library.store.cue_vectors(library.catalogue.video("d")), whole)
 
@@ -265,7 +265,7 @@ def test_a_repair_minds_no_file_of_the_cache_that_a_reader_deletes(
     library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(check, "damaged_in_cache", lambda folder: [folder / "cache" / "gone.npy"])
-    assert library.repair()
+    assert repair(library.store)
 
 
 @pytest.fixture
@@ -297,9 +297,11 @@ def test_damaged_features_of_cues_are_computed_again_without_the_file(away: Path
         pictures = library.search("a red square", top_k=20)
         flip_features(library, "d", "cue")
     with Library(away) as library:
-        assert [p.video_id for p in library.verify() if "subtitle features are damaged" in p.message] == ["d"]
-        assert library.repair()[0].video_id == "d"
-        assert not any(problem.repairable for problem in library.verify())
+        assert [
+            p.video_id for p in verify(library.store) if "subtitle features are damaged" in p.message
+        ] == ["d"]
+        assert repair(library.store)[0].video_id == "d"
+        assert not any(problem.repairable for problem in verify(library.store))
         np.testing.assert_array_equal(library.store.cue_vectors(library.catalogue.video("d")), whole)
         assert library.search("a red square", top_k=20) == pictures
         assert library.search("the lighthouse keeper", by="subtitles")[0].video_id == "d"
@@ -316,15 +318,15 @@ def test_cues_are_found_by_words_and_encoded_later_where_their_encoder_is_not_th
 
     with monkeypatch.context() as context, Library(away) as library:
         context.setattr("moviola.encoders.load_sentence_encoder", missing)
-        library.repair()
-        assert not any(problem.repairable for problem in library.verify())
+        repair(library.store)
+        assert not any(problem.repairable for problem in verify(library.store))
         video = library.catalogue.video("d")
         assert video.frames is not None and video.cues is None
         assert [cue.video for cue in library.catalogue.match_cues(["lighthouse"], 5)] == [video.row]
     (films.parent / "unplugged").rename(films)
     with Library(away) as library:
         assert library.index(films).updated == ["d"]
-        assert library.verify() == [] and library.catalogue.video("d").cues is not None
+        assert verify(library.store) == [] and library.catalogue.video("d").cues is not None
 
 
 def test_a_video_that_has_lost_cues_keeps_the_rest_until_its_file_is_read_again(
@@ -334,8 +336,8 @@ def test_a_video_that_has_lost_cues_keeps_the_rest_until_its_file_is_read_again(
         db.execute("DELETE FROM cues WHERE number = 1")
         db.commit()
     with Library(away) as library:
-        assert library.repair()[0].video_id == "d"
-        assert not any(problem.repairable for problem in library.verify())
+        assert repair(library.store)[0].video_id == "d"
+        assert not any(problem.repairable for problem in verify(library.store))
         assert [cue.text for cue in library.catalogue.cues(library.catalogue.video("d").row)] == [
             "The lighthouse keeper lost his umbrella."
         ]
@@ -343,7 +345,7 @@ def test_a_video_that_has_lost_cues_keeps_the_rest_until_its_file_is_read_again(
     with Library(away) as library:
         assert library.index(films).updated == ["d"]
         assert len(library.catalogue.cues(library.catalogue.video("d").row)) == 2
-        assert library.verify() == []
+        assert verify(library.store) == []
 
 
 def test_damaged_shots_cost_no_features(away: Path, films: Path) -> None:
@@ -353,10 +355,10 @@ def test_damaged_shots_cost_no_features(away: Path, films: Path) -> None:
         db.execute("UPDATE shots SET start = 1.0 WHERE number = 0")
         db.commit()
     with Library(away) as library:
-        assert {problem.video_id for problem in library.repair()} >= {"a", "d"}
-        assert not any(problem.repairable for problem in library.verify())
+        assert {problem.video_id for problem in repair(library.store)} >= {"a", "d"}
+        assert not any(problem.repairable for problem in verify(library.store))
         assert library.catalogue.video("a").frames == before
     (films.parent / "unplugged").rename(films)
     with Library(away) as library:
         assert "a" in library.index(films).shots_found
-        assert library.verify() == []
+        assert verify(library.store) == []

@@ -18,6 +18,7 @@ import pytest
 from moviola.errors import DataError, InvalidValue, LibraryError, SegmentIndexError
 from moviola.features import FeatureFolder
 from moviola.index import BACKENDS, load_index
+from moviola.library import compact, verify
 from moviola.library.disk import settings as library_settings
 from moviola.library.disk import upgrade
 from moviola.library.disk.schema import CUES_OF
@@ -126,7 +127,7 @@ def test_it_is_searched_as_it_is(folder: Path, version: Path) -> None:
         if stored_format(folder) < 3:
             assert (library.catalogue.roots(), library.catalogue.removed()) == ([], [])
         # Its films lie elsewhere, and nothing else is wrong with it.
-        assert all("not there; plug its drive in" in problem.message for problem in library.verify())
+        assert all("not there; plug its drive in" in problem.message for problem in verify(library.store))
     assert files(folder) == before
 
 
@@ -139,9 +140,9 @@ def test_it_is_grown_and_upgraded(
         report = library.index(films)
         moved = [video_id for video_id in ids_of(films) if video_id != "new"]
         assert report.added == ["new"] and sorted(report.moved) == moved
-        assert library.verify() == [] and library.compact() >= 0 and library.verify() == []
+        assert verify(library.store) == [] and compact(library.store) >= 0 and verify(library.store) == []
         assert len(library) == len(moved) + 1 and library.search("lighthouse keeper")[0].video_id == "harbour"
-        library.remove(["new"])
+        library.indexer.remove(["new"])
         require_same_answers(library, version)
     assert stored_format(folder) == library_settings.FORMAT_VERSION
     backup = upgrade.backup_folder(folder, was)
@@ -167,12 +168,12 @@ def test_its_films_are_followed_to_another_folder(folder: Path, version: Path, f
     with Library(folder) as library:
         was = Path(library.catalogue.video("harbour").path).parent
         copies = len(library.catalogue.copies())
-        assert library.move(was, films) == len(ids_of(films)) + copies
+        assert library.indexer.move(was, films) == len(ids_of(films)) + copies
         for video in library.catalogue.videos():  # a checkout gives files times of its own
             os.utime(video.path, ns=(video.mtime_ns, video.mtime_ns))
         report = library.index(films)
         assert sorted([*report.unchanged, *report.updated]) == ids_of(films)
-        assert report.frames == 0 and library.verify() == []
+        assert report.frames == 0 and verify(library.store) == []
         assert [root.path for root in library.catalogue.roots()] == [str(films.resolve())]
         require_same_answers(library, version)
 
@@ -181,7 +182,7 @@ def test_its_films_are_followed_to_another_folder(folder: Path, version: Path, f
 def test_there_is_a_way_back(folder: Path, version: Path) -> None:
     was = stored_format(folder)
     with Library(folder) as library:
-        library.remove(["market"])
+        library.indexer.remove(["market"])
     for path in upgrade.backup_folder(folder, was).iterdir():
         shutil.copy(path, folder)
     for name in ("index", "cache"):
@@ -196,7 +197,7 @@ def test_what_changed_since_an_earlier_upgrade_has_a_way_back_too(folder: Path, 
     """Somebody who went back and worked on with the earlier moviola had no backup of that work."""
     was, settings = stored_format(folder), (folder / "moviola.toml").read_bytes()
     with Library(folder) as library:
-        library.remove(["market"])
+        library.indexer.remove(["market"])
     first = upgrade.backup_folder(folder, was)
     kept = files(first)
     for path in first.iterdir():
@@ -206,7 +207,7 @@ def test_what_changed_since_an_earlier_upgrade_has_a_way_back_too(folder: Path, 
         db.execute("UPDATE meta SET value = value + 1 WHERE key = 'generation'")
         db.commit()
     with Library(folder) as library:
-        library.remove(["market"])
+        library.indexer.remove(["market"])
     assert files(first) == kept
     second = first.with_name(f"{first.name}-2")
     assert sorted(path.name for path in first.parent.iterdir()) == [first.name, second.name]
@@ -227,7 +228,7 @@ def test_an_upgrade_keeps_everything(folder: Path, version: Path) -> None:
     assert seen(folder) == before
     if "old" in before.parts["removed"]:
         with Library(folder) as library:
-            assert library.restore(["old"]) == ["old"]
+            assert library.indexer.restore(["old"]) == ["old"]
 
 
 def test_what_people_keep_goes_from_any_version_to_today_and_back(folder: Path, tmp_path: Path) -> None:
@@ -257,11 +258,11 @@ def test_an_upgrade_that_fails_leaves_the_library_as_it_was(
     with Library(folder) as library, monkeypatch.context() as broken:
         broken.setattr(owner, at, full)
         with pytest.raises(InvalidValue, match="no room left"):
-            library.remove(["market"])
+            library.indexer.remove(["market"])
         assert stored_format(folder) == was
         require_same_answers(library, version)
     with Library(folder) as library:
-        library.remove(["market"])
+        library.indexer.remove(["market"])
     assert stored_format(folder) == library_settings.FORMAT_VERSION
     assert not list(folder.rglob("*.tmp"))
     assert [path.name for path in (folder / "backups").iterdir()] == [f"format-{was}"]

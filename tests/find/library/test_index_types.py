@@ -11,6 +11,7 @@ import pytest
 
 from moviola.errors import InvalidValue
 from moviola.index import BACKENDS, RerankedIndex, TrainedIndex, load_index
+from moviola.library import verify
 from moviola.search import Library
 from written_settings import as_of_format
 
@@ -33,10 +34,10 @@ def test_a_library_that_has_grown_gets_another_type(
     monkeypatch.setattr("moviola.index._FEW", 3)
     again = opened()
     assert [moment.span for moment in again.search("anything", top_k=50)] == [m.span for m in expected]
-    again.remove(["a"])
+    again.indexer.remove(["a"])
     assert backend(again) == "reranked"
     monkeypatch.setattr("moviola.index._FEW", 1000)
-    again.remove(["b"])
+    again.indexer.remove(["b"])
     assert backend(again) == "flat"
 
 
@@ -54,18 +55,18 @@ def longer(
 def test_the_type_is_changed_and_stays(longer: Library, opened: Callable[..., Library]) -> None:
     library = longer
     expected = library.search("anything", top_k=5)
-    library.use_index("reranked")
+    library.indexer.use_index("reranked")
     assert backend(library) == "reranked"
     again = opened(read_only=True)
     assert again.settings.index == "reranked"
     found = again.search("anything", top_k=5)
     assert [moment.video_id for moment in found] == [moment.video_id for moment in expected]
-    assert again.verify() == []
+    assert verify(again.store) == []
     again.close()
-    assert opened().remove(["a"]) == ["a"]
+    assert opened().indexer.remove(["a"]) == ["a"]
     assert "a" not in {moment.video_id for moment in opened().search("anything", top_k=50)}
     with pytest.raises(InvalidValue, match="nosuch"):
-        library.use_index("nosuch")
+        library.indexer.use_index("nosuch")
 
 
 def test_a_library_of_an_earlier_version_stays_exact(
@@ -78,9 +79,9 @@ def test_a_library_of_an_earlier_version_stays_exact(
 
 def test_tuning_is_written_down(longer: Library) -> None:
     library = longer
-    assert library.tune_index() == []
-    library.use_index("reranked")
-    trials = library.tune_index()
+    assert library.indexer.tune_index() == []
+    library.indexer.use_index("reranked")
+    trials = library.indexer.tune_index()
     assert trials
     assert all(set(trial.recall) == {"text", "picture"} for trial in trials)
     loaded = load_index(library.folder / "index", "segments", BACKENDS)

@@ -13,6 +13,7 @@ import pytest
 
 from late_pictures import late_pictures
 from moviola.errors import InvalidValue, LibraryError, LibraryLocked, NotFound
+from moviola.library import verify
 from moviola.library.disk.lock import writing
 from moviola.search import Library
 
@@ -20,7 +21,7 @@ from moviola.search import Library
 def test_everything_below_a_folder_goes_in(library: Library) -> None:
     assert [video.video_id for video in library.videos()] == ["a", "b", "d", "deep/c"]
     assert [round(video.duration) for video in library.videos()] == [9, 10, 12, 11]
-    assert library.verify() == []
+    assert verify(library.store) == []
 
 
 def test_what_has_not_changed_is_passed_over(library: Library, films: Path) -> None:
@@ -44,7 +45,7 @@ def test_new_changed_and_touched_files(library: Library, films: Path, film: Call
     np.testing.assert_array_equal(
         library.store.frame_features.read(library.catalogue.video("b").frames), features
     )
-    assert library.verify() == []
+    assert verify(library.store) == []
 
 
 def test_a_moved_file_keeps_its_id_and_features(library: Library, films: Path) -> None:
@@ -70,19 +71,19 @@ def test_missing_files_stay_until_pruned(library: Library, films: Path) -> None:
     assert len(library) == 4
     assert library.index(films, prune=True).removed == ["a"]
     assert len(library) == 3
-    assert library.verify() == []
+    assert verify(library.store) == []
 
 
 def test_removed_videos_are_not_found_any_more(library: Library) -> None:
     assert any(m.video_id == "b" for m in library.search("anything", top_k=100))
-    assert library.remove(["b"]) == ["b"]
+    assert library.indexer.remove(["b"]) == ["b"]
     assert not any(m.video_id == "b" for m in library.search("anything", top_k=100))
-    assert library.verify() == []
+    assert verify(library.store) == []
 
 
 def test_an_id_by_itself_is_not_taken_for_its_letters(library: Library) -> None:
     """``ab`` would be the videos a and b."""
-    for change in (library.remove, library.restore, library.again):
+    for change in (library.indexer.remove, library.indexer.restore, library.indexer.again):
         with pytest.raises(InvalidValue, match="'ab': a single text"):
             change("ab")
     assert {"a", "b"} <= {video.video_id for video in library.videos()}
@@ -110,16 +111,16 @@ def test_arguments_of_another_type_are_refused(
 def test_folders_of_another_type_are_refused(library: Library, films: Path) -> None:
     odd: Any = 3
     with pytest.raises(InvalidValue, match="old 3: give the path of a folder"):
-        library.move(odd, films)
+        library.indexer.move(odd, films)
     with pytest.raises(InvalidValue, match="new 3: give the path of a folder"):
-        library.move(films, odd)
+        library.indexer.move(films, odd)
     with pytest.raises(InvalidValue, match="root 3: give the path of a folder"):
-        library.forget_root(odd)
+        library.indexer.forget_root(odd)
 
 
 def test_removing_is_all_or_nothing(library: Library) -> None:
     with pytest.raises(NotFound, match=r"deep/d: .*did you mean"):
-        library.remove(["a", "deep/d"])
+        library.indexer.remove(["a", "deep/d"])
     assert len(library) == 4
 
 
@@ -137,7 +138,7 @@ def test_bad_files_are_refused_with_a_reason_and_stop_nobody(
     assert len(library) == 4
     film(films / "empty.mp4", 4, seed=20)
     assert library.index(films).updated == ["empty"]
-    assert library.verify() == []
+    assert verify(library.store) == []
 
 
 def test_other_files_are_told_of_and_a_named_one_is_tried(library: Library, films: Path) -> None:
@@ -190,7 +191,7 @@ def test_subtitles_that_change_are_read_again_without_decoding(library: Library,
     assert after.frames == before.frames
     assert [cue.text for cue in library.catalogue.cues(after.row)] == ["A zebra sings."]
     assert library.search("walrus", by="subtitles")[0].video_id == "a"
-    assert library.verify() == []
+    assert verify(library.store) == []
 
 
 def test_subtitles_count_from_the_beginning_of_the_file(library: Library, films: Path) -> None:
@@ -220,7 +221,7 @@ def test_a_read_only_library_is_not_written(library: Library, films: Path) -> No
         with pytest.raises(InvalidValue, match="read-only"):
             reader.index(films)
         with pytest.raises(InvalidValue, match="read-only"):
-            reader.remove(["a"])
+            reader.indexer.remove(["a"])
 
 
 def test_a_reader_sees_what_a_writer_commits(
@@ -230,7 +231,7 @@ def test_a_reader_sees_what_a_writer_commits(
         assert len({m.video_id for m in reader.search("anything", top_k=100)}) == 4
         film(films / "late.mp4", 6, seed=30)
         library.index(films)
-        library.remove(["a"])
+        library.indexer.remove(["a"])
         assert {m.video_id for m in reader.search("anything", top_k=100)} == {"b", "d", "deep/c", "late"}
 
 
@@ -250,4 +251,4 @@ def test_without_a_visual_encoder_subtitles_are_searched(films: Path, opened: Ca
     assert (moment.video_id, moment.source) == ("d", "subtitle")
     with pytest.raises(LibraryError, match="without a visual encoder"):
         library.search("lighthouse", by="visual")
-    assert library.verify() == []
+    assert verify(library.store) == []

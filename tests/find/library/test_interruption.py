@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from moviola.library import compact, verify
 from moviola.search import Library
 
 # Tells every step of the work on standard output, so that the parent can kill it at a chosen one.
@@ -63,13 +64,13 @@ def test_interrupted_work_goes_on(tmp_path: Path, film: Callable[..., Path], how
             assert before.items() <= now.items(), "a finished video was lost or done again"
             before = now
             with Library(library) as opened:
-                assert opened.verify() == []
+                assert verify(opened.store) == []
     with Library(library, encoder="demo", sentence_encoder="none") as opened:
         report = opened.index(films)
         assert before.items() <= finished(library).items()
         assert len(report.unchanged) == len(before)
         assert len(opened) == 8
-        assert opened.verify() == []
+        assert verify(opened.store) == []
         job = opened.catalogue.last_job()
         assert job is not None and (job.state == "done" or not report.added)
 
@@ -137,12 +138,12 @@ def test_killed_while_reading_it_goes_on(tmp_path: Path, films: Path, kill_at: s
     assert begun[: 7 - done] == STEPS[done:] and len(begun) == 2 * (7 - done)
     with Library(tmp_path / "library") as library:
         assert library.catalogue.cue_counts() == {"subtitle": 2, "speech": 3, "text": 4}
-        assert library.verify() == []
+        assert verify(library.store) == []
         assert {moment.video_id for moment in library.search("harbour", by="text")} == {
             "a",
             "b",
             "d",
             "deep/c",
         }
-        assert library.compact() >= 0
-        assert library.verify() == []
+        assert compact(library.store) >= 0
+        assert verify(library.store) == []

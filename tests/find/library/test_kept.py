@@ -284,11 +284,11 @@ def test_a_damaged_file_is_named(kept: Kept) -> None:
 def test_a_saved_search_is_asked_again(library: Library) -> None:
     library.kept.put("search", "umbrellas", {"query": "umbrella", "filter": {"video_length": "..100"}})
     expected = library.search("umbrella")
-    assert [m.video_id for m in library.search_saved("umbrellas")] == [m.video_id for m in expected]
+    assert [m.video_id for m in library.saved.search("umbrellas")] == [m.video_id for m in expected]
     with closing(Kept(library.folder)) as earlier:  # versions that stored whatever came
         earlier.put("search", "odd", {"query": "umbrella", "filter": {"colour": "red"}})
     with pytest.raises(InvalidValue, match="search 'odd': filter 'colour' does not exist; choose folder"):
-        library.search_saved("odd")
+        library.saved.search("odd")
     with Library(library.folder, read_only=True) as other:
         assert len(other.kept.entries()) == 2
 

@@ -14,6 +14,7 @@ import pytest
 from moviola.errors import FeaturesAway
 from moviola.files import mapped
 from moviola.index import TrainedIndex
+from moviola.library import verify
 from moviola.search import Library
 
 _CHILD = """
@@ -21,6 +22,7 @@ import os, sys
 from pathlib import Path
 from moviola.errors import LibraryError
 from moviola.index import TrainedIndex
+from moviola.library import verify
 from moviola.search import Library
 
 TrainedIndex.LEAST = 16
@@ -39,7 +41,7 @@ with Library(folder, read_only=True) as library:
                     print(name, "answered")
                 except LibraryError as error:
                     print(name, "refused:", error)
-            damage = [problem.message for problem in library.verify()]
+            damage = [problem.message for problem in verify(library.store)]
             print(name, "noticed" if damage else "unnoticed")
             path.write_bytes(whole)
             assert library.search("a red square", top_k=50, by="visual") == before, name
@@ -53,7 +55,7 @@ def test_files_cut_short_between_two_searches(
     monkeypatch.setattr(TrainedIndex, "LEAST", 16)
     film(films / "long.mp4", 60, seed=9)
     library.index(films)
-    library.use_index("reranked")
+    library.indexer.use_index("reranked")
     library.close()
     ended = subprocess.run(
         [sys.executable, "-c", _CHILD, str(library.folder)], capture_output=True, text=True, check=False
@@ -85,5 +87,5 @@ def test_a_shard_that_the_disk_does_not_give(library: Library, monkeypatch: pyte
                 FeaturesAway, match=r"frames-00000\.f16: .*\(Input/output error\); put it back"
             ):
                 again.search("a red square", by="visual")
-            assert any("Input/output error" in problem.message for problem in again.verify())
+            assert any("Input/output error" in problem.message for problem in verify(again.store))
         assert again.search("a red square", by="visual") == before

@@ -16,7 +16,7 @@ import pytest
 
 import moviola
 from moviola.errors import DamagedSettings, FeaturesAway, LibraryError, NotFound
-from moviola.library import Catalogue, Settings, diagnosis, mend_settings
+from moviola.library import Catalogue, Settings, compact, diagnosis, mend_settings, repair, verify
 from moviola.library.diagnosis import Finding
 from moviola.search import Library, SearchResult
 from written_settings import as_of_format
@@ -117,7 +117,7 @@ def test_a_library_that_is_open_notices_settings_of_another(library: Library, tm
     with pytest.raises(DamagedSettings):
         library.store.refresh()
     with pytest.raises(DamagedSettings):
-        library.remove(["a"])
+        library.indexer.remove(["a"])
     assert ids_in_catalogue(library.folder) == IDS
 
 
@@ -153,16 +153,16 @@ def test_wrong_settings_of_an_earlier_format_are_not_sealed(closed: Path, change
     whole = content(closed)["features/frames-00000.f16"]
     as_of_format(closed, 3, **change)
     with Library(closed) as library:
-        (problem,) = [one for one in library.verify() if "moviola.toml" in one.message]
+        (problem,) = [one for one in verify(library.store) if "moviola.toml" in one.message]
         assert not problem.repairable and f" {next(iter(change.values())):g} " in problem.message
-        for write in (library.repair, lambda: library.remove(["a"])):
+        for write in (lambda: repair(library.store), lambda: library.indexer.remove(["a"])):
             with pytest.raises(DamagedSettings, match=r"moviola\.toml: .*restore it from a copy"):
                 write()
     assert ids_in_catalogue(closed) == IDS and content(closed)["features/frames-00000.f16"] == whole
     as_of_format_again(closed)
     with Library(closed) as library:
-        library.remove(["a"])
-        assert Settings.read(closed).format_version == 4 and library.verify() == []
+        library.indexer.remove(["a"])
+        assert Settings.read(closed).format_version == 4 and verify(library.store) == []
 
 
 def as_of_format_again(folder: Path) -> None:
@@ -174,7 +174,7 @@ def as_of_format_again(folder: Path) -> None:
 def test_models_that_are_chosen_are_noted(closed: Path) -> None:
     """Else a repair would put back what nobody uses any more."""
     with Library(closed) as library:
-        library.use(refiner="demo")
+        library.indexer.use(refiner="demo")
         chosen = library.settings
     (closed / "moviola.toml").write_text("")
     assert len(mend_settings(closed)) == 1
@@ -237,8 +237,12 @@ def test_features_that_are_away_cost_nothing(
             library.search("a red square", by="visual")
         for options in ({}, {"dry_run": True}, {"confirm": lambda *_: True}):
             with pytest.raises(FeaturesAway, match="features of 4 videos lie there") as refusal:
-                library.repair(**options)
-        for write in (lambda: library.index(films), library.compact, lambda: library.again(["a"])):
+                repair(library.store, **options)
+        for write in (
+            lambda: library.index(films),
+            lambda: compact(library.store),
+            lambda: library.indexer.again(["a"]),
+        ):
             before = content(closed)
             try:
                 write()
@@ -252,7 +256,7 @@ def test_features_that_are_away_cost_nothing(
     assert answers(closed) == expected
     with Library(closed) as library:
         assert library.index(films).added == ["new"]
-        assert library.verify() == []
+        assert verify(library.store) == []
 
 
 def test_features_that_this_user_may_not_read_are_not_called_damaged(
@@ -271,10 +275,10 @@ def test_features_that_this_user_may_not_read_are_not_called_damaged(
     with monkeypatch.context() as context, Library(closed) as library:
         context.setattr(Path, "open", refused)
         context.setattr(np, "memmap", unmapped)
-        (problem,) = [one for one in library.verify() if "features" in one.message]
+        (problem,) = [one for one in verify(library.store) if "features" in one.message]
         assert "cannot be read (Permission denied)" in problem.message and not problem.repairable
         with pytest.raises(FeaturesAway, match="Permission denied"):
-            library.repair(confirm=lambda *_: True)
+            repair(library.store, confirm=lambda *_: True)
     assert answers(closed) == expected
 
 
@@ -302,19 +306,19 @@ def test_a_repair_of_much_asks_and_can_be_undone(closed: Path) -> None:
 
     with Library(closed) as library:
         before = content(closed)
-        planned = library.repair(dry_run=True)
+        planned = repair(library.store, dry_run=True)
         assert {one.video_id for one in planned if "takes the video out" in one.repair} == {"a", "d"}
         for options in ({"confirm": no}, {}):
             with pytest.raises(LibraryError, match="2 of 4 videos would be taken out, more than a tenth"):
-                library.repair(**options)  # type: ignore[arg-type]
+                repair(library.store, **options)  # type: ignore[arg-type]
         assert content(closed) == before and asked == [(["a", "d"], 4)]
-        library.repair(confirm=lambda *_: True)
+        repair(library.store, confirm=lambda *_: True)
         assert [one.video_id for one in library.videos()] == ["b", "deep/c"]
-        assert [one for one in library.verify() if one.repairable] == []
+        assert [one for one in verify(library.store) if one.repairable] == []
         with pytest.raises(LibraryError, match="its features are damaged"):
-            library.restore(["a"])
+            library.indexer.restore(["a"])
         make_whole()
-        assert library.restore(["a", "d"]) == ["a", "d"]
+        assert library.indexer.restore(["a", "d"]) == ["a", "d"]
     assert answers(closed) == expected and wrong(closed) == []
 
 
@@ -322,11 +326,11 @@ def test_what_is_lost_for_ever_can_be_given_up(closed: Path, films: Path) -> Non
     (closed / "features" / "frames-00000.f16").unlink()
     with Library(closed) as library:
         with pytest.raises(LibraryError, match="4 of 4 videos would be taken out, for good"):
-            library.repair(for_good=True)
+            repair(library.store, for_good=True)
         assert len(library) == 4
-        library.repair(for_good=True, confirm=lambda *_: True)
-        assert len(library) == 0 and library.catalogue.removed() == [] and library.verify() == []
-        assert sorted(library.index(films).added) == IDS and library.verify() == []
+        repair(library.store, for_good=True, confirm=lambda *_: True)
+        assert len(library) == 0 and library.catalogue.removed() == [] and verify(library.store) == []
+        assert sorted(library.index(films).added) == IDS and verify(library.store) == []
     assert not (closed / "features" / "frames-00000.f16").exists()  # which may be back some day
 
 
@@ -336,9 +340,9 @@ def test_a_shard_that_has_become_shorter_gets_no_more_rows(closed: Path, films: 
     whole = shard.read_bytes()
     shard.write_bytes(whole[: len(whole) // 2])
     with Library(closed) as library:
-        library.repair(confirm=lambda *_: True)
+        repair(library.store, confirm=lambda *_: True)
         gone = {one.video_id for one in library.catalogue.removed()}
-        assert gone and set(library.index(films).added) == gone and library.verify() == []
+        assert gone and set(library.index(films).added) == gone and verify(library.store) == []
     assert shard.stat().st_size == len(whole) // 2
     shard.write_bytes(whole)
     assert ids(closed) == IDS and wrong(closed) == []
@@ -354,41 +358,41 @@ def test_damaged_stills_are_kept_beside(closed: Path) -> None:
     harmed[4096:4200] = b"\xff" * 104
     path.write_bytes(harmed)
     with Library(closed) as library:
-        assert any("backups/" in one.repair for one in library.repair(dry_run=True))
-        library.repair()
-        assert library.verify() == []
+        assert any("backups/" in one.repair for one in repair(library.store, dry_run=True))
+        repair(library.store)
+        assert verify(library.store) == []
     assert (closed / "backups" / "stills.sqlite").read_bytes() == harmed
     path.write_bytes(harmed)
     with Library(closed) as library:
-        library.repair()
+        repair(library.store)
     assert (closed / "backups" / "stills.sqlite-2").read_bytes() == harmed
 
 
 def test_a_damaged_model_that_is_no_longer_used_is_kept(closed: Path) -> None:
     """The command that was advised deleted it, though its drive may only have been away for a moment."""
     with Library(closed) as library:
-        library.use(refiner="demo")
+        library.indexer.use(refiner="demo")
         model = closed / "models" / "refiner" / library.settings.refiner
         weights = bytearray((model / "model.safetensors").read_bytes())
         weights[-1] ^= 1
         (model / "model.safetensors").write_bytes(weights)
-        (problem,) = library.verify()
+        (problem,) = verify(library.store)
         assert problem.commands == (f"moviola library use --refiner none --library {closed}",)
-        library.use(refiner="none")
-        assert library.verify() == [] and not model.exists()
+        library.indexer.use(refiner="none")
+        assert verify(library.store) == [] and not model.exists()
         assert (closed / "backups" / model.name / "model.safetensors").read_bytes() == weights
         weights[-1] ^= 1
         (closed / "backups" / model.name / "model.safetensors").write_bytes(weights)
-        library.use(refiner=closed / "backups" / model.name)
-        assert library.verify() == []
+        library.indexer.use(refiner=closed / "backups" / model.name)
+        assert verify(library.store) == []
 
 
 def test_a_folder_that_was_forgotten_comes_back_with_its_videos(library: Library, films: Path) -> None:
     library.index(films, exclude=["proxies/"])
     (before,) = library.catalogue.roots()
-    assert library.only_in(films) == IDS == sorted(library.forget_root(films))
+    assert library.indexer.only_in(films) == IDS == sorted(library.indexer.forget_root(films))
     assert library.catalogue.roots() == []
-    library.restore(["a"])
+    library.indexer.restore(["a"])
     assert library.catalogue.roots() == [before] and before.patterns == ("proxies/",)
 
 

@@ -17,6 +17,7 @@ from milvus_server import RunningMilvus
 from moviola.addons.milvus import MilvusIndex
 from moviola.cli import all_commands
 from moviola.errors import IndexServerError, InvalidValue, LibraryError
+from moviola.library import repair, verify
 from moviola.library.derived.indexes import published_index
 from moviola.search import Library
 from moviola.types import Moment
@@ -28,7 +29,7 @@ SECRET = "s3cret-of-mine"
 
 def test_a_wrong_address_is_refused_without_its_secret(library: Library) -> None:
     with pytest.raises(InvalidValue, match="collection's name") as refusal:
-        library.use_index(f"milvus://host/?token={SECRET}")
+        library.indexer.use_index(f"milvus://host/?token={SECRET}")
     assert SECRET not in str(refusal.value)
     path = library.folder / "moviola.toml"
     path.write_text(path.read_text().replace('"auto"', f'"milvus://host/?token={SECRET}"'))
@@ -60,7 +61,7 @@ def served(library: Library, address: str, monkeypatch: pytest.MonkeyPatch) -> I
     """The library of four films, searched on the server; their vectors went there in two parts."""
     with monkeypatch.context() as patched:
         patched.setattr("moviola.addons.milvus.index._HELD_BYTES", 1 << 12)
-        library.use_index(address)
+        library.indexer.use_index(address)
     yield library
     if library.settings.index != address:
         return
@@ -84,7 +85,7 @@ def test_the_answers_are_those_of_the_exact_index(
     library: Library, address: str, opened: Callable[..., Library]
 ) -> None:
     expected = library.search("anything", top_k=50)
-    library.use_index(address)
+    library.indexer.use_index(address)
     again = opened(read_only=True)
     assert again.settings.index == address
     assert [index.ids().size for index in indexes(again)] == [12]
@@ -94,11 +95,11 @@ def test_the_answers_are_those_of_the_exact_index(
     assert SECRET not in about.output
     some = {moment.video_id for moment in again.search("anything", top_k=50, videos=["b", "deep/c"])}
     assert some == {"b", "deep/c"}
-    assert again.verify() == []
+    assert verify(again.store) == []
     manifest = (library.folder / "index" / "segments.json").read_text()
     assert json.loads(manifest)["backend"] == "milvus"
     assert SECRET.encode() not in b"".join(p.read_bytes() for p in (library.folder / "index").iterdir())
-    library.use_index("flat")
+    library.indexer.use_index("flat")
     assert library.search("anything", top_k=50) == expected
 
 
@@ -108,13 +109,13 @@ def test_videos_come_and_go(
 ) -> None:
     reader = opened(read_only=True)
     assert {moment.video_id for moment in reader.search("anything", top_k=50)} == {"a", "b", "d", "deep/c"}
-    served.remove(["a"])
+    served.indexer.remove(["a"])
     film(films / "new.mp4", 14, seed=7)
     report = served.index(films)
     assert (report.added, report.restored) == (["new"], ["a"])  # what was removed is known again
-    served.remove(["b"])
+    served.indexer.remove(["b"])
     assert {moment.video_id for moment in reader.search("anything", top_k=50)} == {"a", "d", "deep/c", "new"}
-    assert [p for p in served.verify() if p.repairable] == []
+    assert [p for p in verify(served.store) if p.repairable] == []
     (index,) = indexes(served)
     assert index._count() == len(index)
 
@@ -125,11 +126,11 @@ def test_what_is_lost_on_the_server_comes_back_from_the_features(served: Library
     (index,) = indexes(served)
     index._client().delete(index._collection, ids=index.ids()[:2].tolist())
     assert index._count() == len(index) - 2
-    (problem,) = served.verify()
+    (problem,) = verify(served.store)
     assert problem.repairable
     assert problem.message.startswith("index segments: 10 vectors, the features give 12")
-    assert len(served.repair()) == 1
-    assert served.verify() == []
+    assert len(repair(served.store)) == 1
+    assert verify(served.store) == []
     assert same(served.search("anything", top_k=50), expected)
     with Library(served.folder, read_only=True) as reader:
         assert same(reader.search("anything", top_k=50), expected)
@@ -138,7 +139,7 @@ def test_what_is_lost_on_the_server_comes_back_from_the_features(served: Library
             reader.search("anything")
         served.index(films)  # indexing notices it, too
         assert same(reader.search("anything", top_k=50), expected)
-    assert served.verify() == []
+    assert verify(served.store) == []
     with Library(served.folder, read_only=True) as reader:
         assert same(reader.search("anything", top_k=50), expected)
 
@@ -154,15 +155,17 @@ def test_a_killed_server_costs_no_video(
             served.search("anything")
         with pytest.raises(IndexServerError, match="start the server"):
             served.index(films)
-        assert [(p.repairable, "start the server" in p.message) for p in served.verify()] == [(False, True)]
+        assert [(p.repairable, "start the server" in p.message) for p in verify(served.store)] == [
+            (False, True)
+        ]
     finally:
         milvus.start()
     assert len(served) == 5  # it was encoded before the server was missed
     assert served.index(films).added == []
-    assert served.verify() == []
+    assert verify(served.store) == []
     found = served.search("anything", top_k=50)
     assert "new" in {moment.video_id for moment in found}
-    served.use_index("flat")
+    served.indexer.use_index("flat")
     assert same(found, served.search("anything", top_k=50))
 
 
@@ -198,6 +201,6 @@ def test_a_killed_client_costs_no_video(
     with Library(served.folder) as again:
         assert "new" in {moment.video_id for moment in again.search("anything", top_k=50)}
         assert again.index(films).added == []
-        assert again.verify() == []
+        assert verify(again.store) == []
         (index,) = indexes(again)
         assert index._count() == len(index) == 16

@@ -123,7 +123,7 @@ def test_a_library_knows_its_copies(library: Library) -> None:
         assert shown.copies == (CopiedMoment("clip", 1, 3),)
         apart = [moments[0], Found(other, Span(4, 6), 0.8, "visual")]
         assert without_copies(apart, {one: "film", other: "clip"}, known) == apart
-        lib.remove(["clip"])
+        lib.indexer.remove(["clip"])
         assert find_near_copies(lib.store) == []
         (lib.folder / COPIES_FILE).write_bytes(b"damaged")
         assert find_near_copies(lib.store) == []

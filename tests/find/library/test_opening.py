@@ -26,11 +26,20 @@ from moviola.errors import (
 )
 from moviola.features import FeatureShards
 from moviola.index import BACKENDS, load_index
-from moviola.library import Catalogue
+from moviola.library import Catalogue, compact, repair, verify
 from moviola.library.derived.indexes import piece_vectors
 from moviola.library.disk import store
 from moviola.search import Library
 from written_settings import as_of_format, resealed
+
+
+def test_public_names_of_a_library(library: Library) -> None:
+    """What changes a library or keeps something is asked of a part, and is no name of the library's own."""
+    assert [name for name in dir(library) if not name.startswith("_")] == [
+        "catalogue", "close", "complete", "concepts", "curve", "examples", "facets", "folder", "index",
+        "indexer", "kept", "ordered", "refiner", "saved", "search", "search_many", "settings", "store", "videos",
+    ]  # fmt: skip
+    assert library.index == library.indexer.index
 
 
 def test_no_library_and_no_encoder(tmp_path: Path) -> None:
@@ -221,15 +230,17 @@ def test_a_lost_or_damaged_index_is_made_anew(library: Library, victim: str) -> 
     for path in (library.folder / "index").glob(victim):
         path.write_bytes(path.read_bytes()[:-7])
     with Library(library.folder) as reopened:
-        assert [p.repairable for p in reopened.verify()] == [True]
+        assert [p.repairable for p in verify(reopened.store)] == [True]
         assert reopened.search("anything", top_k=50) == expected
-        reopened.repair()
-        assert reopened.verify() == []
+        repair(reopened.store)
+        assert verify(reopened.store) == []
     for path in (library.folder / "index").iterdir():
         path.unlink()
     with Library(library.folder, read_only=True) as reopened:
         assert reopened.search("anything", top_k=50) == expected
-        assert ["missing" in problem.message for problem in reopened.verify() if problem.repairable] == [True]
+        assert ["missing" in problem.message for problem in verify(reopened.store) if problem.repairable] == [
+            True
+        ]
 
 
 def test_a_byte_that_opening_does_not_look_at_is_found_and_put_right(
@@ -243,9 +254,9 @@ def test_a_byte_that_opening_does_not_look_at_is_found_and_put_right(
     data[-5] ^= 0x20
     path.write_bytes(data)
     with Library(library.folder) as reopened:
-        assert [problem.repairable for problem in reopened.verify()] == [True]
-        reopened.repair()
-        assert reopened.verify() == []
+        assert [problem.repairable for problem in verify(reopened.store)] == [True]
+        repair(reopened.store)
+        assert verify(reopened.store) == []
         assert reopened.search("anything", top_k=50) == expected
 
 
@@ -259,18 +270,18 @@ def test_damaged_features_are_found_and_taken_out(library: Library, films: Path)
         file.seek(-1, 1)
         file.write(bytes([byte[0] ^ 0x5A]))
     with Library(library.folder) as reopened:
-        assert [p.video_id for p in reopened.verify()] == ["b", ""]
-        assert {p.video_id for p in reopened.repair()} >= {"b"}
+        assert [p.video_id for p in verify(reopened.store)] == ["b", ""]
+        assert {p.video_id for p in repair(reopened.store)} >= {"b"}
         assert [v.video_id for v in reopened.videos()] == ["a", "d", "deep/c"]
         assert reopened.index(films).added == ["b"]
-        assert reopened.verify() == []
+        assert verify(reopened.store) == []
 
 
 def test_a_shortened_shard_is_found(library: Library) -> None:
     shard = library.store.frame_features.shard(0)
     shard.write_bytes(shard.read_bytes()[:-10])
     with Library(library.folder) as reopened:
-        problems = reopened.verify()
+        problems = verify(reopened.store)
         assert [p.message.split(";")[0] for p in problems if p.video_id] == ["frame features are damaged"]
 
 
@@ -281,29 +292,29 @@ def test_what_a_killed_process_left_behind_is_harmless(library: Library, films: 
     (films / "a.mp4").rename(films / "z.mp4")
     film_like(films / "b.mp4", films / "new.mp4")
     with Library(library.folder) as reopened:
-        assert reopened.verify() == [] or all(
-            "not there; plug its drive in" in p.message for p in reopened.verify()
+        assert verify(reopened.store) == [] or all(
+            "not there; plug its drive in" in p.message for p in verify(reopened.store)
         )
         reopened.index(films)
-        assert reopened.verify() == []
+        assert verify(reopened.store) == []
 
 
 def test_compaction_frees_space_and_changes_no_answer(library: Library) -> None:
-    library.remove(["a", "d"])
+    library.indexer.remove(["a", "d"])
     expected = library.search("anything", top_k=50)
     features = {
         v.video_id: library.store.frame_features.read(v.frames).copy() for v in library.catalogue.videos()
     }
-    assert library.compact() > 0
+    assert compact(library.store) > 0
     assert library.search("anything", top_k=50) == expected
     with Library(library.folder) as reopened:
-        assert reopened.verify() == []
+        assert verify(reopened.store) == []
         assert reopened.search("anything", top_k=50) == expected
         for video in reopened.catalogue.videos():
             np.testing.assert_array_equal(
                 reopened.store.frame_features.read(video.frames), features[video.video_id]
             )
-    assert library.compact() == 0
+    assert compact(library.store) == 0
 
 
 @pytest.mark.parametrize("where", [(FeatureShards, "append"), (Catalogue, "relocate")])
@@ -311,7 +322,7 @@ def test_a_compaction_that_finds_the_disk_full_leaves_nothing_behind(
     library: Library, monkeypatch: pytest.MonkeyPatch, where: tuple[type, str]
 ) -> None:
     """Its copies would keep the disk full, and the library from being written."""
-    library.remove(["a", "d"])
+    library.indexer.remove(["a", "d"])
     before = sorted((library.folder / "features").iterdir())
     done, calls = getattr(*where), []
 
@@ -324,16 +335,16 @@ def test_a_compaction_that_finds_the_disk_full_leaves_nothing_behind(
     with monkeypatch.context() as patch:
         patch.setattr(*where, full)
         with pytest.raises(LibraryError, match="No space left"):
-            library.compact()
+            compact(library.store)
     assert sorted((library.folder / "features").iterdir()) == before
-    assert library.verify() == []
-    assert library.compact() > 0 and library.verify() == []
+    assert verify(library.store) == []
+    assert compact(library.store) > 0 and verify(library.store) == []
 
 
 def test_a_compaction_deletes_old_features_before_it_needs_room_for_stills(
     library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    library.remove(["a", "d"])
+    library.indexer.remove(["a", "d"])
     old = library.store.frame_features.shard(0)
 
     def full(*_: object) -> None:
@@ -341,8 +352,8 @@ def test_a_compaction_deletes_old_features_before_it_needs_room_for_stills(
 
     monkeypatch.setattr(library.store.stills, "keep_only", full)
     with pytest.raises(LibraryError, match="No space left"):
-        library.compact()
-    assert not old.exists() and library.verify() == []
+        compact(library.store)
+    assert not old.exists() and verify(library.store) == []
 
 
 def test_compactions_of_an_empty_library_give_no_number_of_a_shard_again(
@@ -350,13 +361,13 @@ def test_compactions_of_an_empty_library_give_no_number_of_a_shard_again(
 ) -> None:
     """A reader may still have the shard that had this number before."""
     reader = opened(read_only=True)
-    library.remove([video.video_id for video in library.videos()])
-    library.compact()
+    library.indexer.remove([video.video_id for video in library.videos()])
+    compact(library.store)
     library.index(films)
     assert reader.search("anything")
-    library.remove([video.video_id for video in library.videos()])
-    library.compact()
-    library.compact()
+    library.indexer.remove([video.video_id for video in library.videos()])
+    compact(library.store)
+    compact(library.store)
     (films / "a.mp4").unlink()
     library.index(films)
     assert reader.search("anything")
@@ -368,7 +379,7 @@ def test_rows_that_a_reader_still_holds_are_not_overwritten(
     reader = opened(read_only=True)
     video = reader.catalogue.video("deep/c")
     before = reader.store.frame_features.read(video.frames).copy()
-    library.remove(["deep/c", "d"])
+    library.indexer.remove(["deep/c", "d"])
     library.index(films)
     np.testing.assert_array_equal(reader.store.frame_features.read(video.frames), before)
 
@@ -382,10 +393,10 @@ def test_a_copied_library_works(library: Library, tmp_path: Path) -> None:
 
 
 def test_a_library_opened_read_only_is_not_compacted(library: Library) -> None:
-    library.remove(["a", "d"])
+    library.indexer.remove(["a", "d"])
     before = {path.name: path.read_bytes() for path in (library.folder / "features").iterdir()}
     with Library(library.folder, read_only=True) as reader, pytest.raises(InvalidValue, match="read-only"):
-        reader.compact()
+        compact(reader.store)
     assert {path.name: path.read_bytes() for path in (library.folder / "features").iterdir()} == before
 
 
@@ -395,16 +406,16 @@ def test_compaction_waits_for_no_other_writer(library: Library) -> None:
         pytest.raises(LibraryLocked, match="is writing"),
         Library(library.folder) as other,
     ):
-        other.compact()
+        compact(other.store)
 
 
 def test_compaction_goes_on_with_the_models_in_use_now(library: Library) -> None:
     """Another process may have put models in use since this one opened the library."""
     with Library(library.folder) as other:
-        other.use(stage1="demo")
-        assert library.models_in_use()["stage1"] is None
-        library.compact()
-        assert library.models_in_use() == other.models_in_use()
+        other.indexer.use(stage1="demo")
+        assert library.indexer.models_in_use()["stage1"] is None
+        compact(library.store)
+        assert library.indexer.models_in_use() == other.indexer.models_in_use()
 
 
 @pytest.mark.parametrize("name", ["films 🎬", 'say "hé\\llo"', "tab\there", "\x7f"])

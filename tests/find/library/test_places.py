@@ -16,7 +16,7 @@ import pytest
 
 from moviola.errors import InvalidValue, LibraryError, NotFound
 from moviola.export import moment_cells
-from moviola.library import IngestProgress
+from moviola.library import IngestProgress, compact, verify
 from moviola.library.disk.places import Root, is_below, present_path, root_of, volume_of, why_away
 from moviola.library.disk.still_store import StillStore
 from moviola.library.near_copies import exact_copies
@@ -65,13 +65,13 @@ def test_a_drive_that_is_away_takes_nothing_with_it(
     report = library.index(films, prune=True, confirm=lambda *_: True)
     assert list(report.offline) == [str(films)]
     assert (sorted(report.away), report.removed, report.missing) == (ALL, [], [])
-    assert ids(library) == ALL and library.search("a wall") and library.file_of("a") is None
+    assert ids(library) == ALL and library.search("a wall") and library.store.file_of("a") is None
     shutil.rmtree(films, ignore_errors=True)
     away.rename(films)
     nothing_encoded(library, monkeypatch)
     report = library.index(films, prune=True)
     assert sorted(report.unchanged) == ALL and not report.offline
-    assert library.file_of("a") == films / "a.mp4"
+    assert library.store.file_of("a") == films / "a.mp4"
 
 
 def test_a_path_that_cannot_be_examined(library: Library, films: Path) -> None:
@@ -135,7 +135,7 @@ def test_a_person_may_say_that_it_is_the_right_volume(
         (films / f"{name}.mp4").unlink()
     (reason,) = library.index(films).offline.values()
     assert f"`moviola library move {films} {films}`" in reason
-    assert library.move(films, films) == 4
+    assert library.indexer.move(films, films) == 4
     assert sorted(library.index(films, prune=True, confirm=lambda *_: True).removed) == ["a", "b", "d"]
     assert ids(library) == ["deep/c"]
 
@@ -195,7 +195,7 @@ def test_unplugged_while_it_is_indexed(
     def unplug(_: object) -> None:
         subprocess.run(["umount", "-l", str(volume)], capture_output=True, check=False)
 
-    library.remove(["1"])
+    library.indexer.remove(["1"])
     film(volume / "3.mp4", 3, seed=3)
     report = library.index(volume, progress=unplug)
     assert report.unchanged == ["0"] and report.restored == ["1"]
@@ -242,44 +242,44 @@ def test_what_was_removed_comes_back_until_compaction(
     shots, cues = library.catalogue.shots(old), library.catalogue.cues(old)
     assert shots and cues
     nothing_encoded(library, monkeypatch)
-    library.remove(["d", "b"])
+    library.indexer.remove(["d", "b"])
     assert ids(library) == ["a", "deep/c"]
     assert {video.video_id for video in library.catalogue.removed()} == {"b", "d"}
-    assert library.restore(["d"]) == ["d"]
+    assert library.indexer.restore(["d"]) == ["d"]
     row = library.catalogue.video("d").row
     assert row > 4 and (library.catalogue.shots(row), library.catalogue.cues(row)) == (shots, cues)
     assert library.index(films).restored == ["b"]
     assert [(m.video_id, m.start, round(m.score, 4)) for m in library.search("umbrella")] == before
-    assert library.verify() == [] and library.catalogue.removed() == []
-    library.remove(["a"])
-    library.compact()
+    assert verify(library.store) == [] and library.catalogue.removed() == []
+    library.indexer.remove(["a"])
+    compact(library.store)
     with pytest.raises(NotFound, match="not among the removed"):
-        library.restore(["a"])
-    assert library.verify() == []
+        library.indexer.restore(["a"])
+    assert verify(library.store) == []
 
 
 def test_an_accent_may_be_a_letter_of_its_own(library: Library, films: Path) -> None:
     """Names from a Mac are; what is typed is not."""
     typed, stored = "caf\u00e9", "cafe\u0301"
     (films / "d.mp4").rename(films / f"{stored}.mp4")
-    library.remove(["d"])
-    library.compact()
+    library.indexer.remove(["d"])
+    compact(library.store)
     library.index(films / f"{stored}.mp4")
     assert library.catalogue.video(typed).video_id == stored
-    assert library.file_of(typed) == films / f"{stored}.mp4"
+    assert library.store.file_of(typed) == films / f"{stored}.mp4"
     video = library.catalogue.video(typed)
     assert Filter(folder=f"*/{typed}.*").rows({video.row: video}) == {video.row}
     below = replace(video, path=f"/{stored}/x.mp4")
     assert Filter(folder=f"/{typed}").rows({video.row: below}) == {video.row}
-    assert library.remove([typed]) == [stored] and library.restore([typed]) == [stored]
+    assert library.indexer.remove([typed]) == [stored] and library.indexer.restore([typed]) == [stored]
 
 
 def test_what_cannot_come_back_is_said(library: Library, films: Path) -> None:
-    library.remove(["a"])
+    library.indexer.remove(["a"])
     (films / "a.mp4").write_bytes((films / "b.mp4").read_bytes()[:-1])
     library.index(films)
     with pytest.raises(InvalidValue, match="a: a has its id"):
-        library.restore(["a"])
+        library.indexer.restore(["a"])
 
 
 # ---- files that move, and copies ------------------------------------------------------------------
@@ -304,7 +304,7 @@ def test_a_video_that_waits_to_be_encoded_again_keeps_its_date_and_may_move(
     library: Library, films: Path
 ) -> None:
     before = library.catalogue.video("a")
-    library.again(["a"])
+    library.indexer.again(["a"])
     assert 0 < before.mtime_ns - library.catalogue.video("a").mtime_ns < 1000
     (films / "a.mp4").rename(films / "moved.mp4")
     report = library.index(films, prune=True, ocr=False)
@@ -352,7 +352,7 @@ def test_each_path_of_a_copy_is_kept(
     assert report.copies["a"] == [str(backup / "a.mp4")]
     assert not library.index(films, backup).copies
     (films / "a.mp4").unlink()
-    assert library.file_of("a") == backup / "a.mp4"
+    assert library.store.file_of("a") == backup / "a.mp4"
     assert library.index(films).moved == ["a"] and paths(library)["a"] == str(backup / "a.mp4")
     (backup / "b.mp4").unlink()
     library.index(backup)
@@ -371,19 +371,19 @@ def test_a_folder_is_forgotten_but_not_what_lies_elsewhere(
         shutil.copy(films / name, backup / name)
     shutil.copy(films / "b.mp4", films / "b again.mp4")
     library.index(films, backup)
-    assert library.forget_root(films) == ["b", "deep/c"]
+    assert library.indexer.forget_root(films) == ["b", "deep/c"]
     assert paths(library) == {"a": str(backup / "a.mp4"), "d": str(backup / "d.mp4")}
     assert library.catalogue.copies() == []
     report = library.index(backup)
     assert (report.unchanged, report.updated) == (["a"], ["d"])  # whose subtitles were not copied
-    assert library.restore(["b"]) == ["b"]
+    assert library.indexer.restore(["b"]) == ["b"]
     assert [copy.path for copy in library.catalogue.copies()] == [str(films / "b again.mp4")]
 
 
 def test_a_forgotten_folder_leaves_no_further_paths(library: Library, films: Path, tmp_path: Path) -> None:
     backup = shutil.copytree(films, tmp_path / "backup")
     library.index(films, backup)
-    assert library.forget_root(backup) == []
+    assert library.indexer.forget_root(backup) == []
     assert library.catalogue.copies() == [] and ids(library) == ALL
 
 
@@ -420,12 +420,12 @@ def test_a_copy_of_some_of_what_is_away_keeps_both_paths(
     report = library.index(tmp_path / "backup")
     some = sorted({*ALL} - {"b"})
     assert (sorted(report.moved), report.forgotten) == (some, [])
-    assert library.file_of("a") == tmp_path / "backup" / "a.mp4"
+    assert library.store.file_of("a") == tmp_path / "backup" / "a.mp4"
     assert exact_copies(library.store) == []
     (tmp_path / "unplugged").rename(films)
     assert {one.video_ids[0] for one in exact_copies(library.store)} == {*some}
     shutil.rmtree(tmp_path / "backup")
-    assert library.file_of("a") == films / "a.mp4" and exact_copies(library.store) == []
+    assert library.store.file_of("a") == films / "a.mp4" and exact_copies(library.store) == []
     report = library.index(films)
     assert (sorted(report.moved), report.forgotten) == (some, [str(tmp_path / "backup")])
 
@@ -479,10 +479,10 @@ def test_a_library_follows_its_folder(
     nothing_encoded(library, monkeypatch)
     films.rename(there := tmp_path / "archive")
     with pytest.raises(NotFound, match="none of the 5 files"):
-        library.move(films, tmp_path / "elsewhere")
+        library.indexer.move(films, tmp_path / "elsewhere")
     with pytest.raises(NotFound, match="no video there"):
-        library.move(tmp_path / "elsewhere", there)
-    assert library.move(films, there) == 5
+        library.indexer.move(tmp_path / "elsewhere", there)
+    assert library.indexer.move(films, there) == 5
     report = library.index(there)
     assert sorted(report.unchanged) == ALL and not report.copies
     assert [root.path for root in library.catalogue.roots()] == [str(there)]
@@ -490,8 +490,8 @@ def test_a_library_follows_its_folder(
     inner.mkdir()
     for path in [path for path in there.iterdir() if path != inner]:
         path.rename(inner / path.name)
-    assert library.move(there, inner) == 5
-    assert sorted(library.index(inner).unchanged) == ALL and library.verify() == []
+    assert library.indexer.move(there, inner) == 5
+    assert sorted(library.index(inner).unchanged) == ALL and verify(library.store) == []
 
 
 def test_a_folder_is_merged_into_another_one_of_the_library(
@@ -503,7 +503,7 @@ def test_a_folder_is_merged_into_another_one_of_the_library(
     library.index(other, exclude=["new*"])
     for path in list(films.iterdir()):
         path.rename(other / path.name)
-    assert library.move(films, other) == 3
+    assert library.indexer.move(films, other) == 3
     assert [(root.path, root.patterns) for root in library.catalogue.roots()] == [(str(other), ("new*",))]
     assert sorted(library.index(other).unchanged) == ALL
 
@@ -516,19 +516,19 @@ def test_a_folder_is_moved_to_where_its_copies_are_known(
     library.index(films, other)
     old, new = map(films.with_name, order)
     shutil.rmtree(old)
-    library.move(old, new)
+    library.indexer.move(old, new)
     assert set(paths(library).values()) == {str(path) for path in new.rglob("*.mp4")}
     assert library.catalogue.copies() == []
-    assert sorted(library.index(new).unchanged) == ALL and library.verify() == []
+    assert sorted(library.index(new).unchanged) == ALL and verify(library.store) == []
 
 
 def test_removed_videos_follow_their_folder(library: Library, films: Path, tmp_path: Path) -> None:
     shutil.copy(films / "a.mp4", films / "a again.mp4")
     library.index(films)
-    library.remove(["a"])
+    library.indexer.remove(["a"])
     films.rename(there := tmp_path / "archive")
-    library.move(films, there)
-    library.restore(["a"])
+    library.indexer.move(films, there)
+    library.indexer.restore(["a"])
     video = library.catalogue.video("a")
     further = [copy.path for copy in library.catalogue.copies_of(video.row)]
     assert sorted([video.path, *further]) == [str(there / "a again.mp4"), str(there / "a.mp4")]
@@ -537,11 +537,11 @@ def test_removed_videos_follow_their_folder(library: Library, films: Path, tmp_p
 def test_what_comes_back_leaves_others_their_copies(library: Library, films: Path) -> None:
     shutil.copy(films / "a.mp4", again := films / "again.mp4")
     library.index(films)
-    library.remove(["a"])
+    library.indexer.remove(["a"])
     (films / "a.mp4").unlink()
     shutil.copy(films / "b.mp4", again)
     library.index(films)
-    assert library.restore(["a"]) == ["a"]
+    assert library.indexer.restore(["a"]) == ["a"]
     copies = {copy.path: copy.video for copy in library.catalogue.copies()}
     assert copies == {str(again): library.catalogue.video("b").row}
 
@@ -553,7 +553,7 @@ def test_what_comes_back_elsewhere_has_no_path_twice(
     """It comes back at its further path, or finds another film there, as a known one or a new one."""
     shutil.copy(films / "a.mp4", again := films / "again.mp4")
     library.index(films)
-    library.remove(["a"])
+    library.indexer.remove(["a"])
     if other:
         (films / other).rename(again)
     else:
@@ -568,7 +568,7 @@ def test_a_new_film_takes_the_further_path_of_one_that_comes_back(
 ) -> None:
     shutil.copy(films / "a.mp4", again := films / "again.mp4")
     library.index(films)
-    library.remove(["a"])
+    library.indexer.remove(["a"])
     film(again, 5, seed=9)
     report = library.index(films)
     assert (report.restored, report.added) == (["a"], ["again"])
@@ -693,28 +693,28 @@ def test_files_that_are_being_written_wait(library: Library, films: Path, film: 
 def test_small_stills_stand_in_for_what_is_away(library: Library, films: Path, tmp_path: Path) -> None:
     """One of each segment, like the frame that it was made of; kept with the content until compaction."""
     content = library.catalogue.video("a").hash
-    assert library.kept_still("a", 0.0) == library.kept_still("a", 0.9)
+    assert library.store.kept_still("a", 0.0) == library.store.kept_still("a", 0.9)
     times = [
         time
         for (time,) in library.store.stills._rows("SELECT time FROM stills WHERE content = ?", (content,))
     ]
     assert times == [0.0, 2.0, 6.0]  # of 9 s
     for time in times:
-        data = library.kept_still("a", time)
+        data = library.store.kept_still("a", time)
         assert data is not None and len(data) < 3000
         small, frame = read_small_still(data, 160), frame_at(films / "a.mp4", time, 160)
         assert small.shape == frame.shape
         assert np.abs(small.astype(float) - frame).mean() < 8
     found = library.search("a wall", top_k=1)
     films.rename(tmp_path / "unplugged")
-    sources = library.paths_of([found[0].video_id])[0]
-    _, failed = moment_cells(found, sources, (), library.kept_still)
+    sources = library.store.paths_of([found[0].video_id])[0]
+    _, failed = moment_cells(found, sources, (), library.store.kept_still)
     assert failed == {} and moment_cells(found, sources)[1]
-    library.remove(["a"])
+    library.indexer.remove(["a"])
     assert library.store.stills.nearest(content, 0.0) is not None
-    library.compact()
+    compact(library.store)
     assert library.store.stills.nearest(content, 0.0) is None
-    assert library.kept_still("b", 1.0) is not None
+    assert library.store.kept_still("b", 1.0) is not None
 
 
 def test_the_nearest_still_is_found_without_looking_at_all(tmp_path: Path) -> None:
@@ -735,7 +735,7 @@ def test_no_stills_where_none_are_wanted(
     film(tmp_path / "films" / "a.mp4", 3)
     library = opened(encoder="demo", sentence_encoder="none")
     library.index(tmp_path / "films", stills=False)
-    assert library.kept_still("a", 0.0) is None
+    assert library.store.kept_still("a", 0.0) is None
     with closing(sqlite3.connect(library.folder / "stills.sqlite")) as db:  # fingerprints lie there, too
         assert db.execute("SELECT count(*) FROM stills").fetchone() == (0,)
 
@@ -757,7 +757,7 @@ def test_a_library_whose_drive_goes_away_takes_no_half_of_a_video(
     assert not library.folder.exists()
     away.rename(library.folder)
     with Library(library.folder) as again:
-        assert [video.video_id for video in again.videos()] == known and again.verify() == []
+        assert [video.video_id for video in again.videos()] == known and verify(again.store) == []
         assert again.index(films).added == ["new"]
 
 

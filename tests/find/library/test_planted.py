@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from moviola.library import repair, verify
 from moviola.library.ingest import scan
 from moviola.search import Library
 
@@ -106,22 +107,22 @@ def test_a_link_where_a_video_was_shows_no_other_file(
 ) -> None:
     private = film(tmp_path / "private" / "c.mp4", 4, 9)
     library.index(films)
-    assert library.file_of("deep/c") == films / "deep" / "c.mp4"
+    assert library.store.file_of("deep/c") == films / "deep" / "c.mp4"
     if folder:
         (films / "deep").rename(tmp_path / "gone")
         (films / "deep").symlink_to(private.parent)
     else:
         (films / "deep" / "c.mp4").unlink()
         (films / "deep" / "c.mp4").symlink_to(private)
-    assert library.file_of("deep/c") is None and library.paths_of(["deep/c"])[1] == {"deep/c"}
-    assert library.kept_still("deep/c", 1.0)  # of what it was
+    assert library.store.file_of("deep/c") is None and library.store.paths_of(["deep/c"])[1] == {"deep/c"}
+    assert library.store.kept_still("deep/c", 1.0)  # of what it was
 
 
 def test_a_folder_that_was_moved_and_linked_is_there(library: Library, films: Path, tmp_path: Path) -> None:
     library.index(films)
     films.rename(tmp_path / "archive")
     films.symlink_to(tmp_path / "archive")
-    assert library.file_of("a") == films / "a.mp4"
+    assert library.store.file_of("a") == films / "a.mp4"
 
 
 def test_links_in_the_librarys_own_folder_are_not_written_through(library: Library, tmp_path: Path) -> None:
@@ -135,11 +136,11 @@ def test_links_in_the_librarys_own_folder_are_not_written_through(library: Libra
         (library.folder / name).symlink_to(own)
     (library.folder / "moviola.toml").unlink()
     (library.folder / "moviola.toml").write_bytes(whole)
-    library.repair()
-    library.use(refiner="demo")
-    library.remove(["a"])
+    repair(library.store)
+    library.indexer.use(refiner="demo")
+    library.indexer.remove(["a"])
     assert own.read_text() == "precious"
-    assert not any((library.folder / name).is_symlink() for name in names) and library.verify() == []
+    assert not any((library.folder / name).is_symlink() for name in names) and verify(library.store) == []
 
 
 def test_a_pipe_in_place_of_an_index_is_not_waited_for(library: Library) -> None:
@@ -150,6 +151,6 @@ def test_a_pipe_in_place_of_an_index_is_not_waited_for(library: Library) -> None
         os.mkfifo(path)
         with Library(library.folder, read_only=True) as reader:
             assert reader.search("a red square", top_k=20) == expected
-            assert any("named pipe" in problem.message for problem in reader.verify())
-        library.repair()
-        assert library.verify() == []
+            assert any("named pipe" in problem.message for problem in verify(reader.store))
+        repair(library.store)
+        assert verify(library.store) == []

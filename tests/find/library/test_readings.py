@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from moviola.cli import all_commands
 from moviola.encoders.readers import TextLine, Utterance, Voiced
 from moviola.errors import InvalidValue, LibraryError, MissingDependency
-from moviola.library import IngestProgress
+from moviola.library import IngestProgress, compact, verify
 from moviola.library.disk.catalogue import CATALOGUE_FILE
 from moviola.library.ingest import recognition
 from moviola.library.ingest import screen_text as written
@@ -199,7 +199,7 @@ def test_what_was_left_out_is_read_later_and_once(words: Library, films: Path, r
     again = words.index(films, speech="listener")
     assert again.read == {"text": [], "speech": []} and len(again.unchanged) == 4
     assert len(readers.text) == 4 and len(readers.speech) == 3
-    assert words.verify() == []
+    assert verify(words.store) == []
 
 
 def test_what_a_reader_knows_is_kept(words: Library, films: Path, readers: Readers) -> None:
@@ -221,7 +221,7 @@ def test_a_reader_that_is_named_reads_again_what_another_one_read(
     readers.says = "better"
     assert words.index(films, speech="other", ocr=False).read["speech"] == ["a", "b", "deep/c"]
     assert [cue.text for cue in words.catalogue.cues(words.catalogue.video("a").row)] == ["better umbrella"]
-    assert words.verify() == []
+    assert verify(words.store) == []
 
 
 def test_listening_otherwise_reads_again(words: Library, films: Path, readers: Readers) -> None:
@@ -247,11 +247,14 @@ def test_killed_in_the_middle_it_goes_on(words: Library, films: Path, readers: R
         words.index(films)
     assert words.catalogue.cue_counts()["text"] == after
     # What was read is whole; only the published index lags behind until indexing ends.
-    assert {problem.message.split(":")[0] for problem in words.verify()} <= {"index segments", "index cues"}
+    assert {problem.message.split(":")[0] for problem in verify(words.store)} <= {
+        "index segments",
+        "index cues",
+    }
     readers.killed_after = None
     assert len(words.index(films).read["text"]) == 4 - after
     assert len(readers.text) == 4
-    assert words.verify() == []
+    assert verify(words.store) == []
 
 
 def test_subtitles_take_the_place_of_speech(words: Library, films: Path, readers: Readers) -> None:
@@ -264,7 +267,7 @@ def test_subtitles_take_the_place_of_speech(words: Library, films: Path, readers
     words.index(films, speech="listener")
     assert kinds(words)["a"] == ["text", "speech"]
     assert len(readers.speech) == 4 and len(readers.text) == 4
-    assert words.verify() == []
+    assert verify(words.store) == []
 
 
 def test_a_changed_film_is_read_again(
@@ -337,7 +340,7 @@ def test_a_library_built_before_opens_as_before(words: Library, films: Path, rea
             assert (best.video_id, best.source, best.snippet_kind) == ("d", "subtitle", "subtitle")
             with pytest.raises(LibraryError, match="no text read in pictures"):
                 old.search("the lighthouse keeper", by="text")
-            assert old.verify() == []
+            assert verify(old.store) == []
     with Library(folder, read_only=True) as reader, Library(folder) as old:
         assert old.index(films).read["text"] == ["a", "b", "d", "deep/c"]
         assert reader.catalogue.cue_counts()["text"] == 4  # opened before, sees what came since
@@ -364,11 +367,11 @@ def test_damaged_details_are_named(words: Library, films: Path, readers: Readers
 def test_removing_and_compacting(words: Library, films: Path, readers: Readers) -> None:
     words.index(films, speech="listener")
     row = words.catalogue.video("a").row
-    words.remove(["a"])
+    words.indexer.remove(["a"])
     assert words.catalogue.readings(row) == {} and words.catalogue.cues(row) == []
     assert words.catalogue.cue_counts() == {"subtitle": 2, "speech": 2, "text": 3}
-    assert words.compact() > 0
-    assert words.verify() == []
+    assert compact(words.store) > 0
+    assert verify(words.store) == []
     assert [moment.video_id for moment in words.search("harbour", by="text")] == ["b", "d", "deep/c"]
 
 

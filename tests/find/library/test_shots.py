@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from distinct import film_like
 from moviola.cli import all_commands
 from moviola.errors import LibraryError, UnreadableMedia
-from moviola.library import ShotRow, Viewer
+from moviola.library import ShotRow, Viewer, repair, verify
 from moviola.media import Marks, look_through, write_video
 from moviola.search import Library
 
@@ -117,7 +117,7 @@ def test_shots_stay_when_only_the_subtitles_change(indexed: Library, cut_film: P
 
 def test_shots_go_with_their_video(indexed: Library) -> None:
     row = indexed.catalogue.video("film").row
-    indexed.remove(["film"])
+    indexed.indexer.remove(["film"])
     assert indexed.catalogue.shots(row) == [] and indexed.catalogue.videos_with_shots() == set()
 
 
@@ -133,7 +133,7 @@ def test_a_library_that_was_built_before_opens_and_answers(indexed: Library) -> 
         with Library(folder, read_only=read_only) as library:
             assert shots_of(library) == [] and library.catalogue.videos_with_shots() == set()
             assert library.search("anything")
-            assert library.verify() == []
+            assert verify(library.store) == []
 
 
 def test_the_next_index_finds_the_shots_of_a_library_that_was_built_before(
@@ -150,7 +150,7 @@ def test_the_next_index_finds_the_shots_of_a_library_that_was_built_before(
 
 def test_a_library_that_was_built_before_loses_a_video(indexed: Library) -> None:
     with Library(as_built_before(indexed)) as library:
-        assert library.remove(["film"]) == ["film"]
+        assert library.indexer.remove(["film"]) == ["film"]
 
 
 @pytest.mark.parametrize(
@@ -171,11 +171,11 @@ def test_shots_that_do_not_follow_each_other_are_noticed_and_put_right(
         db.execute(change)
         db.commit()
     with Library(indexed.folder) as library:
-        problem = library.verify()[0]
+        problem = verify(library.store)[0]
         assert problem.video_id == "film" and "shots" in problem.message and problem.repairable
-        library.repair()
+        repair(library.store)
         library.index(cut_film)
-        assert library.verify() == [] and shots_of(library) == SHOTS
+        assert verify(library.store) == [] and shots_of(library) == SHOTS
 
 
 @pytest.mark.parametrize("change", ["start = 'soon'", "start = 9e999", "opening = x'00'"])

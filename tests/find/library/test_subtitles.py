@@ -52,7 +52,7 @@ def test_a_guessed_encoding_is_named_and_can_be_corrected(library: Library, film
     (films / "moved a.srt").write_bytes(CUE.format(f"{AMBIGUOUS}!").encode("cp1250"))
     library.index(films)
     assert said(library, "a") == [f"{AMBIGUOUS}!"]
-    library.again(["a"], pictures=False)
+    library.indexer.again(["a"], pictures=False)
     library.index(films)
     assert said(library, "a") == [f"{AMBIGUOUS}!"]
     library.index(films, subtitle_encoding="auto")

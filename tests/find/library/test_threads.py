@@ -62,7 +62,7 @@ def test_threads_read_while_one_writes(library: Library, opened: Callable[..., L
     with ThreadPoolExecutor(4) as threads:
         readers = [threads.submit(read) for _ in range(4)]
         begun.wait(timeout=60)
-        library.remove(["a", "d"])
+        library.indexer.remove(["a", "d"])
         assert all(seen in states for reader in readers for seen in reader.result())
     assert len(library) == 2
 

@@ -182,7 +182,7 @@ def test_the_share_is_told_and_stored(lecture: Path, opened: Opened) -> None:
     lecture.with_suffix(".srt").write_text("1\n00:00:01,000 --> 00:00:02,000\nHello.\n")
     assert library.index(lecture).updated == ["lecture"]
     assert library.catalogue.repeats() == report.repeats, "only the subtitles are others"
-    library.remove(["lecture"])
+    library.indexer.remove(["lecture"])
     assert library.catalogue.repeats() == 0
 
 

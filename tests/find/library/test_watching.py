@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from moviola.errors import InvalidValue, LibraryLocked, NotFound
-from moviola.library import IngestReport
+from moviola.library import IngestReport, verify
 from moviola.library.ingest.watching import Hours, Watcher, WatchOptions, is_remote, require_watchable
 from moviola.search import Library
 
@@ -233,7 +233,7 @@ def test_a_run_that_is_paused_is_reported_and_goes_on_soon(
     watcher._may_work = lambda: next(allowed, True)  # type: ignore[method-assign]
     assert watcher._look() == now[0] + watcher.options.poll
     assert [len(report.added) for report in reports] == [1]
-    assert library.verify() == []  # its indexes are up to date
+    assert verify(library.store) == []  # its indexes are up to date
     for seconds in (20.0, 30.0):  # the file that waits has to settle again
         now[0] = seconds
         watcher._look()

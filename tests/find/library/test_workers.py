@@ -25,7 +25,7 @@ from moviola.addons.ray import workers
 from moviola.addons.ray.workers import ATTEMPTS, Share, Workers, shared_out
 from moviola.encoders.readers import TextLine
 from moviola.errors import EncoderMismatch, InvalidValue, MissingDependency, UnreadableMedia, WorkersError
-from moviola.library import IngestProgress, IngestReport
+from moviola.library import IngestProgress, IngestReport, verify
 from moviola.library.ingest import recognition
 from moviola.library.ingest.frame_features import Refused
 from moviola.library.ingest.recognition import Readers, ReadingRun, VideoReader
@@ -114,7 +114,7 @@ def contents(library: Path) -> dict[str, bytes]:
 
 def verified(library: Path) -> list[Any]:
     with Library(library) as opened:
-        return opened.verify()
+        return verify(opened.store)
 
 
 def title_card(path: Path, words: str) -> None:
@@ -201,7 +201,7 @@ def test_a_driver_that_is_killed_loses_what_is_in_flight(
     }
     with Library(tmp_path / "library") as library:
         assert {"0", "1"} <= set(library.index(named, ocr=False).unchanged)
-        assert library.verify() == []
+        assert verify(library.store) == []
     with Library(tmp_path / "one", encoder="demo", sentence_encoder="none") as library:
         library.index(named, ocr=False)
     assert contents(tmp_path / "library")["catalogue"] == contents(tmp_path / "one")["catalogue"]

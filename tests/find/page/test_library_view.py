@@ -353,7 +353,7 @@ def test_the_library_is_read_again_when_the_server_is_back(
     expect(rows).to_have_count(4)
     own_server.stop()
     with Library(Path(own_server.folder) / "photographs") as library:
-        library.remove(["work/launch"])
+        library.indexer.remove(["work/launch"])
     page.get_by_label("Videos by name").fill("a")  # which the page asks for
     expect(page.locator("#offline")).to_contain_text("does not answer")
     page.get_by_label("Videos by name").fill("")

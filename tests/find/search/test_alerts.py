@@ -60,7 +60,7 @@ def test_a_new_video_is_reported_once(library: Library, films: Path, tmp_path: P
     assert (found["search"], found["video_id"]) == ("umbrellas", "new")
     assert found["path"] == str(films / "new.mp4") and found["moments"][0]["end"] > 1
     # Neither again, nor after a restart, nor when the same bytes come back under another row.
-    library.remove(["new"])
+    library.indexer.remove(["new"])
     library.index(films)
     assert Alerts(library, options).check() == 0
     assert len(out.read_text().splitlines()) == 1
@@ -408,7 +408,7 @@ def test_a_search_of_single_videos_reports_those_and_no_more_moments_than_it_ask
     out = tmp_path / "found.jsonl"
     library.kept.delete("search", "umbrellas")
     for name, videos in (("one", ["new"]), ("other", ["old"])):
-        library.save_search(name, Asked("umbrella", SearchOptions(videos=videos, per_video=1)))
+        library.saved.save(name, Asked("umbrella", SearchOptions(videos=videos, per_video=1)))
     alerts = Alerts(library, AlertOptions(command=(sys.executable, "-c", WRITES, str(out))))
     assert alerts.check() == 0
     film(films / "new.mp4", "An umbrella. Another umbrella.", 2)
@@ -426,9 +426,9 @@ def test_a_picture_and_marks_are_watched_for(films: Path, tmp_path: Path) -> Non
         library.index(films, ocr=False)
         Image.fromarray(frame_at(films / "old.mp4", 2.0, 96)).save(picture)
         marks = (MarkedMoment("old", 0, 3),)
-        library.save_search("alike", Asked(LikePicture(picture)))
-        library.save_search("marked", {"query": {"right": [{"video_id": "old", "start": 0, "end": 3}]}})
-        assert library.saved("marked").query == Marked(None, marks)
+        library.saved.save("alike", Asked(LikePicture(picture)))
+        library.saved.save("marked", {"query": {"right": [{"video_id": "old", "start": 0, "end": 3}]}})
+        assert library.saved.asked("marked").query == Marked(None, marks)
         picture.unlink()
         alerts = Alerts(library, AlertOptions(command=(sys.executable, "-c", WRITES, str(out))))
         assert alerts.check() == 0

@@ -23,6 +23,7 @@ from PIL import Image
 
 from moviola.errors import MoviolaError, NotFound
 from moviola.files.writing import write_json
+from moviola.library import verify
 from moviola.mcp import library_server
 from moviola.media import write_video
 from moviola.search import (
@@ -306,15 +307,15 @@ def test_a_saved_search_holds_every_question_with_its_pictures(
     asked: Asked, folder: Path, library: Library
 ) -> None:
     asked = there(asked, folder)
-    entry = library.save_search("any", asked)
-    saved = library.saved("any")
+    entry = library.saved.save("any", asked)
+    saved = library.saved.asked("any")
     assert Asked.from_json(renamed(saved.to_json(), kept_names(folder))) == asked
     assert entry.value.pictures == library.kept.pictures().keys()  # type: ignore[union-attr]  # of its kind
     lines = list(library.kept.export())
     library.kept.delete("search", "any")
     assert library.kept.pictures() == {}
     library.kept.take(lines)
-    assert library.saved("any") == saved
+    assert library.saved.asked("any") == saved
     library.kept.delete("search", "any")
 
 
@@ -394,7 +395,7 @@ def test_the_page_holds_every_question_and_so_do_its_links(
 def test_a_picture_that_is_not_kept_is_no_part_of_a_saved_search(library: Library) -> None:
     asked = Asked(KeptPicture("0" * 32))
     with pytest.raises(MoviolaError, match=f"picture {'0' * 32}: not kept in this library"):
-        library.save_search("odd", asked)
+        library.saved.save("odd", asked)
     with pytest.raises(NotFound):
         library.kept.entry("search", "odd")
 
@@ -403,25 +404,25 @@ def test_large_pictures_are_kept_small(library: Library, tmp_path: Path) -> None
     """A photograph takes megabytes; what an encoder sees of it, a few kilobytes."""
     large = Image.effect_noise((3000, 2000), 90)
     large.save(tmp_path / "large.png")
-    library.save_search("large", Asked(LikePicture(tmp_path / "large.png")))
+    library.saved.save("large", Asked(LikePicture(tmp_path / "large.png")))
     ((name, size),) = library.kept.pictures().items()
     assert size < (tmp_path / "large.png").stat().st_size / 4
     assert max(Image.open(BytesIO(library.kept.picture(name))).size) == 1024
-    library.save_search("again", library.saved("large"))  # by its name
+    library.saved.save("again", library.saved.asked("large"))  # by its name
     library.kept.delete("search", "large")
     assert [*library.kept.pictures()] == [name]
-    library.save_search("again", Asked("a dog"))
+    library.saved.save("again", Asked("a dog"))
     assert library.kept.pictures() == {}
     library.kept.delete("search", "again")
 
 
 def test_a_damaged_picture_is_named(library: Library, folder: Path) -> None:
-    library.save_search("one", Asked(LikePicture(folder / PICTURES[0])))
+    library.saved.save("one", Asked(LikePicture(folder / PICTURES[0])))
     library.kept._rows("UPDATE pictures SET content = x'00'")
     (name,) = library.kept.pictures()
     with pytest.raises(MoviolaError, match=rf"kept\.sqlite: damaged .*picture {name}"):
         library.kept.picture(name)
-    assert [name in problem.message for problem in library.verify()] == [True]
+    assert [name in problem.message for problem in verify(library.store)] == [True]
     library.kept.delete("search", "one")
 
 
@@ -434,13 +435,13 @@ def test_options_beside_the_defaults_are_written_alone() -> None:
 def test_of_a_video_its_first_picture_is_kept(library: Library, tmp_path: Path) -> None:
     frames = [np.full((48, 64, 3), colour, np.uint8) for colour in ((200, 40, 40), (40, 40, 200))]
     write_video(tmp_path / "film.mp4", [frame for frame in frames for _ in range(5)], rate=5)
-    library.save_search("film", Asked(LikePicture(tmp_path / "film.mp4")))
+    library.saved.save("film", Asked(LikePicture(tmp_path / "film.mp4")))
     (name,) = library.kept.pictures()
     kept = Image.open(BytesIO(library.kept.picture(name)))
     assert kept.size == (64, 48)
     assert np.abs(np.asarray(kept.convert("RGB")).mean((0, 1)) - (200, 40, 40)).max() < 25
     (tmp_path / "text.txt").write_text("no picture")
     with pytest.raises(MoviolaError, match=r"text\.txt"):
-        library.save_search("film", Asked(LikePicture(tmp_path / "text.txt")))
+        library.saved.save("film", Asked(LikePicture(tmp_path / "text.txt")))
     assert [*library.kept.pictures()] == [name]
     library.kept.delete("search", "film")

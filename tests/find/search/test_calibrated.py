@@ -56,10 +56,10 @@ def test_scores_are_the_calibrated_ones_in_the_same_order(
     library: Library, trained: Trained, evidence: list[float], refiner: str, stage1: bool
 ) -> None:
     if stage1:
-        library.use(stage1=trained("spr-stage1"))
-    library.use(refiner=trained(refiner))
+        library.indexer.use(stage1=trained("spr-stage1"))
+    library.indexer.use(refiner=trained(refiner))
     by_chance, coarse = answers(library), answers(library, refine=False)
-    library.use(refiner=trained(refiner, extra={"calibration": KNOWN}))
+    library.indexer.use(refiner=trained(refiner, extra={"calibration": KNOWN}))
     evidence.clear()
     found = answers(library)
     assert places(found) == places(by_chance) and found != by_chance
@@ -72,11 +72,11 @@ def test_scores_are_the_calibrated_ones_in_the_same_order(
 def test_only_a_refiner_without_calibration_is_asked_for_what_chance_gives(
     library: Library, trained: Trained, evidence: list[float]
 ) -> None:
-    library.use(refiner=trained("reel", extra={"calibration": KNOWN}))
+    library.indexer.use(refiner=trained("reel", extra={"calibration": KNOWN}))
     proposals = sum(map(len, answers(library, refine=False)))
     evidence.clear()
     assert answers(library)[0] and len(evidence) == proposals
-    library.use(refiner=trained("reel"))
+    library.indexer.use(refiner=trained("reel"))
     evidence.clear()
     assert answers(library)[0] and len(evidence) > proposals
 
@@ -84,7 +84,7 @@ def test_only_a_refiner_without_calibration_is_asked_for_what_chance_gives(
 def test_coarse_moments_like_a_picture_are_set_against_chance_in_the_space_of_stage_1(
     library: Library, trained: Trained
 ) -> None:
-    library.use(stage1=trained("spr-stage1"))
+    library.indexer.use(stage1=trained("spr-stage1"))
     searcher, like = library._searcher, LikeMoment("film0", 2.0)
     gatherer = searcher._gatherer(searcher._viewer.view(), SearchOptions(refine=False))
     found, stages = gatherer.seen(like, None), gatherer.stages(like)
@@ -95,7 +95,7 @@ def test_coarse_moments_like_a_picture_are_set_against_chance_in_the_space_of_st
 
 
 def test_the_least_score_is_the_least_probability(library: Library, trained: Trained) -> None:
-    library.use(refiner=trained("reel", extra={"calibration": KNOWN}))
+    library.indexer.use(refiner=trained("reel", extra={"calibration": KNOWN}))
     found = answers(library)
     middle = found[0][len(found[0]) // 2].score
     kept = answers(library, min_score=middle)[0]
@@ -112,8 +112,8 @@ def test_the_least_score_is_the_least_probability(library: Library, trained: Tra
 )  # fmt: skip
 def test_a_malformed_calibration_is_refused(library: Library, trained: Trained, malformed: Any) -> None:
     with pytest.raises(DataError, match=r"config\.json: extra\.calibration = .*train the model again"):
-        library.use(refiner=trained("reel", extra={"calibration": malformed}))
-    assert library.models_in_use()["refiner"] is None
+        library.indexer.use(refiner=trained("reel", extra={"calibration": malformed}))
+    assert library.indexer.models_in_use()["refiner"] is None
 
 
 @pytest.mark.parametrize(
@@ -123,5 +123,5 @@ def test_a_malformed_context_is_refused(library: Library, trained: Trained, sett
     with pytest.raises(
         DataError, match=r"config\.json: extra\.settings\.sampling\.context = .* is no number"
     ):
-        library.use(refiner=trained("reel", extra={"settings": settings}))
-    assert library.models_in_use()["refiner"] is None
+        library.indexer.use(refiner=trained("reel", extra={"settings": settings}))
+    assert library.indexer.models_in_use()["refiner"] is None

@@ -61,7 +61,7 @@ def test_a_moment_looks_most_like_itself(
     library: Library, trained: Trained, models: str, video: str, time: float
 ) -> None:
     if models == "trained":
-        library.use(stage1=trained("spr-stage1"), refiner=trained("reel"))
+        library.indexer.use(stage1=trained("spr-stage1"), refiner=trained("reel"))
     best = answer(library, LikeMoment(video, time), by="visual")[0]
     assert best.video_id == video
     assert best.start <= time < best.end
@@ -84,7 +84,7 @@ def test_a_video_is_a_picture_of_its_first_frame(library: Library, films: Path) 
 
 def test_what_is_no_text_is_refined_without_training(library: Library, trained: Trained) -> None:
     before = answer(library, LikeMoment("film1", 10.0), by="visual")
-    library.use(refiner=trained("reel"))
+    library.indexer.use(refiner=trained("reel"))
     assert answer(library, LikeMoment("film1", 10.0), by="visual") == before
     assert answer(library, RED, by="visual") != answer(library, RED + GREEN, by="visual")
 
@@ -248,7 +248,7 @@ def test_two_texts_that_are_said_together_stand_above_one(library: Library) -> N
 @pytest.mark.parametrize("models", ["untrained", "trained"])
 def test_exclusions_only_lower_scores(library: Library, trained: Trained, models: str) -> None:
     if models == "trained":
-        library.use(stage1=trained("spr-stage1"), refiner=trained("reel"))
+        library.indexer.use(stage1=trained("spr-stage1"), refiner=trained("reel"))
     plain = scores(answer(library, RED))
     other = LikeMoment("film1", 10.0)
     without = scores(answer(library, RED.without(other)))

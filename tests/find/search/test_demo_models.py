@@ -18,6 +18,7 @@ from moviola.cli import all_commands
 from moviola.encoders import load_encoder
 from moviola.encoders.checkpoints import DEMO_FOLDER
 from moviola.errors import DataError, EncoderMismatch, NotFound
+from moviola.library import verify
 from moviola.library.disk.models_in_use import DEMO_MODELS, source_of
 from moviola.media import write_video
 from moviola.retrieval import Calibration
@@ -65,7 +66,7 @@ def test_demo_is_a_name_and_a_folder_of_that_name_a_path(
         assert source_of(role, "./demo") == source_of(role, Path("demo")) == Path("demo")
         assert source_of(role, "none") is None
     with pytest.raises(NotFound, match="demo"):
-        library.use(refiner="./demo")
+        library.indexer.use(refiner="./demo")
     words = [
         "library",
         "use",
@@ -96,18 +97,18 @@ def test_another_encoder_is_refused(role: str, films: Path, tmp_path: Path) -> N
     with Library(tmp_path / "library", encoder=str(other), sentence_encoder="none") as library:
         library.index(films / "film2.mp4")
         with pytest.raises(EncoderMismatch, match=r"^demo: a model for encoder 'demo'"):
-            library.use(**{role: "demo"})
+            library.indexer.use(**{role: "demo"})
 
 
 @pytest.mark.parametrize("name", ["clips.xml", "query.bin", "SHA256SUMS"])
 def test_damaged_graphs_are_found(library: Library, name: str) -> None:
-    library.use(refiner="demo")
-    assert not [problem for problem in library.verify() if "graphs" in problem.message]
+    library.indexer.use(refiner="demo")
+    assert not [problem for problem in verify(library.store) if "graphs" in problem.message]
     (damaged,) = (library.folder / "models" / "refiner").rglob(name)
     content = bytearray(damaged.read_bytes())
     content[len(content) // 2] ^= 4
     damaged.write_bytes(content)
-    (problem,) = library.verify()
+    (problem,) = verify(library.store)
     assert "demo_reel" in problem.message and "get the folder of the model again" in problem.message
     assert problem.commands and "--refiner none" in problem.commands[0]
     with pytest.raises(DataError, match="get the folder of the model again"):
@@ -147,7 +148,7 @@ def figures(library: Library, world: Path, *, refine: bool) -> list[float]:
 @pytest.mark.long(3)
 def test_trained_beats_untrained_and_refined_beats_coarse(indexed: Library, world: Path) -> None:
     untrained = figures(indexed, world, refine=True)
-    indexed.use(stage1="demo", refiner="demo")
+    indexed.indexer.use(stage1="demo", refiner="demo")
     coarse, refined = (figures(indexed, world, refine=refine) for refine in (False, True))
     for before, rough, fine in zip(untrained, coarse, refined, strict=True):
         assert 1 - fine < 0.75 * (1 - before)  # of what is missing

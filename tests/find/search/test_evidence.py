@@ -51,7 +51,7 @@ def calls(library: Library, monkeypatch: pytest.MonkeyPatch) -> Calls:
     """Of what is looked for; what belongs to the library (its background, indexes) is ready."""
     library.search("something else")
     counted = Calls()
-    for place, encoder in enumerate((library.encoder, library.sentence_encoder)):
+    for place, encoder in enumerate((library.store.encoders.visual, library.store.encoders.sentences)):
         assert encoder is not None
 
         def counting(texts: Any, *, own: Any = encoder.encode_text, place: int = place) -> Any:
@@ -174,7 +174,7 @@ def test_kinds_of_cues_are_read_once_per_state_of_the_library(
     monkeypatch.setattr(library.catalogue, "recognised_cues", lambda kinds: read.append(kinds) or own(kinds))
     found = library.search("the umbrella")
     assert library.search("the umbrella") == found and library.search("the harbour") and len(read) == 1
-    library.remove(["film1"])
+    library.indexer.remove(["film1"])
     library.search("the umbrella")
     assert len(read) == 2
 
@@ -283,9 +283,9 @@ def test_values_of_another_type_are_refused(library: Library) -> None:
         "queries 3: give a list": lambda: library.search_many(3),  # type: ignore[arg-type]
         "query '1' 3: give a text": lambda: library.search_many([Query("1", 3)]),  # type: ignore[arg-type]
         "video 3: give the id": lambda: library.curve(RED, 3),  # type: ignore[arg-type]
-        "query 'red': give a query with marks": lambda: library.teach("red", "red"),  # type: ignore[arg-type]
-        "concept 3: give its name": lambda: library.forget(3),  # type: ignore[arg-type]
-        "video_ids 'film0': a single text": lambda: library.paths_of("film0"),
+        "query 'red': give a query with marks": lambda: library.concepts.teach("red", "red"),  # type: ignore[arg-type]
+        "concept 3: give its name": lambda: library.concepts.forget(3),  # type: ignore[arg-type]
+        "video_ids 'film0': a single text": lambda: library.store.paths_of("film0"),
         "text 3: give the beginning": lambda: library.complete(3),  # type: ignore[arg-type]
         "most 'a': give an integer, 0 or more": lambda: library.examples("a"),  # type: ignore[arg-type]
         "most -1: give an integer": lambda: library.complete("a", -1),

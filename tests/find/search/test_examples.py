@@ -25,7 +25,7 @@ def test_what_is_shown_is_offered_and_found(tmp_path: Path) -> None:
         every = {library.search(text, by="visual")[0].video_id for text in library.examples(50)}
         assert len({answer[0].video_id for answer in answers}) == min(4, len(every)) > 1
         assert library.examples(2) == offered[:2]
-        library.remove(["home/a cat"])
+        library.indexer.remove(["home/a cat"])
         assert "a cat" in offered and "a cat" not in library.examples(50)
 
 

@@ -110,7 +110,7 @@ def test_they_follow_the_library(library: Library) -> None:
     assert library.facets().folders is before.folders, "read once"
     library.kept.mark(Mark(video_id="work/deep/d"), add=["new"])
     assert library.facets().tags == {"new": 1}
-    library.remove(["work/deep/d"])
+    library.indexer.remove(["work/deep/d"])
     after = library.facets()
     assert (after.videos, after.tags) == (3, {})
 

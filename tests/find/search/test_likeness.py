@@ -13,7 +13,7 @@ from distinct import film_like
 from moviola import encoders
 from moviola.errors import EncoderMismatch
 from moviola.features import FeatureShards, QueryFeatures
-from moviola.library import Viewer
+from moviola.library import Viewer, compact, verify
 from moviola.library.disk.video_table import VideoTable
 from moviola.retrieval import MeanPooling
 from moviola.retrieval.segments import normalised
@@ -69,7 +69,7 @@ def rows(library: Library, video_id: str) -> tuple[NDArray[np.float32], NDArray[
 def test_both_features_of_a_frame_lie_in_one_row(fresh: Path, films: Path) -> None:
     with Library(fresh, read_only=True) as library:
         assert library.settings.picture_dim == 320
-        encoder = library.encoder
+        encoder = library.store.encoders.visual
         assert isinstance(encoder, encoders.PictureEncoder)
         frame = library.store.encoders.picture(films / "film1.mp4")
         frames, pictures = rows(library, "film1")
@@ -95,11 +95,11 @@ def test_texts_are_answered_as_without_them(fresh: Path, old: Path) -> None:
 def test_a_library_is_sound_and_stays_so_when_it_is_compacted(fresh: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(fresh, tmp_path / "library"))
     with Library(folder) as library:
-        assert library.verify() == []
+        assert verify(library.store) == []
         before = rows(library, "film0")
-        library.remove(["film2"])
-        assert library.compact() > 0
-        assert library.verify() == []
+        library.indexer.remove(["film2"])
+        assert compact(library.store) > 0
+        assert verify(library.store) == []
         np.testing.assert_array_equal(np.hstack(rows(library, "film0")), np.hstack(before))
     assert {row[0] for row in found(folder, LikeMoment("film0", 20))} == {"film0", "film1"}
 
@@ -216,7 +216,7 @@ def test_what_is_added_to_an_old_library_is_of_its_kind(old: Path, films: Path, 
     with Library(folder) as library:
         assert library.index(tmp_path / "another.mp4", ocr=False).added == ["another"]
         assert library.store.frame_features.dim == library.settings.encoder_dim
-        assert library.verify() == []
+        assert verify(library.store) == []
     assert {row[0] for row in found(folder, LikeMoment("another", 1))} >= {"another", "film1"}
 
 
@@ -231,7 +231,7 @@ def test_other_features_of_pictures_are_refused(fresh: Path, monkeypatch: pytest
 
 def test_without_features_of_pictures_nothing_changes(library: Library) -> None:
     """The demo's CLIP compares pictures by its picture tower, as ever."""
-    encoder = library.encoder
+    encoder = library.store.encoders.visual
     assert encoder is not None and encoders.picture_dim(encoder) == 0
     assert library.settings.picture_dim == 0
     assert isinstance(library.store.frame_features, FeatureShards)

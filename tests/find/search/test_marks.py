@@ -14,7 +14,7 @@ from safetensors.numpy import save
 
 from full_disk import full_disk
 from moviola.errors import DataError, EncoderMismatch, InvalidValue, LibraryError, NotFound
-from moviola.library import concept_name, keep_concept
+from moviola.library import concept_name, keep_concept, verify
 from moviola.retrieval.refiners.curve import cosines
 from moviola.search import (
     Library,
@@ -104,7 +104,7 @@ def test_a_concept_is_named_with_or_without_its_sign() -> None:
 
 def test_two_concepts_in_one_text_are_refused(library: Library) -> None:
     for name in ("a", "b"):
-        library.teach(name, Marked(None, (BLOCK,)))
+        library.concepts.teach(name, Marked(None, (BLOCK,)))
     with pytest.raises(InvalidValue, match="one concept at a time"):
         library.search("@a @b")
     (note,) = library.search("@a @handle").notes
@@ -225,8 +225,8 @@ def test_marks_that_are_nowhere_are_named(library: Library) -> None:
 
 
 def test_what_was_taught_stands_in_queries(library: Library) -> None:
-    assert library.teach("Our Logo!", Marked(None, (BLOCK,))) == "our-logo"
-    (concept,) = library.concepts()
+    assert library.concepts.teach("Our Logo!", Marked(None, (BLOCK,))) == "our-logo"
+    (concept,) = library.concepts.all()
     assert (concept.name, concept.title, concept.moments) == ("our-logo", "Our Logo!", ("film0@3-6",))
     by_name = library.search("@our-logo", by="visual")
     assert by_name == library.search(Marked(None, (BLOCK,)), by="visual")
@@ -235,16 +235,16 @@ def test_what_was_taught_stands_in_queries(library: Library) -> None:
     assert library.search(Text("a wall").then("@our-logo"), by="visual") is not None
     marked_again = Marked(as_query("@our-logo"), (MarkedMoment("film1", 9.0, 12.0),))
     assert {m.video_id for m in library.search(marked_again)[:2]} == {"film0", "film1"}
-    library.teach("Our Logo!", marked_again)
-    assert library.concepts()[0].moments == ("film1@9-12", "film0@3-6")
-    library.remove(["film0"])
+    library.concepts.teach("Our Logo!", marked_again)
+    assert library.concepts.all()[0].moments == ("film1@9-12", "film0@3-6")
+    library.indexer.remove(["film0"])
     assert library.search("@our-logo", by="visual")
-    library.forget("@our-logo")
+    library.concepts.forget("@our-logo")
     assert library.search("@our-logo").query == Text("@our-logo")
     with pytest.raises(NotFound, match="@our-logo: no such concept"):
         library.search(Marked(None, concept="our-logo"))
     with pytest.raises(NotFound):
-        library.forget("our-logo")
+        library.concepts.forget("our-logo")
 
 
 def test_what_was_marked_right_is_in_the_answer_beside_an_exclusion(library: Library) -> None:
@@ -284,20 +284,20 @@ def test_a_right_mark_on_a_sequence_marks_each_of_its_steps(library: Library) ->
 def test_what_was_marked_right_is_in_the_answer(library: Library) -> None:
     """Also where it shows several things, and none of them as much as their mean."""
     mixed = MarkedMoment("film0", 1.0, 12.0)
-    library.teach("mixed", Marked(None, (mixed,)))
+    library.concepts.teach("mixed", Marked(None, (mixed,)))
     for query in (Marked(None, (mixed,)), "@mixed"):
         spans = [(m.video_id, m.start, m.end) for m in library.search(query, by="visual")]
         assert (mixed.video_id, mixed.start, mixed.end) in spans
     assert not any(m.video_id == "film0" for m in library.search("@mixed", by="visual", videos=["film1"]))
-    library.remove(["film0"])
+    library.indexer.remove(["film0"])
     assert not any(m.video_id == "film0" for m in library.search("@mixed", by="visual"))
 
 
 def test_only_what_is_right_teaches(library: Library) -> None:
     with pytest.raises(InvalidValue, match="at least one moment as right"):
-        library.teach("logo", Marked(RED, (), (BLOCK,)))
+        library.concepts.teach("logo", Marked(RED, (), (BLOCK,)))
     with pytest.raises(InvalidValue, match="letters and digits"):
-        library.teach("!", Marked(RED, (BLOCK,)))
+        library.concepts.teach("!", Marked(RED, (BLOCK,)))
     assert concept_name("Éclair № 5") == "éclair-5"
     assert [concept_name(title) for title in ("की", "का", "E\u0301clair", "❤\ufe0f logo")] == [
         "की",
@@ -312,13 +312,13 @@ def test_only_what_is_right_teaches(library: Library) -> None:
 
 def test_a_reader_teaches_nothing(folder: Path) -> None:
     with Library(folder, read_only=True) as library, pytest.raises(InvalidValue, match="read-only"):
-        library.teach("logo", Marked(RED, (BLOCK,)))
+        library.concepts.teach("logo", Marked(RED, (BLOCK,)))
 
 
 def test_on_a_full_disk_a_concept_stays_as_it_was(library: Library) -> None:
-    library.teach("logo", Marked(None, (BLOCK,)))
+    library.concepts.teach("logo", Marked(None, (BLOCK,)))
     path = library.folder / "concepts" / "logo.safetensors"
-    content, (taught,) = path.read_bytes(), library.concepts()
+    content, (taught,) = path.read_bytes(), library.concepts.all()
     refused = pytest.raises(InvalidValue, match=r"logo\.safetensors: cannot be written \(File too large\)")
     with refused, full_disk(64):
         keep_concept(library.folder, library.settings, replace(taught, moments=()))
@@ -327,7 +327,7 @@ def test_on_a_full_disk_a_concept_stays_as_it_was(library: Library) -> None:
 
 @pytest.mark.parametrize("damage", [b"", b"\x08\0\0\0\0\0\0\0{}", b"no safetensors at all"])
 def test_a_damaged_concept_is_named(library: Library, damage: bytes) -> None:
-    library.teach("logo", Marked(None, (BLOCK,)))
+    library.concepts.teach("logo", Marked(None, (BLOCK,)))
     path = library.folder / "concepts" / "logo.safetensors"
     path.write_bytes(damage)
     with pytest.raises(DataError, match=r"logo\.safetensors"):
@@ -335,40 +335,40 @@ def test_a_damaged_concept_is_named(library: Library, damage: bytes) -> None:
 
 
 def test_a_flipped_bit_of_a_concept_is_found(library: Library) -> None:
-    library.teach("logo", Marked(None, (BLOCK,)))
+    library.concepts.teach("logo", Marked(None, (BLOCK,)))
     path = library.folder / "concepts" / "logo.safetensors"
     whole, start = path.read_bytes(), len(path.read_bytes()) - 40
     path.write_bytes(whole[:start] + bytes([whole[start] ^ 1]) + whole[start + 1 :])
-    (problem,) = library.verify()
+    (problem,) = verify(library.store)
     assert "logo.safetensors: damaged (it does not match its digest)" in problem.message
     path.write_bytes(whole.replace(b"film0@3-6", b"film1@3-6"))
     with pytest.raises(DataError, match="does not match its digest"):
-        library.concepts()
+        library.concepts.all()
 
 
 def test_a_concept_of_an_earlier_version_is_read(library: Library) -> None:
-    library.teach("logo", Marked(None, (BLOCK,)))
+    library.concepts.teach("logo", Marked(None, (BLOCK,)))
     path = library.folder / "concepts" / "logo.safetensors"
     with safe_open(path, framework="numpy") as file:
         facts, tensors = file.metadata(), {name: file.get_tensor(name) for name in ("right", "wrong")}
     assert facts.pop("digest")
     path.write_bytes(save(tensors, facts))
-    assert [concept.moments for concept in library.concepts()] == [("film0@3-6",)]
+    assert [concept.moments for concept in library.concepts.all()] == [("film0@3-6",)]
 
 
 def test_a_concept_of_a_later_version_is_not_called_damaged(library: Library) -> None:
-    library.teach("logo", Marked(None, (BLOCK,)))
+    library.concepts.teach("logo", Marked(None, (BLOCK,)))
     path = library.folder / "concepts" / "logo.safetensors"
     with safe_open(path, framework="numpy") as file:
         facts, tensors = file.metadata(), {name: file.get_tensor(name) for name in ("right", "wrong")}
     path.write_bytes(save(tensors, facts | {"format": "2"}))
     with pytest.raises(DataError, match="format 2") as raised:
-        library.concepts()
+        library.concepts.all()
     assert "damaged" not in str(raised.value) and "delete it" not in str(raised.value)
 
 
 def test_a_concept_of_another_encoder_is_refused(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
-    library.teach("logo", Marked(None, (BLOCK,)))
+    library.concepts.teach("logo", Marked(None, (BLOCK,)))
     other = replace(library.settings, encoder_revision="0" * 16)
     from moviola.library import read_concept
 
@@ -380,7 +380,7 @@ def test_marks_need_pictures(films: Path, tmp_path: Path) -> None:
     with Library(tmp_path / "words", encoder="none", sentence_encoder="none") as library:
         library.index(films)
         with pytest.raises(LibraryError):
-            library.teach("logo", Marked(None, (BLOCK,)))
+            library.concepts.teach("logo", Marked(None, (BLOCK,)))
         with pytest.raises(LibraryError, match="pictures, in a library that was built with a visual encoder"):
             library.search(Marked(None, (BLOCK,)))
 
@@ -415,8 +415,8 @@ def test_a_text_is_compared_with_two_frames_of_a_moment(library: Library) -> Non
 def test_a_picture_beside_a_concept_finds_nothing_in_an_empty_library(
     library: Library, tmp_path: Path
 ) -> None:
-    library.teach("Red", Marked(None, right=(MarkedMoment("film0", 0, 4),)))
+    library.concepts.teach("Red", Marked(None, right=(MarkedMoment("film0", 0, 4),)))
     picture = tmp_path / "red.png"
     Image.new("RGB", (64, 64), "red").save(picture)
-    library.remove([video.video_id for video in library.videos()])
+    library.indexer.remove([video.video_id for video in library.videos()])
     assert library.search(Marked(LikePicture(picture), concept="red")) == []

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from moviola.errors import DataError, EncoderMismatch, InvalidValue, LibraryError, NotFound
-from moviola.library import LibraryStore, View, Viewer
+from moviola.library import LibraryStore, View, Viewer, repair, verify
 from moviola.library.derived import view as views
 from moviola.library.derived.indexes import current_index
 from moviola.library.disk.models_in_use import ROLES
@@ -42,8 +42,8 @@ def test_every_refiner_that_may_be_in_use_can_be_run() -> None:
 
 
 def test_models_are_copied_and_recorded(library: Library, folder: Path, trained: Trained) -> None:
-    library.use(stage1=trained("spr-stage1"), refiner=trained("reel"))
-    used = library.models_in_use()
+    library.indexer.use(stage1=trained("spr-stage1"), refiner=trained("reel"))
+    used = library.indexer.models_in_use()
     for role, architecture in (("stage1", "spr-stage1"), ("refiner", "reel")):
         about = used[role]
         assert about is not None and about["name"] == f"{architecture}-0-{about['revision'][:8]}"
@@ -51,18 +51,18 @@ def test_models_are_copied_and_recorded(library: Library, folder: Path, trained:
         graphs = {name for name in files(copies) if name.startswith(f"graphs/{about['revision']}/")}
         assert graphs and files(copies) - graphs == {"config.json", "model.safetensors", "README.md"}
         assert f'{role} = "{about["name"]}"' in (folder / "moviola.toml").read_text()
-    assert library.verify() == []
+    assert verify(library.store) == []
 
 
 def test_models_that_change_during_a_search_do_not_mix_with_the_index(
     library: Library, trained: Trained, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    library.use(stage1=trained("spr-stage1"), refiner=trained("reel"))
+    library.indexer.use(stage1=trained("spr-stage1"), refiner=trained("reel"))
     before, present = answers(library), Viewer.view
 
     def view(viewer: Viewer) -> View:
         found = present(viewer)
-        library.use(stage1="none", refiner="none")
+        library.indexer.use(stage1="none", refiner="none")
         return found
 
     with monkeypatch.context() as patch:
@@ -78,7 +78,7 @@ def test_a_view_is_of_models_that_came_into_use_while_it_was_made(
 
     def index(store: LibraryStore, name: str, videos: VideoTable) -> Any:
         if name == "segments" and not store.settings.stage1:
-            library.use(stage1=models)
+            library.indexer.use(stage1=models)
         return made(store, name, videos)
 
     monkeypatch.setattr(views, "current_index", index)
@@ -87,21 +87,21 @@ def test_a_view_is_of_models_that_came_into_use_while_it_was_made(
 
 
 def test_the_models_may_be_used_from_where_they_were_copied_to(library: Library, trained: Trained) -> None:
-    library.use(refiner=trained("reel"))
-    before = library.models_in_use()
+    library.indexer.use(refiner=trained("reel"))
+    before = library.indexer.models_in_use()
     assert before["refiner"] is not None
-    library.use(refiner=library.folder / "models" / "refiner" / before["refiner"]["name"])
-    assert library.models_in_use() == before
+    library.indexer.use(refiner=library.folder / "models" / "refiner" / before["refiner"]["name"])
+    assert library.indexer.models_in_use() == before
 
 
 def test_only_what_is_in_use_is_kept(library: Library, folder: Path, trained: Trained) -> None:
     before = files(folder)
     for seed in (1, 2):
-        library.use(stage1=trained("spr-stage1", seed=seed), refiner=trained("reel", seed=seed))
+        library.indexer.use(stage1=trained("spr-stage1", seed=seed), refiner=trained("reel", seed=seed))
     assert len(list((folder / "models" / "stage1").iterdir())) == 1
     assert len(list((folder / "models" / "refiner").iterdir())) == 1
     assert len(list((folder / "cache" / "context").iterdir())) == 1
-    library.use(stage1="none", refiner="none")
+    library.indexer.use(stage1="none", refiner="none")
     left = {name for name in files(folder) if not name.startswith("catalogue")}
     assert left == {name for name in before if not name.startswith("catalogue")} | {".lock"}
 
@@ -111,38 +111,38 @@ def test_none_goes_back_to_the_untrained_answers_exactly(
     library: Library, trained: Trained, refiner: str
 ) -> None:
     before = answers(library)
-    library.use(stage1=trained("spr-stage1"), refiner=trained(refiner))
+    library.indexer.use(stage1=trained("spr-stage1"), refiner=trained(refiner))
     assert answers(library) != before
-    library.use(stage1="none", refiner="none")
+    library.indexer.use(stage1="none", refiner="none")
     assert answers(library) == before
     with Library(library.folder, read_only=True) as reopened:
         assert answers(reopened) == before
 
 
 def test_one_role_leaves_the_other_alone(library: Library, trained: Trained) -> None:
-    library.use(stage1=trained("spr-stage1"))
-    library.use(refiner=trained("spr-clip"))
-    stage1, refiner = (library.models_in_use()[role] for role in ("stage1", "refiner"))
+    library.indexer.use(stage1=trained("spr-stage1"))
+    library.indexer.use(refiner=trained("spr-clip"))
+    stage1, refiner = (library.indexer.models_in_use()[role] for role in ("stage1", "refiner"))
     assert stage1 and refiner
-    library.use(stage1="none")
-    assert library.models_in_use() == {"stage1": None, "refiner": refiner}
+    library.indexer.use(stage1="none")
+    assert library.indexer.models_in_use() == {"stage1": None, "refiner": refiner}
 
 
 def test_the_index_is_made_anew_when_stage_1_changes(library: Library, trained: Trained) -> None:
     def published(**options: Any) -> bytes:
         with Library(library.folder, **options) as reopened:
-            assert reopened.verify() == []
+            assert verify(reopened.store) == []
         (path,) = (library.folder / "index").glob("segments-*.faiss")
         return path.read_bytes()
 
     plain = published()
-    library.use(stage1=trained("spr-stage1", seed=1))
+    library.indexer.use(stage1=trained("spr-stage1", seed=1))
     first = published()
-    library.use(refiner=trained("reel"))
+    library.indexer.use(refiner=trained("reel"))
     assert published() == first
-    library.use(stage1=trained("spr-stage1", seed=2))
+    library.indexer.use(stage1=trained("spr-stage1", seed=2))
     assert len({plain, first, published()}) == 3
-    library.use(stage1="none")
+    library.indexer.use(stage1="none")
     assert published() == plain
 
 
@@ -150,7 +150,7 @@ def test_an_index_of_another_stage_1_is_not_searched(library: Library, trained: 
     """As if the process had been killed between the settings and the index."""
     index = library.folder / "index"
     old = {path.name: path.read_bytes() for path in index.iterdir()}
-    library.use(stage1=trained("spr-stage1"))
+    library.indexer.use(stage1=trained("spr-stage1"))
     expected = answers(library)
     shutil.rmtree(index)
     index.mkdir()
@@ -158,22 +158,22 @@ def test_an_index_of_another_stage_1_is_not_searched(library: Library, trained: 
         (index / name).write_bytes(content)
     with Library(library.folder, read_only=True) as reopened:
         assert answers(reopened) == expected
-        (problem,) = reopened.verify()
+        (problem,) = verify(reopened.store)
         assert "mean of normalised frames" in problem.message and problem.repairable
     with Library(library.folder) as reopened:
-        reopened.repair()
-        assert reopened.verify() == []
+        repair(reopened.store)
+        assert verify(reopened.store) == []
 
 
 def test_videos_that_come_later_are_indexed_with_the_models(
     library: Library, films: Path, trained: Trained
 ) -> None:
-    library.use(stage1=trained("spr-stage1"), refiner=trained("reel"))
+    library.indexer.use(stage1=trained("spr-stage1"), refiner=trained("reel"))
     expected = answers(library)
-    library.remove(["film0", "film2"])
+    library.indexer.remove(["film0", "film2"])
     assert {m.video_id for m in answers(library)[0]} == {"film1"}
     library.index(films)
-    assert library.verify() == []
+    assert verify(library.store) == []
     rows = {video.row for video in library.catalogue.videos()}
     (contexts,) = (library.folder / "cache" / "context").iterdir()
     assert {int(path.stem) for path in contexts.iterdir()} == rows
@@ -186,11 +186,11 @@ def test_a_writer_takes_over_the_models_that_another_process_has_put_in_use(
     library: Library, trained: Trained
 ) -> None:
     with Library(library.folder) as other:
-        other.use(stage1=trained("spr-stage1"), refiner=trained("reel"))
-        library.remove(["film2"])
-        assert library.models_in_use() == other.models_in_use()
+        other.indexer.use(stage1=trained("spr-stage1"), refiner=trained("reel"))
+        library.indexer.remove(["film2"])
+        assert library.indexer.models_in_use() == other.indexer.models_in_use()
         assert answers(library) == answers(other)
-        assert library.verify() == []
+        assert verify(library.store) == []
 
 
 # ---- refusals ----------------------------------------------------------------------------------------------
@@ -211,7 +211,7 @@ def test_models_for_other_features_are_refused_with_both_values(
 ) -> None:
     settings = (library.folder / "moviola.toml").read_bytes()
     with pytest.raises(EncoderMismatch, match=message):
-        library.use(**{role: trained(architecture, extra=extra), "force": force})  # type: ignore[arg-type]
+        library.indexer.use(**{role: trained(architecture, extra=extra), "force": force})  # type: ignore[arg-type]
     assert (library.folder / "moviola.toml").read_bytes() == settings
     assert not (library.folder / "models").exists()
 
@@ -240,48 +240,48 @@ def test_models_of_other_sizes_are_refused_with_both_values(
 ) -> None:
     role = next(role for role, known in ROLES.items() if architecture in known)
     with pytest.raises(EncoderMismatch, match=message):
-        library.use(**{role: trained(architecture, **changes)})  # type: ignore[arg-type]
+        library.indexer.use(**{role: trained(architecture, **changes)})  # type: ignore[arg-type]
 
 
 def test_a_refiner_does_not_mind_the_length_of_segments(library: Library, trained: Trained) -> None:
-    library.use(refiner=trained("reel"))
+    library.indexer.use(refiner=trained("reel"))
     expected = answers(library)
-    library.use(refiner=trained("reel", extra={"segment_clips": 8}))
+    library.indexer.use(refiner=trained("reel", extra={"segment_clips": 8}))
     assert answers(library) == expected
 
 
 def test_a_model_that_does_not_say_what_it_was_trained_on(library: Library, trained: Trained) -> None:
     model = trained("reel", extra=None)
     with pytest.raises(InvalidValue, match=r"encoder, encoder_revision, .* missing .*--force"):
-        library.use(refiner=model)
-    library.use(refiner=model, force=True)
+        library.indexer.use(refiner=model)
+    library.indexer.use(refiner=model, force=True)
     assert answers(library)[0]
     with pytest.raises(EncoderMismatch, match=r"clip seconds 1\.5"):
-        library.use(refiner=trained("reel", extra=None, clip_seconds=1.5), force=True)
+        library.indexer.use(refiner=trained("reel", extra=None, clip_seconds=1.5), force=True)
 
 
 def test_a_model_of_the_wrong_kind_is_refused(library: Library, trained: Trained) -> None:
     with pytest.raises(InvalidValue, match="'reel'; as stage1 a library uses reel-stage1 or spr-stage1"):
-        library.use(stage1=trained("reel"))
+        library.indexer.use(stage1=trained("reel"))
     with pytest.raises(InvalidValue, match="'spr-stage1'; as refiner a library uses reel or"):
-        library.use(refiner=trained("spr-stage1"))
+        library.indexer.use(refiner=trained("spr-stage1"))
 
 
 def test_both_models_are_looked_at_before_anything_changes(library: Library, trained: Trained) -> None:
     with pytest.raises(InvalidValue):
-        library.use(stage1=trained("spr-stage1"), refiner=trained("spr-stage1"))
-    assert library.models_in_use() == {"stage1": None, "refiner": None}
+        library.indexer.use(stage1=trained("spr-stage1"), refiner=trained("spr-stage1"))
+    assert library.indexer.models_in_use() == {"stage1": None, "refiner": None}
     assert not (library.folder / "models").exists()
 
 
 def test_damaged_models_are_refused(library: Library, trained: Trained, tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="no such folder"):
-        library.use(refiner=tmp_path / "nowhere")
+        library.indexer.use(refiner=tmp_path / "nowhere")
     model = trained("reel")
     weights = model / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-9])
     with pytest.raises(DataError, match="safetensors"):
-        library.use(refiner=model)
+        library.indexer.use(refiner=model)
 
 
 def test_weights_that_are_no_numbers_are_refused(library: Library, trained: Trained) -> None:
@@ -292,14 +292,14 @@ def test_weights_that_are_no_numbers_are_refused(library: Library, trained: Trai
     next(model.parameters()).data.fill_(np.nan)
     save_pretrained(model, folder, card="Broken.")
     with pytest.raises(DataError, match="not finite"):
-        library.use(stage1=folder, force=True)
+        library.indexer.use(stage1=folder, force=True)
 
 
 def test_nothing_to_change_and_read_only(library: Library, trained: Trained) -> None:
     with pytest.raises(InvalidValue, match="nothing to change"):
-        library.use()
+        library.indexer.use()
     with Library(library.folder, read_only=True) as reader, pytest.raises(InvalidValue, match="read-only"):
-        reader.use(refiner=trained("reel"))
+        reader.indexer.use(refiner=trained("reel"))
 
 
 def test_a_library_without_pictures_has_no_use_for_models(tmp_path: Path, trained: Trained) -> None:
@@ -307,7 +307,7 @@ def test_a_library_without_pictures_has_no_use_for_models(tmp_path: Path, traine
         Library(tmp_path / "words", encoder="none", sentence_encoder="none") as library,
         pytest.raises(LibraryError, match="without a visual encoder"),
     ):
-        library.use(refiner=trained("reel"))
+        library.indexer.use(refiner=trained("reel"))
 
 
 @pytest.mark.parametrize("role", ["stage1", "refiner"])
@@ -315,7 +315,7 @@ def test_a_library_without_pictures_has_no_use_for_models(tmp_path: Path, traine
 def test_a_model_in_use_that_is_lost_or_changed_is_said(
     library: Library, trained: Trained, role: str, damage: str
 ) -> None:
-    library.use(stage1=trained("spr-stage1"), refiner=trained("reel"))
+    library.indexer.use(stage1=trained("spr-stage1"), refiner=trained("reel"))
     (model,) = (library.folder / "models" / role).iterdir()
     if damage == "lost":
         shutil.rmtree(model)
@@ -324,12 +324,12 @@ def test_a_model_in_use_that_is_lost_or_changed_is_said(
         weights[-1] ^= 1
         (model / "model.safetensors").write_bytes(weights)
     with Library(library.folder) as reopened:
-        (problem,) = reopened.verify()
+        (problem,) = verify(reopened.store)
         assert str(model) in problem.message and not problem.repairable
         with pytest.raises(LibraryError, match=f"moviola library use .* --{role} FOLDER"):
             reopened.search("anything")
-        reopened.use(**{role: "none"})  # type: ignore[arg-type]
-        assert reopened.search("anything") and reopened.verify() == []
+        reopened.indexer.use(**{role: "none"})  # type: ignore[arg-type]
+        assert reopened.search("anything") and verify(reopened.store) == []
 
 
 def test_a_name_that_leads_out_of_the_library_is_refused(library: Library) -> None:
@@ -353,7 +353,7 @@ def test_contexts_are_made_once_and_may_be_deleted(
         return encode(self, visual, subtitles)
 
     monkeypatch.setattr(ReelParts, "encode_clips", counted)
-    library.use(refiner=trained("reel"))
+    library.indexer.use(refiner=trained("reel"))
     assert len(made) == 3
     expected = answers(library)
     with Library(library.folder, read_only=True) as reader:
@@ -375,19 +375,19 @@ def test_contexts_are_made_once_and_may_be_deleted(
 
 def test_contexts_are_on_disk_again_when_a_model_comes_back(library: Library, trained: Trained) -> None:
     model = trained("reel")
-    library.use(refiner=model)
+    library.indexer.use(refiner=model)
     contexts = library.folder / "cache" / "context"
     before = files(contexts)
     assert len(before) == 3
-    library.use(refiner="none")
+    library.indexer.use(refiner="none")
     assert files(contexts) == set()
-    library.use(refiner=model)
+    library.indexer.use(refiner=model)
     assert files(contexts) == before
 
 
 @pytest.mark.parametrize("content", [b"", b"not an array", None])
 def test_a_damaged_context_is_made_anew(library: Library, trained: Trained, content: bytes | None) -> None:
-    library.use(refiner=trained("reel"))
+    library.indexer.use(refiner=trained("reel"))
     expected = answers(library)
     (contexts,) = (library.folder / "cache" / "context").iterdir()
     for path in contexts.iterdir():
@@ -399,7 +399,7 @@ def test_a_damaged_context_is_made_anew(library: Library, trained: Trained, cont
 
 @pytest.mark.parametrize("refiner", REFINED)
 def test_a_reader_writes_nothing(library: Library, trained: Trained, refiner: str) -> None:
-    library.use(stage1=trained("spr-stage1"), refiner=trained(refiner))
+    library.indexer.use(stage1=trained("spr-stage1"), refiner=trained(refiner))
     expected = answers(library)
     library.close()
     for part in ("cache", "index"):
@@ -412,7 +412,7 @@ def test_a_reader_writes_nothing(library: Library, trained: Trained, refiner: st
 
 @pytest.mark.parametrize("refiner", REFINED)
 def test_a_copy_works_elsewhere(library: Library, trained: Trained, tmp_path: Path, refiner: str) -> None:
-    library.use(stage1=trained("spr-stage1"), refiner=trained(refiner))
+    library.indexer.use(stage1=trained("spr-stage1"), refiner=trained(refiner))
     expected = answers(library)
     library.close()
     copy = Path(shutil.copytree(library.folder, tmp_path / "elsewhere" / "copy"))

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moviola.errors import LibraryError, NotFound
-from moviola.library import NameTable, VideoNames, VideoRow, names_in, stems_of
+from moviola.library import NameTable, VideoNames, VideoRow, compact, names_in, stems_of
 from moviola.library.derived import video_names
 from moviola.library.derived.video_names import publish_names
 from moviola.library.disk.video_table import VideoTable
@@ -175,7 +175,7 @@ def test_without_pictures_a_name_finds_its_video(films: Path, tmp_path: Path) ->
         for by in ("all", "named"):
             assert [one.video_id for one in library.search("the beach", by=by)] == ["holiday beach"]
         assert library.facets().evidence == {"named": 1}
-        library.remove(["holiday beach"])
+        library.indexer.remove(["holiday beach"])
         assert library.facets().evidence == {}
         assert library.search("the beach") == []
         with pytest.raises(LibraryError, match="differ by words in the names"):
@@ -247,16 +247,16 @@ def test_a_restored_video_is_found_by_the_meaning_of_its_name(named_library: Lib
     before = evidence()
     assert before["holiday_beach"]
     (nothing := tmp_path / "nothing").mkdir()
-    named_library.remove(["holiday_beach"])
+    named_library.indexer.remove(["holiday_beach"])
     named_library.index(nothing)
-    named_library.restore(["holiday_beach"])
+    named_library.indexer.restore(["holiday_beach"])
     assert evidence() == before
 
 
 def test_vectors_of_names_go_when_nothing_can_be_restored(named_library: Library, tmp_path: Path) -> None:
     (nothing := tmp_path / "nothing").mkdir()
-    named_library.remove(["holiday_beach"])
-    named_library.compact()
+    named_library.indexer.remove(["holiday_beach"])
+    compact(named_library.store)
     named_library.index(nothing)
     store = named_library.store
     names = names_in(store, store.catalogue.generation, store.searchable())
@@ -304,5 +304,5 @@ def test_names_are_mapped_until_the_library_changes(named_library: Library) -> N
     with store.catalogue.transaction():
         store.catalogue.drop(store.catalogue.video("holiday_beach").row)
     assert names(store.searchable()).counts.tolist() == [2, 2]
-    named_library.remove(["holiday_market"])
+    named_library.indexer.remove(["holiday_market"])
     assert names(VideoTable.of([])).counts[0] == 1

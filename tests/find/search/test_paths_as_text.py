@@ -83,7 +83,7 @@ CALLS: dict[str, Callable[[Place], Any]] = {
     "write_moments": lambda at: write_moments([MOMENT], {"film0": at("film0.mp4")}, at("a.edl")),
     "format_of": lambda at: format_of("a.edl"),
     "read_moments": lambda at: read_moments(at("m.csv")),
-    "require_outside": lambda at: at.library.require_outside(at("a.csv")),
+    "require_outside": lambda at: at.library.store.require_outside(at("a.csv")),
     "Catalogue": lambda at: Catalogue(at.own).close(),
     "Settings": lambda at: Settings.read(at.own),
     "concepts_of": lambda at: concepts_of(at.own),

@@ -78,7 +78,7 @@ def test_refined_moments(
     architecture, changes = MODELS[name]
     stage1 = trained("spr-stage1")
     model = trained(architecture, extra=CALIBRATED if calibrated else {}, **changes)
-    library.use(stage1=stage1, refiner=model)
+    library.indexer.use(stage1=stage1, refiner=model)
     expected = searched(library)
     assert all(len(moments) >= 3 for moments in expected.values())
     options: dict[str, Any] = {
@@ -95,7 +95,7 @@ def test_coarse_moments(
     library: Library, trained: Trained, pairs: Path, tmp_path: Path, architecture: str
 ) -> None:
     stage1 = trained(architecture)
-    library.use(stage1=stage1)
+    library.indexer.use(stage1=stage1)
     expected = searched(library, refine=False)
     export_features(library.store, TEXTS, tmp_path / "exported")
     for source in (LibrarySource(library.store), FeatureFolder.open(tmp_path / "exported")):
@@ -111,7 +111,7 @@ def test_what_is_asked_before_or_beside_changes_no_bit(
     """Windows are encoded when first asked for, and kept: padded to the longest of their batch, those of one
     query differed by whether another one had asked before.
     """
-    library.use(stage1=trained(stage1), refiner=trained(refiner))
+    library.indexer.use(stage1=trained(stage1), refiner=trained(refiner))
     queries = [Query(text, text) for text in (*TEXTS, "blue", "two yellow circles above a wall of stone")]
 
     def found(asked: list[Query], at_once: bool) -> list[list[Moment]]:

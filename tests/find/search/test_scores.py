@@ -99,7 +99,7 @@ def test_whoever_finds_it_missing_or_damaged_makes_it_anew(folder: Path, damage:
 
 def test_scores_do_not_rest_on_what_else_a_library_holds(library: Library) -> None:
     before = {(m.video_id, m.start, m.end): m.score for m in library.search("a red square", by="visual")}
-    library.remove(["film2"])
+    library.indexer.remove(["film2"])
     after = {(m.video_id, m.start, m.end): m.score for m in library.search("a red square", by="visual")}
     shared = before.keys() & after.keys()
     assert shared

@@ -42,7 +42,7 @@ with Library(sys.argv[1], read_only=True) as library:
 
 
 def test_no_torch_is_imported(library: Library, trained: Trained) -> None:
-    library.use(stage1=trained("spr-stage1"), refiner=trained("reel"))
+    library.indexer.use(stage1=trained("spr-stage1"), refiner=trained("reel"))
     ran = subprocess.run(
         [sys.executable, "-c", SCRIPT, library.folder], capture_output=True, text=True, check=False
     )
@@ -56,23 +56,23 @@ def index_dim(library: Library) -> int:
 
 
 def test_a_stage_1_may_have_vectors_of_another_size(library: Library, trained: Trained) -> None:
-    library.use(stage1=trained("reel-stage1"))
+    library.indexer.use(stage1=trained("reel-stage1"))
     found = library.search("a red square", top_k=5)
     assert found and index_dim(library) == 16
-    library.use(stage1="none")
+    library.indexer.use(stage1="none")
     assert index_dim(library) == 128
-    library.use(stage1=trained("reel-stage1"))
+    library.indexer.use(stage1=trained("reel-stage1"))
     assert library.search("a red square", top_k=5) == found
 
 
 def test_graphs_lie_in_the_cache_and_only_those_in_use(library: Library, trained: Trained) -> None:
     graphs = library.folder / "cache" / "compiled"
-    library.use(stage1=trained("spr-stage1"), refiner=trained("reel"))
+    library.indexer.use(stage1=trained("spr-stage1"), refiner=trained("reel"))
     parts = sorted(path.name.split("-")[1] for path in graphs.iterdir())
     assert parts == ["clips", "queries", "query", "segments", "spans"]
-    library.use(refiner="none")
+    library.indexer.use(refiner="none")
     assert sorted(path.name.split("-")[1] for path in graphs.iterdir()) == ["queries", "segments"]
-    library.use(stage1="none")
+    library.indexer.use(stage1="none")
     assert not list(graphs.iterdir())
 
 
@@ -80,7 +80,7 @@ def test_graphs_that_a_reader_lacks_are_made_in_the_users_cache(
     library: Library, trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MOVIOLA_COMPILED", str(tmp_path / "users"))
-    library.use(stage1=trained("spr-stage1"))
+    library.indexer.use(stage1=trained("spr-stage1"))
     wanted = library.search("a red square")
     graphs = library.folder / "cache" / "compiled"
     for path in sorted(graphs.rglob("*"), reverse=True):

@@ -216,7 +216,7 @@ def test_what_encodes_says_how_far_it_is_and_ends_at_once(
 ) -> None:
     service = client.app.state.service  # type: ignore[attr-defined]
     chosen = [Moment(one["video_id"], one["start"], one["end"], 0.5, 1) for one in MOMENTS]
-    paths = service.library.paths_of({one.video_id: None for one in chosen})[0]
+    paths = service.library.store.paths_of({one.video_id: None for one in chosen})[0]
     shares: list[float] = []
     write_moments(chosen, paths, tmp_path / "whole", name, progress=shares.append)
     assert len(shares) > 10 and shares == sorted(shares) and 0.7 < shares[-1] <= 1.01

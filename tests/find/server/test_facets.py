@@ -118,6 +118,6 @@ def test_orders_follow_the_library(serving: Serving, folder: Path) -> None:
 
         before = ids(sort="added")
         with Library(folder) as library:
-            library.remove(["harbour"])
+            library.indexer.remove(["harbour"])
         assert ids(sort="added") == [name for name in before if name != "harbour"]
         assert "harbour" not in ids()

@@ -17,6 +17,7 @@ from filelock import FileLock
 
 from distinct import film_like
 from http_calls import error, events, index, job_of, ok, search
+from moviola.library import compact, verify
 from moviola.search import Library
 from moviola.server.jobs import Jobs, Run, run_worker
 from moviola.server.schemas import Job
@@ -28,8 +29,8 @@ Serving = Callable[..., TestClient]
 def empty(folder: Path) -> Path:
     """The library without its videos."""
     with Library(folder) as library:
-        library.remove([video.video_id for video in library.catalogue.videos()])
-        library.compact()  # else they would come back without being encoded
+        library.indexer.remove([video.video_id for video in library.catalogue.videos()])
+        compact(library.store)  # else they would come back without being encoded
     return folder
 
 
@@ -69,7 +70,7 @@ def test_jobs_wait_for_each_other_and_can_be_ended(serving: Serving, empty: Path
         assert [job for _, job in events(http, third)][-1]["state"] == "done"
         assert [job["job"] for job in ok(http.get("/api/jobs"))["jobs"]] == [third, second, first]
     with Library(empty) as library:
-        assert library.verify() == []
+        assert verify(library.store) == []
 
 
 def test_no_more_jobs_wait_than_the_limit(serving: Serving, empty: Path, films: Path) -> None:
@@ -311,7 +312,7 @@ def test_a_crash_of_the_server_ends_the_job_and_leaves_the_library_sound(
     with FileLock(empty / ".lock", timeout=60):  # until the process has ended, too
         pass
     with Library(empty) as library:
-        assert library.verify() == []
+        assert verify(library.store) == []
     with httpx2.Client(base_url=start("--allow-ingest", str(films)).url) as http:
         gone = error(http.get(f"/api/jobs/{job}"))
         assert gone[0] == 404 and "start it again" in gone[2]

@@ -60,7 +60,7 @@ def test_a_video_that_is_removed_while_an_answer_is_described(
         if not removed:
             removed.append("harbour")
             with Library(folder) as writer:
-                writer.remove(removed)
+                writer.indexer.remove(removed)
         return described(self, video_ids)
 
     monkeypatch.setattr(Catalogue, "videos_named", after_a_removal)
@@ -120,7 +120,7 @@ def test_a_link_that_comes_to_stand_where_a_video_was_shows_nothing(
     """On a share anybody could have had any file of the server's user sent: as a video, a clip, a still."""
     share = Path(shutil.copytree(films, tmp_path / "share"))
     with Library(folder) as library:
-        library.move(films, share)
+        library.indexer.move(films, share)
     (share / "harbour.mp4").rename(tmp_path / "private.mp4")
     (share / "harbour.mp4").symlink_to(tmp_path / "private.mp4")
     with serving(folder) as client:

@@ -155,7 +155,7 @@ def test_a_full_queue_answers_busy(serving: Serving, folder: Path) -> None:
 
 def test_what_another_process_commits_is_found(serving: Serving, folder: Path, films: Path) -> None:
     with Library(folder) as library:
-        library.remove(["harbour"])
+        library.indexer.remove(["harbour"])
     with serving(folder) as client:
         before = client.post("/api/search", json={"query": "umbrella"}).json()["moments"]
         with Library(folder) as library:
@@ -169,7 +169,7 @@ def test_models_that_another_process_puts_in_use_are_searched_with(serving: Serv
     with serving(folder) as client:
         before = client.post("/api/search", json={"query": "a red ball"}).json()["moments"]
         with Library(folder) as library:
-            library.use(stage1="demo", refiner="demo")
+            library.indexer.use(stage1="demo", refiner="demo")
             wanted = library.search("a red ball", top_k=24)
         after = client.post("/api/search", json={"query": "a red ball"}).json()["moments"]
     assert [m["score"] for m in after] == [m.score for m in wanted]
@@ -178,9 +178,9 @@ def test_models_that_another_process_puts_in_use_are_searched_with(serving: Serv
 
 def test_a_curve_needs_no_models_that_another_process_has_replaced(serving: Serving, folder: Path) -> None:
     with Library(folder) as library:
-        library.use(stage1=DEMO_MODELS["stage1"], refiner=DEMO_MODELS["refiner"])
+        library.indexer.use(stage1=DEMO_MODELS["stage1"], refiner=DEMO_MODELS["refiner"])
         with serving(folder) as client:
-            library.use(stage1="none", refiner="none")
+            library.indexer.use(stage1="none", refiner="none")
             answer = client.post("/api/curve", json={"query": "a red ball", "video_id": "harbour"})
         assert answer.status_code == 200, answer.json()
         assert answer.json()["scores"] == library.curve("a red ball", "harbour")[1].tolist()

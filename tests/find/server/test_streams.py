@@ -42,7 +42,7 @@ def test_a_file_that_goes_after_it_was_found(
     away = tmp_path / "films"
     shutil.copytree(source.parent, away)
     with Library(folder) as library:
-        library.move(source.parent, away)
+        library.indexer.move(source.parent, away)
     path = away / "harbour.mp4" if gone == "source" else tmp_path / "swept.mp4"
 
     async def found(*_: object) -> tuple[Path, str]:

@@ -25,7 +25,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from unittest import mock
 
-from moviola.library import IngestReport
+from moviola.library import IngestReport, compact, verify
 from moviola.library.ingest.watching import Watcher, WatchOptions
 from moviola.search import Library
 from sample import QUERIES, films_in, library_of
@@ -75,12 +75,12 @@ class Ages:
                     self._cycle(library, len(seen))
                     self._search(held, expected)
                     seen.append(self._taken())
-            self.failures += [f"at the end: {problem.message}" for problem in library.verify()]
+            self.failures += [f"at the end: {problem.message}" for problem in verify(library.store)]
         self.counts["cycles"] = len(seen)
         self._is_flat(seen)
 
     def _cycle(self, library: Library, number: int) -> None:
-        library.remove({"b"})
+        library.indexer.remove({"b"})
         library.index(self._films, ocr=False)
         content = self._film.read_bytes()
         self._film.unlink()
@@ -89,7 +89,7 @@ class Ages:
             self._film.write_bytes(content)
             self._wait(lambda: "w" in _ids(library))
             library.index(self._films, ocr=False)
-        library.compact()
+        compact(library.store)
         if (held := _ids(library)) != {"a", "b", "c", "w"}:
             self.failures.append(f"cycle {number}: only {', '.join(sorted(held))} are left")
 

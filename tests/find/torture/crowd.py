@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from moviola.errors import LibraryError, LibraryLocked, NotFound
+from moviola.library import compact, verify
 from moviola.library.kept.values import Mark
 from moviola.search import Library, Marked, MarkedMoment
 from sample import QUERIES, films_in, library_of
@@ -101,14 +102,14 @@ class ManyAtOnce:
     def _at_the_end(self, expected: dict[str, dict[str, _Scores]], cycles: int) -> None:
         with Library(self._library) as library:
             library.index(self._films, ocr=False)
-            self.failures += [f"at the end: {problem.message}" for problem in library.verify()]
+            self.failures += [f"at the end: {problem.message}" for problem in verify(library.store)]
             for query in QUERIES:
                 if self._answer(library, query) != expected[query]:
                     self.failures.append(f"at the end: {query!r}: another answer")
             kept = {entry.name for entry in library.kept.entries("search")}
             if lost := {f"search {number}" for number in range(cycles)} - kept:
                 self.failures.append(f"at the end: {', '.join(sorted(lost))} is not kept")
-            if cycles and not (library.kept.tagged() and library.concepts()):
+            if cycles and not (library.kept.tagged() and library.concepts.all()):
                 self.failures.append("at the end: no mark, or no concept")
 
     def _search(
@@ -169,23 +170,23 @@ class ManyAtOnce:
 
 def _come_and_go(library: Library, films: Path, number: int) -> Iterator[Callable[[], object]]:
     """Take films out, compact, bring them in again."""
-    yield lambda: library.remove(set(_TOUCHED[0]) & _ids(library))
-    yield library.compact
+    yield lambda: library.indexer.remove(set(_TOUCHED[0]) & _ids(library))
+    yield lambda: compact(library.store)
     yield lambda: library.index(films, ocr=False)
 
 
 def _keep_and_teach(library: Library, films: Path, number: int) -> Iterator[Callable[[], object]]:
     """Take a film out and bring it in; keep, mark, teach, and verify."""
-    yield lambda: library.remove(set(_TOUCHED[1]) & _ids(library))
+    yield lambda: library.indexer.remove(set(_TOUCHED[1]) & _ids(library))
     yield lambda: library.kept.put("search", f"search {number}", {"query": "a red square"})
     yield lambda: library.kept.mark(Mark(video_id="y", start=1.0, end=2.5), add=["red"])
-    yield lambda: library.teach("walls", Marked(None, (MarkedMoment("y", 0, 3),)))
+    yield lambda: library.concepts.teach("walls", Marked(None, (MarkedMoment("y", 0, 3),)))
     yield lambda: _verified(library)
     yield lambda: library.index(films, ocr=False)
 
 
 def _verified(library: Library) -> None:
-    if problems := library.verify():
+    if problems := verify(library.store):
         raise LibraryError(f"verify says: {problems[0].message}")
 
 

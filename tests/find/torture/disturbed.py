@@ -178,7 +178,7 @@ class Disturbed(ABC, Generic[*_Where]):
         self.operate(name)
         if repair:
             with Library(self.library) as library:
-                library.repair()
+                repair(library.store)
         now = self._seen()
         if worse := [problem for problem in now.problems if problem not in after.problems]:
             yield f"not sound after it was done again: {worse[0]}"

@@ -25,7 +25,7 @@ from functools import cache
 from pathlib import Path
 
 from moviola.errors import MoviolaError
-from moviola.library import diagnosis
+from moviola.library import diagnosis, verify
 from moviola.search import Library
 from operations import todays_library
 from sample import Answers, flip_bit, restored
@@ -63,7 +63,7 @@ class Flips:
         self._original = todays_library(self._films, folder / "original")
         (self._films / "c.mp4").unlink()
         with Library(self._original) as library:
-            library.use(refiner="demo")
+            library.indexer.use(refiner="demo")
             library.index(self._films, ocr=False)
         self._copy = folder / "library"
         self._before = seen(self._original)
@@ -144,7 +144,7 @@ class Flips:
             return False
         with Library(folder) as library:
             try:
-                library.restore(other)
+                library.indexer.restore(other)
             except MoviolaError as error:
                 self.counts["found when it is to come back"] += 1
                 return other[0] in str(error)
@@ -188,7 +188,7 @@ class Flips:
     def _damaged(self, folder: Path) -> set[str]:
         try:
             with Library(folder, read_only=True) as library:
-                return {problem.video_id for problem in library.verify() if problem.video_id}
+                return {problem.video_id for problem in verify(library.store) if problem.video_id}
         except MoviolaError:
             return set()
 
@@ -199,7 +199,7 @@ class Flips:
         folder = self._copy.with_name("without")
         shutil.rmtree(folder, ignore_errors=True)
         with Library(restored(self._original, folder)) as library:
-            library.remove(gone)
+            library.indexer.remove(gone)
         return seen(folder).answers
 
 

@@ -22,7 +22,7 @@ from moviola.encoders import load_encoder
 from moviola.errors import InvalidValue
 from moviola.export import FORMATS, write_moments
 from moviola.files.toml import read_toml, write_toml
-from moviola.library import mend_settings
+from moviola.library import compact, mend_settings, repair
 from moviola.library.disk.settings import FORMAT_VERSION
 from moviola.library.kept.values import Mark
 from moviola.search import Library, Marked, MarkedMoment
@@ -111,7 +111,7 @@ def _ids(library: Library) -> set[str]:
 
 
 def _remove(video_id: str) -> Callable[[Path, Path], object]:
-    return _opened(lambda library: library.remove({video_id} & _ids(library)))
+    return _opened(lambda library: library.indexer.remove({video_id} & _ids(library)))
 
 
 def _index(folder: Path, films: Path) -> None:
@@ -120,28 +120,28 @@ def _index(folder: Path, films: Path) -> None:
 
 
 def _restore(library: Library) -> None:
-    library.restore({"old"} - _ids(library))
+    library.indexer.restore({"old"} - _ids(library))
 
 
 def _move(folder: Path, films: Path) -> None:
     with Library(folder) as library:
         if any(Path(video.path).is_relative_to(films) for video in library.catalogue.videos()):
-            library.move(films, films.with_name("elsewhere"))
+            library.indexer.move(films, films.with_name("elsewhere"))
         else:
-            library.remove([])
+            library.indexer.remove([])
 
 
 def _forget_root(folder: Path, films: Path) -> None:
     with Library(folder) as library:
         if library.catalogue.roots():
-            library.forget_root(films)
+            library.indexer.forget_root(films)
         else:
-            library.remove([])
+            library.indexer.remove([])
 
 
 def _forget_concept(library: Library) -> None:
-    if "red-walls" in {concept.name for concept in library.concepts()}:
-        library.forget("red-walls")
+    if "red-walls" in {concept.name for concept in library.concepts.all()}:
+        library.concepts.forget("red-walls")
 
 
 def _keep(library: Library) -> None:
@@ -234,7 +234,7 @@ def _export(name: str) -> Operation:
     def run(folder: Path, films: Path) -> None:
         with Library(folder) as library:
             written = write_moments(
-                _MOMENTS, {"a": films / "a.mp4"}, folder.parent / out, name, kept=library.kept_still
+                _MOMENTS, {"a": films / "a.mp4"}, folder.parent / out, name, kept=library.store.kept_still
             )
         if written.refused:  # one clip that cannot be cut does not stop the others
             raise InvalidValue("; ".join(written.refused.values()))
@@ -268,19 +268,19 @@ def _judge(folder: Path, films: Path) -> None:
 OPERATIONS: dict[str, Operation] = {
     "index": Operation(_index),
     "update": Operation(_index, _change_film),
-    "again": Operation(_opened(lambda library: library.again(["a"]))),
+    "again": Operation(_opened(lambda library: library.indexer.again(["a"]))),
     "remove": Operation(_remove("b")),
     "restore": Operation(_opened(_restore)),
     "move": Operation(_move),
     "forget root": Operation(_forget_root),
     "forget concept": Operation(_opened(_forget_concept)),
-    "use": Operation(_opened(lambda library: library.use(refiner="demo"))),
-    "use index": Operation(_opened(lambda library: library.use_index("reranked"))),
-    "compact": Operation(_opened(lambda library: library.compact())),
-    "repair": Operation(_opened(lambda library: library.repair()), _damage),
+    "use": Operation(_opened(lambda library: library.indexer.use(refiner="demo"))),
+    "use index": Operation(_opened(lambda library: library.indexer.use_index("reranked"))),
+    "compact": Operation(_opened(lambda library: compact(library.store))),
+    "repair": Operation(_opened(lambda library: repair(library.store)), _damage),
     "mend settings": Operation(lambda folder, _: mend_settings(folder), _damage_settings),
     "teach": Operation(
-        _opened(lambda library: library.teach("walls", Marked(None, (MarkedMoment("a", 0, 3),))))
+        _opened(lambda library: library.concepts.teach("walls", Marked(None, (MarkedMoment("a", 0, 3),))))
     ),
     "keep": Operation(_opened(_keep)),
     "delete kept": Operation(_opened(_delete_kept)),

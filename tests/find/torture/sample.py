@@ -50,7 +50,7 @@ def library_of(films: Path, folder: Path, *, model: bool) -> Path:
     with Library(folder, encoder="demo", sentence_encoder="none") as library:
         library.index(films, ocr=False)
         if model:
-            library.use(refiner="demo")
+            library.indexer.use(refiner="demo")
     for path in folder.glob(".lock*"):
         path.unlink()
     return folder

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from moviola.features.shards import Extent
-from moviola.library import read_concept
+from moviola.library import read_concept, verify
 from moviola.search import Library
 from sample import Answers, answers_of
 
@@ -50,7 +50,7 @@ class Seen:
 def seen(folder: Path, beside: Parts | None = None) -> Seen:
     """All of a library, opened anew and read-only."""
     with Library(folder, read_only=True) as library:
-        problems = library.verify()
+        problems = verify(library.store)
         damages = [one.message for one in problems if one.video_id or not one.repairable]
         return Seen(
             answers_of(library),
@@ -81,7 +81,7 @@ def _parts(library: Library) -> Iterator[tuple[str, Parts]]:
     kept = library.kept
     yield "kept", {(e.kind, e.name): (e.version, e.value.model_dump_json()) for e in kept.entries()}
     yield "alerts", _alerts(library, named)
-    yield "concepts", {name: _concept(library, name) for name in (one.name for one in library.concepts())}
+    yield "concepts", {name: _concept(library, name) for name in (one.name for one in library.concepts.all())}
     settings = asdict(library.settings)
     del settings["format_version"]
     yield "settings", settings

@@ -29,6 +29,7 @@ from urllib.parse import quote, urlsplit
 
 from PIL import Image
 
+from moviola.library import verify
 from moviola.search import Library
 from rewrapped import to_matroska
 from sample import QUERIES, films_in, library_of
@@ -375,7 +376,7 @@ class Served:
         if "Traceback" in (log := "".join(server.log)):
             self.failures.append(f"a traceback in the log: …{log[-2000:]}")
         with Library(self._library, read_only=True) as library:
-            self.failures += [f"at the end: {problem.message}" for problem in library.verify()]
+            self.failures += [f"at the end: {problem.message}" for problem in verify(library.store)]
 
 
 _JSON = {"content-type": "application/json"}

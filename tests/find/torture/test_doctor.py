@@ -204,7 +204,7 @@ def test_many_problems_are_not_all_shown(folder: Path, monkeypatch: pytest.Monke
 
 def test_a_disk_that_is_nearly_full(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Library(folder) as library:
-        library.remove(["a", "b", "c"])
+        library.indexer.remove(["a", "b", "c"])
     usage = shutil.disk_usage(folder)
     with monkeypatch.context() as full:
         full.setattr(shutil, "disk_usage", lambda _: usage._replace(free=1000))

@@ -99,7 +99,7 @@ def test_queries_without_an_answer_are_left_out(moviola: Moviola, library: Path,
     task, queries = tmp_path / "task.sqlite", tmp_path / "queries.txt"
     with Library(library) as opened:
         for name in ("a", "b"):
-            opened.teach(name, Marked(None, (MarkedMoment("street", 0, 2),)))
+            opened.concepts.teach(name, Marked(None, (MarkedMoment("street", 0, 2),)))
     queries.write_text("@a @b\na robot\n@b @a\n")
     made = moviola("judge", "new", "-l", library, queries, "--out", task, "--json")
     assert made.code == 3

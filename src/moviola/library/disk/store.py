@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from numbers import Real
 from os import PathLike
@@ -24,12 +24,14 @@ from moviola.library.disk.disk_cache import DiskCache
 from moviola.library.disk.encoders_in_use import LibraryEncoders, settings_of_new_library
 from moviola.library.disk.lock import LOCK, sweep_drafts, writing
 from moviola.library.disk.models_in_use import ModelsInUse
+from moviola.library.disk.places import present_path
+from moviola.library.disk.protected_paths import require_outside
 from moviola.library.disk.settings import FORMAT_VERSION, SETTINGS_FILE, Settings
 from moviola.library.disk.still_store import StillStore
 from moviola.library.disk.upgrade import upgraded
 from moviola.library.disk.video_table import VideoTable, read_video_table, write_video_table
 from moviola.retrieval.segments import normalised
-from moviola.types import Video, require_kind, require_kinds
+from moviola.types import Video, require_kind, require_kinds, several
 
 __all__ = ["LibraryStore"]
 
@@ -214,6 +216,42 @@ class LibraryStore:
     def videos(self) -> list[Video]:
         """The searchable videos, by id."""
         return [Video(v.video_id, v.duration) for v in self.catalogue.videos() if v.state != "refused"]
+
+    def file_of(self, video_id: str) -> Path | None:
+        """An existing file of a video, of all its paths; None while its drives are away.
+
+        Raises:
+            NotFound: no such video.
+        """
+        video = self.catalogue.video(video_id)
+        return present_path(video, self.catalogue.copies_of(video.row), self.catalogue.roots())
+
+    def paths_of(self, video_ids: Iterable[str]) -> tuple[dict[str, str], set[str]]:
+        """A path of each video, an existing one if any, and the ids of videos that are away.
+
+        Raises:
+            NotFound: no such video.
+        """
+        catalogue, roots = self.catalogue, self.catalogue.roots()
+        videos = {video_id: catalogue.video(video_id) for video_id in several("video_ids", video_ids)}
+        there = {
+            video_id: present_path(video, catalogue.copies_of(video.row), roots)
+            for video_id, video in videos.items()
+        }
+        paths = {video_id: str(path or videos[video_id].path) for video_id, path in there.items()}
+        return paths, {video_id for video_id, path in there.items() if path is None}
+
+    def kept_still(self, video_id: str, time: float) -> bytes | None:
+        """The small still of a video (WebP) nearest to a time in seconds; None without any.
+
+        Raises:
+            NotFound: no such video.
+        """
+        return self.stills.nearest(self.catalogue.video(video_id).hash, time)
+
+    def require_outside(self, out: str | Path) -> None:
+        """Refuse to write over what the library has; see :func:`moviola.library.require_outside`."""
+        require_outside(out, self.folder, self.catalogue)
 
     def searchable(self) -> VideoTable:
         """The searchable videos as catalogue rows, by row number."""

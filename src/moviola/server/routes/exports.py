@@ -181,14 +181,14 @@ def _written(
         Selection(_moment(one, one.rank or place), one.title, one.note)
         for place, one in enumerate(request.moments, 1)
     ]
-    paths, away = service.library.paths_of(videos)
+    paths, away = service.library.store.paths_of(videos)
     for video_id in away:
         if is_file(paths[video_id]):
             raise NotFound(f"{video_id}: a link has come to stand where its file was; index its folder again")
     try:
         written = write_moments(
             chosen, paths, folder / f"{name}{format.suffix}", request.format,
-            durations=durations, kept=service.library.kept_still, progress=progress,
+            durations=durations, kept=service.library.store.kept_still, progress=progress,
             **titled | request.options,
         )  # fmt: skip
     except InvalidValue as error:  # names the file, whose folder is the server's own

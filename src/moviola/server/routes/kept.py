@@ -106,7 +106,7 @@ def keep(request: KeepRequest, service: ServiceOf) -> Entry:
         return service.library.kept.put(request.kind, request.name, request.value, request.version)
     question = _askable(request.value)
     try:
-        return service.library.save_search(request.name, question, request.version, service.picture)
+        return service.library.saved.save(request.name, question, request.version, service.picture)
     except MoviolaError as error:
         error.place = error.place and f"value.{error.place}"
         raise

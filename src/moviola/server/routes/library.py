@@ -133,7 +133,7 @@ def library(service: ServiceOf, request: Request) -> LibraryInfo:
     rows = [video for video in catalogue.videos() if video.state != "refused"]
     length = settings.frames_per_segment
     cues = catalogue.cue_counts()
-    models = lib.models_in_use()
+    models = lib.indexer.models_in_use()
     may_write = right == "change" and os.access(lib.folder, os.W_OK)
     formats = [
         ExportFormat(name=one.name, title=one.title, suffix=one.suffix or ".zip", options=sorted(one.options))

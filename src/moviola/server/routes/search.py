@@ -67,7 +67,7 @@ async def search(request: schemas.SearchRequest, service: ServiceOf) -> schemas.
 @router.get("/concepts")
 async def concepts(service: ServiceOf) -> schemas.ConceptList:
     """What was taught to the library; `@name` stands for it in the text of a query."""
-    found = await service.searching.run(service.library.concepts)
+    found = await service.searching.run(service.library.concepts.all)
     return schemas.ConceptList(concepts=[_concept(one) for one in found])
 
 
@@ -84,8 +84,8 @@ async def teach(request: schemas.TeachRequest, service: ServiceOf) -> schemas.Co
         raise InvalidValue("query: nothing is marked; give moments that are right")
 
     def work(library: Library) -> schemas.Concept:
-        name = library.teach(request.title, query)
-        return _concept(next(one for one in library.concepts() if one.name == name))
+        name = library.concepts.teach(request.title, query)
+        return _concept(next(one for one in library.concepts.all() if one.name == name))
 
     return await service.change(work, service.searching)
 
@@ -96,7 +96,7 @@ async def forget(
 ) -> None:
     """Delete what was taught under a name."""
     concept = decoded(name, "concept")
-    await service.change(lambda library: library.forget(concept), service.searching)
+    await service.change(lambda library: library.concepts.forget(concept), service.searching)
 
 
 @router.post("/curve")

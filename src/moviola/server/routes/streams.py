@@ -97,7 +97,7 @@ def _file(service: Service, video: VideoRow) -> Path:
     """The file of a video, also where it is gone, which opening it says; NotFound where only a link that
     leads elsewhere is there.
     """
-    file = service.library.file_of(video.video_id)
+    file = service.library.store.file_of(video.video_id)
     if file is None and is_file(video.path):
         raise _gone(video)
     return file or Path(video.path)
@@ -206,7 +206,7 @@ async def _picture(
 ) -> Response:
     """A picture of a video, by its name in the cache; of one that is away it is made of small stills."""
     small = partial(service.library.store.stills.nearest, video.hash)
-    away = service.library.file_of(video.video_id) is None
+    away = service.library.store.file_of(video.video_id) is None
     kept = small if away and small(0.0) is not None else None
     if kept is None:
         _file(service, video)  # which follows no link

@@ -142,7 +142,7 @@ def _described(service: Service, found: list[NearCopies]) -> NearCopiesList:
 @router.delete("/videos/{video_id}", dependencies=[Changing])
 async def remove(service: ServiceOf, video: VideoOf) -> Removed:
     """Take a video out of the library; its file stays. It can come back until the next compaction."""
-    await service.change(lambda library: library.remove([video.video_id]))
+    await service.change(lambda library: library.indexer.remove([video.video_id]))
     return Removed(video_id=video.video_id)
 
 
@@ -153,7 +153,7 @@ async def restore(
 ) -> Removed:
     """Bring a video back that was taken out, with all that is known of it."""
     name = decoded(video_id, "video")
-    await service.change(lambda library: library.restore([name]))
+    await service.change(lambda library: library.indexer.restore([name]))
     return Removed(video_id=name)
 
 
@@ -169,7 +169,7 @@ async def again(
 
     403: its file is not in a folder from which this server brings videos in. 404: it is not there.
     """
-    file = service.library.file_of(video.video_id) or Path(video.path)
+    file = service.library.store.file_of(video.video_id) or Path(video.path)
     allowed = service.receiving.folders
     if not any(resolved(file).is_relative_to(folder) for folder in allowed):
         raise Forbidden(
@@ -179,5 +179,5 @@ async def again(
     if not is_file(file):
         raise NotFound(f"{file}: not there; plug its drive in")
     service.jobs.require_room()  # before the video is marked, which would wait for a job that never comes
-    await service.change(lambda library: library.again([video.video_id], pictures=pictures))
+    await service.change(lambda library: library.indexer.again([video.video_id], pictures=pictures))
     return await service.jobs.add([str(file)])

@@ -55,7 +55,7 @@ def videos(
 @router.get("/{video_id}")
 async def video(service: ServiceOf, video: VideoOf) -> schemas.VideoDetails:
     """One video, with properties of its file."""
-    about = await service.media.run(_probed, service.library.file_of(video.video_id))
+    about = await service.media.run(_probed, service.library.store.file_of(video.video_id))
     summary = await service.media.run(summary_of, service, video)
     account = service.library.catalogue.account(video.row)
     playable = about is not None and plays_in_browsers(about)
@@ -86,7 +86,7 @@ def folder(service: ServiceOf, video: VideoOf) -> None:
         raise Forbidden(
             f"host {service.options.host}: only a server for this machine opens folders; copy the path"
         )
-    file = service.library.file_of(video.video_id)
+    file = service.library.store.file_of(video.video_id)
     if file is None:
         raise NotFound(f"{video.path}: not there; plug its drive in")
     play(folder_command(file))

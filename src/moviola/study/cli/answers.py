@@ -109,7 +109,7 @@ def answer(
     if features is None:
         with reading(library) as lib:
             for file in files:
-                lib.require_outside(file)
+                lib.store.require_outside(file)
     unknown: Sequence[str] = ()
     past_end = 0
     if model is None:

@@ -63,7 +63,7 @@ def new(
 
     chosen = read_queries(queries)
     with reading(library) as lib, progress_bar() as bar:
-        lib.require_outside(out)
+        lib.store.require_outside(out)
         line = bar.add_task("searching", total=None)
         found = make_task(
             out, lib, chosen, run_files=run or (), systems=system, depth=depth, merge_above=merge_above,

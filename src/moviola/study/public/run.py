@@ -86,7 +86,7 @@ def run_public(
         InvalidValue: an unknown name, both or neither of ``videos`` and ``run``, ``out`` of no form, of one
             that cannot hold the ``pred_exist_score`` of the run, or one of the files that are read.
         NotFound, DataError: a file or the folder is missing, a file damaged, or none of the videos there.
-        LibraryError, MissingModel: see :meth:`moviola.search.Library.index` and ``search``.
+        LibraryError, MissingModel: see :meth:`moviola.library.Indexer.index` and ``search``.
     """
     benchmark = benchmark_of(name)
     require_sources(name, videos, run)
@@ -112,7 +112,7 @@ def run_public(
         chosen = encoder or (best_encoder().name if fresh else None)
         with Library(folder, encoder=chosen, device=device) as opened:
             if out is not None:
-                opened.require_outside(out)
+                opened.store.require_outside(out)
             refused = dict(opened.index(videos or ".", progress=indexing).refused)
             used = opened.settings.encoder
             answers = answer_questions(

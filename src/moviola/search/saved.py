@@ -1,0 +1,89 @@
+"""Saved searches: questions that are kept under a name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from moviola.errors import InvalidValue
+from moviola.search.asked import Asked, picture_of, renamed
+from moviola.search.found import SearchResult
+from moviola.search.queries import KeptPicture, LikePicture
+
+if TYPE_CHECKING:
+    from moviola.library.kept.entries import Kept
+    from moviola.library.kept.values import Entry
+
+__all__ = ["SavedSearches"]
+
+
+class SavedSearches:
+    """The saved searches of a library.
+
+    Args:
+        kept: what people keep.
+        search: as :meth:`moviola.search.Library.search`.
+    """
+
+    def __init__(self, kept: Kept, search: Callable[..., SearchResult]) -> None:
+        self._kept, self._search = kept, search
+
+    def asked(self, name: str) -> Asked:
+        """The question of a saved search.
+
+        Raises:
+            NotFound: no search of this name is saved.
+            InvalidValue: it can never run.
+        """
+        from moviola.library.kept.values import SavedSearch
+
+        saved = self._kept.entry("search", name).value
+        assert isinstance(saved, SavedSearch)
+        try:
+            return Asked.from_json(saved.root)
+        except InvalidValue as error:
+            raise InvalidValue(f"search {name!r}: {error}; save it again") from error
+
+    def search(self, name: str, **changes: Any) -> SearchResult:
+        """:meth:`moviola.search.Library.search` for a saved search, ``changes`` as there; errors as of
+        :meth:`asked`, too.
+        """
+        asked = self.asked(name)
+        return self._search(asked.query, replace(asked.options, **changes))
+
+    def save(
+        self,
+        name: str,
+        asked: Asked | Mapping[str, Any],
+        version: int | None = None,
+        picture: Callable[[str], LikePicture | KeptPicture] = picture_of,
+    ) -> Entry:
+        """Save a question under a name, replacing the one of that name.
+
+        Args:
+            asked: the question, or its JSON, which is kept as it is but for its pictures: these are kept with
+                it, large ones made smaller (:func:`moviola.media.small_picture`), and get other names.
+            version: see :meth:`moviola.library.kept.entries.Kept.put`.
+            picture: gives the pictures that are named in JSON.
+
+        Raises:
+            InvalidValue: it can never run.
+            MediaError: a picture cannot be read.
+            OutOfDate, LibraryError: see :meth:`moviola.library.kept.entries.Kept.put`.
+        """
+        from moviola.library.kept.pictures import picture_to_keep
+
+        row = asked.to_json() if isinstance(asked, Asked) else asked
+        names: dict[str, str] = {}
+        contents: dict[str, bytes] = {}
+
+        def keep(given: str) -> LikePicture | KeptPicture:
+            found = picture(given)
+            if isinstance(found, LikePicture):
+                names[given], content = picture_to_keep(found.path)
+                contents[names[given]] = content
+            return found
+
+        Asked.from_json(row, keep)
+        return self._kept.put("search", name, renamed(row, names), version, contents)
