@@ -27,6 +27,7 @@ from moviola.cli.config import nested_defaults, read_config
 from moviola.errors import InvalidValue, shortened
 from moviola.files.plain import STEERING, plain
 
+_NO_COMMAND = re.compile(r"No such command '(?P<name>.*?)'\.")
 _WRONG_USAGE = BadParameter.__mro__[1]  # Click's error of all wrong usage, of the one that Typer has
 
 Cell = str | tuple[str, ...]
@@ -84,7 +85,7 @@ def short_help(name: str) -> str | None:
 
 class _Commands(TyperGroup):
     """Commands in the order of the help's panels, whatever was imported first; messages of wrong usage, which
-    quote what was given, are shortened.
+    quote what was given, are shortened, and name the command that is meant.
     """
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -105,8 +106,21 @@ def _shortened_usage() -> Iterator[None]:
         yield
     except Exception as error:
         if isinstance(error, _WRONG_USAGE):
-            vars(error)["message"] = shortened(str(vars(error)["message"]))
+            said = vars(error)
+            said["message"] = shortened(_with_command_meant(str(said["message"]), said.get("ctx")))
         raise
+
+
+def _with_command_meant(message: str, context: Context | None) -> str:
+    """The message of wrong usage; for a word that is no command with the commands that it may mean."""
+    word = _NO_COMMAND.match(message)
+    if word is None or context is None:
+        return message
+    from moviola.cli.meant import commands_meant
+
+    meant = commands_meant(word["name"], context.command_path.partition(" ")[2])
+    commands = " or ".join(f"`moviola {name}`" for name in meant)
+    return f"No such command '{word['name']}'. {f'Try {commands}.' if meant else 'See `moviola --help`.'}"
 
 
 app = typer.Typer(

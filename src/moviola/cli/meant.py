@@ -1,0 +1,63 @@
+"""Commands that are meant by names that moviola does not have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+from typing import Any
+
+_OF_OTHERS: dict[str, str] = {
+    "search": "ask find grep lookup query",
+    "index": "add build import ingest init new reindex scan sync update",
+    "open": "play view watch-moment",
+    "serve": "browse gui server start ui web",
+    "list": "dir files ls videos",
+    "show": "describe details info inspect metadata",
+    "library info": "about info stat statistics stats status",
+    "export": "render save timeline write",
+    "cut": "clip extract trim",
+    "transcript": "captions subtitles text words",
+    "remove": "del delete rm unindex",
+    "library restore": "recover undelete undo unremove",
+    "kept list": "bookmarks collections favorites favourites saved searches tags",
+    "kept tag": "label",
+    "kept collect": "collect",
+    "duplicates": "copies dedup dedupe dupes",
+    "doctor": "check diagnose health selftest test",
+    "verify": "checksum fsck validate",
+    "repair": "fix mend",
+    "compact": "clean gc prune purge vacuum",
+    "library roots": "folders paths roots",
+    "models list": "encoders",
+    "models pull": "download fetch",
+    "mcp": "agent",
+    "--help": "commands help man usage",
+    "--version": "ver version",
+}
+"""Commands by names that other programs have for the same, in words."""
+
+
+def commands_meant(word: str, group: str = "") -> list[str]:
+    """The commands that a word may mean, as they are typed after ``moviola``, most likely first.
+
+    Args:
+        word: what was typed, no command of the group.
+        group: the group of commands below which it was typed, such as ``library``; empty for none.
+    """
+    from typer.main import get_command
+
+    from moviola.cli import all_commands
+
+    known = list(_commands(get_command(all_commands())))
+    named = [name for name, others in _OF_OTHERS.items() if word.casefold() in others.split()]
+    elsewhere = [path for path in known if path.rpartition(" ")[2] == word.casefold()]
+    below = [path for path in known if path.rpartition(" ")[0] == group]
+    return list(dict.fromkeys(named + elsewhere)) or get_close_matches(f"{group} {word}".strip(), below, n=2)
+
+
+def _commands(group: Any, before: str = "") -> Iterator[str]:
+    for name, command in group.commands.items():
+        path = f"{before} {name}".strip()
+        yield path
+        if hasattr(command, "commands"):
+            yield from _commands(command, path)
