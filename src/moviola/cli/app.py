@@ -9,14 +9,15 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, Literal, NoReturn
 
 import typer
 from rich.box import Box
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -32,6 +33,12 @@ _WRONG_USAGE = BadParameter.__mro__[1]  # Click's error of all wrong usage, of t
 
 Cell = str | tuple[str, ...]
 """A cell of a table: a text, or several, below each other on a terminal."""
+
+Shortening = Literal["in the middle", "at the end"]
+"""Where a text of a table is shortened."""
+
+_NONE: Mapping[str, Shortening] = {}
+_LEAST_CELL = 8
 
 PANELS: dict[str, dict[str, tuple[str, str]]] = {
     "First steps": {
@@ -237,11 +244,16 @@ def show_table(
     *,
     title: str = "",
     lines: Collection[int] = (),
+    short: Mapping[str, Shortening] = _NONE,
 ) -> None:
-    """Print rows below their columns on a terminal, with lines below some rows, by their numbers from 0; in a
-    pipe each row as a line, tabs between its cells.
+    """Print rows below their columns on a terminal; in a pipe each row as a line, tabs between its cells.
 
     A line feed in a cell is replaced: no id or file name looks like the next row.
+
+    Args:
+        columns, rows, title: of the table.
+        lines: numbers of rows, from 0, below which a terminal gets a line.
+        short: columns that a terminal gets shortened, so that each row is one line, and where.
     """
     cells = [
         [
@@ -254,6 +266,7 @@ def show_table(
         for row in cells:
             sys.stdout.write(plain("\t".join(", ".join(cell).replace("\t", " ") for cell in row)) + "\n")
         return
+    cells = _on_one_line(columns, cells, short)
     table = Table(
         box=_LINES if lines else None, show_edge=False, pad_edge=False, header_style="bold",
         title=title or None, title_justify="left",
@@ -273,6 +286,42 @@ def show_table(
         table.add_row(*("\n".join(row[at]) for at in filled), end_section=place in lines)
     if cells:
         console.print(table, soft_wrap=False)
+
+
+def _on_one_line(
+    columns: Sequence[str], rows: list[list[list[str]]], short: Mapping[str, Shortening]
+) -> list[list[list[str]]]:
+    """Rows with the cells of some columns shortened, as far as a terminal is too narrow for them."""
+    widths = {
+        at: max(cell_len(name), *(cell_len(part) for row in rows for part in row[at]))
+        for at, name in enumerate(columns)
+        if any(any(row[at]) for row in rows)
+    }
+    given = {at: short[columns[at]] for at in sorted(widths, key=widths.__getitem__) if columns[at] in short}
+    room = console.width - 3 * (len(widths) - 1) - sum(widths[at] for at in widths if at not in given)
+    most: dict[int, int] = {}
+    for place, at in enumerate(given):  # what the narrow ones leave is for the others
+        most[at] = min(widths[at], max(_LEAST_CELL, room // (len(given) - place)))
+        room -= most[at]
+    return [
+        [
+            [_cropped(part, most[at], given[at]) for part in cell] if at in most else cell
+            for at, cell in enumerate(row)
+        ]
+        for row in rows
+    ]
+
+
+def _cropped(text: str, width: int, at: Shortening) -> str:
+    """A text of at most so many columns of a terminal, "…" in place of what is left out."""
+    if cell_len(text) <= width:
+        return text
+    before = (width - 1) // 2 if at == "in the middle" else width - 1
+    head = set_cell_size(text, before).rstrip()
+    tail = text[len(text) - (width - 1 - before) :] if before < width - 1 else ""
+    while cell_len(tail) > width - 1 - before:
+        tail = tail[1:]
+    return f"{head}…{tail}"
 
 
 def show_records(

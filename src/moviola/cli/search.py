@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Context, Option
 
-from moviola.cli.app import JsonOption, app, console, emit_json, leave_partial, note, show_table
+from moviola.cli.app import (
+    JsonOption,
+    Shortening,
+    app,
+    console,
+    emit_json,
+    leave_partial,
+    note,
+    show_table,
+)
 from moviola.cli.asking import field_options, query_of, query_options
 from moviola.cli.export import write_out
 from moviola.cli.options import (
@@ -153,24 +162,31 @@ def print_answer(
             emit_json({**moment_row(moment), **about, "confident": found.confident})
         return moments, paths
     files = _short_names(paths)
+    # A terminal is narrow, and most videos are short.
+    hours = not console.is_terminal or any(moment.end >= 3599.95 for moment in moments)
+    time = clock if hours else lambda seconds: clock(seconds).removeprefix("0:").removeprefix("0")
     columns: dict[str, Any] = {
         "rank": lambda m: str(m.rank),
         "video": lambda m: m.video_id,
-        "start – end": lambda m: tuple(f"{clock(p.start)} – {clock(p.end)}" for p in m.steps or (m,)),
+        "start – end": lambda m: tuple(f"{time(p.start)} – {time(p.end)}" for p in m.steps or (m,)),
         "score": lambda m: f"{shown_score(m.score)}{'' if m.strong else f' {m.band}'}",
         "file": lambda m: files[m.video_id] + (" (away)" if m.video_id in away else ""),
         "words": _words,
-        "and": lambda m: f"+{len(m.folded)}" if m.folded else "",
+        "more": lambda m: f"+{len(m.folded)}" if m.folded else "",
     }
-    if console.is_terminal and not away and all(Path(file).stem == id for id, file in files.items()):
-        del columns["file"]  # it repeats the id
+    if console.is_terminal:  # one of the two
+        file = columns.pop("file")
+        columns["video"] = lambda m: (
+            m.video_id if m.video_id not in away and _is_named_so(m.video_id, files[m.video_id]) else file(m)
+        )
     if why:
         columns["why"] = lambda m: ", ".join(map(str, m.why))
     if moments:
         rows = [[cell(moment) for cell in columns.values()] for moment in moments]
         # A line below the strong ones, and one below the possible ones.
         ends = {at for at, (one, later) in enumerate(pairwise(moments)) if one.band != later.band}
-        show_table(list(columns), rows, lines=ends)
+        one_line: dict[str, Shortening] = {} if why else {"video": "in the middle", "words": "at the end"}
+        show_table(list(columns), rows, lines=ends, short=one_line)
     _note_bands(found, moments, filtered=filtered)
     return moments, paths
 
@@ -195,9 +211,14 @@ def _note_bands(found: SearchResult, moments: list[Moment], *, filtered: bool) -
 def _words(moment: Moment) -> str:
     """What is said or written, with its kind unless that is a subtitle, and that a video is called so."""
     if moment.source == "named":
-        return "in a video named so"
+        return "by its name"
     words = moment.snippet.replace("\n", " ")
     return words if moment.snippet_kind in ("", "subtitle") else f"{moment.snippet_kind}: {words}"
+
+
+def _is_named_so(video_id: str, file: str) -> bool:
+    """Whether the file of a video still has the name that its id was made from."""
+    return Path(video_id).name in (Path(file).name, Path(file).stem)
 
 
 def _short_names(paths: Mapping[str, str]) -> dict[str, str]:

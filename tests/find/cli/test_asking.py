@@ -13,10 +13,12 @@ from typing import Any
 
 import pytest
 from PIL import Image
+from rich.cells import cell_len
 
+from moviola.cli.app import console
 from moviola.media import frame_at, probe
 from moviola.search import Filter, Library, LikeMoment, LikePicture, SearchOptions, SearchResult, Text
-from moviola.types import Moment, Reason, band_of
+from moviola.types import Moment, Reason, Span, band_of
 
 Run = Callable[..., Any]
 
@@ -172,12 +174,34 @@ def test_bands_are_told_apart_and_what_is_not_shown_is_said(
 
     out, err = answer(0.9, 0.55, 0.3, 0.1)
     assert len(out.splitlines()) == 3 and err == "1 weak moment: --weak shows them too\n"
-    assert "in a video named so" in out.splitlines()[1] and " possible" in out.splitlines()[2]
+    assert "by its name" in out.splitlines()[1] and " possible" in out.splitlines()[2]
     out, err = answer(0.3, 0.2, 0.1)
     assert len(out.splitlines()) == 2
     assert err == "nothing certain; 2 possible; --weak shows the 1 nearest moment\n"
     assert answer(0.1, 0.05) == ("", "nothing matches; --weak shows the 2 nearest moments\n")
     assert answer() == ("", "nothing matches\n")
+
+
+def test_a_moment_is_one_line_of_80_columns(
+    moviola: Run, library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Long names and lines, of letters that are two columns wide, too, are shortened; times never are."""
+    words = "a line that goes on and on, and is far too long for what is left of eighty columns"
+    found = [
+        Moment("street", 61.0, 62.5, 0.9, 1, "both", words, snippet_kind="speech", band="strong",
+               folded=(Span(70, 71),)),
+        Moment("harbour", 5.0, 6.0, 0.3, 2, "subtitle", "雨の降る通りを歩く人" * 9, band="possible"),
+    ]  # fmt: skip
+    monkeypatch.setattr(Library, "search", lambda *_, **__: SearchResult(found))
+    piped = moviola("search", "a", "-l", library).out
+    monkeypatch.setattr(console, "_force_terminal", True)
+    monkeypatch.setattr("moviola.cli.search._short_names", lambda paths: dict.fromkeys(paths, "long " * 30))
+    lines = re.sub(r"\x1b\[[\d;]*m", "", moviola("search", "a", "-l", library).out).splitlines()
+    assert [cell_len(line) <= 80 for line in lines] == [True] * 5
+    first, second = lines[2], lines[4]
+    assert "1:01.0 – 1:02.5" in first and "speech: a" in first and first.count("…") == 2 and "+1" in first
+    assert "0:05.0 – 0:06.0" in second and "0.300 possible" in second and "雨の" in second
+    assert words in piped and "0:01:01.0 – 0:01:02.5" in piped
 
 
 def test_the_least_score_may_be_a_band(moviola: Run, library: Path) -> None:

@@ -118,6 +118,28 @@ def test_folders_of_another_type_are_refused(library: Library, films: Path) -> N
         library.indexer.forget_root(odd)
 
 
+def test_a_renamed_video_is_known_by_its_id_and_by_every_name_of_its_files(
+    library: Library, films: Path
+) -> None:
+    """Who renames a file knows the new name alone; a name that two videos have names neither."""
+    (films / "sub").mkdir()
+    (films / "a.mp4").rename(films / "Été.2019.mp4")
+    shutil.copy(films / "b.mp4", films / "sub" / "Copy of b.mp4")
+    library.index(films)
+    names = ["a", "Été.2019", "E\u0301te\u0301.2019.mp4", str(films / "Été.2019.mp4")]
+    assert {library.catalogue.video(name).video_id for name in names} == {"a"}
+    assert library.catalogue.video("sub/Copy of b").video_id == "b"
+    for unknown in ("", "/", "..", ".", "mp4", "by of b.mp4"):
+        with pytest.raises(NotFound):
+            library.catalogue.video(unknown)
+    shutil.copytree(films, films.parent / "other")
+    for film in (films.parent / "other").rglob("*.mp4"):
+        film.write_bytes(film.read_bytes() + b"\0" * 8)
+    library.index(films.parent / "other")
+    with pytest.raises(NotFound, match=r"Été.2019.mp4: 2 videos are called so; name one: a, "):
+        library.catalogue.video("Été.2019.mp4")
+
+
 def test_removing_is_all_or_nothing(library: Library) -> None:
     with pytest.raises(NotFound, match=r"deep/d: .*did you mean"):
         library.indexer.remove(["a", "deep/d"])

@@ -118,19 +118,37 @@ class Catalogue(CueWords, Places, Captures, Accounts, RemovedVideos, NotedSettin
         return [self._video(row) for row in self._rows(_SELECT + " ORDER BY video_id")]
 
     def video(self, video_id: str) -> VideoRow:
-        """One video by id, which may have its accents in another form (:mod:`moviola.files.names`);
-        :class:`NotFound` offers near names.
+        """One video by id, which may have its accents in another form (:mod:`moviola.files.names`), or by the
+        name or the path that its file or a copy has now; :class:`NotFound` offers near names.
         """
         require_kind("video", video_id, str, "the id of a video")
         for row in self._rows(_SELECT + " WHERE video_id = ?", (video_id,)):
             return self._video(row)
         videos, wanted = self.videos(), composed(video_id)
         same = [video for video in videos if composed(video.video_id) == wanted]
+        same = same or self._called(videos, wanted)
         if len(same) == 1:
             return same[0]
+        if same:
+            ids = ", ".join(video.video_id for video in same[:5])
+            raise NotFound(f"{video_id:.200}: {len(same)} videos are called so; name one: {ids}")
         near = nearest(video_id, [video.video_id for video in videos])
         hint = f"; did you mean {', '.join(near)}?" if near else "; `moviola list` shows what is there"
         raise NotFound(f"{video_id:.200}: no such video in this library{hint}")
+
+    def _called(self, videos: Sequence[VideoRow], name: str) -> list[VideoRow]:
+        """The videos with a file of a name, or a path or the end of one; with its suffix or without."""
+        paths = [(video.row, video.path) for video in videos]
+        paths += [(copy.video, copy.path) for copy in self.copies()]
+        wanted = Path(name).parts
+        if not wanted:
+            return []
+        rows = set()
+        for row, path in paths:
+            *folders, file = Path(composed(path)).parts[-len(wanted) :]
+            if (*folders, file) == wanted or (*folders, Path(file).stem) == wanted:
+                rows.add(row)
+        return [video for video in videos if video.row in rows]
 
     def listed(self, video_ids: Iterable[str]) -> list[VideoRow]:
         """The videos of some ids, each once, in their order; errors as of :meth:`video`."""
