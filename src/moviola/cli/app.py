@@ -125,7 +125,8 @@ def _with_command_meant(message: str, context: Context | None) -> str:
         return message
     from moviola.cli.meant import commands_meant
 
-    meant = commands_meant(word["name"], context.command_path.partition(" ")[2])
+    group = context.command_path.partition(" ")[2]
+    meant = commands_meant(word["name"], context.find_root().command, group)
     commands = " or ".join(f"`moviola {name}`" for name in meant)
     return f"No such command '{word['name']}'. {f'Try {commands}.' if meant else 'See `moviola --help`.'}"
 

@@ -28,6 +28,8 @@ _OF_OTHERS: dict[str, str] = {
     "repair": "fix mend",
     "compact": "clean gc prune purge vacuum",
     "library roots": "folders paths roots",
+    "library use": "choose switch use",
+    "library move": "rename mv",
     "models list": "encoders",
     "models pull": "download fetch",
     "mcp": "agent",
@@ -37,18 +39,15 @@ _OF_OTHERS: dict[str, str] = {
 """Commands by names that other programs have for the same, in words."""
 
 
-def commands_meant(word: str, group: str = "") -> list[str]:
+def commands_meant(word: str, program: Any, group: str = "") -> list[str]:
     """The commands that a word may mean, as they are typed after ``moviola``, most likely first.
 
     Args:
         word: what was typed, no command of the group.
+        program: the group of all commands that are loaded.
         group: the group of commands below which it was typed, such as ``library``; empty for none.
     """
-    from typer.main import get_command
-
-    from moviola.cli import all_commands
-
-    known = list(_commands(get_command(all_commands())))
+    known = list(_commands(program))
     named = [name for name, others in _OF_OTHERS.items() if word.casefold() in others.split()]
     elsewhere = [path for path in known if path.rpartition(" ")[2] == word.casefold()]
     below = [path for path in known if path.rpartition(" ")[0] == group]
