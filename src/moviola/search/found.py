@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -79,6 +79,13 @@ class SearchResult(list[Moment]):
         self.videos: int | None = None
         self.query: SearchQuery | None = None
         self.notes: tuple[Note, ...] = ()
+        self.still: Callable[[str, float], bytes | None] | None = None
+        """Gives the small still of a video (WebP) nearest to a time in seconds, for a notebook."""
+
+    def _repr_html_(self) -> str:
+        from moviola.search.notebook import as_html
+
+        return as_html(self, self.still)
 
     @property
     def strong(self) -> list[Moment]:
@@ -121,7 +128,7 @@ def still_there(
     ranked = (replace(moment, rank=rank) for rank, moment in enumerate(kept, 1))
     answer = SearchResult(ranked, confident=found.confident)
     answer.timings, answer.videos = found.timings, found.videos
-    answer.query, answer.notes = found.query, found.notes
+    answer.query, answer.notes, answer.still = found.query, found.notes, found.still
     return answer, videos, away
 
 

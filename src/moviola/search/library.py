@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, Unpack, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from moviola.errors import InvalidValue, MoviolaError
+from moviola.errors import InvalidValue, MoviolaError, counted
 from moviola.library import Catalogue, Indexer, LibraryStore, Settings, VideoRow, taken_of
 from moviola.plugins import naming_plugins
 from moviola.retrieval import Refiner
@@ -21,7 +20,7 @@ from moviola.search.asked import Asked
 from moviola.search.concepts import Concepts
 from moviola.search.facets import FacetCounts, count_facets, with_tags
 from moviola.search.found import SearchResult
-from moviola.search.options import SearchOptions
+from moviola.search.options import OptionChanges, SearchOptions
 from moviola.search.queries import SearchQuery, as_query
 from moviola.search.saved import SavedSearches
 from moviola.search.searcher import Searcher
@@ -205,6 +204,13 @@ class Library:
         named = self.catalogue.videos_named(video_ids)
         return {video_id: video.duration for video_id, video in named.items() if video.duration}
 
+    def __repr__(self) -> str:
+        try:
+            holds = f"{counted(len(self), 'video')}, encoder {self.settings.encoder or 'none'}"
+        except MoviolaError:  # closed, or not made yet
+            holds = "not open"
+        return f"<Library {str(self.folder)!r}: {holds}>"
+
     def __len__(self) -> int:
         return len(self.videos())
 
@@ -220,7 +226,10 @@ class Library:
         self._searcher.refiner = refiner
 
     def search(
-        self, query: str | SearchQuery, options: SearchOptions | None = None, **changes: Any
+        self,
+        query: str | SearchQuery,
+        options: SearchOptions | None = None,
+        **changes: Unpack[OptionChanges],
     ) -> SearchResult:
         """Moments that answer a query, best first.
 
@@ -253,7 +262,7 @@ class Library:
         *,
         progress: Callable[[int], None] | None = None,
         refuse: Callable[[int, MoviolaError], None] | None = None,
-        **changes: Any,
+        **changes: Unpack[OptionChanges],
     ) -> list[SearchResult]:
         """:meth:`search` for many queries, in their order.
 
@@ -273,8 +282,11 @@ class Library:
         """
         if options is not None:
             require_kind("options", options, SearchOptions, "SearchOptions, or single fields by name")
-        chosen = replace(options or SearchOptions(), **changes)
-        return self._searcher.search_many(queries, chosen, progress, refuse)
+        chosen = (options or SearchOptions()).with_changes(**changes)
+        answers = self._searcher.search_many(queries, chosen, progress, refuse)
+        for answer in answers:
+            answer.still = self.store.kept_still
+        return answers
 
     @naming_plugins()
     def curve(

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal, Self, get_args
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self, TypedDict, Unpack, get_args
 
 from moviola.errors import InvalidValue
+from moviola.files.names import nearest
 from moviola.search.fields import PARTS, Field, declared, fields_of
 from moviola.search.filters import FILTERS, Filter
 from moviola.search.forms import CHOICE, FLAG, INTEGER, NAMES, SCORE
 from moviola.types import CUE_KINDS, POSSIBLE, Band, CueKind, require_kind
 
-__all__ = ["FIELDS", "KINDS", "OPTIONS", "By", "SearchOptions"]
+__all__ = ["FIELDS", "KINDS", "OPTIONS", "By", "OptionChanges", "SearchOptions"]
 
 By = Literal["all", "visual", "subtitles", "speech", "said", "text", "named"]
 """Kinds of evidence."""
@@ -82,6 +83,17 @@ class SearchOptions:
         for name, field in OPTIONS.items():
             object.__setattr__(self, name, field.checked(getattr(self, name)))
 
+    def with_changes(self, **changes: Unpack[OptionChanges]) -> SearchOptions:
+        """The options with other values.
+
+        Raises:
+            InvalidValue: as above, and for a name that is none of theirs.
+        """
+        names = {"filter", *OPTIONS}
+        for unknown in changes.keys() - names:
+            raise InvalidValue(f"{unknown!r:.100}: no such option; {_meant(unknown, names)}")
+        return replace(self, **changes)
+
     @classmethod
     def parse(cls, given: Mapping[str, Any]) -> Self:
         """From values by name as JSON and a command line have them, the filter's among them; None is nothing.
@@ -109,6 +121,26 @@ class SearchOptions:
         """The score from which on moments are in the answer, in [0, 1]."""
         least = float(self.min_score)
         return least if self.weak else max(least, POSSIBLE)
+
+
+class OptionChanges(TypedDict, total=False):
+    """Single fields of :class:`SearchOptions`, by name."""
+
+    filter: Filter
+    top_k: int
+    per_video: int | None
+    videos: Collection[str] | None
+    min_score: float | Band
+    by: By
+    refine: bool
+    weak: bool
+
+
+def _meant(name: str, names: Collection[str]) -> str:
+    if name in FILTERS:
+        return f"filter videos by filter=Filter.parse({name}=…)"
+    near = nearest(name, names)
+    return f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(names))}"
 
 
 OPTIONS: dict[str, Field] = fields_of(SearchOptions)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from moviola.errors import InvalidValue
 from moviola.search.asked import Asked, picture_of, renamed
 from moviola.search.found import SearchResult
+from moviola.search.options import OptionChanges
 from moviola.search.queries import KeptPicture, LikePicture
 
 if TYPE_CHECKING:
@@ -45,12 +45,12 @@ class SavedSearches:
         except InvalidValue as error:
             raise InvalidValue(f"search {name!r}: {error}; save it again") from error
 
-    def search(self, name: str, **changes: Any) -> SearchResult:
+    def search(self, name: str, **changes: Unpack[OptionChanges]) -> SearchResult:
         """:meth:`moviola.search.Library.search` for a saved search, ``changes`` as there; errors as of
         :meth:`asked`, too.
         """
         asked = self.asked(name)
-        return self._search(asked.query, replace(asked.options, **changes))
+        return self._search(asked.query, asked.options.with_changes(**changes))
 
     def save(
         self,

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 
@@ -24,6 +24,7 @@ from moviola.search import (
     MarkedMoment,
     SearchOptions,
     SearchQuery,
+    SearchResult,
     Text,
     WeightedSum,
     answers,
@@ -32,6 +33,7 @@ from moviola.search import (
 from moviola.search import cues as cue_search
 from moviola.search.evidence import EvidenceGatherer
 from moviola.search.found import Found
+from moviola.search.options import OptionChanges
 from moviola.types import Cue, Query, Span
 
 RED, CYAN = Text("a red square"), Text("a cyan box")
@@ -268,12 +270,35 @@ def test_each_moment_says_what_speaks_for_it(library: Library) -> None:
 
 
 def test_options_are_refused_once(library: Library) -> None:
-    wrong: dict[str, object] = {"top_k": 0, "by": "smell", "min_score": 2.0, "per_video": 0}
+    wrong: dict[str, Any] = {"top_k": 0, "by": "smell", "min_score": 2.0, "per_video": 0}
     for name, value in wrong.items():
         with pytest.raises(InvalidValue, match=f"{name}={value!r}"):
-            library.search("a red square", **{name: value})
-    with pytest.raises(TypeError):
-        library.search("a red square", topk=3)
+            library.search("a red square", **{name: value})  # type: ignore[misc]
+    with pytest.raises(InvalidValue, match=r"'topk': no such option; did you mean top_k\?"):
+        library.search("a red square", topk=3)  # type: ignore[call-arg]
+    with pytest.raises(InvalidValue, match=r"'taken': no such option; .*filter=Filter.parse\(taken="):
+        library.search("a red square", taken="2024")  # type: ignore[call-arg]
+
+
+def test_single_options_have_the_types_of_all() -> None:
+    """What a type checker knows of ``search(…, top_k=5)`` is what ``SearchOptions`` says."""
+    assert get_type_hints(OptionChanges) == get_type_hints(SearchOptions)
+
+
+def test_an_answer_is_a_table_in_a_notebook(library: Library) -> None:
+    """With stills while the library is open; names and lines of others are text, never markup."""
+    answer = library.search("a lighthouse keeper lost his umbrella", top_k=3)
+    page = answer._repr_html_()
+    assert page.count("<tr>") == 1 + len(answer) and page.count("data:image/webp;base64,U") == len(answer)
+    assert "lost his umbrella" in page and answer[0].video_id in page
+    hostile = replace(answer[0], video_id="<img onerror=a>", snippet="</table><script>", band="possible")
+    page = SearchResult([hostile] * 30)._repr_html_()
+    assert "<img onerror" not in page and "<script>" not in page and "&lt;script&gt;" in page
+    assert page.count("possible") == 24 and "and 6 more" in page and "nothing certain" in page
+    assert "nothing matches" in SearchResult()._repr_html_()
+    assert "3 videos" in repr(library)
+    library.close()
+    assert "webp" not in answer._repr_html_() and "not open" in repr(library)
 
 
 def test_values_of_another_type_are_refused(library: Library) -> None:
