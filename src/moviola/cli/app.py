@@ -314,7 +314,7 @@ def _on_one_line(
 
 
 def _cropped(text: str, width: int, at: Shortening) -> str:
-    """A text of at most so many columns of a terminal, "…" in place of what is left out."""
+    """A text of at most ``width`` columns of a terminal, "…" in place of what is left out."""
     if cell_len(text) <= width:
         return text
     before = (width - 1) // 2 if at == "in the middle" else width - 1

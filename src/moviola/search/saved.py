@@ -49,8 +49,8 @@ class SavedSearches:
         """:meth:`moviola.search.Library.search` for a saved search, ``changes`` as there; errors as of
         :meth:`asked`, too.
         """
-        asked = self.asked(name)
-        return self._search(asked.query, asked.options.with_changes(**changes))
+        question = self.asked(name)
+        return self._search(question.query, question.options.with_changes(**changes))
 
     def save(
         self,
