@@ -224,7 +224,9 @@ def use(
             "milvus://HOST:PORT/COLLECTION."
         ),
     ] = None,
-    force: Annotated[bool, Option("--force", help="Accept a model of unknown training data.")] = False,
+    force: Annotated[
+        bool, Option("--force", help="Accept a model of unknown training data, or worse than none.")
+    ] = False,
     library: LibraryOption = DEFAULT_LIBRARY,
     json: JsonOption = False,
 ) -> None:

@@ -260,6 +260,18 @@ def test_a_model_that_does_not_say_what_it_was_trained_on(library: Library, trai
         library.indexer.use(refiner=trained("reel", extra=None, clip_seconds=1.5), force=True)
 
 
+def test_a_refiner_that_is_worse_than_none_is_refused(library: Library, trained: Trained) -> None:
+    """Four steps of training make a model that finds nothing; searches with it would find nothing, too."""
+    measure = "nDCG@20,IoU>=0.5"
+    worse = trained("reel", extra={"val": {measure: 0.0021}, "search_on_val": {measure: 0.8255}})
+    with pytest.raises(InvalidValue, match=r"worse than no model: on val .* 0.0021, and 0.8255 .* --force"):
+        library.indexer.use(refiner=worse)
+    library.indexer.use(refiner=worse, force=True)
+    for as_good in ({measure: 0.8255}, {"other": 0.1}, None):
+        found = {"val": as_good, "search_on_val": {measure: 0.8255}}
+        library.indexer.use(refiner=trained("reel", extra=found))
+
+
 def test_a_model_of_the_wrong_kind_is_refused(library: Library, trained: Trained) -> None:
     with pytest.raises(InvalidValue, match="'reel'; as stage1 a library uses reel-stage1 or spr-stage1"):
         library.indexer.use(stage1=trained("reel"))

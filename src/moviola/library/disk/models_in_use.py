@@ -67,8 +67,8 @@ DEMO_MODELS: dict[str, Path] = {"stage1": _MODELS / "demo_stage1", "refiner": _M
 they are known."""
 
 _FILES = ("config.json", "model.safetensors", "README.md")
-# The measure of a training's val that is shown, if it is there.
-_JUDGED = "nDCG@20,IoU>=0.5"
+JUDGED = "nDCG@20,IoU>=0.5"
+"""The measure of a training's val by which a model is shown, and compared, if it is there."""
 _FACTS = ("encoder", "encoder_revision", "clip_seconds", "segment_clips")
 
 
@@ -82,13 +82,15 @@ def source_of(role: str, source: str | PathLike[str]) -> Path | None:
 def check_fits(role: str, source: Path, settings: Settings, *, force: bool) -> None:
     """Check the folder of a model against a library: training data, sizes, graphs.
 
-    ``force`` accepts one that does not record its training data; what is recorded must agree in any case.
+    ``force`` accepts one that does not record its training data, or that was worse on val than the library's
+    own search; what is recorded must agree in any case.
 
     Raises:
         NotFound: no such folder, or a file is missing in it.
         MissingDependency: the folder has no graphs of its weights, and torch, which makes them, is missing.
         DataError: a file is damaged, a weight is no finite number, or the calibration is malformed.
-        InvalidValue: a model of another kind, or one that does not record its training data.
+        InvalidValue: a model of another kind, one that does not record its training data, or one that is
+            worse than no model.
         EncoderMismatch: what is recorded, or a size, differs.
         BrokenPlugin: the plug-in that runs it fails.
     """
@@ -111,12 +113,25 @@ def check_fits(role: str, source: Path, settings: Settings, *, force: bool) -> N
             raise EncoderMismatch(
                 f"{shown}: a model for {what} {theirs!r}, but the library has {ours!r}; {remedy}"
             )
+    if not force:
+        _require_better(shown, about.extra)
     described_options(about.extra, source)
     require_finite(source)
     if of_plugin:
         load_refiner(source, "checked")
     elif not has_graphs(source):
         open_model(source, purpose=f"{source}: {WITHOUT_GRAPHS}")
+
+
+def _require_better(shown: Any, extra: Mapping[str, Any]) -> None:
+    """Refuse a refiner that found less on val than the library's own search, if that was measured."""
+    figures = [extra.get(name) for name in ("val", "search_on_val")]
+    own, search = (one.get(JUDGED) if isinstance(one, dict) else None for one in figures)
+    if isinstance(own, float) and isinstance(search, float) and own < search:
+        raise InvalidValue(
+            f"{shown}: worse than no model: on val its {JUDGED} was {own:.4f}, and {search:.4f} that of the "
+            "library's own search; train it longer or on more pairs, or use it all the same with --force"
+        )
 
 
 def _compared(role: str, about: Description, settings: Settings) -> list[tuple[str, Any, Any, str]]:
@@ -238,7 +253,7 @@ def training_of(library: Path, settings: Settings, role: str) -> str:
     val, steps = extra.get("val"), extra.get("best_step")
     if not isinstance(val, dict) or not isinstance(steps, int):
         return ""
-    wanted = _JUDGED if _JUDGED in val else next(iter(val), "")
+    wanted = JUDGED if JUDGED in val else next(iter(val), "")
     figure = val.get(wanted)
     return f"{counted(steps, 'step')}, {wanted} {figure:.4f} on val" if isinstance(figure, float) else ""
 

@@ -400,7 +400,7 @@ class Indexer:
                 ``demo``; ``"none"`` for the mean of the frames; None: unchanged.
             refiner: folder of a ``reel``, ``spr-clip`` or ``reloclnet`` model; ``"demo"`` likewise;
                 ``"none"`` for the refinement without training; None: unchanged.
-            force: accept a model that does not record its training data.
+            force: accept a model that does not record its training data, or is worse than none.
 
         Raises:
             InvalidValue: nothing to change, a model of another kind, or one that does not record its training

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -76,7 +77,8 @@ def train(
 ) -> None:
     """Train a model on features; the best weights on val are kept, with a card and a log.
 
-    A refiner is calibrated on val: its scores in `moviola search` are probabilities of being right.
+    A refiner is calibrated on val: its scores in `moviola search` are probabilities of being right. What the
+    library finds without it for the queries of val is measured too.
 
     Settings are those of the model's paper unless given. Of loop.epochs and loop.steps the smaller ends a
     training. A schedule ends with the last step: fewer steps are a faster schedule, not the beginning of a
@@ -94,6 +96,8 @@ def train(
     From Python: `moviola.study.training.experiment.Experiment`.
     """
     from moviola.library import open_features
+    from moviola.library.disk.models_in_use import JUDGED
+    from moviola.study.training.answering import searched
     from moviola.study.training.experiment import Experiment
 
     own = [] if seed is None else [f"loop.seed={seed}"]
@@ -118,7 +122,10 @@ def train(
     columns = BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     with progress_bar(*columns, remedy="the same command with --resume continues") as bar:
         shown = _shown_on(bar, list(experiment.settings.loops.values()))
-        trained = experiment.train(out, resume=resume, tensorboard=tensorboard, progress=shown)
+        trained = experiment.train(
+            out, resume=resume, tensorboard=tensorboard, progress=shown,
+            search=partial(searched, library) if features is None else None,
+        )  # fmt: skip
     found = trained.facts
     about = {"out": str(out)} | {key: found[key] for key in ("val", "steps", "best_step", "seconds")}
     show(json, about, *(f"{measure}  {value:.4f}" for measure, value in found["val"].items()))
@@ -128,6 +135,8 @@ def train(
         f"{trained.folder}: {name}, best of {counted(found['steps'], 'step')} after {found['best_step']:,}, "
         f"{found['seconds']:.1f} s of training"
     )
+    if "search_on_val" in found:
+        note(f"the library's own search on val: {JUDGED} {found['search_on_val'][JUDGED]:.4f}")
     if trained.calibrated is False:
         note(
             f"{trained.folder}: not calibrated: on val its scores do not separate right from wrong answers; "

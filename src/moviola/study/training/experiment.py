@@ -16,6 +16,7 @@ from moviola.files.writing import write_json
 from moviola.retrieval import SEGMENTS
 from moviola.retrieval.refiners import CONTEXT
 from moviola.retrieval.saved.description import require_new
+from moviola.study.measures import Run
 from moviola.study.models.pretrained import save_pretrained
 from moviola.study.training.cards import described, facts, model_card, plain
 from moviola.study.training.data import Split
@@ -173,7 +174,13 @@ class Experiment:
         return int(self.data["val"]["videos_learned_from"])
 
     def train(
-        self, out: Path, *, resume: bool = False, tensorboard: bool = False, progress: Progress | None = None
+        self,
+        out: Path,
+        *,
+        resume: bool = False,
+        tensorboard: bool = False,
+        progress: Progress | None = None,
+        search: Callable[[Split], Run] | None = None,
     ) -> TrainedModel:
         """Train, calibrate on val if the model refines, and save it with its card and its log.
 
@@ -181,6 +188,9 @@ class Experiment:
             out: a new folder for the model.
             resume: continue what an interrupted call left there.
             tensorboard, progress: see :func:`moviola.study.training.loop.fit`.
+            search: gives the answers of what a refiner is to be better than to the queries of val, see
+                :func:`moviola.study.training.answering.searched`; how well they do is kept beside the
+                refiner's own figures, and ``moviola library use`` compares the two.
 
         Raises:
             InvalidValue: ``out`` holds a training, or a file of the name of one of a model's.
@@ -206,6 +216,8 @@ class Experiment:
             about["proposal_weight"] = answering.proposal_weight
         if how.refines:
             about["val"] = judge(how.run(trained.model, val, answering), val)
+            if search is not None:
+                about["search_on_val"] = judge(search(val), val)
         if self.candidates is not None:
             about["candidates"] = self.candidates
         elif before is not None:
