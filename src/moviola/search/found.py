@@ -85,7 +85,7 @@ class SearchResult(list[Moment]):
     def _repr_html_(self) -> str:
         from moviola.search.notebook import as_html
 
-        return as_html(self, self.still)
+        return as_html(self, map(str, self.notes), confident=self.confident, still=self.still)
 
     @property
     def strong(self) -> list[Moment]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -12,7 +12,6 @@ from moviola.errors import MoviolaError
 from moviola.types import clock, shown_score
 
 if TYPE_CHECKING:
-    from moviola.search.found import SearchResult
     from moviola.types import Moment
 
 __all__ = ["as_html"]
@@ -21,16 +20,22 @@ _MOST = 24
 _WIDTH = 160
 
 
-def as_html(answer: SearchResult, still: Callable[[str, float], bytes | None] | None) -> str:
+def as_html(
+    moments: Sequence[Moment],
+    notes: Iterable[str],
+    *,
+    confident: bool,
+    still: Callable[[str, float], bytes | None] | None,
+) -> str:
     """The first moments of an answer, and what it says of itself, as HTML without scripts.
 
     Args:
         still: gives the small still of a video (WebP) nearest to a time in seconds, or None.
     """
-    rows = [_row(moment, still) for moment in islice(answer, _MOST)]
-    rest = len(answer) - len(rows)
-    lines = [*map(str, answer.notes), *([f"and {rest} more"] if rest else [])]
-    if not answer.confident:
+    rows = [_row(moment, still) for moment in islice(moments, _MOST)]
+    rest = len(moments) - len(rows)
+    lines = [*notes, *([f"and {rest} more"] if rest else [])]
+    if not confident:
         lines.insert(0, "nothing certain" if rows else "nothing matches")
     heads = "".join(f"<th>{name}</th>" for name in ("", "rank", "video", "start – end", "score", "words"))
     said = "".join(f"<p>{escape(line)}</p>" for line in lines)

@@ -21,11 +21,16 @@ from moviola.study.training.recipes import RECIPES
 
 if TYPE_CHECKING:
     from moviola.study.datasets.annotations import Flaw
+    from moviola.study.measures import Run
+    from moviola.study.training.data import Split
     from moviola.study.training.first_stage import UnusableCandidates
     from moviola.study.training.loop import LoopConfig
 
 commands = Typer()
 """What this module adds to ``moviola``."""
+
+# Moments a query that the measures of val look at.
+_DEPTH = 40
 
 FeaturesOption = Annotated[
     Path | None, Option(help="Folder of features from `moviola features`, instead of the library.")
@@ -97,7 +102,6 @@ def train(
     """
     from moviola.library import open_features
     from moviola.library.disk.models_in_use import JUDGED
-    from moviola.study.training.answering import searched
     from moviola.study.training.experiment import Experiment
 
     own = [] if seed is None else [f"loop.seed={seed}"]
@@ -124,7 +128,7 @@ def train(
         shown = _shown_on(bar, list(experiment.settings.loops.values()))
         trained = experiment.train(
             out, resume=resume, tensorboard=tensorboard, progress=shown,
-            search=partial(searched, library) if features is None else None,
+            search=partial(_searched, library) if features is None else None,
         )  # fmt: skip
     found = trained.facts
     about = {"out": str(out)} | {key: found[key] for key in ("val", "steps", "best_step", "seconds")}
@@ -142,6 +146,25 @@ def train(
             f"{trained.folder}: not calibrated: on val its scores do not separate right from wrong answers; "
             "`moviola search` compares them with chance"
         )
+
+
+def _searched(library: Path, split: Split) -> Run:
+    """The answers of a library's own search, with the models that it uses, to the queries of a split."""
+    from moviola.search import Library, SearchOptions
+    from moviola.study.measures import Run
+    from moviola.types import Query
+
+    queries = [Query(*one) for one in zip(split.pairs.query_ids, split.pairs.texts, strict=True)]
+    chosen = SearchOptions(top_k=_DEPTH, videos=split.features.video_ids)
+    with Library(library, read_only=True) as opened:
+        answers = opened.search_many(queries, chosen)
+    rows = [
+        (query.query_id, moment.video_id, moment.start, moment.end, moment.score)
+        for query, moments in zip(queries, answers, strict=True)
+        for moment in moments
+    ]
+    columns = list(zip(*rows, strict=True)) or [()] * 5
+    return Run.from_columns(*columns, queries=[query.query_id for query in queries], ranked=True)
 
 
 def note_left_out(path: Path, left_out: int, videos: str) -> None:

@@ -18,7 +18,6 @@ from moviola.retrieval import SEGMENTS, Calibration, Moments
 from moviola.retrieval.refiners import CONTEXT, SAME_MOMENT
 from moviola.retrieval.saved.description import read_description
 from moviola.retrieval.trained_models import other_stage1, proposal_weight_of
-from moviola.search import Library, SearchOptions
 from moviola.study.measures import Qrels, Run
 from moviola.study.models.checks import require_known
 from moviola.study.models.pretrained import from_pretrained
@@ -39,12 +38,8 @@ from moviola.study.training.one_video import (
 from moviola.study.training.recipe import AnswerSettings, Recipe
 from moviola.study.training.recipes import recipe, recipe_of
 from moviola.study.training.validation import judge, judge_videos, run_of, video_qrels
-from moviola.types import Query
 
-__all__ = ["TASKS", "Answer", "AnsweringModel", "answer", "searched"]
-
-_DEPTH = 40
-"""Moments a query that the measures of :mod:`moviola.study.training.validation` look at."""
+__all__ = ["TASKS", "Answer", "AnsweringModel", "answer"]
 
 
 @dataclass(frozen=True)
@@ -233,22 +228,3 @@ def answer(
         *TASKS[task](ready, split), len(split.features), split.pairs.left_out, ready.other_stage1,
         unusable_candidates([ready.built_on], source),
     )  # fmt: skip
-
-
-def searched(library: Path, split: Split) -> Run:
-    """The answers of a library's own search, with the models that it uses, to the queries of a split.
-
-    Raises:
-        MissingModel, LibraryError: the library cannot be searched.
-    """
-    queries = [Query(*one) for one in zip(split.pairs.query_ids, split.pairs.texts, strict=True)]
-    chosen = SearchOptions(top_k=_DEPTH, videos=split.features.video_ids)
-    with Library(library, read_only=True) as opened:
-        answers = opened.search_many(queries, chosen)
-    rows = [
-        (query.query_id, moment.video_id, moment.start, moment.end, moment.score)
-        for query, moments in zip(queries, answers, strict=True)
-        for moment in moments
-    ]
-    columns = list(zip(*rows, strict=True)) or [()] * 5
-    return Run.from_columns(*columns, queries=[query.query_id for query in queries], ranked=True)

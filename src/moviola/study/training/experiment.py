@@ -188,9 +188,9 @@ class Experiment:
             out: a new folder for the model.
             resume: continue what an interrupted call left there.
             tensorboard, progress: see :func:`moviola.study.training.loop.fit`.
-            search: gives the answers of what a refiner is to be better than to the queries of val, see
-                :func:`moviola.study.training.answering.searched`; how well they do is kept beside the
-                refiner's own figures, and ``moviola library use`` compares the two.
+            search: gives the answers of what a refiner is to be better than, of a library's own search, to
+                the queries of val; how well they do is kept beside the refiner's own figures, and ``moviola
+                library use`` compares the two.
 
         Raises:
             InvalidValue: ``out`` holds a training, or a file of the name of one of a model's.
