@@ -194,7 +194,7 @@ class Library:
 
         return Kept(self.folder, Asked.from_json, self._lengths)
 
-    @cached_property
+    @property
     def saved(self) -> SavedSearches:
         """Saved searches, as questions."""
         return SavedSearches(self.kept, self.search)
