@@ -1,8 +1,8 @@
 """Run the tests of what computes as on other machines: results must not rest on rounding.
 
-    python scripts/kernels.py           the numeric folders, as on two kinds of machine (in `make test`)
-    python scripts/kernels.py --turn    these and what shows their results, as on one kind of machine, which
-                                        the number of commits chooses (in `make turn`)
+    python scripts/kernels.py           the numeric folders, with shifted sums (in `make test`)
+    python scripts/kernels.py --turn    these and what shows their results, as on a further kind of
+                                        machine, which the number of commits chooses (in `make turn`)
     python scripts/kernels.py --all     these folders as on all kinds
 
 A kind of machine is a set of kernels of BLAS and of torch, and a number of threads; the first one also shifts
@@ -22,7 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "worlds"))
 
-from turns import share  # noqa: E402
+from turns import TURNS, share  # noqa: E402
 
 NUMERIC = (
     "tests/find/beside", "tests/find/compiled", "tests/find/encoders", "tests/find/index",
@@ -62,14 +62,15 @@ SHIFTED = Kind(
     (("ATEN_CPU_CAPABILITY", "default"), ("PYTHONPATH", "tests/worlds"), *_threads(1)),
     ("-p", "other_rounding"),
 )  # fmt: skip
-OLDER = Kind("Sandybridge", "avx", (("MKL_CBWR", "COMPATIBLE"), *_threads(2)))
 OTHERS = (
-    SHIFTED,
+    Kind("Sandybridge", "avx", (("MKL_CBWR", "COMPATIBLE"), *_threads(2))),
     Kind("Nehalem", "sse4_2", (("MKL_CBWR", "COMPATIBLE"), *_threads(2))),
     Kind("Zen", "avx2", _threads(1)),
     Kind("SkylakeX", "avx512f", _threads(2)),
 )
-"""The kinds that take turns."""
+"""The kinds that take turns, as many as there are (``TURNS``); with the first one, what shows results is run
+with shifted sums, too.
+"""
 
 
 def main() -> None:
@@ -81,18 +82,20 @@ def main() -> None:
     which.add_argument("--all", action="store_true", help="all folders under all kinds")
     given = parser.parse_args()
     flags = processor_flags()
-    kinds = [kind for kind in (*OTHERS, OLDER) if able(kind, flags)]
-    for kind in (*OTHERS, OLDER):
-        if kind not in kinds:
+    for kind in (SHIFTED, *OTHERS):
+        if not able(kind, flags):
             print(f"{kind.name}: this processor lacks {kind.needs}; left out", flush=True)
-    own = share(len(kinds))
+    others = [kind for kind in OTHERS if able(kind, flags)]
+    own = share(TURNS)
     runs: list[tuple[Kind, tuple[str, ...]]]
     if given.all or (given.turn and own is None):
-        runs = [(kind, NUMERIC + SHOWN) for kind in kinds]
+        runs = [(kind, NUMERIC + SHOWN) for kind in (SHIFTED, *others)]
     elif given.turn:
-        runs = [(kinds[own or 0], NUMERIC + SHOWN)]
+        runs = [(others[(own or 0) % len(others)], NUMERIC + SHOWN)] if others else []
+        runs += [(SHIFTED, SHOWN)] if own == 0 else []
     else:
-        runs = [(kind, NUMERIC) for kind in (SHIFTED, OLDER) if kind in kinds]
+        runs = [(SHIFTED, NUMERIC)]
+    runs = [(kind, folders) for kind, folders in runs if able(kind, flags)]
     if failed := [kind.name for kind, folders in runs if not passes(kind, folders)]:
         sys.exit(f"failed under the kernels of {', '.join(failed)}")
 

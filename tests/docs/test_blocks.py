@@ -23,6 +23,15 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 KINDS = {"python", "sh", "text"}
 SKIP = re.compile(r'^<!-- skip: next(?: "(?P<reason>[^"]+)")? -->$', re.MULTILINE)
 
+TURNS = {
+    "docs/howto/train.md": 0,
+    "docs/howto/judge-and-train.md": 1, "docs/howto/encoder.md": 1,
+    "docs/howto/library.md": 2, "docs/howto/published.md": 2, "docs/howto/data-set.md": 2,
+    "docs/howto/other-systems.md": 3, "docs/howto/words.md": 3, "docs/howto/editors.md": 3,
+    "docs/papers/003-relevant-pairs.md": 3,
+}  # fmt: skip
+"""Pages whose blocks take more than ten seconds, each with its turn (:mod:`turns`)."""
+
 
 def shell(example: Example) -> None:
     """Run a block as somebody types it; the first command that fails ends it."""
@@ -60,8 +69,18 @@ def test_every_block_is_run_or_says_why_not(page: Path) -> None:
     assert len(SKIP.findall(text)) == text.count("skip:"), 'write <!-- skip: next "reason" -->'
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("page", [page for page in PAGES if {"python", "sh"} & set(kinds(page))], ids=name)
+def pages_with_code() -> list[object]:
+    """Pages with blocks that are run, marked by how long these take."""
+    run = [page for page in PAGES if {"python", "sh"} & set(kinds(page))]
+    turns = {page: TURNS.get(name(page)) for page in run}
+    assert len(TURNS) == len([turn for turn in turns.values() if turn is not None])
+    return [
+        pytest.param(page, marks=pytest.mark.slow if turn is None else pytest.mark.long(turn), id=name(page))
+        for page, turn in turns.items()
+    ]
+
+
+@pytest.mark.parametrize("page", pages_with_code())
 def test_the_blocks_of_a_page_run(page: Path, workplace: Path) -> None:
     skipped = 0
     for example in document(page).examples():

@@ -72,10 +72,12 @@ ANSWERED = {
 """Operations for which random requests that the document allows can succeed."""
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize(
+    "examples", [pytest.param(10, marks=pytest.mark.slow), pytest.param(40, marks=pytest.mark.long(2))]
+)
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of what schemathesis uses
 def test_no_request_gets_an_answer_that_is_not_documented(
-    client: TestClient, document: dict[str, Any]
+    client: TestClient, document: dict[str, Any], examples: int
 ) -> None:
     import schemathesis
 
@@ -84,7 +86,7 @@ def test_no_request_gets_an_answer_that_is_not_documented(
         return value if isinstance(value, bytes) else str(value).encode("utf-8", "replace")
 
     found = {
-        result.ok().label: statuses_of(result.ok(), client)
+        result.ok().label: statuses_of(result.ok(), client, examples)
         for result in schemathesis.openapi.from_dict(document).get_all_operations()
     }
     assert {name for name, statuses in found.items() if 200 in statuses} >= ANSWERED
@@ -93,8 +95,8 @@ def test_no_request_gets_an_answer_that_is_not_documented(
     assert set().union(*found.values()) <= {200, 201, 204, 403, 404, 409, 413, 422}, found
 
 
-def statuses_of(operation: Any, client: TestClient) -> set[int]:
-    """Ask for an operation in many ways, allowed and not, and check the answers; gives their statuses."""
+def statuses_of(operation: Any, client: TestClient, examples: int) -> set[int]:
+    """Ask for an operation, as allowed and not, and check the answers; gives their statuses."""
     from hypothesis import HealthCheck, given, reject, settings, strategies
     from hypothesis.errors import Unsatisfiable
     from schemathesis import GenerationMode
@@ -117,7 +119,9 @@ def statuses_of(operation: Any, client: TestClient) -> set[int]:
             return reject()
 
     def ask(mode: Any) -> None:
-        @settings(max_examples=20, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
+        @settings(
+            max_examples=examples, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck)
+        )
         @given(case=cases(mode), real=strategies.booleans())
         def asked(case: Any, real: bool) -> None:
             if real:
