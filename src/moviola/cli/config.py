@@ -3,12 +3,14 @@
 The file lies in the user's configuration folder; ``MOVIOLA_CONFIG`` names another one, or none if it is
 empty. A key is the default of every option with an environment variable of its name: ``library`` of those
 that read ``MOVIOLA_LIBRARY``. The command line comes before the environment, the environment before the file.
-``device`` counts for commands without such an option, too, such as searches and servers.
+``device`` and ``sentence_encoder`` count for commands without such an option, too, such as searches and the
+building of data sets. The table ``watch`` has what tunes ``moviola watch``, and has no options.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,11 @@ KEYS: dict[str, type] = {
     "speech_language": str, "device": str, "log": str,
 }  # fmt: skip
 """Types of the values by key."""
+
+WATCH: dict[str, type] = {"poll": float, "force_polling": bool, "settle": float}
+"""Those of the table ``watch``, fields of :class:`moviola.library.ingest.watching.WatchOptions`."""
+
+_RIGHT = {bool: "true or false", float: "a number", str: "a text in quotes"}
 
 
 def config_path() -> Path | None:
@@ -38,12 +45,11 @@ def read_config() -> dict[str, Any]:
     if path is None or not ("MOVIOLA_CONFIG" in os.environ or path.is_file()):
         return {}
     values = read_toml(path)
+    watch = values.pop("watch", {})
+    if not isinstance(watch, dict):
+        raise DataError(f"{path}: watch = {watch!r:.100}: write a table, [watch], with {', '.join(WATCH)}")
     for key, value in values.items():
-        if key not in KEYS:
-            raise DataError(f"{path}: {key}: unknown key; there are {', '.join(KEYS)}")
-        if type(value) is not KEYS[key]:
-            right = "true or false" if KEYS[key] is bool else "a text in quotes"
-            raise DataError(f"{path}: {key} = {value!r:.100}: write {right}")
+        _require_type(path, key, value, KEYS, "; the table watch")
         if value == "":
             raise DataError(f"{path}: {key} = '': empty; write a value, or delete the line")
         if isinstance(value, str) and not value.isprintable():
@@ -60,12 +66,32 @@ def read_config() -> dict[str, Any]:
         if not place.is_absolute():
             raise DataError(f"{path}: {key} = {values[key]!r}: write a full path, or one that begins with ~")
         values[key] = str(place)
-    return values
+    for key, value in watch.items():
+        _require_type(path, f"watch.{key}", value, {f"watch.{key}": kind for key, kind in WATCH.items()})
+        if WATCH[key] is float and not value > 0:
+            raise DataError(f"{path}: watch.{key} = {value!r}: write seconds above 0")
+    return values | ({"watch": watch} if watch else {})
+
+
+def _require_type(path: Path, key: str, value: object, kinds: Mapping[str, type], more: str = "") -> None:
+    if key not in kinds:
+        raise DataError(f"{path}: {key}: unknown key; there are {', '.join(kinds)}{more}")
+    if type(value) is not kinds[key] and not (kinds[key] is float and type(value) is int):
+        raise DataError(f"{path}: {key} = {value!r:.100}: write {_RIGHT[kinds[key]]}")
 
 
 def usual_device() -> str:
     """The device of commands without an option for it: the environment's, the file's, else ``auto``."""
-    return os.environ.get(_variable("device")) or str(read_config().get("device", "auto"))
+    return _usual("device", "auto")
+
+
+def usual_sentence_encoder() -> str:
+    """The sentence encoder of commands without an option for it; by default MiniLM."""
+    return _usual("sentence_encoder", "minilm")
+
+
+def _usual(key: str, default: str) -> str:
+    return os.environ.get(_variable(key)) or str(read_config().get(key, default))
 
 
 def describe_config() -> str:

@@ -15,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from typer import Argument, Context, Option, confirm
 
 from moviola.cli.app import JsonOption, app, console, emit_json, leave_partial, note, some
-from moviola.cli.config import usual_device
+from moviola.cli.config import read_config, usual_device
 from moviola.cli.options import (
     DEFAULT_LIBRARY,
     DeviceOption,
@@ -166,9 +166,6 @@ def watch(
     files: dict[str, Any],
     hours: Annotated[str | None, Option(metavar="FROM-TO", help="Work only then: 22:00-06:00.")] = None,
     cores: Annotated[int | None, Option(min=1, help="Number of cores to use; by default all.")] = None,
-    poll: Annotated[float, Option(help="Seconds between two scans of network folders (SMB, NFS).")] = 10.0,
-    force_polling: Annotated[bool, Option("--force-polling", help="Scan local folders, too.")] = False,
-    settle: Annotated[float, Option(help="Seconds for which a file must stay unchanged.")] = 2.0,
     alerts: dict[str, Any],
     json: JsonOption = False,
 ) -> None:
@@ -189,9 +186,8 @@ def watch(
     from moviola.library.ingest.watching import Hours, Watcher, WatchOptions, require_watchable
     from moviola.threads import limit_threads
 
-    options = WatchOptions(
-        poll=poll, force_polling=force_polling, settle=settle, hours=Hours.parse(hours) if hours else None
-    )
+    tuned = read_config().get("watch", {})
+    options = WatchOptions(hours=Hours.parse(hours) if hours else None, **tuned)
     if not is_library(library):
         _require_there(folders)
     if cores is not None:

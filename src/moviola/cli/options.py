@@ -30,9 +30,6 @@ EncoderOption = Annotated[
         "by default the best on this machine.",
     ),
 ]
-SentenceEncoderOption = Annotated[
-    str, Option(envvar="MOVIOLA_SENTENCE_ENCODER", help="Sentence encoder: minilm, a hub id, or a folder.")
-]
 DeviceOption = Annotated[str, Option(envvar="MOVIOLA_DEVICE", help="Device: cpu, cuda, cuda:N, mps or auto.")]
 
 

@@ -16,7 +16,7 @@ from moviola.__main__ import main as run_moviola
 from moviola.cli import all_commands
 from moviola.cli.app import console, show_table
 from moviola.library import Indexer, IngestProgress
-from moviola.library.ingest.watching import Watcher
+from moviola.library.ingest.watching import Hours, Watcher, WatchOptions
 from moviola.mcp.tools import LibraryTools
 from moviola.search import Filter, Library, SearchOptions
 from moviola.search.schema import Filters
@@ -121,6 +121,10 @@ def test_the_command_line_comes_before_the_environment_and_that_before_the_file(
         ('library = "/x\\u0000y"', "library = '/x\\x00y': letters that cannot be printed"),
         ('encoder = "\\u001b[2J"', "letters that cannot be printed"),
         ('library = "~nobody-at-all/x"', "write a full path"),
+        ("watch = true", "watch = True: write a table, [watch], with poll, force_polling, settle"),
+        ("[watch]\nhours = 1", "watch.hours: unknown key; there are watch.poll"),
+        ("[watch]\nsettle = true", "watch.settle = True: write a number"),
+        ("[watch]\npoll = 0", "watch.poll = 0: write seconds above 0"),
     ],
 )
 def test_a_wrong_file_is_named(moviola: Run, config: Path, content: str, message: str) -> None:
@@ -140,6 +144,19 @@ def test_encoders_of_the_file_are_of_new_libraries(
     config.write_text('encoder = "demo"\n')
     assert moviola("index", films / "street.mp4", "-l", tmp_path / "lib").code == 0
     assert moviola("index", films / "street.mp4", "-l", tmp_path / "lib", "--encoder", "demo").code == 1
+
+
+def test_watching_is_tuned_by_the_file(
+    moviola: Run, config: Path, films: Path, library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What few need has no option, and counts by the file."""
+    config.write_text("[watch]\npoll = 3\nforce_polling = true\nsettle = 0.5\n")
+    given = []
+    monkeypatch.setattr("os.nice", lambda step: step)
+    monkeypatch.setattr("signal.signal", lambda *handler: None)
+    monkeypatch.setattr(Watcher, "run", lambda watcher: given.append(watcher.options))
+    assert moviola("watch", films, "-l", library, "--hours", "22:00-06:00").code == 0
+    assert given == [WatchOptions(poll=3, force_polling=True, settle=0.5, hours=Hours.parse("22:00-06:00"))]
 
 
 def test_watched_videos_are_read_as_the_file_says(

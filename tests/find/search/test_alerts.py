@@ -316,11 +316,15 @@ def test_a_command_that_does_not_end_is_ended(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_watching_ends_by_a_signal_while_a_receiver_does_not_answer(library: Library, films: Path) -> None:
+def test_watching_ends_by_a_signal_while_a_receiver_does_not_answer(
+    library: Library, films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "config.toml").write_text("[watch]\nsettle = 0.1\n")
+    monkeypatch.setenv("MOVIOLA_CONFIG", str(tmp_path / "config.toml"))
     with raw(dripping) as address:
         Alerts(library, AlertOptions(webhook=address)).check()
         film(films / "new.mp4", "Another umbrella was found.", 2)
-        words = ["watch", str(films), "-l", str(library.folder), "--webhook", address, "--settle", "0.1"]
+        words = ["watch", str(films), "-l", str(library.folder), "--webhook", address]
         with subprocess.Popen([sys.executable, "-m", "moviola", *words], stdout=subprocess.PIPE) as watching:
             assert watching.stdout is not None
             watching.stdout.readline()  # it has brought the film in

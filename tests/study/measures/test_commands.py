@@ -130,5 +130,5 @@ def test_an_unknown_suffix_is_answered_by_those_that_are_known(folder: Path, tmp
 def test_a_file_that_is_no_csv_is_not_printed_whole(folder: Path, tmp_path: Path) -> None:
     run, one_line = folder / "test/system0.json", tmp_path / "qrels.json"
     one_line.write_text(json.dumps(read_qrels(folder / "test/qrels.json").rows()))
-    message = str(moviola("evaluate", run, one_line, "--qrels-format", "csv").exception)
+    message = str(moviola("evaluate", one_line, run, "--run-format", "csv").exception)
     assert "the header is" in message and len(message) < 500

@@ -5,17 +5,21 @@ from __future__ import annotations
 import os
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
 from typer import Argument, Option, Typer
 
 from moviola.cli.app import JsonOption, command_group, leave_partial, note, show, show_records, some
-from moviola.cli.options import SentenceEncoderOption, out_option
+from moviola.cli.config import usual_sentence_encoder
+from moviola.cli.options import out_option
 from moviola.cli.progress import progress_bar
 from moviola.errors import InvalidValue, counted
 from moviola.files.writing import require_unread, write_json
 from moviola.study.cli import STUDIES
+
+if TYPE_CHECKING:
+    from moviola.encoders import SentenceEncoder
 
 commands = Typer()
 """What this module adds to ``moviola``."""
@@ -63,6 +67,12 @@ def consensus_(
         names = some([f"{pair} by {worker}" for pair, worker in again])
         both = "which counts" if len(again) == 1 else "which count"
         note(f"{counted(len(again), 'rating')} by a worker who had rated the pair before, {both}: {names}")
+
+
+def _sentence_encoder() -> SentenceEncoder:
+    from moviola.encoders import load_sentence_encoder
+
+    return load_sentence_encoder(usual_sentence_encoder(), resident=True)
 
 
 KindOption = Annotated[
@@ -127,7 +137,6 @@ def pseudo(
         list[Path] | None, Option(help="Pair file (val, test) whose queries are left out; repeatable.")
     ] = None,
     durations: DurationsOption = None,
-    sentence_encoder: SentenceEncoderOption = "minilm",
     json: JsonOption = False,
 ) -> None:
     """Build a pseudo training set: each query with the moments whose captions are most similar.
@@ -136,7 +145,6 @@ def pseudo(
 
     From Python: `moviola.study.datasets.building.steps.pseudo_pairs`.
     """
-    from moviola.encoders import load_sentence_encoder
     from moviola.study.datasets.building.steps import pseudo_pairs
     from moviola.study.datasets.readers import read_annotations
     from moviola.study.datasets.readers.queries import read_queries
@@ -145,7 +153,7 @@ def pseudo(
     found = read_annotations(path, kind, durations)
     banned = [query.text for file in held_out or [] for query in read_queries(file)]
     texts = None if queries is None else [query.text for query in read_queries(queries)]
-    embed = load_sentence_encoder(sentence_encoder, resident=True)
+    embed = _sentence_encoder()
     entries = pseudo_pairs(found, embed, top, queries=texts, held_out=banned)
     write_json(out, entries)
     pairs = sum(len(entry["relevant_moment"]) for entry in entries)
@@ -206,7 +214,6 @@ def imprecise(
         float, Option(min=-1, max=1, help="Least similarity of a caption and its rewrite.")
     ] = 0.4,
     durations: DurationsOption = None,
-    sentence_encoder: SentenceEncoderOption = "minilm",
     json: JsonOption = False,
 ) -> None:
     """Replace names in captions by general nouns; run it again to continue, or after editing the review file.
@@ -218,7 +225,6 @@ def imprecise(
 
     From Python: `moviola.study.datasets.building.steps.rewrite_captions`.
     """
-    from moviola.encoders import load_sentence_encoder
     from moviola.study.datasets.building.chat import ChatEndpoint
     from moviola.study.datasets.building.steps import rewrite_captions
     from moviola.study.datasets.readers import read_annotations, write_tvr
@@ -230,7 +236,7 @@ def imprecise(
         raise InvalidValue("--endpoint and --model go together: give both or neither")
     key = os.environ.get("MOVIOLA_CHAT_KEY", "")
     made = rewrite_captions(
-        read_annotations(path, kind, durations), load_sentence_encoder(sentence_encoder, resident=True),
+        read_annotations(path, kind, durations), _sentence_encoder(),
         out.with_name(out.name + ".journal"), review,
         types=types.replace(" ", "").split(",") if types else (),
         endpoint=ChatEndpoint(endpoint, model, key) if endpoint else None,
@@ -288,7 +294,6 @@ def candidates(
     kind: KindOption,
     durations: DurationsOption = None,
     top: Annotated[int, Option(min=1, max=40, help="Number of candidates per query, in batches of 20.")] = 40,
-    sentence_encoder: SentenceEncoderOption = "minilm",
     json: JsonOption = False,
 ) -> None:
     """Find the moments most similar to each query, for people to judge.
@@ -297,7 +302,6 @@ def candidates(
 
     From Python: `moviola.study.datasets.building.steps.find_candidates`.
     """
-    from moviola.encoders import load_sentence_encoder
     from moviola.study.datasets.building.annotation_files import write_pairs
     from moviola.study.datasets.building.steps import find_candidates
     from moviola.study.datasets.readers import read_annotations
@@ -306,7 +310,7 @@ def candidates(
     require_unread(out, path, queries, durations)
     texts = {query.query_id: query.text for query in read_queries(queries)}
     found = read_annotations(path, kind, durations)
-    pairs = find_candidates(texts, found, load_sentence_encoder(sentence_encoder, resident=True), top)
+    pairs = find_candidates(texts, found, _sentence_encoder(), top)
     write_pairs(pairs, out)
     said = f"{out}: {counted(len(pairs), 'pair')} of {counted(len(texts), 'query')}"
     show(json, {"queries": len(texts), "pairs": len(pairs), "out": str(out)}, said)
@@ -404,7 +408,6 @@ def relevant_pairs_(
     phi: Annotated[str, Option(help="Measure Phi: sent, vp or np-vp.")] = "np-vp",
     theta: Annotated[float, Option(help="Threshold of Phi, in (0, 1].")] = 0.7,
     durations: DurationsOption = None,
-    sentence_encoder: SentenceEncoderOption = "minilm",
     json: JsonOption = False,
 ) -> None:
     """Find potentially relevant pairs of captions, for training (+PR, +SL).
@@ -413,14 +416,13 @@ def relevant_pairs_(
 
     From Python: `moviola.study.datasets.building.steps.find_relevant_pairs`.
     """
-    from moviola.encoders import load_sentence_encoder
     from moviola.study.datasets.building.relevant_pairs import write_relevant_pairs
     from moviola.study.datasets.building.steps import find_relevant_pairs
     from moviola.study.datasets.readers import read_annotations
 
     require_unread(out, path, durations)
     captions = read_annotations(path, kind, durations).captions
-    embed = load_sentence_encoder(sentence_encoder, resident=True)
+    embed = _sentence_encoder()
     pairs = find_relevant_pairs(captions, embed, phi=phi, theta=theta)
     write_relevant_pairs(pairs, out)
     found = f"{counted(len(pairs), 'ordered pair')} of {counted(pairs.count, 'caption')}"

@@ -29,13 +29,12 @@ MeasureOption = Annotated[
 PresetOption = Annotated[
     str | None, Option(help="Rules of a release: tvr_ranking or spr (moments of zero length count).")
 ]
-FormatOption = Annotated[str | None, Option(help="Format of the file; by default detected.")]
 RunFormatOption = Annotated[
     str | None,
     Option(help="Format of the file; by default detected. trec_rank: a TREC run in the order of its ranks."),
 ]
 
-_NOT_WITH_TVR = ("measure", "preset", "per_query", "run_format", "qrels_format")
+_NOT_WITH_TVR = ("measure", "preset", "per_query", "run_format")
 
 
 @commands.command(rich_help_panel=STUDIES, short_help="Score a run against judgements.")
@@ -54,7 +53,6 @@ def evaluate(
     ] = "VCMR",
     per_query: Annotated[bool, Option("--per-query", help="Print the values of every query, too.")] = False,
     run_format: RunFormatOption = None,
-    qrels_format: FormatOption = None,
     json: JsonOption = False,
 ) -> None:
     """Score a run against judgements.
@@ -83,7 +81,7 @@ def evaluate(
         return
     refuse_given(context, ("task",), "only together with --tvr")
     ranked = m.read_run(run, run_format, preset=preset)
-    judged = m.read_qrels(qrels, qrels_format, preset=preset)
+    judged = m.read_qrels(qrels, preset=preset)
     results = m.evaluate(ranked, judged, measure or DEFAULT_MEASURES, preset)
     means = {name: value if results.counts[name] else None for name, value in results.measures.items()}
     by_query: dict[str, dict[str, float]] = {}  # NaN where the measure does not count the query
