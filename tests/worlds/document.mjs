@@ -37,7 +37,7 @@ Object.assign(globalThis, {
  * An answer with a `status` is a refusal. */
 export function serve(routes) {
   globalThis.fetch = async (path, { method = "GET", body } = {}) => {
-    const [, answer] = routes.find(([begins]) => `${method} ${path}`.startsWith(begins)) ?? [];
+    const [, answer] = routes.find(([begins]) => `${method} /${path}`.startsWith(begins)) ?? [];
     if (!answer) throw new Error(`${method} ${path} was not expected`);
     const said = answer(body ? JSON.parse(body) : undefined, path);
     const { status = 200, headers = {} } = said;

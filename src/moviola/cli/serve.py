@@ -47,6 +47,9 @@ def serve(
     allow_host: Annotated[
         list[str] | None, Option(help="Further host name of the server; repeatable.")
     ] = None,
+    root_path: Annotated[
+        str, Option(help="Path below which a proxy has the server, as /films.", show_default=False)
+    ] = "",
     watch: Annotated[
         list[Path] | None,
         Option(help="Folder to keep the library in step with, as `moviola watch` does; repeatable."),
@@ -73,6 +76,8 @@ def serve(
 
     In an evaluation: `MOVIOLA_DRES_PASSWORD=… moviola serve --dres https://dres.example.org --dres-user team`
 
+    Below a path of a proxy: `moviola serve --allow-host films.example.org --root-path /films`
+
     From Python: `moviola.server.serve`, and `create_app` for a server of your own.
     """
     from moviola.server import Options
@@ -83,7 +88,7 @@ def serve(
         raise BadParameter("--alert-command and --webhook report what comes in by --watch; give that too")
     options = Options(
         host=host, port=port, token=token, read_token=read_token, allow_ingest=tuple(allow_ingest or ()),
-        allow_hosts=tuple(allow_host or ()), watch=tuple(watch or ()), reading=reading, alerts=reports,
+        allow_hosts=tuple(allow_host or ()), root_path=root_path, watch=tuple(watch or ()), reading=reading, alerts=reports,
         device=usual_device(), additions=_wanted(added),
     )  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -61,6 +62,8 @@ class Options:
             may change anything. What reads: :func:`moviola.server.security.needed_right`.
         allow_ingest: folders from which videos may be indexed over HTTP; none by default.
         allow_hosts: further host names of the server, besides ``localhost`` and numeric addresses.
+        root_path: path below which a proxy has the server, as ``/films``; empty at the root. Requests may
+            come with it or without it.
         watch: folders to watch, see :mod:`moviola.library.ingest.watching`; none by default.
         reading: what is read of videos in watched folders: ``ocr``, ``ocr_reader``, ``speech`` and
             ``speech_language`` of :meth:`moviola.library.Indexer.index`; its defaults by default.
@@ -71,7 +74,8 @@ class Options:
 
     Raises:
         InvalidValue: another host without a token, a token that does not fit a header, one token for both
-            rights, a folder that does not exist, or what no reader can do.
+            rights, a folder that does not exist, a root path that is
+            none, or what no reader can do.
         MissingDependency, MissingModel: a reader for watched folders is not on this machine.
     """
 
@@ -81,6 +85,7 @@ class Options:
     read_token: str = ""
     allow_ingest: tuple[Path, ...] = ()
     allow_hosts: tuple[str, ...] = ()
+    root_path: str = ""
     watch: tuple[Path, ...] = ()
     reading: Mapping[str, Any] = field(default_factory=dict)
     alerts: AlertOptions = field(default_factory=AlertOptions)
@@ -102,6 +107,11 @@ class Options:
             raise InvalidValue("read token: the same as the token that may change; choose another one")
         if self.threads < 1:
             raise InvalidValue(f"threads {self.threads}: give at least 1")
+        if not re.fullmatch(r"(/[\w.~-]+)*", self.root_path, re.ASCII):
+            raise InvalidValue(
+                f"root path {self.root_path!r}: give a path of letters, digits and -._~ that begins "
+                "with / and does not end with one, as /films"
+            )
         for folder in self.allow_ingest:
             if not folder.is_dir():
                 raise InvalidValue(f"--allow-ingest {folder}: no such folder; name one that exists")

@@ -14,6 +14,7 @@ from fastapi.responses import JSONResponse
 from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
+from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from moviola.errors import InvalidValue, MediaError, MoviolaError, NotFound, shortened
@@ -227,8 +228,16 @@ async def _http(request: Request, error: Exception) -> JSONResponse:
     if said == "Not Found":
         said = f"{address}: nothing has this address; /api/openapi.json lists those that there are"
     elif said == "Method Not Allowed":
-        said = f"{address}: this address takes {(error.headers or {}).get('Allow', 'other methods')}"
+        allowed = ", ".join(_methods(request))
+        return problem("method", f"{address}: this address takes {allowed}", {"Allow": allowed})
     return problem((*codes, "invalid_value")[0], said, error.headers)
+
+
+def _methods(request: Request) -> list[str]:
+    """The methods of all routes of a request's path; the framework names those of the first one."""
+    routes = (route for route in request.app.state.routes if route.matches(request.scope)[0] != Match.NONE)
+    found = {method for route in routes for method in getattr(route, "methods", None) or {"GET", "HEAD"}}
+    return sorted(found)
 
 
 class Defects:

@@ -113,7 +113,7 @@ def serve(
 def _address(options: Options, port: int) -> str:
     host = f"[{options.host}]" if ":" in options.host else options.host
     token = quote(options.token or options.read_token, safe="")
-    return f"http://{host}:{port}/" + (f"?token={token}" if token else "")
+    return f"http://{host}:{port}{options.root_path}/" + (f"?token={token}" if token else "")
 
 
 def _listen(options: Options) -> socket.socket:

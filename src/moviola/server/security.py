@@ -19,22 +19,24 @@ from hmac import compare_digest
 from ipaddress import ip_address
 from pathlib import Path
 from time import monotonic
-from typing import Literal
+from typing import Literal, NamedTuple
 from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import HTTPConnection
-from starlette.responses import HTMLResponse
+from starlette.responses import HTMLResponse, RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from moviola.server.page_files import PageFiles, unversioned
 from moviola.server.problems import TooLarge, problem
 
 __all__ = [
     "HEADERS",
     "AddedHeaders",
+    "Below",
     "BodyLimit",
     "GivenParameters",
     "Guard",
+    "Guarded",
     "RawPaths",
     "Right",
     "needed_right",
@@ -43,7 +45,8 @@ __all__ = [
 COOKIE = "moviola"
 _PAGES = Path(__file__).parent / "page"
 OPEN_PATHS = {
-    "/healthz", "/static/style.css", "/static/icon.svg", "/static/sign-in.js", "/static/base/language.js",
+    "/healthz", "/favicon.ico", "/static/style.css", "/static/icon.svg", "/static/sign-in.js",
+    "/static/base/language.js",
     *(f"/static/languages/{path.name}" for path in (_PAGES / "languages").glob("*.json")),
 }  # fmt: skip
 """Need no token: whether the server runs, and what the page to sign in looks like, in any language."""
@@ -71,9 +74,8 @@ HEADERS = {
 # Shown once after a link with a token: a redirect would not carry a SameSite=Strict cookie.
 _WELCOME = (
     '<!doctype html><meta charset="utf-8"><title>moviola</title>'
-    '<meta http-equiv="refresh" content="0; url=/">'
+    '<meta http-equiv="refresh" content="0; url=./">'
 )
-_SIGN_IN_PAGE = (_PAGES / "sign-in.html").read_text(encoding="utf-8")
 
 
 class AddedHeaders:
@@ -90,6 +92,37 @@ class AddedHeaders:
 
         concerned = scope["type"] == "http" and scope["path"].startswith(self.below)
         await self.app(scope, receive, with_headers if concerned else send)
+
+
+class Below:
+    """Takes off the path below which a proxy has the server, where the proxy has not done so, and puts it
+    before addresses that answers lead to. Inside, the server is at the root.
+    """
+
+    def __init__(self, app: ASGIApp, *, root: str) -> None:
+        self.app, self.root = app, root
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or not self.root:
+            await self.app(scope, receive, send)
+            return
+        if scope["path"] == self.root:  # relative addresses of the page begin after the last slash
+            await RedirectResponse(f"{self.root}/", 308)(scope, receive, send)
+            return
+        if scope["path"].startswith(f"{self.root}/"):
+            raw = scope.get("raw_path")
+            path = scope["path"].removeprefix(self.root)
+            scope = {**scope, "path": path, "raw_path": raw and raw.removeprefix(self.root.encode())}
+        own = f"{scope['scheme']}://{Headers(scope=scope).get('host', '')}/"
+
+        async def placed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                if (leads := headers.get("location", "").removeprefix(own[:-1])).startswith("/"):
+                    headers["location"] = f"{self.root}{leads}"
+            await send(message)
+
+        await self.app(scope, receive, placed)
 
 
 Right = Literal["read", "change"]
@@ -133,6 +166,16 @@ class WrongTokens:
         return min(_LONGEST_PAUSE, 0.5 * 2**wrong) if wrong >= 0 else 0.0
 
 
+class Guarded(NamedTuple):
+    """What a guard stands before: files of pages, paths of those where a browser without a token may sign in,
+    and paths below which the right to read is enough (:func:`needed_right`).
+    """
+
+    files: PageFiles
+    pages: frozenset[str]
+    reading: tuple[str, ...]
+
+
 class Guard:
     """Refuses foreign hosts and origins, and requests without the token for what they do.
 
@@ -141,8 +184,8 @@ class Guard:
     Args:
         tokens: secret for each right; empty for none. Without any, everybody may do everything.
         hosts: allowed names besides ``localhost`` and numeric addresses.
-        pages: paths of pages, where a browser without a token may sign in.
-        reading: see :func:`needed_right`.
+        guarded: what there is.
+        root: path below which browsers meet the server, for the cookie.
     """
 
     def __init__(
@@ -151,10 +194,10 @@ class Guard:
         *,
         tokens: Mapping[Right, str],
         hosts: Iterable[str],
-        pages: frozenset[str] = frozenset({"/"}),
-        reading: tuple[str, ...] = (),
+        guarded: Guarded,
+        root: str = "",
     ) -> None:
-        self.app, self.pages, self.reading = app, pages, reading
+        self.app, self.guarded, self.root = app, guarded, root
         self.tokens = {right: token for right, token in tokens.items() if token}
         self.hosts = {"localhost", *(host.lower() for host in hosts)}
         self._wrong_tokens = WrongTokens()
@@ -169,9 +212,13 @@ class Guard:
         headers = Headers(scope=scope)
         refusal = self._wrong_host(headers) or self._wrong_origin(scope, headers)
         if refusal is None and self.tokens and scope["path"] == SIGN_IN:
-            refusal = await self._signed_in(scope, receive) if scope["method"] == "POST" else _sign_in_page()
+            refusal = (
+                await self._signed_in(scope, receive)
+                if scope["method"] == "POST"
+                else self._sign_in_page(headers)
+            )
         scope["right"] = self._right(scope, headers)
-        if refusal is None and scope["right"] is None and scope["path"] not in OPEN_PATHS:
+        if refusal is None and scope["right"] is None and not _is_open(scope["path"]):
             await self._delay(scope, self._given(scope, headers))
         refusal = refusal or self._missing_right(scope, headers)
         if refusal is not None:
@@ -208,15 +255,19 @@ class Guard:
         """What the client may do; None: nothing."""
         if not self.tokens:
             return "change"
-        bearer, linked, cookie = self._given(scope, headers)
-        return self._right_of(bearer) or self._right_of(linked) or self._right_of(cookie, _cookie_value)
+        bearer, linked, *cookies = self._given(scope, headers)
+        rights = [
+            self._right_of(bearer),
+            self._right_of(linked),
+            *(self._right_of(one, _cookie_value) for one in cookies),
+        ]
+        return next(filter(None, rights), None)
 
-    def _given(self, scope: Scope, headers: Headers) -> tuple[str, str, str]:
-        """What a client has given: as a header, in an address, and as a cookie; empty where it has not."""
+    def _given(self, scope: Scope, headers: Headers) -> tuple[str, ...]:
+        """What a client has given: as a header, in an address (empty where it has not), and as cookies."""
         kind, _, bearer = headers.get("authorization", "").partition(" ")
         linked = _token_in(scope["query_string"]) if scope["path"] == "/" else ""
-        cookie = HTTPConnection(scope).cookies.get(COOKIE, "")
-        return bearer.strip() if kind.lower() == "bearer" else "", linked, cookie
+        return bearer.strip() if kind.lower() == "bearer" else "", linked, *_cookies(headers)
 
     async def _delay(self, scope: Scope, given: Iterable[str]) -> None:
         """Wait where a wrong token was given, and has been before."""
@@ -230,16 +281,16 @@ class Guard:
         return next(rights, None)
 
     def _missing_right(self, scope: Scope, headers: Headers) -> ASGIApp | None:
-        needed = needed_right(scope["method"], scope["path"], self.reading)
-        if scope["path"] in OPEN_PATHS or scope["right"] in ("change", needed):
+        needed = needed_right(scope["method"], scope["path"], self.guarded.reading)
+        if _is_open(scope["path"]) or scope["right"] in ("change", needed):
             return None
         if scope["right"] == "read":
             return problem(
                 "forbidden",
                 "token: this one only reads; to change something, sign in with the token that may",
             )
-        if scope["path"] in self.pages and "text/html" in headers.get("accept", ""):
-            return _sign_in_page()
+        if scope["path"] in self.guarded.pages and "text/html" in headers.get("accept", ""):
+            return self._sign_in_page(headers)
         return problem(
             "unauthorised",
             "token: missing or wrong; send 'Authorization: Bearer TOKEN', or open /?token=TOKEN in a browser",
@@ -256,27 +307,39 @@ class Guard:
         if self._right_of(token):
             return self._welcome(scope, token)
         await self._delay(scope, (token,))
-        return _sign_in_page("wrong")
+        return self._sign_in_page(Headers(scope=scope), "wrong")
+
+    def _sign_in_page(self, headers: Headers, state: str = "") -> ASGIApp:
+        """A form for the token; state ``"wrong"`` says that another one was given."""
+        plain = Headers({"accept-language": headers.get("accept-language", "")})
+        page = bytes(self.guarded.files.page("sign-in", plain).body).replace(
+            b'data-state=""', f'data-state="{state}"'.encode()
+        )
+        return HTMLResponse(page, 401, {"Cache-Control": "no-store", "WWW-Authenticate": "Bearer"})
 
     def _welcome(self, scope: Scope, token: str) -> ASGIApp:
         answer = HTMLResponse(_WELCOME, headers={"Cache-Control": "no-store"})
         if self._right_of(token):
             answer.set_cookie(
-                COOKIE, _cookie_value(token), path="/", secure=scope["scheme"] == "https", httponly=True,
-                samesite="strict",
+                COOKIE, _cookie_value(token), path=self.root or "/", secure=scope["scheme"] == "https",
+                httponly=True, samesite="strict",
             )  # fmt: skip
         return answer
+
+
+def _is_open(path: str) -> bool:
+    return unversioned(path) in OPEN_PATHS
+
+
+def _cookies(headers: Headers) -> list[str]:
+    """The cookies of this name: another server of the host, on another path, may have set one, too."""
+    pairs = (part.strip().partition("=") for text in headers.getlist("cookie") for part in text.split(";"))
+    return [value.strip('"') for name, _, value in pairs if name == COOKIE]
 
 
 def _cookie_value(token: str) -> str:
     """Value of the cookie: a digest, not the token itself."""
     return hashlib.sha256(f"moviola cookie {token}".encode()).hexdigest()
-
-
-def _sign_in_page(state: str = "") -> ASGIApp:
-    """A form for the token; state ``"wrong"`` says that another one was given."""
-    page = _SIGN_IN_PAGE.replace('data-state=""', f'data-state="{state}"')
-    return HTMLResponse(page, 401, {"Cache-Control": "no-store", "WWW-Authenticate": "Bearer"})
 
 
 class BodyLimit:

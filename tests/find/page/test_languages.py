@@ -13,6 +13,7 @@ from playwright.sync_api import Page, expect
 import moviola
 from moviola.export.formats import FORMATS
 from moviola.search.options import FIELDS
+from moviola.server.page_files import LANGUAGE_NAME
 from page_server import Served
 from page_visitor import card, search, serious
 
@@ -51,20 +52,13 @@ def test_every_message_is_in_every_language_with_its_values(path: Path) -> None:
     plain, numbers = messages()
     assert len(plain) > 200
     translated = json.loads(path.read_text(encoding="utf-8"))
-    assert set(translated) == plain | set(numbers)
+    assert set(translated) == plain | set(numbers) | {LANGUAGE_NAME}
     for message in plain:
         assert translated[message].strip() and values_of(translated[message]) == values_of(message), message
     for many in numbers:
         single, several = translated[many]
         assert values_of(several) == values_of(many), many
         assert values_of(single) | {"{n}"} == values_of(many) | {"{n}"}, many
-
-
-def test_the_page_offers_the_languages_that_are_there() -> None:
-    (offering,) = (script for script in SCRIPTS if script.name == "language.js")
-    offered = re.search(r"LANGUAGES = \{(.*)\}", offering.read_text(encoding="utf-8"))
-    assert offered
-    assert sorted(re.findall(r"(\w+): ", offered[1])) == sorted(["en", *(path.stem for path in LANGUAGES)])
 
 
 def test_no_message_is_put_together_from_parts() -> None:
@@ -139,3 +133,20 @@ def test_every_view_fits_in_a_small_window_in_every_language(page: Page, code: s
         page.locator(f"#to-{view}").click()
         expect(page.locator(f"#{view}-view")).to_be_visible()
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (code, view)
+
+
+@pytest.mark.slow
+def test_the_browsers_language_comes_first_and_all_are_offered(
+    served: Served, open_page: Callable[..., Page]
+) -> None:
+    """English stood there for everybody until they found the choice; a new file was no language yet."""
+    page = open_page(served, locale="de-AT")
+    expect(page.locator("html")).to_have_attribute("lang", "de")
+    options = page.locator(".language option")
+    assert sorted(options.evaluate_all("all => all.map(one => one.value)")) == sorted(
+        ["en", *(path.stem for path in LANGUAGES)]
+    )
+    names = options.all_text_contents()
+    assert {"English", "Deutsch", "Español", "中文"} <= set(names)
+    page.get_by_label("Sprache").select_option("en")
+    expect(page.locator("html")).to_have_attribute("lang", "en")  # chosen, whatever the browser likes

@@ -59,8 +59,8 @@ def test_searches_of_the_same_words_are_kept_beside_each_other(tmp_path: Path) -
     names, values, wanted = run(script, tmp_path)
     assert names == [
         "a dog", "a dog, tagged best", "a dog, in …/2023/july", "a dog, in …/2023/july (2)",
-        "a dog, then a cat", "a dog, then a cat (2)", "a dog, score from 50, coarse",
-        "a dog, score from 20", "a dog, 1 right",
+        "a dog, then a cat", "a dog, then a cat (2)", "a dog, strong, coarse",
+        "a dog, strong or possible", "a dog, 1 right",
         "1 right", "a dog, only sea", "like picture + like beach 1:05",
     ]  # fmt: skip
     assert values == [{"query": "a dog", **one} for one in wanted[1:]]
@@ -114,3 +114,27 @@ def test_of_a_file_whose_content_is_known_a_job_says_so(tmp_path: Path) -> None:
       console.log(JSON.stringify(texts(section).filter((text) => text.includes("added"))));
     """
     assert run(script, tmp_path) == ["0 videos added, 2 files hold videos of the library"]
+
+
+def test_bars_hold_all_days_however_long_the_time(tmp_path: Path) -> None:
+    """From 220 bars on the first ones went without a word, and a day that was chosen was the only bar."""
+    script = """
+      const { periods, daysOf } = await page("search/days.js");
+      const day = (day) => ({ day, videos: 1 });
+      const spans = [["2024-02-28", "2024-03-02"], ["2023-01-31", "2024-02-01"], ["1904-01-01", "2024-05-06"]];
+      const bars = spans.map((ends) => periods(ends.map(day)));
+      console.log(JSON.stringify([
+        bars.map((of) => [of.length, of[0].label, of.at(-1).label, of.reduce((sum, one) => sum + one.videos, 0)]),
+        ["2024", "2024-02", "2024-02-03..", "..2023", "later", ""].map(daysOf),
+      ]));
+    """
+    bars, ends = run(script, tmp_path)
+    assert bars == [
+        [4, "2024-02-28", "2024-03-02", 2],
+        [14, "2023-01", "2024-02", 2],
+        [121, "1904", "2024", 2],
+    ]
+    assert ends == [
+        ["2024-01-01", "2024-12-31"], ["2024-02-01", "2024-02-29"], ["2024-02-03", ""],
+        ["", "2023-12-31"], ["", ""], ["", ""],
+    ]  # fmt: skip

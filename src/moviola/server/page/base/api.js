@@ -1,4 +1,5 @@
-// Everything the page asks of the server. No other module knows an address of the API.
+// Everything the page asks of the server. No other module knows an address of the API. Addresses are relative: a proxy
+// may have the page below a path.
 
 import { language, t } from "./language.js";
 
@@ -72,7 +73,7 @@ async function waitForServer() {
   connection.dispatchEvent(new Event("down"));
   for (let wait = FIRST_RETRY; ; wait = Math.min(wait * 1.5, LAST_RETRY)) {
     await new Promise((resolve) => setTimeout(resolve, wait));
-    const alive = await fetch("/healthz", { cache: "no-store" }).then((answer) => answer.ok, () => false);
+    const alive = await fetch("healthz", { cache: "no-store" }).then((answer) => answer.ok, () => false);
     if (alive) break;
   }
   down = false;
@@ -128,7 +129,7 @@ function addressOf(path, parameters) {
 }
 
 /** @param {string} video @param {string} what @param {Parameters} [parameters] */
-const videoUrl = (video, what, parameters = {}) => addressOf(`/api/videos/${encodeURIComponent(video)}${what}`, parameters);
+const videoUrl = (video, what, parameters = {}) => addressOf(`api/videos/${encodeURIComponent(video)}${what}`, parameters);
 
 /** Milliseconds are enough, and the same still then has the same address.
  * @param {number} seconds */
@@ -142,7 +143,7 @@ export const url = {
   strip: ({ video_id, start, end, version }, count, width) =>
     videoUrl(video_id, "/strip", { start: rounded(start), end: rounded(end), count, width, v: version }),
   /** @param {string} picture */
-  picture: (picture) => `/api/pictures/${encodeURIComponent(picture)}`,
+  picture: (picture) => `api/pictures/${encodeURIComponent(picture)}`,
   /** @param {string} video */
   stream: (video) => videoUrl(video, "/stream"),
   /** @param {string} video @param {number} start @param {number} end */
@@ -150,16 +151,16 @@ export const url = {
 };
 
 /** @returns {Promise<Field[]>} */
-export const fields = async () => (await getJson("/api/fields")).fields;
+export const fields = async () => (await getJson("api/fields")).fields;
 
 /** @returns {Promise<LibraryInfo>} */
-export const library = () => getJson("/api/library");
+export const library = () => getJson("api/library");
 
 /** @param {import("./asked.js").Asked} asked @param {AbortSignal} signal @returns {Promise<Answer>} */
-export const search = (asked, signal) => postJson("/api/search", asked, signal);
+export const search = (asked, signal) => postJson("api/search", asked, signal);
 
 /** @param {Query} query @param {string} video @param {AbortSignal} [signal] @returns {Promise<Curve>} */
-export const curve = (query, video, signal) => postJson("/api/curve", { query, video_id: video }, signal);
+export const curve = (query, video, signal) => postJson("api/curve", { query, video_id: video }, signal);
 
 /** @param {string} video @param {AbortSignal} [signal] @returns {Promise<VideoDetails>} */
 export const video = (video, signal) => getJson(videoUrl(video, ""), signal);
@@ -183,28 +184,28 @@ export const shots = async (video, signal) => (await getJson(videoUrl(video, "/s
 export const cues = async (video, signal) => (await getJson(videoUrl(video, "/cues"), signal)).cues;
 
 /** @returns {Promise<Root[]>} */
-export const roots = async () => (await getJson("/api/roots")).roots;
+export const roots = async () => (await getJson("api/roots")).roots;
 
 /** @returns {Promise<Copies[]>} */
-export const duplicates = async () => (await getJson("/api/duplicates")).duplicates;
+export const duplicates = async () => (await getJson("api/duplicates")).duplicates;
 
 /** @returns {Promise<Facets>} */
-export const facets = () => getJson("/api/facets");
+export const facets = () => getJson("api/facets");
 
 /** Videos and tags whose names begin or go on so.
  * @param {string} text @param {AbortSignal} signal @returns {Promise<Completions>} */
-export const completions = (text, signal) => getJson(addressOf("/api/completions", { text }), signal);
+export const completions = (text, signal) => getJson(addressOf("api/completions", { text }), signal);
 
 /** Videos that show the same, as far as that is known; or compare those that were not compared yet.
  * @param {boolean} [find] @returns {Promise<NearCopies[]>} */
-export const nearCopies = async (find) => (await (await request("/api/near-copies", find ? { method: "POST" } : {})).json()).copies;
+export const nearCopies = async (find) => (await (await request("api/near-copies", find ? { method: "POST" } : {})).json()).copies;
 
 /** Encode a video again, or only read its subtitles and text.
  * @param {string} video @param {boolean} pictures @returns {Promise<Job>} */
 export const processAgain = (video, pictures) => postJson(videoUrl(video, "/again", { pictures }), {});
 
 /** @returns {Promise<string[]>} queries to try */
-export const examples = async () => (await getJson("/api/examples")).texts;
+export const examples = async () => (await getJson("api/examples")).texts;
 
 /** @param {string} video */
 export const openFolder = (video) => request(videoUrl(video, "/folder"), { method: "POST" });
@@ -221,7 +222,8 @@ const TUS = { "Tus-Resumable": "1.0.0" };
 export async function beginUpload(file) {
   const name = btoa(String.fromCharCode(...new TextEncoder().encode(file.name)));
   const headers = { ...TUS, "Upload-Length": String(file.size), "Upload-Metadata": `filename ${name}` };
-  return (await request("/api/uploads", { method: "POST", headers })).headers.get("Location") ?? "";
+  const begun = (await request("api/uploads", { method: "POST", headers })).headers.get("Location") ?? "";
+  return `api/uploads/${begun.slice(begun.lastIndexOf("/") + 1)}`; // below the page, wherever a proxy has it
 }
 
 /** How much of a video is there, and where it lies on the server when it is whole.
@@ -258,15 +260,15 @@ export function sendPart(address, part, offset, progress, signal) {
  * @param {AbortSignal} [signal]
  * @returns {Promise<{total: number, videos: Video[]}>}
  */
-export const videos = (fields, signal) => getJson(addressOf("/api/videos", fields), signal);
+export const videos = (fields, signal) => getJson(addressOf("api/videos", fields), signal);
 
 /** What people keep in the library.
  * @param {KeptKind} kind @returns {Promise<Kept[]>} */
-export const kept = async (kind) => (await getJson(addressOf("/api/kept", { kind }))).entries;
+export const kept = async (kind) => (await getJson(addressOf("api/kept", { kind }))).entries;
 
 /** Up to which version of a video saved searches were checked for what is new, by name.
  * @returns {Promise<Record<string, number>>} */
-export const alerted = async () => (await getJson("/api/kept/alerted")).alerted;
+export const alerted = async () => (await getJson("api/kept/alerted")).alerted;
 
 /** Characters of a request that goes on when the page is left: browsers let 64 KiB do so, all requests together. */
 const OUTLIVES = 10_000;
@@ -275,30 +277,30 @@ const OUTLIVES = 10_000;
  * @param {KeptKind} kind @param {string} name @param {unknown} value @param {number} [version] @returns {Promise<Kept>} */
 export async function keep(kind, name, value, version) {
   const body = JSON.stringify({ kind, name, value, version });
-  return (await request("/api/kept", { method: "PUT", headers: JSON_TYPE, body, keepalive: body.length < OUTLIVES })).json();
+  return (await request("api/kept", { method: "PUT", headers: JSON_TYPE, body, keepalive: body.length < OUTLIVES })).json();
 }
 
 /** Delete what is kept; with a version, only that one. What is gone already stays so.
  * @param {KeptKind} kind @param {string} name @param {number} [version] */
 export async function unkeep(kind, name, version) {
   try {
-    await request(addressOf("/api/kept", { kind, name, version }), { method: "DELETE" });
+    await request(addressOf("api/kept", { kind, name, version }), { method: "DELETE" });
   } catch (error) {
     if (!(error instanceof ApiError && error.code === "not_found")) throw error;
   }
 }
 
 /** @returns {Promise<Concept[]>} */
-export const concepts = async () => (await getJson("/api/concepts")).concepts;
+export const concepts = async () => (await getJson("api/concepts")).concepts;
 
 /** Keep what the marks of a query teach.
  * @param {string} title @param {Query} query @returns {Promise<Concept>} */
-export const teach = (title, query) => postJson("/api/concepts", { title, query });
+export const teach = (title, query) => postJson("api/concepts", { title, query });
 
 /** @param {Blob} picture @returns {Promise<string>} its id */
 export async function sendPicture(picture) {
   const headers = { "Content-Type": picture.type };
-  const response = await request("/api/pictures", { method: "POST", headers, body: picture });
+  const response = await request("api/pictures", { method: "POST", headers, body: picture });
   return (await response.json()).picture;
 }
 
@@ -308,26 +310,26 @@ export async function sendPicture(picture) {
  */
 
 /** @param {{format: string, title: string, moments: unknown[], options: Record<string, string | boolean>}} fields @returns {Promise<ExportState>} */
-export const beginExport = (fields) => postJson("/api/exports", fields);
+export const beginExport = (fields) => postJson("api/exports", fields);
 
 /** @param {ExportState} of @returns {Promise<ExportState>} */
-export const exportState = (of) => getJson(`/api/exports/${of.export}`);
+export const exportState = (of) => getJson(`api/exports/${of.export}`);
 
 /** @param {ExportState} of */
-export const cancelExport = (of) => request(`/api/exports/${of.export}`, { method: "DELETE" });
+export const cancelExport = (of) => request(`api/exports/${of.export}`, { method: "DELETE" });
 
 /** @param {ExportState} of */
-export const exportFile = (of) => `/api/exports/${of.export}/file`;
+export const exportFile = (of) => `api/exports/${of.export}/file`;
 
 /** Submit a picture of a video to the evaluation server.
  * @param {string} video_id @param {number} start @returns {Promise<{verdict: string, description: string}>} */
-export const submit = (video_id, start) => postJson("/api/dres/submissions", { video_id, start });
+export const submit = (video_id, start) => postJson("api/dres/submissions", { video_id, start });
 
 /** @returns {Promise<Job[]>} */
-export const jobs = async () => (await getJson("/api/jobs")).jobs;
+export const jobs = async () => (await getJson("api/jobs")).jobs;
 
 /** @param {string[]} sources @returns {Promise<Job>} */
-export const startJob = (sources) => postJson("/api/jobs", { sources });
+export const startJob = (sources) => postJson("api/jobs", { sources });
 
 /** @param {Job} job */
-export const cancelJob = (job) => request(`/api/jobs/${job.job}`, { method: "DELETE" });
+export const cancelJob = (job) => request(`api/jobs/${job.job}`, { method: "DELETE" });

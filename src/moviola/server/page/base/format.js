@@ -1,6 +1,6 @@
 // Times, sizes, names and errors as people read them.
 
-import { plural, t } from "./language.js";
+import { language, plural, t } from "./language.js";
 
 /**
  * Seconds as m:ss or h:mm:ss, with tenths where they are asked for.
@@ -41,10 +41,18 @@ export const spanWords = ({ start, end }) => t("{start} to {end}", { start: cloc
  * @param {string} video */
 export const title = (video) => video.slice(video.lastIndexOf("/") + 1) || video;
 
+/** A number as the reader's language writes it.
+ * @param {number} value @param {number} [digits] behind the point */
+export const number = (value, digits = 0) => value.toLocaleString(language, { minimumFractionDigits: digits, maximumFractionDigits: digits });
+
+/** A share in whole percent.
+ * @param {number} share from 0 to 1 */
+export const share = (share) => share.toLocaleString(language, { style: "percent", maximumFractionDigits: 0 });
+
 /** @param {number} seconds as of a whole library. */
 export function long(seconds) {
-  if (seconds >= 2 * 3600) return t("{n} hours", { n: (seconds / 3600).toFixed(1) });
-  return seconds >= 120 ? t("{n} minutes", { n: Math.round(seconds / 60) }) : plural(Math.round(seconds), "{n} second", "{n} seconds");
+  if (seconds >= 2 * 3600) return t("{n} hours", { n: number(seconds / 3600, 1) });
+  return seconds >= 120 ? t("{n} minutes", { n: number(seconds / 60) }) : plural(Math.round(seconds), "{n} second", "{n} seconds");
 }
 
 /** A score in whole percent, rounded down: no moment seems to reach a band that it is not in.
@@ -58,7 +66,7 @@ export function percent(score) {
 export function size(bytes) {
   const units = ["B", "kB", "MB", "GB", "TB"];
   const step = Math.min(Math.floor(Math.log10(Math.max(bytes, 1)) / 3), units.length - 1);
-  return `${(bytes / 1000 ** step).toFixed(step ? 1 : 0)} ${units[step]}`;
+  return `${number(bytes / 1000 ** step, step ? 1 : 0)} ${units[step]}`;
 }
 
 /**

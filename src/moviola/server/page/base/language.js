@@ -1,30 +1,33 @@
 // The page's messages in the reader's language. English stands in the code and is the key of every message;
 // other languages are files in languages/, of which one at most is loaded. Right-to-left data stays right by dir="auto".
 
-/** Languages of the page, each by its own name. */
-export const LANGUAGES = { en: "English", de: "Deutsch", es: "Español", zh: "中文" };
+/** Languages of the page, each by its own name: English, and those that have a file, which the server lists.
+ * @type {Record<string, string>} */
+export const LANGUAGES = { en: "English", ...JSON.parse(document.documentElement.dataset.languages ?? "{}") };
 
-/** @typedef {keyof typeof LANGUAGES} Language */
-/** @typedef {Record<string, string | [string, string]>} Messages a message with a number has a singular and a plural form */
+/** @typedef {string} Language */
+/** @typedef {Record<string, string | string[] | Record<string, string>>} Messages a message with a number has a singular and a
+ *   plural form, or one for each category of Intl.PluralRules where a language has more */
 
 const KEY = "moviola.language";
 
-/** English unless the reader chose another language on this page.
+/** The language that the reader chose on this page, else the first of the browser's that there is.
  * @returns {Language} */
 function chosen() {
+  const wanted = navigator.languages.map((code) => code.split("-")[0] ?? "");
   try {
-    const kept = localStorage.getItem(KEY) ?? "en";
-    return kept in LANGUAGES ? /** @type {Language} */ (kept) : "en";
+    wanted.unshift(localStorage.getItem(KEY) ?? "");
   } catch {
-    return "en"; // storage is switched off
+    // storage is switched off
   }
+  return wanted.find((code) => code in LANGUAGES) ?? "en";
 }
 
 /** @param {Language} name
  * @returns {Promise<Messages>} */
 async function load(name) {
   if (name === "en") return {};
-  const answer = await fetch(`/static/languages/${name}.json`);
+  const answer = await fetch(new URL(`../languages/${name}.json`, import.meta.url));
   return answer.ok ? answer.json() : {};
 }
 
@@ -32,6 +35,7 @@ export const language = chosen();
 // Every module that has messages imports this one, so that none of them runs before its messages are there.
 const messages = await load(language).catch(() => /** @type {Messages} */ ({}));
 document.documentElement.lang = language;
+const plurals = new Intl.PluralRules(language);
 
 /** Choose a language; the page is opened again in it, at the same place.
  * @param {Language} name */
@@ -63,9 +67,11 @@ export function t(text, values = {}) {
  * @param {Record<string, string | number>} [values]
  */
 export function plural(n, one, many, values = {}) {
-  const forms = messages[many];
-  const [single, several] = Array.isArray(forms) ? forms : [one, many];
-  return filled(n === 1 ? single : several, { n: n.toLocaleString(language), ...values });
+  const found = messages[many];
+  /** @type {Record<string, string | undefined>} */
+  const forms = Array.isArray(found) ? { one: found[0], other: found[1] } : typeof found === "object" ? found : { one, other: many };
+  const text = forms[plurals.select(n)] ?? forms.other ?? many;
+  return filled(text, { n: n.toLocaleString(language), ...values });
 }
 
 /** Put what stands in the HTML, marked with data-t, into the page's language.

@@ -10,8 +10,8 @@ export const mayOnlyRead = () => libraryInfo.value?.right === "read";
 
 export function showRight() {
   if (!mayOnlyRead()) return;
-  byId("bar-end", HTMLDivElement).prepend(h("a", { class: "reading", href: "/sign-in", title: `${why()} ${t("Sign in with another one")}` }, t("reading only")));
+  byId("bar-end", HTMLDivElement).prepend(h("a", { class: "reading", href: "sign-in", title: `${why()} ${t("Sign in with another one")}` }, t("reading only")));
 }
 
 /** In place of what would bring videos in. */
-export const readingNote = () => h("p", { class: "muted hint" }, why(), " ", h("a", { href: "/sign-in" }, t("Sign in with another one")));
+export const readingNote = () => h("p", { class: "muted hint" }, why(), " ", h("a", { href: "sign-in" }, t("Sign in with another one")));

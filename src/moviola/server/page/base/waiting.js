@@ -1,7 +1,7 @@
 // What takes longer than a moment: how far it is, and when it will be done.
 
 import { h } from "./dom.js";
-import { long } from "./format.js";
+import { long, share as shareOf } from "./format.js";
 import { t } from "./language.js";
 
 /** @typedef {{share: number | null, seconds_left: number | null}} WorkProgress as the server says it. */
@@ -14,5 +14,5 @@ export const progressBar = (share, label) => h("progress", { max: "1", "aria-lab
  * @param {WorkProgress} progress */
 export function saidProgress({ share, seconds_left }) {
   const left = seconds_left === null ? "" : t("about {time} left", { time: long(Math.max(seconds_left, 1)) });
-  return [share === null ? "" : `${Math.round(100 * share)} %`, left].filter(Boolean).join(", ");
+  return [share === null ? "" : shareOf(share), left].filter(Boolean).join(", ");
 }

@@ -5,7 +5,7 @@ import { byId, fill, h, iconButton, takeAway } from "../base/dom.js";
 import { EVIDENCE } from "../search/filters.js";
 import { long, reasonOf } from "../base/format.js";
 import { language, t } from "../base/language.js";
-import { ingestSection, showJobs } from "./ingest.js";
+import { ingestSection, sendVideos as send, showJobs } from "./ingest.js";
 import { mayOnlyRead, readingNote } from "../base/rights.js";
 import { showRoots, rootsSection } from "./roots.js";
 import { libraryInfo, view } from "../base/store.js";
@@ -68,7 +68,7 @@ async function show() {
   await Promise.all([changed(), showJobs()]).catch(() => {}); // the server is away, which the page says
 }
 
-export { sendVideos } from "./ingest.js";
+export const sendVideos = send;
 
 export function startLibrary() {
   const info = libraryInfo.value;

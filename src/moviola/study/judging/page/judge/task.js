@@ -18,7 +18,7 @@ import { Observable, remembered } from "../base/store.js";
  *   levels: number[], low_high: number[][]}} Progress
  */
 
-const API = "/api/judging";
+const API = "api/judging";
 
 /** The rater's name; empty before sign-in. */
 export const rater = remembered("moviola.rater", "");
