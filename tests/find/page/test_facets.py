@@ -117,10 +117,22 @@ def test_days_are_chosen_by_drag_and_by_keys(panel: Page) -> None:
     with searching(page) as answered:
         bars.press("Shift+ArrowLeft")
     assert filters_of(answered) == {"taken": "2024-01..2024-02"}
-    group.get_by_role("button", name="years").click()
-    expect(bars.get_by_role("option")).to_have_count(2)
-    group.get_by_role("button", name="days").click()
-    expect(bars.get_by_role("option", name="2024-02-24: 1 video")).to_have_attribute("aria-selected", "true")
+    days = group.locator("button.day")
+    expect(days).to_have_text(["3", "24"])  # no other one has a film
+    with searching(page) as answered:
+        days.last.click()
+    assert filters_of(answered) == {"taken": "2024-02-24"}
+    expect(bars.get_by_role("option")).to_have_count(10)  # the whole stays in sight
+    expect(bars.get_by_role("option", selected=True)).to_have_count(1)
+    with searching(page) as answered:
+        days.first.click()
+    assert filters_of(answered) == {"taken": "2024-02-03..2024-02-24"}
+    expect(group.get_by_label("When it was taken, from")).to_have_value("2024-02-03")
+    with searching(page) as answered:
+        group.get_by_label("When it was taken, from").fill("2023-07-11")
+    assert filters_of(answered) == {"taken": "2023-07-11..2024-02-24"}
+    group.get_by_label("Month", exact=True).select_option("2023-05")
+    expect(days).to_have_accessible_name("May 1, 2023: 1 video")
     with searching(page) as answered:
         bars.press("Delete")
     assert filters_of(answered) == {}

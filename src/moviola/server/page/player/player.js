@@ -2,10 +2,11 @@
 
 import { loadAhead } from "./ahead.js";
 import * as api from "../base/api.js";
+import { BANDS, bandOfMoment } from "../base/bands.js";
 import { askedBy, isEmpty, textOf, wordsOf } from "../base/asked.js";
 import { changeItem, collect, collection, isCollected } from "../collection/collecting.js";
 import { byId, fill, h, icon, iconButton, refill } from "../base/dom.js";
-import { clock, percent, reasonOf, title } from "../base/format.js";
+import { clock, reasonOf, title } from "../base/format.js";
 import { on } from "../base/keyboard.js";
 import { t } from "../base/language.js";
 import { notify } from "../base/notices.js";
@@ -229,7 +230,8 @@ function drawHead(now) {
   heading.textContent = title(moment.video_id);
   heading.title = moment.video_id;
   const many = now.moments.length > 1 ? t("{n} of {all}", { n: now.index + 1, all: now.moments.length }) : "";
-  place.textContent = [many, moment.score === undefined || moment.score === null ? "" : t("score {percent} %", { percent: percent(moment.score) })].filter(Boolean).join(" · ");
+  const strength = bandOfMoment(moment);
+  place.textContent = [many, strength ? BANDS[strength] : ""].filter(Boolean).join(" · ");
 }
 
 function drawTime() {

@@ -1,10 +1,11 @@
 // One moment of an answer: its still, why it was found, what it stands for, what can be done with it.
 
 import * as api from "../base/api.js";
+import { BANDS, BAR } from "../base/bands.js";
 import { textOf } from "../base/asked.js";
 import { collect, isCollected } from "../collection/collecting.js";
 import { fill, h, iconButton } from "../base/dom.js";
-import { clock, marked, percent, spanClock, spanWords, title } from "../base/format.js";
+import { clock, marked, spanClock, spanWords, title } from "../base/format.js";
 import { plural, t } from "../base/language.js";
 import { markOf, setMark } from "./marks.js";
 import { openPlayer } from "../base/opening.js";
@@ -22,11 +23,14 @@ const EAGER = 8; // first cards whose stills are loaded at once
 
 const LEAST_SHARE = 0.4; // of the best reason's score: weaker reasons are not named
 
-/** The reasons that count.
+/** Kinds of reasons that say nothing by themselves: a still shows what is seen, a title how a video is called. */
+const PLAIN = ["seen", "named", "like"];
+
+/** The reasons that count, and say more than the still and the title do.
  * @param {Moment} moment */
 function tellingReasons({ why }) {
   const best = Math.max(0, ...why.map(({ score }) => score));
-  return why.filter(({ score }) => score >= LEAST_SHARE * best);
+  return why.filter(({ kind, score, words }) => score >= LEAST_SHARE * best && (words.length > 0 || !PLAIN.includes(kind)));
 }
 
 /** @type {Record<string, string>} */
@@ -54,10 +58,10 @@ export function momentCard(moment, index, words, videos, does) {
   }, still.element, steps.slice(1, 3).map((step) => h("img", { class: "step", alt: "", loading: "lazy", src: api.url.still(moment, middle(step), 240) })));
   const element = h("li", { class: `moment${steps.length ? " steps" : ""}`, "data-video": moment.video_id, onfocusin: does.focus },
     h("div", { class: "frame" }, opener, h("div", { class: "tools" })),
-    h("div", { class: "score", "aria-hidden": "true" }, scoreBar(moment.score)),
+    h("div", { class: "score", "aria-hidden": "true" }, scoreBar(moment.band)),
     h("div", { class: "caption" }, titleSpan(moment.video_id, videos),
       h("span", { class: "time" }, steps.length ? steps.map((step) => clock(step.start)).join(" → ") : spanClock(moment)),
-      h("span", { class: "percent", "aria-hidden": "true" }, percent(moment.score))),
+      h("span", { class: "strength", "aria-hidden": "true" }, BANDS[moment.band])),
     reasons(moment),
     moment.snippet ? h("p", { class: "snippet", dir: "auto" }, marked(moment.snippet, words)) : null);
   const card = { moment, still, opener, element };
@@ -72,7 +76,7 @@ export function drawState({ moment, opener, element }, does) {
   element.classList.toggle("seen", seen);
   element.classList.toggle("right", mark === "right");
   element.classList.toggle("wrong", mark === "wrong");
-  const said = [title(moment.video_id), spanWords(moment), t("score {percent} %", { percent: percent(moment.score) }), seen && t("seen before"), mark && (mark === "right" ? t("marked right") : t("marked wrong"))];
+  const said = [title(moment.video_id), spanWords(moment), BANDS[moment.band], seen && t("seen before"), mark && (mark === "right" ? t("marked right") : t("marked wrong"))];
   opener.setAttribute("aria-label", said.filter(Boolean).join(", "));
   const tools = element.querySelector(".tools");
   if (tools) fill(tools, ...toolButtons(moment, mark, does));
@@ -95,7 +99,6 @@ function toolButtons(moment, mark, does) {
 /** Why it was found, and how many it stands for.
  * @param {Moment} moment */
 function reasons(moment) {
-  if (!moment.why.length && !moment.folded.length) return null;
   const inside = h("ul", { class: "folded", hidden: true });
   const toggle = h("button", {
     type: "button", class: "reason more-folded", "aria-expanded": "false", "aria-label": plural(moment.folded.length, "{n} more that overlaps", "{n} more that overlap"),
@@ -106,6 +109,7 @@ function reasons(moment) {
     },
   }, `+${moment.folded.length}`);
   const chips = moment.source === "named" ? [h("li", { class: "reason" }, t("in a video named so"))] : tellingReasons(moment).map(reasonChip);
+  if (!chips.length && !moment.folded.length) return null;
   return h("div", {}, h("ul", { class: "reasons" }, chips, moment.folded.length ? h("li", {}, toggle) : null), inside);
 }
 
@@ -122,9 +126,9 @@ function foldedStill(moment, place) {
 /** @param {{start: number, end: number}} span */
 const middle = (span) => (span.start + span.end) / 2;
 
-/** @param {number} score */
-function scoreBar(score) {
+/** @param {import("../base/api.js").Band} band */
+function scoreBar(band) {
   const bar = h("span");
-  bar.style.setProperty("--score", String(score));
+  bar.style.setProperty("--score", String(BAR[band]));
   return bar;
 }

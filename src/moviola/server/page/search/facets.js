@@ -2,6 +2,7 @@
 
 import { fill, h, iconButton } from "../base/dom.js";
 import { clock, seconds } from "../base/format.js";
+import { timeFacet } from "./days.js";
 import { histogram } from "./histogram.js";
 import { language, plural, t } from "../base/language.js";
 import { circleOf, placeMap, textOf } from "./placemap.js";
@@ -10,10 +11,6 @@ import { circleOf, placeMap, textOf } from "./placemap.js";
 /** @typedef {(name: string, value: string) => void} SetFilter an empty value takes the filter away */
 /** @typedef {{name: string, element: HTMLElement, draw: (facets: Facets, value: string) => void}} Facet */
 /** @typedef {{value: string, text: string, videos: number | null, parent: string}} Choice a number that is not known is null */
-/** @typedef {{label: string, videos: number}} Bin */
-
-const MOST_BARS = 220;
-const FEW_BARS = 40;
 
 /** The values of a filter that takes several, one a line.
  * @param {string} value */
@@ -88,68 +85,6 @@ function choiceFacet(name, label, choicesOf, set) {
 /** @param {number[]} places @returns {[number, number] | null} the first and the last */
 const ends = (places) => (places.length ? [places[0] ?? 0, places.at(-1) ?? 0] : null);
 
-/** The period after another one.
- * @param {string} period a year, a month, a day */
-function following(period) {
-  const date = new Date(`${period}${"0000-01-01".slice(period.length)}T00:00Z`);
-  if (period.length === 4) date.setUTCFullYear(date.getUTCFullYear() + 1);
-  else if (period.length === 7) date.setUTCMonth(date.getUTCMonth() + 1);
-  else date.setUTCDate(date.getUTCDate() + 1);
-  return date.toISOString().slice(0, period.length);
-}
-
-/** Bars from the first to the last period, empty ones too.
- * @param {Facets["days"]} days @param {number} letters of a period @returns {Bin[]} */
-function periods(days, letters) {
-  const counts = new Map();
-  for (const { day, videos } of days) counts.set(day.slice(0, letters), (counts.get(day.slice(0, letters)) ?? 0) + videos);
-  const bins = [];
-  const last = days.at(-1)?.day.slice(0, letters) ?? "";
-  for (let label = days[0]?.day.slice(0, letters); label && label <= last; label = following(label)) bins.push({ label, videos: counts.get(label) ?? 0 });
-  return bins;
-}
-
-/** Whether a period is in FROM..TO, or in one period.
- * @param {string} label @param {string} value */
-function isIn(label, value) {
-  const [low = "", high = low] = value.split("..").map((end) => end.trim().slice(0, label.length));
-  return label.slice(0, low.length) >= low && (!high || label.slice(0, high.length) <= high);
-}
-
-/** When videos were taken, by years, months or days.
- * @param {SetFilter} set @returns {Facet} */
-function timeFacet(set) {
-  /** @type {Bin[]} */
-  let bins = [];
-  const label = t("When it was taken");
-  const bars = histogram(label, (first, last) => {
-    const [low, high] = [bins[first]?.label, bins[last]?.label];
-    set("taken", low === high ? `${low}` : `${low}..${high}`);
-  }, () => set("taken", ""));
-  /** @param {string} name @param {number} letters */
-  const level = (name, letters) => h("button", { type: "button", class: "quiet", value: letters, onclick: () => { chosen = letters; again(); } }, name);
-  const levels = [level(t("years"), 4), level(t("months"), 7), level(t("days"), 10)];
-  const { name, element, show } = group("taken", label, set, h("div", { class: "levels" }, levels), bars.element);
-  let chosen = 0;
-  let again = () => {};
-  return {
-    name, element,
-    draw({ days }, value) {
-      show(days.length > 1, value);
-      again = () => {
-        chosen ||= [10, 7].find((letters) => periods(days, letters).length <= FEW_BARS) ?? 4;
-        bins = periods(days, chosen);
-        // Finer bars are of what is chosen in coarser ones, or of the latest time.
-        if (bins.length > MOST_BARS && value) bins = bins.filter((bin) => isIn(bin.label, value));
-        bins = bins.slice(-MOST_BARS);
-        for (const button of levels) button.setAttribute("aria-pressed", String(Number(button.value) === chosen));
-        bars.draw(bins, value ? ends(bins.flatMap((bin, i) => (isIn(bin.label, value) ? [i] : []))) : null);
-      };
-      again();
-    },
-  };
-}
-
 /** @param {SetFilter} set @returns {Facet} */
 function lengthFacet(set) {
   /** @type {Facets["lengths"]} */
@@ -184,7 +119,7 @@ function placeFacet(set) {
  * @param {SetFilter} set @returns {Facet[]} */
 export const allFacets = (set) => [
   choiceFacet("folder", t("Folder"), ({ folders }) => folders.map(({ path, parent, videos }) => ({ value: path, text: path.slice(parent.length).replace(parent && /^[\\/]+/, "") || path, videos, parent })), set),
-  timeFacet(set), placeFacet(set), lengthFacet(set),
+  timeFacet(set, group), placeFacet(set), lengthFacet(set),
   choiceFacet("camera", t("Camera"), ({ cameras }) => cameras.map(({ camera, videos }) => ({ value: `=${camera}`, text: camera, videos, parent: "" })), set),
   choiceFacet("tag", t("Tags"), ({ tags }) => tags.map(({ tag, videos }) => ({ value: tag, text: tag, videos, parent: "" })), set),
 ];

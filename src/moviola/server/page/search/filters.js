@@ -1,7 +1,8 @@
 // Which videos are looked into and which moments are wanted.
 
 import { NOTHING } from "../base/asked.js";
-import { h, icon, iconButton } from "../base/dom.js";
+import { byId, fill, h, icon, iconButton } from "../base/dom.js";
+import { BANDS } from "../base/bands.js";
 import { percent, title } from "../base/format.js";
 import { t } from "../base/language.js";
 import { Observable, changeSearch, libraryInfo, questionFields } from "../base/store.js";
@@ -15,7 +16,17 @@ export const EVIDENCE = {
   said: t("subtitles and speech"), text: t("text in pictures"), named: t("names of videos"),
 };
 
-export const filterPanel = h("div", { class: "filters", id: "filters", hidden: true, role: "group", "aria-label": t("Filters") });
+/** How much the filters leave, beside them where they lie over the answer. */
+const leaves = h("span", { class: "leaves", role: "status" });
+const done = h("button", { type: "button", class: "main", onclick: () => { void toggleFilters(); filterButton.focus(); } }, t("Done"));
+export const filterFields = h("div", { class: "filter-fields" });
+export const filterPanel = byId("filters", HTMLElement);
+fill(filterPanel, filterFields, h("div", { class: "filters-end" }, leaves, done));
+
+/** Say how much there is with the filters as they are.
+ * @param {string} said */
+export const sayWhatIsLeft = (said) => { leaves.textContent = said; };
+
 export const filterButton = h("button", {
   type: "button", class: "quiet filter-button", "aria-expanded": "false", "aria-controls": "filters",
   onclick: () => void toggleFilters(),
@@ -34,7 +45,7 @@ export async function toggleFilters() {
   if (filterPanel.hidden) return;
   panel ??= await import("./panel.js").catch(() => null); // the server is away, which the page says
   await panel?.showFacets();
-  if (!filterPanel.hidden) filterPanel.querySelector("input")?.focus();
+  if (!filterPanel.hidden) filterPanel.querySelector("input")?.focus({ preventScroll: true });
 }
 
 /** The least score of a search, a number where a band says it.
@@ -56,9 +67,17 @@ export function activeFilters(search) {
     found.push({ text: t("only {video}", { video: title(video) }), without: { videos: search.videos.filter((other) => other !== video) } });
   if (search.by !== "all") found.push({ text: t("by {evidence}", { evidence: EVIDENCE[search.by] ?? search.by }), without: { by: "all" } });
   const least = leastScore(search);
-  if (least) found.push({ text: t("score from {score}", { score: percent(least) }), without: { min_score: 0 } });
+  if (least) found.push({ text: bandFrom(search.min_score) ?? t("score from {score}", { score: percent(least) }), without: { min_score: 0 } });
   if (!search.refine) found.push({ text: t("coarse"), without: { refine: true } });
   return found;
+}
+
+/** What a least score is called where a band begins there.
+ * @param {number | import("../base/api.js").Band} least */
+export function bandFrom(least) {
+  const bands = libraryInfo.value?.bands;
+  if (least === "strong" || least === bands?.strong) return BANDS.strong;
+  return least === "possible" || least === bands?.possible ? t("strong or possible") : null;
 }
 
 /** A camera without its sign, the end of a long path.

@@ -3,7 +3,8 @@
 import * as api from "../base/api.js";
 import { NOTHING } from "../base/asked.js";
 import { fill, h, setState } from "../base/dom.js";
-import { EVIDENCE, filterPanel, leastScore, problemField } from "./filters.js";
+import { EVIDENCE, bandFrom, filterFields, filterPanel, leastScore, problemField } from "./filters.js";
+import { BANDS } from "../base/bands.js";
 import { percent } from "../base/format.js";
 import { language, t } from "../base/language.js";
 import { changeSearch, currentSearch, libraryInfo, questionFields } from "../base/store.js";
@@ -73,7 +74,7 @@ export async function showFacets() {
   if (!counts) return; // the server is away, which the page says
   if (!facets.length) {
     facets = allFacets(setFilter);
-    filterPanel.firstElementChild?.prepend(...facets.map(({ element }) => element));
+    filterFields.firstElementChild?.prepend(...facets.map(({ element }) => element));
     markProblem();
   }
   for (const facet of facets) facet.draw(counts, currentSearch.value.filter[facet.name] ?? "");
@@ -136,14 +137,6 @@ const option = ({ name, default: usual }) => ({
   set: (/** @type {unknown} */ value) => changeSearch({ [name]: value }),
 });
 
-/** The band that begins at a score, in brackets; empty where none does.
- * @param {number} score */
-function bandFrom(score) {
-  const bands = libraryInfo.value?.bands;
-  if (score && score === bands?.strong) return ` (${t("strong")})`;
-  return score && score === bands?.possible ? ` (${t("possible")})` : "";
-}
-
 /** Fields of options, by their form.
  * @type {Record<string, (field: Field) => HTMLElement>} */
 const OPTIONS = {
@@ -156,14 +149,15 @@ const OPTIONS = {
   },
   score: (field) => {
     const { set } = option(field);
-    const input = h("input", { type: "range", min: "0", max: "0.95", step: "0.05", oninput: () => set(Number(input.value)) });
-    const name = h("span");
+    const input = h("select", { onchange: () => set(input.value in BANDS ? input.value : Number(input.value)) });
     fields.push((search) => {
       const least = leastScore(search);
-      input.value = String(least);
-      fill(name, `${t(field.label)} ${percent(least)}`, bandFrom(least));
+      const band = bandFrom(search.min_score);
+      const other = least && !band ? h("option", { value: least }, t("score from {score}", { score: percent(least) })) : null; // of a link
+      fill(input, h("option", { value: "0" }, t("any")), h("option", { value: "possible" }, t("strong or possible")), h("option", { value: "strong" }, BANDS.strong), other);
+      input.value = !least ? "0" : band ? (band === BANDS.strong ? "strong" : "possible") : String(least);
     });
-    return h("label", { class: "field" }, name, input);
+    return h("label", { class: "field" }, h("span", {}, t(field.label)), input);
   },
   flag: (field) => {
     const { of, set } = option(field);
@@ -178,7 +172,7 @@ function draw() {
   counted = null;
   const typed = questionFields.value.filter((field) => field.filter && !CHOSEN.includes(field.name));
   const options = questionFields.value.flatMap((field) => (field.filter ? [] : [OPTIONS[field.form]?.(field) ?? null]));
-  fill(filterPanel, h("div", { class: "filter-grid" }, facets.map(({ element }) => element), typed.map(filterField), options));
+  fill(filterFields, h("div", { class: "filter-grid" }, facets.map(({ element }) => element), typed.map(filterField), options));
   for (const field of fields) field(currentSearch.value);
   markProblem();
   void showFacets();

@@ -3,7 +3,7 @@
 import * as api from "../base/api.js";
 import { GAP, NOTHING, describePart, examplesOf, isText, nameOf, pictureNames, textOf, wordsIn, wordsOnly } from "../base/asked.js";
 import { byId, fill, h, icon, iconButton, setState } from "../base/dom.js";
-import { activeFilters, filterButton, filterPanel } from "./filters.js";
+import { activeFilters, filterButton } from "./filters.js";
 import { reasonOf } from "../base/format.js";
 import { t } from "../base/language.js";
 import { notify } from "../base/notices.js";
@@ -265,7 +265,7 @@ export function startQuery() {
     filterButton);
   exclusions.className = "";
   form.noValidate = true; // the browser would refuse to send a gap that is no multiple of the arrows' step
-  fill(form, h("div", { class: "search-field" }, box, blendRow, steps, exclusions, suggestions(words, changeWords)), more, filterPanel);
+  fill(form, h("div", { class: "search-field" }, box, blendRow, steps, exclusions, suggestions(words, changeWords)), more);
   form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("keydown", (event) => { if (event.key === "Enter") form.dispatchEvent(new Event("settled", { bubbles: true })); });
   words.addEventListener("keydown", (event) => {

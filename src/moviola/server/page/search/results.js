@@ -5,8 +5,8 @@ import { askedBy, isEmpty, isText, textOf, wordsOf } from "../base/asked.js";
 import { drawState, momentCard } from "./card.js";
 import { collect, collection } from "../collection/collecting.js";
 import { byId, fill, h, iconButton, refill, setState } from "../base/dom.js";
-import { activeFilters, filterChips, problemField } from "./filters.js";
-import { title } from "../base/format.js";
+import { activeFilters, filterChips, problemField, sayWhatIsLeft } from "./filters.js";
+import { number, title } from "../base/format.js";
 import { on } from "../base/keyboard.js";
 import { plural, t } from "../base/language.js";
 import { opened, openPlayer } from "../base/opening.js";
@@ -162,6 +162,7 @@ function howSure(found, shown) {
 /** How much was found, how fast, and what narrows it. */
 function drawStatus() {
   const found = answer.value;
+  sayWhatIsLeft(found ? howSure(found, visible(found)) : "");
   if (!found) return refill(status, filterChips(currentSearch.value), markChips());
   const shown = visible(found);
   const seconds = (found.timings.total ?? 0) / 1000;
@@ -169,7 +170,7 @@ function drawStatus() {
   const videos = new Set(shown.map((moment) => moment.video_id)).size;
   const where = shown.length ? ` ${plural(videos, "in {n} video", "in {n} videos")}` : "";
   refill(status, h("span", { class: "said" }, `${said}${where}`),
-    h("span", { class: "took" }, `${seconds.toFixed(seconds < 0.1 ? 3 : 2)} s`), filterChips(currentSearch.value), markChips(), saveButton());
+    h("span", { class: "took" }, `${number(seconds, seconds < 0.1 ? 3 : 2)} s`), filterChips(currentSearch.value), markChips(), saveButton());
 }
 
 /** @param {string} words */

@@ -20,7 +20,7 @@ const FEW_WORDS = /^\S+(\s\S+){2,6}$/u;
 const WORDS = /^\p{L}+(\s\p{L}+){0,3}$/u;
 
 /** What was looked for lately, newest first, as hashes that repeat it. */
-export let recent = new Observable(/** @type {{text: string, hash: string}[]} */ ([]));
+let recent = new Observable(/** @type {{text: string, hash: string}[]} */ ([]));
 
 /** @param {string} library */
 export function rememberRecent(library) {
