@@ -88,8 +88,8 @@ def serve(
         raise BadParameter("--alert-command and --webhook report what comes in by --watch; give that too")
     options = Options(
         host=host, port=port, token=token, read_token=read_token, allow_ingest=tuple(allow_ingest or ()),
-        allow_hosts=tuple(allow_host or ()), root_path=root_path, watch=tuple(watch or ()), reading=reading, alerts=reports,
-        device=usual_device(), additions=_wanted(added),
+        allow_hosts=tuple(allow_host or ()), root_path=root_path, watch=tuple(watch or ()), reading=reading,
+        alerts=reports, device=usual_device(), additions=_wanted(added),
     )  # fmt: skip
 
     def started(address: str) -> None:

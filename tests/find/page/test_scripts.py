@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from moviola.server.problems import STATUS
 from page_scripts import run_script as run
 
 
@@ -121,10 +122,14 @@ def test_bars_hold_all_days_however_long_the_time(tmp_path: Path) -> None:
     script = """
       const { periods, daysOf } = await page("search/days.js");
       const day = (day) => ({ day, videos: 1 });
-      const spans = [["2024-02-28", "2024-03-02"], ["2023-01-31", "2024-02-01"], ["1904-01-01", "2024-05-06"]];
+      const spans = [
+        ["2024-02-28", "2024-03-02"], ["2023-01-31", "2024-02-01"], ["1904-01-01", "2024-05-06"],
+      ];
       const bars = spans.map((ends) => periods(ends.map(day)));
       console.log(JSON.stringify([
-        bars.map((of) => [of.length, of[0].label, of.at(-1).label, of.reduce((sum, one) => sum + one.videos, 0)]),
+        bars.map((of) => [
+          of.length, of[0].label, of.at(-1).label, of.reduce((sum, one) => sum + one.videos, 0),
+        ]),
         ["2024", "2024-02", "2024-02-03..", "..2023", "later", ""].map(daysOf),
       ]));
     """
@@ -138,3 +143,41 @@ def test_bars_hold_all_days_however_long_the_time(tmp_path: Path) -> None:
         ["2024-01-01", "2024-12-31"], ["2024-02-01", "2024-02-29"], ["2024-02-03", ""],
         ["", "2023-12-31"], ["", ""], ["", ""],
     ]  # fmt: skip
+
+
+def test_errors_are_said_by_their_codes_in_the_language(tmp_path: Path) -> None:
+    """The server's English stood in the middle of a German page; its words, which name the value, follow."""
+    script = """
+      document.documentElement.dataset.languages = '{"de": "Deutsch"}';
+      localStorage.setItem("moviola.language", "de");
+      const german = { "{said} (In the words of the server: {words})": "{said} (Der Server: {words})",
+        "The server is busy; in a moment it has room again.": "Ausgelastet.", "Tags": "Schlagwörter",
+        "The server cannot do anything with this.": "Damit nicht.",
+        "the server answered {status}": "Antwort {status}" };
+      const refusals = [
+        { code: "busy", message: "200 requests wait" },
+        { code: "invalid_value", field: "filter.tag", message: "tag '': empty" },
+        { code: "invalid_value" }, { code: "new" }, { code: "invalid_value", field: "query", longest: 2000 },
+      ];
+      const refuse = () => ({ status: 503, error: refusals.shift() });
+      serve([["GET /file", () => german], ["GET /api/library", refuse]]);
+      const { SAID, library } = await page("base/api.js");
+      const { questionFields } = await page("base/store.js");
+      const { number, share, size, spanClock } = await page("base/format.js");
+      questionFields.value = [{ name: "tag", label: "Tags" }];
+      const said = [];
+      while (refusals.length) said.push(await library().catch((error) => error.message));
+      const frame = { start: 1, end: 1.04 };
+      const numbers = [number(1234.5, 1), share(0.43), size(1500), spanClock(frame)];
+      console.log(JSON.stringify([said, Object.keys(SAID), numbers]));
+    """
+    said, codes, numbers = run(script, tmp_path)
+    assert said == [
+        "Ausgelastet. (Der Server: 200 requests wait)",
+        "Schlagwörter: Damit nicht. (Der Server: tag '': empty)",
+        "Damit nicht.",
+        "Antwort new",
+        "Too long: at most 2.000 characters can be given.",
+    ]
+    assert sorted(codes) == sorted(STATUS)
+    assert numbers == ["1.234,5", "43\xa0%", "1,5 kB", "0:01.00–0:01.04"]

@@ -2,6 +2,7 @@
 // may have the page below a path.
 
 import { language, t } from "./language.js";
+import { questionFields } from "./store.js";
 
 /**
  * @typedef {{start: number, end: number, score: number}} Part
@@ -98,13 +99,40 @@ async function request(path, options = {}) {
   return response;
 }
 
+/** What the errors of the server mean, by their codes.
+ * @type {Record<string, string>} */
+export const SAID = {
+  invalid_value: t("The server cannot do anything with this."),
+  not_found: t("This is not in the library, or no longer."),
+  method: t("The server does not know this request."),
+  too_large: t("This is larger than the server takes."),
+  unauthorised: t("A token is needed."),
+  forbidden: t("This is not allowed here."),
+  busy: t("The server is busy; in a moment it has room again."),
+  unavailable: t("This is not possible with the library or the file as it is."),
+  internal: t("The server failed on this; its log says more."),
+  version: t("The page and the server do not fit together; load the page again."),
+  media_type: t("The server does not take files of this kind."),
+  checksum: t("Something was damaged on its way; send it again."),
+  range: t("The file is shorter than was asked for."),
+};
+
+/** What the server refused, in the reader's language: its own words, which name the value and the remedy, are English.
+ * @param {string} code @param {string} field @param {string} words */
+function inWords(code, field, words) {
+  if (language === "en" && words) return words;
+  const label = questionFields.value.find(({ name }) => field === name || field === `filter.${name}`)?.label;
+  const said = [label && `${t(label)}:`, SAID[code] ?? t("the server answered {status}", { status: code })].filter(Boolean).join(" ");
+  return words ? t("{said} (In the words of the server: {words})", { said, words }) : said;
+}
+
 /** What the server refused, without names of the API for fields that nobody wrote by hand here.
  * @param {number} status @param {any} answer */
 function refusal(status, answer) {
-  const { code = String(status), message = t("the server answered {status}", { status }), field = "", longest = 0, progress = null } = answer?.error ?? {};
+  const { code = String(status), message = "", field = "", longest = 0, progress = null } = answer?.error ?? {};
   if (status === 401) location.reload(); // to the form for the token
   const said = longest ? t("Too long: at most {n} characters can be given.", { n: longest.toLocaleString(language) })
-    : field.endsWith(".picture") ? t("A picture of this search is not on the server, or no longer: choose it again.") : message;
+    : field.endsWith(".picture") ? t("A picture of this search is not on the server, or no longer: choose it again.") : inWords(code, field, message);
   return new ApiError(code, said, field, progress);
 }
 

@@ -158,7 +158,7 @@ export const linkedSearch = (parameters) =>
   searchOf(Object.fromEntries([...parameters].filter(([name]) => !OF_THE_PAGE.includes(name)).map(([name, text]) => [name, valueOf(text)])));
 
 /** @param {number} seconds */
-export const short = (seconds) => String(Math.round(seconds * 100) / 100);
+export const short = (seconds) => String(Math.round(seconds * 1000) / 1000);
 
 /** A moment as VIDEO@START-END; none where it is not written so.
  * @param {string} text @returns {Marked[]} */

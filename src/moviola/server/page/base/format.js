@@ -28,14 +28,19 @@ export function seconds(text) {
   return text.trim().replace(",", ".").split(":").reduce((total, part) => total * 60 + Number(part), 0);
 }
 
-/** @param {{start: number, end: number}} span */
-export function spanClock({ start, end }) {
-  return end - start < 2 ? `${clock(start, 1)}–${clock(end, 1)}` : `${clock(start)}–${clock(end)}`;
+/** Digits behind the point by which the ends of a span differ, be it one frame.
+ * @param {{start: number, end: number}} span */
+export const digitsOf = ({ start, end }) => [2, 0.2, 0.02].filter((length) => end - start < length).length;
+
+/** @param {{start: number, end: number}} span @param {number} [least] digits */
+export function spanClock(span, least = 0) {
+  const digits = Math.max(digitsOf(span), least);
+  return `${clock(span.start, digits)}–${clock(span.end, digits)}`;
 }
 
 /** A span as it is read aloud.
  * @param {{start: number, end: number}} span */
-export const spanWords = ({ start, end }) => t("{start} to {end}", { start: clock(start), end: clock(end) });
+export const spanWords = (span) => t("{start} to {end}", { start: clock(span.start, digitsOf(span)), end: clock(span.end, digitsOf(span)) });
 
 /** The last part of an id. What follows a point in it is part of the name: an id has no suffix where it needs none.
  * @param {string} video */

@@ -22,6 +22,7 @@ export function notify(text, action) {
   }, action.label);
   const notice = h("div", { class: "notice" }, h("span", {}, text), button);
   const dismiss = () => takeAway(notice);
+  for (const shown of notices.querySelectorAll(".notice")) if (!action && shown.textContent === text) shown.remove(); // said once
   notices.append(notice);
   if (notices.children.length > 1 + MOST) notices.children[1]?.remove();
   setTimeout(dismiss, action ? 2 * SHOWN : SHOWN);

@@ -5,7 +5,7 @@ import {
   changeItem, collection, collectionName, collectionNames, deleteCollection, discard, isOwn, moveItem, newCollection, openCollection, renameCollection, save, writeNote,
 } from "./collecting.js";
 import { byId, fill, h, icon, iconButton } from "../base/dom.js";
-import { clock, long, reasonOf, seconds, spanWords, title } from "../base/format.js";
+import { clock, digitsOf, long, number, reasonOf, seconds, spanWords, title } from "../base/format.js";
 import { on } from "../base/keyboard.js";
 import { plural, t } from "../base/language.js";
 import { notify } from "../base/notices.js";
@@ -52,7 +52,7 @@ function showOnLeaving(field, holds) {
 /** A field for one end; what is no time, or the wrong way round, is said and not taken.
  * @param {Item} item @param {"start" | "end"} side */
 function endField(item, side) {
-  const input = h("input", { type: "text", class: "end-field", value: clock(item[side], 1), "aria-label": side === "start" ? t("Start of {name}", { name: title(item.video_id) }) : t("End of {name}", { name: title(item.video_id) }) });
+  const input = h("input", { type: "text", class: "end-field", value: clock(item[side], Math.max(digitsOf(item), 1)), "aria-label": side === "start" ? t("Start of {name}", { name: title(item.video_id) }) : t("End of {name}", { name: title(item.video_id) }) });
   input.addEventListener("change", () => void take());
   const take = async () => {
     const wanted = seconds(input.value);
@@ -60,7 +60,7 @@ function endField(item, side) {
     refuse(input, why);
     if (!why) changeItem(item.id, { [side]: wanted ?? 0 });
   };
-  showOnLeaving(input, () => clock(item[side], 1));
+  showOnLeaving(input, () => clock(item[side], Math.max(digitsOf(item), 1)));
   return input;
 }
 
@@ -82,7 +82,7 @@ function row(item, index) {
   note.value = item.note;
   const element = h("li", { class: "item", "data-id": item.id, "data-video": item.video_id }, gripFor(item), h("div", { class: "frame" }, opener),
     h("div", { class: "item-text" }, titleSpan(item.video_id, collection.value.map((other) => other.video_id)),
-      h("span", { class: "ends" }, endField(item, "start"), "–", endField(item, "end"), h("span", { class: "muted" }, `${(item.end - item.start).toFixed(1)} s`)),
+      h("span", { class: "ends" }, endField(item, "start"), "–", endField(item, "end"), h("span", { class: "muted" }, `${number(item.end - item.start, Math.max(digitsOf(item), 1))} s`)),
       item.query ? h("span", { class: "muted from" }, `“${item.query}”`) : null), note,
     h("div", { class: "item-tools" }, withinButton(() => inThisVideo(item.video_id)),
       iconButton("up", t("Move {name} up", { name }), () => moveItem(item.id, index - 1), { disabled: index === 0 }),

@@ -6,7 +6,7 @@ import { BANDS, bandOfMoment } from "../base/bands.js";
 import { askedBy, isEmpty, textOf, wordsOf } from "../base/asked.js";
 import { changeItem, collect, collection, isCollected } from "../collection/collecting.js";
 import { byId, fill, h, icon, iconButton, refill } from "../base/dom.js";
-import { clock, reasonOf, title } from "../base/format.js";
+import { clock, reasonOf, spanClock, title } from "../base/format.js";
 import { on } from "../base/keyboard.js";
 import { t } from "../base/language.js";
 import { notify } from "../base/notices.js";
@@ -236,7 +236,7 @@ function drawHead(now) {
 
 function drawTime() {
   if (!playing) return;
-  const span = isWhole() ? "" : `${clock(playing.start, 1)}–${clock(playing.end, 1)}`;
+  const span = isWhole() ? "" : spanClock(playing, 1);
   fill(time, h("strong", {}, clock(video.currentTime, 1)), h("span", { class: "muted" }, ` / ${clock(around.duration)}`),
     span ? h("span", { class: "of-span" }, span) : null);
 }

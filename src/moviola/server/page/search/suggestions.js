@@ -109,7 +109,8 @@ export function suggestions(input, taken) {
     if (list.hidden) return event.key === "Enter" ? close() : undefined;
     const now = offered[at];
     const move = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (move && (at < offered.length - 1 || move < 0)) { at = Math.max(-1, at + move); draw(); }
+    const least = list.classList.contains("in-line") ? -1 : 0; // of names after "@" one is always chosen
+    if (move && (at < offered.length - 1 || move < 0 || least === 0)) { at = Math.min(Math.max(least, at + move), offered.length - 1); draw(); }
     else if ((event.key === "Enter" || event.key === "Tab") && now) { close(); now.take(); }
     else if (event.key === "Escape") close();
     else return event.key === "Enter" || move ? close() : undefined; // on with what is typed, down to the results
