@@ -79,7 +79,7 @@ def test_sent_videos_wait_for_room_among_the_jobs(tmp_path: Path) -> None:
         ["POST /api/jobs", ({ sources }) => {
           if (started.length === room) return { status: 503, error: { code: "busy" } };
           started.push(sources);
-          return { job: String(started.length), state: "done", refused: [], added: 1 };
+          return { job: String(started.length), sources, state: "done", refused: [], added: 1 };
         }],
       ]);
       const { libraryInfo } = await page("base/store.js");
@@ -107,7 +107,7 @@ def test_sent_videos_wait_for_room_among_the_jobs(tmp_path: Path) -> None:
 
 def test_of_a_file_whose_content_is_known_a_job_says_so(tmp_path: Path) -> None:
     script = """
-      serve([["POST /api/jobs", () => ({ job: "1", state: "done", refused: [], added: 0, copies: 2 })]]);
+      serve([["POST /api/jobs", () => ({ job: "1", sources: ["/in"], state: "done", refused: [], added: 0, copies: 2 })]]);
       const ingest = await page("library/ingest.js");
       const section = ingest.ingestSection({ changed: async () => {}, failed: () => {}, went: () => {} });
       await ingest.bringIn(["/in"]);

@@ -48,6 +48,8 @@ def test_copies_stand_side_by_side_and_one_is_kept(
     assert (own_server.incoming / "kitten.mp4").is_file()
     page.get_by_role("button", name="Undo").click()
     expect(rows).to_have_count(5)
+    expect(twins).to_contain_text("1 pair")
+    expect(twins.locator("li")).to_have_count(1)
 
 
 def test_a_video_is_encoded_again_and_read_again(
@@ -103,4 +105,4 @@ def test_ten_thousand_videos_are_listed_in_pages(page: Page) -> None:
     expect(page.locator("#library-view")).to_contain_text("10,000 videos")
     page.get_by_role("button", name="More videos").click()
     expect(rows).to_have_count(100)
-    assert all("limit=50" in url for url in asked if "limit=1&" not in url and "limit=12" not in url)
+    assert all("limit=50" in url for url in asked if "limit=1&" not in url and "limit=48" not in url)

@@ -15,7 +15,7 @@ import { questionFields } from "./store.js";
  * @typedef {"strong" | "possible" | "weak"} Band
  * @typedef {{kind: "without" | "only without" | "unknown word" | "no concept" | "unmeasured", about: string, others: string[], text: string}} Note
  * @typedef {{query: string, confident: boolean, moments: Moment[], notes: Note[], timings: Record<string, number>}} Answer
- * @typedef {"search" | "collection"} KeptKind
+ * @typedef {"search" | "collection" | "mark"} KeptKind
  * @typedef {{kind: KeptKind, name: string, version: number, changed: string, value: unknown}} Kept
  * @typedef {{name: string, title: string, right: number, wrong: number}} Concept
  * @typedef {{name: string, version: string, videos: number, seconds: number, segments: number,
@@ -31,7 +31,7 @@ import { questionFields } from "./store.js";
  * @typedef {{start: number, end: number, text: string, kind: string}} Cue
  * @typedef {{times: number[], scores: number[]}} Curve
  * @typedef {{video: string, reason: string}} Refused
- * @typedef {{job: string, state: "queued" | "running" | "done" | "failed" | "cancelled", done: number,
+ * @typedef {{job: string, sources: string[], state: "queued" | "running" | "done" | "failed" | "cancelled", done: number,
  *   total: number, share: number, seconds_left: number | null, step: string, video: string, refused: Refused[], added: number, copies: number, error: string}} Job
  * @typedef {{videos: number, folders: {path: string, parent: string, videos: number}[], days: {day: string, videos: number}[],
  *   lengths: {low: number, high: number | null, videos: number}[], cameras: {camera: string, videos: number}[],

@@ -5,11 +5,16 @@ import { h, icon, iconButton, refill, takeAway } from "../base/dom.js";
 import { size, title } from "../base/format.js";
 import { follow, runs } from "./following.js";
 import { plural, t } from "../base/language.js";
-import { libraryInfo, view } from "../base/store.js";
+import { libraryInfo, remembered, view } from "../base/store.js";
 import { cancelUpload, sendFile, sending, unfinished } from "./uploading.js";
 import { progressBar, saidProgress } from "../base/waiting.js";
 
 const BUSY = 1000; // ms until a job is begun again
+const MOST_DISMISSED = 100;
+
+/** Jobs that were dismissed in this browser.
+ * @type {import("../base/store.js").Observable<string[]>} */
+const dismissed = remembered("moviola.dismissed-jobs", /** @type {string[]} */ ([]));
 
 /** @typedef {{changed: () => Promise<void>, failed: (what: string, error: unknown) => void, went: (what: string) => void}} Does `went` after all: its failure is said no longer. */
 
@@ -121,11 +126,12 @@ function drawUnfinished() {
 /** Show a job and follow it to its end.
  * @param {api.Job} job */
 function followJob(job) {
-  if (shown.has(job.job)) return;
+  if (shown.has(job.job) || dismissed.value.includes(job.job)) return;
   shown.add(job.job);
   const element = h("article", { class: "job", "aria-label": t("Videos being brought in, job {job}", { job: job.job }) });
   jobs.prepend(element);
-  const draw = (/** @type {api.Job} */ now) => refill(element, jobParts(now));
+  const dismiss = () => { dismissed.value = [...dismissed.value, job.job].slice(-MOST_DISMISSED); takeAway(element); };
+  const draw = (/** @type {api.Job} */ now) => refill(element, jobParts(now, dismiss));
   draw(job);
   if (runs(job)) follow(job, (now) => { draw(now); if (!runs(now)) void does.changed().catch(() => {}); });
 }
@@ -140,13 +146,17 @@ function outcome({ added, copies }) {
   return said.join(", ");
 }
 
-/** @param {api.Job} job */
-function jobParts(job) {
+/** What a job brings in, in short.
+ * @param {api.Job} job */
+const nameOf = ({ sources }) => [title(sources[0] ?? ""), sources.length > 1 && `+${sources.length - 1}`].filter(Boolean).join(" ");
+
+/** @param {api.Job} job @param {() => void} dismiss */
+function jobParts(job, dismiss) {
   const states = /** @type {Record<string, string>} */ ({ queued: t("waits"), running: t("running"), done: t("done"), failed: t("failed"), cancelled: t("cancelled") });
   const bar = progressBar(job.share, t("Progress of all steps"));
-  const cancel = runs(job) ? iconButton("close", t("Cancel"), () => void api.cancelJob(job).catch((error) => does.failed(t("Not cancelled"), error))) : null;
+  const cancel = runs(job) ? iconButton("close", t("Cancel"), () => void api.cancelJob(job).catch((error) => does.failed(t("Not cancelled"), error))) : iconButton("close", t("Dismiss this job"), dismiss);
   return [
-    h("div", { class: "job-head" }, h("strong", {}, states[job.state] ?? job.state),
+    h("div", { class: "job-head" }, h("strong", { dir: "auto", title: job.sources.join("\n") }, nameOf(job)), h("span", {}, states[job.state] ?? job.state),
       h("span", { class: "muted" }, runs(job) && job.share ? saidProgress(job) : ""),
       h("span", { class: "job-video" }, runs(job) ? `${STEPS[job.step] ?? job.step} ${title(job.video)}` : outcome(job)), cancel),
     runs(job) ? bar : null,

@@ -75,7 +75,8 @@ export function startLibrary() {
   const does = { changed, failed: showFailure, went: takeFailureAway };
   const ingest = info?.can_ingest ? ingestSection(does)
     : mayOnlyRead() ? readingNote() : h("p", { class: "muted hint" }, t("This server only reads. Videos come in with a command:"), " ", h("code", {}, "moviola index FOLDER"));
-  fill(section, h("h1", {}, info?.name ?? t("Library")), failure, facts, searches, ingest, rootsSection(), twinsSection(), videosSection(does));
+  const about = h("details", { class: "about" }, h("summary", {}, t("About this library")), facts);
+  fill(section, h("h1", {}, info?.name ?? t("Library")), failure, ingest, videosSection(does), searches, rootsSection(), twinsSection(), about);
   libraryInfo.onChange(drawFacts);
   const showAgain = () => { if (view.value === "library") void show(); };
   view.onChange(showAgain);

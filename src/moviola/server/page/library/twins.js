@@ -11,10 +11,13 @@ import { takeOut } from "./videos.js";
 const MOST = 50; // pairs
 
 const list = h("ul", { class: "twins" });
+const summary = h("summary", {});
+const folded = h("details", { class: "copies" }, summary, list);
+const FEW = 3; // pairs that are shown at once
 const said = h("p", { class: "muted", role: "status" });
 const compare = h("button", { type: "button", class: "quiet", onclick: () => void find() }, t("Compare all videos"));
 const section = h("section", { "aria-labelledby": "twins-title", hidden: true },
-  h("div", { class: "table-head" }, h("h2", { id: "twins-title" }, t("Videos that show the same")), said, compare), list);
+  h("div", { class: "table-head" }, h("h2", { id: "twins-title" }, t("Videos that show the same")), said, compare), folded);
 
 /** @param {api.NearCopies["sides"][number]} side @param {api.Video} other */
 function half({ video, start, end }, other) {
@@ -37,7 +40,10 @@ function row({ sides }) {
 function draw(pairs) {
   refill(list, pairs.slice(0, MOST).map(row));
   compare.hidden = !libraryInfo.value?.can_ingest;
-  said.textContent = pairs.length ? plural(pairs.length, "{n} pair", "{n} pairs") : t("None known.");
+  said.textContent = pairs.length ? "" : t("None known.");
+  summary.textContent = plural(pairs.length, "{n} pair", "{n} pairs");
+  folded.hidden = pairs.length === 0;
+  folded.open ||= pairs.length <= FEW;
   section.hidden = !pairs.length && compare.hidden;
 }
 

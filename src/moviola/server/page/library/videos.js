@@ -7,6 +7,7 @@ import { follow, runs } from "./following.js";
 import { bringIn } from "./ingest.js";
 import { plural, t } from "../base/language.js";
 import { notify } from "../base/notices.js";
+import { selectBox, selectionBar } from "./selecting.js";
 import { openPlayer } from "../base/opening.js";
 import { libraryChanged } from "../search/renewing.js";
 import { Still } from "../base/still.js";
@@ -162,7 +163,7 @@ function videoRow(video) {
   const name = ready
     ? h("button", { type: "button", class: "link", onclick: play }, title(video.video_id))
     : h("span", {}, title(video.video_id));
-  return h("tr", {}, h("td", { class: "thumb" }, ready ? h("button", { type: "button", class: "opener", tabindex: "-1", "aria-label": t("Play {name}", { name: title(video.video_id) }), onclick: play }, still) : still),
+  return h("tr", {}, h("td", { class: "thumb" }, h("span", { class: "thumb-in" }, selectBox(video), ready ? h("button", { type: "button", class: "opener", tabindex: "-1", "aria-label": t("Play {name}", { name: title(video.video_id) }), onclick: play }, still) : still)),
     h("td", { class: "name" }, name, h("span", { class: "path" }, video.path), video.error ? h("span", { class: "why" }, video.error) : null),
     h("td", { class: "figure" }, video.duration ? clock(video.duration) : ""),
     h("td", { class: "figure date" }, video.taken.slice(0, 10)),
@@ -177,5 +178,5 @@ export function videosSection(does_) {
   const head = h("tr", {}, ["", t("Video"), t("Length"), t("Taken"), t("Size"), t("State"), ""].map((name) => (name ? h("th", { scope: "col" }, name) : h("td"))));
   return h("section", { "aria-labelledby": "videos-title" },
     h("div", { class: "table-head" }, h("h2", { id: "videos-title" }, t("Videos")), tableStatus, h("span", { class: "spring" }), icon("search"), text, state, order),
-    refused, h("table", { class: "videos" }, h("thead", {}, head), table), h("div", { class: "more" }, more));
+    refused, selectionBar(does_), h("table", { class: "videos" }, h("thead", {}, head), table), h("div", { class: "more" }, more));
 }

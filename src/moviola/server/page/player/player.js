@@ -97,6 +97,12 @@ function onOpened(now, before) {
   const moment = now.moments[now.index];
   if (!moment) return;
   const sameVideo = playing?.video_id === moment.video_id && before !== null;
+  const was = before?.moments[before.index];
+  if (was && before.moments !== now.moments && was.video_id === moment.video_id && Math.abs(was.start - moment.start) < FRAME / 2) {
+    drawHead(now); // it goes on: others come before and after it now
+    drawTransport();
+    return loadNext();
+  }
   playing = { ...moment };
   if (!dialog.open) dialog.showModal();
   drawHead(now);

@@ -2,7 +2,7 @@
 
 import { Unreachable } from "../base/api.js";
 import { describe, isEmpty, linkedSearch, parametersOf, short, spanOf } from "../base/asked.js";
-import { answer } from "./results.js";
+import { answer, shownMoments } from "./results.js";
 import { closePlayer, opened, openPlayer } from "../base/opening.js";
 import { collectionName, collectionNames, openCollection } from "../collection/collecting.js";
 import { byId } from "../base/dom.js";
@@ -139,10 +139,29 @@ function readPlaying(text) {
   const now = opened.value;
   const isIt = (/** @type {{video_id: string, start: number}} */ m) => m.video_id === wanted.video_id && short(m.start) === short(wanted.start);
   if (now && now.moments.findIndex(isIt) === now.index) return;
-  const known = answer.value?.moments ?? [];
+  const known = shownMoments();
   const index = known.findIndex(isIt);
   if (index >= 0) openPlayer(known, index);
-  else openPlayer([wanted]);
+  else {
+    openPlayer([wanted]);
+    linked = opened.value;
+  }
+}
+
+/** What a link opened before there was an answer.
+ * @type {import("../base/opening.js").Opened | null} */
+let linked = null;
+
+/** A moment that a link opened stands among those of the answer, once it is there: others come before and after it. */
+function joinAnswer() {
+  const [wanted] = linked?.moments ?? [];
+  if (!wanted || opened.value !== linked || !answer.value) return;
+  const known = shownMoments();
+  const index = known.findIndex((m) => m.video_id === wanted.video_id && short(m.start) === short(wanted.start));
+  reading = true; // the address stays as it is
+  opened.value = index >= 0 ? { moments: known, index, goOn: false } : { moments: [wanted, ...known], index: 0, goOn: false };
+  reading = false;
+  linked = null;
 }
 
 export function startHistory() {
@@ -156,6 +175,7 @@ export function startHistory() {
     else leavePlayer();
   });
   window.addEventListener("popstate", onPlace);
+  answer.onChange(joinAnswer);
   document.addEventListener("settled", meant);
   document.addEventListener("focusout", (event) => { if (event.target === byId("words", HTMLInputElement)) settle(); });
   read();

@@ -109,6 +109,9 @@ function showProblem(error) {
   if (error && !answer.value) drawResults();
 }
 
+/** The moments as they are shown, for the player to go through. */
+export const shownMoments = () => (answer.value ? visible(answer.value) : []);
+
 export function drawResults() {
   const found = answer.value;
   const focused = results.contains(document.activeElement);
@@ -249,6 +252,7 @@ function nothingFound() {
 /** @param {Answer} found */
 function more(found) {
   const wanted = request().top_k;
+  if (!showWeak.value && ofBand(found, "weak").length) return null; // further ones are weak, too, and are not shown
   if (found.moments.length < wanted || wanted >= mostMoments()) return null;
   const onclick = () => { topK *= 2; searchSoon(0); };
   return h("div", { class: "more" }, h("button", { type: "button", class: "plain", onclick }, t("More moments")));

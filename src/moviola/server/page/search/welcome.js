@@ -12,12 +12,9 @@ import { Still } from "../base/still.js";
 import { titleSpan } from "../base/titles.js";
 
 const SHOWN = 12;
+const LOOKED_AT = 48; // newest videos among which the most varied ones are chosen
 const KEPT = 8;
-const LOOKED_AT = 4; // videos that are looked into for examples
 const EXAMPLES = 8;
-const OF_A_KIND = 3; // examples that are seen, and that are said: the others are names
-const FEW_WORDS = /^\S+(\s\S+){2,6}$/u;
-const WORDS = /^\p{L}+(\s\p{L}+){0,3}$/u;
 
 /** What was looked for lately, newest first, as hashes that repeat it. */
 let recent = new Observable(/** @type {{text: string, hash: string}[]} */ ([]));
@@ -25,7 +22,14 @@ let recent = new Observable(/** @type {{text: string, hash: string}[]} */ ([]));
 /** @param {string} library */
 export function rememberRecent(library) {
   recent = remembered(`moviola.recent:${library}`, /** @type {{text: string, hash: string}[]} */ ([]));
+  met = remembered(`moviola.newest-met:${library}`, 0);
+  metBefore = met.value;
 }
+
+/** The newest video that the first page has shown here, and what that was when this page was opened.
+ * @type {Observable<number>} */
+let met = new Observable(0);
+let metBefore = 0;
 
 /** @param {string} text @param {string} hash */
 export function addRecent(text, hash) {
@@ -33,26 +37,45 @@ export function addRecent(text, hash) {
   recent.value = [{ text, hash }, ...recent.value.filter((other) => !isPart(other))].slice(0, KEPT);
 }
 
-/** @type {Promise<{total: number, videos: api.Video[]}> | null} */
-let some = null;
+/** The newest videos, the last one first.
+ * @type {Promise<api.Video[]> | null} */
+let newest = null;
+
+/** The most varied of them: one of each folder in turn, in the order in which they came in.
+ * @param {api.Video[]} videos */
+export function varied(videos) {
+  /** @type {Map<string, api.Video[]>} */
+  const folders = Map.groupBy(videos, ({ path }) => path.replace(/[^\\/]*$/, ""));
+  const turns = [...folders.values()].flatMap((own) => own.map((video, turn) => ({ video, turn })));
+  const chosen = new Set(turns.toSorted((a, b) => a.turn - b.turn).slice(0, SHOWN).map(({ video }) => video));
+  return videos.filter((video) => chosen.has(video));
+}
 
 export function drawWelcome() {
   const info = libraryInfo.value;
   if (info && info.videos === 0) return noVideos();
   const shelf = h("ul", { class: "grid shelf" });
-  some ??= api.videos({ offset: 0, limit: SHOWN, state: "ready", text: "" });
-  some.then(({ videos }) => shelf.append(...videos.map(videoCard)), () => { some = null; });
-  const said = info ? `${plural(info.videos, "{n} video", "{n} videos")}, ${long(info.seconds)}` : "";
+  const said = h("span", { class: "muted" }, info ? `${plural(info.videos, "{n} video", "{n} videos")}, ${long(info.seconds)}` : "");
+  newest ??= api.videos({ offset: 0, limit: LOOKED_AT, state: "ready", text: "", sort: "added", descending: true }).then(({ videos }) => videos);
+  newest.then((videos) => {
+    shelf.append(...varied(videos).map(videoCard));
+    const came = metBefore ? videos.filter(isNew).length : 0;
+    if (came) said.after(h("span", { class: "number" }, came < LOOKED_AT ? plural(came, "{n} new", "{n} new") : t("many new")));
+    met.value = Math.max(met.value, ...videos.map(({ version }) => Number(version)));
+  }, () => { newest = null; });
   const tries = h("div", { class: "chips" });
   const examples = h("section", { "aria-labelledby": "try-title", hidden: true }, h("h2", { id: "try-title" }, t("Try")), tries);
-  some.then(({ videos }) => examplesOf(videos)).then((texts) => {
+  examplesOf().then((texts) => {
     tries.append(...texts.map(searchChip));
     examples.hidden = texts.length === 0;
   }, () => {});
   return h("div", { class: "welcome" }, savedSection(), recentSearches(), examples,
-    h("section", { "aria-labelledby": "shelf-title" },
-      h("h2", { id: "shelf-title" }, t("In this library"), h("span", { class: "muted" }, said)), shelf));
+    h("section", { "aria-labelledby": "shelf-title" }, h("h2", { id: "shelf-title" }, t("Newest videos"), said), shelf));
 }
+
+/** Whether a video came in after this browser had last shown the first page.
+ * @param {api.Video} video */
+const isNew = ({ version }) => metBefore > 0 && Number(version) > metBefore;
 
 function recentSearches() {
   if (!recent.value.length) return null;
@@ -60,13 +83,11 @@ function recentSearches() {
   return h("section", { "aria-labelledby": "recent-title" }, h("h2", { id: "recent-title" }, t("Recent searches")), h("div", { class: "chips" }, links));
 }
 
-/** What could be asked of this library: what was taught, what it shows, what is said in it, what its videos are called.
- * @param {api.Video[]} videos @returns {Promise<string[]>} */
-async function examplesOf(videos) {
-  const [taught, shown, ...cues] = await Promise.all([api.concepts(), api.examples(), ...videos.slice(0, LOOKED_AT).map((video) => api.cues(video.video_id))]);
-  const said = cues.flatMap((own) => own.find((cue) => FEW_WORDS.test(cue.text))?.text.replace(/[.!?,;:]+$/, "") ?? []);
-  const named = videos.map((video) => title(video.video_id).replace(/[_-]+/g, " ")).filter((name) => WORDS.test(name));
-  return [...new Set([...taught.map((one) => `@${one.name}`), ...shown.slice(0, OF_A_KIND), ...said.slice(0, OF_A_KIND), ...named])].slice(0, EXAMPLES);
+/** What could be asked of this library: what was taught, and what its pictures show.
+ * @returns {Promise<string[]>} */
+async function examplesOf() {
+  const [taught, shown] = await Promise.all([api.concepts(), api.examples()]);
+  return [...new Set([...taught.map((one) => `@${one.name}`), ...shown])].slice(0, EXAMPLES);
 }
 
 /** @param {string} text */
@@ -85,11 +106,11 @@ function videoCard(video) {
   const onclick = () => { still.reset(); openPlayer([whole]); };
   return h("li", { class: "moment" },
     h("div", { class: "frame" }, h("button", { type: "button", class: "opener", onclick, "aria-label": t("Play {name}", { name: title(video.video_id) }) }, still.element)),
-    h("div", { class: "caption" }, titleSpan(video.video_id), h("span", { class: "time" }, clock(video.duration))));
+    h("div", { class: "caption" }, titleSpan(video.video_id), isNew(video) ? h("span", { class: "number" }, t("just in")) : null, h("span", { class: "time" }, clock(video.duration))));
 }
 
 /** After an ingest there is more to show. */
 export function forgetWelcome() {
-  some = null;
+  newest = null;
   if (isEmpty(currentSearch.value)) currentSearch.value = { ...currentSearch.value };
 }
