@@ -67,8 +67,8 @@ def write_sealed_arrays(path: Path, arrays: Mapping[str, tuple[Rows, str]]) -> N
         write_arrays(draft, arrays)
 
 
-def map_sealed_arrays(path: Path, names: Iterable[str]) -> dict[str, NDArray[Any]]:
-    """Some of the arrays of a sealed file, which is compared with its digest, by name.
+def map_sealed_arrays(path: Path, names: Iterable[str] | None = None) -> dict[str, NDArray[Any]]:
+    """All or some of the arrays of a sealed file, which is compared with its digest, by name.
 
     Raises:
         DataError: the file is missing or damaged.
@@ -81,8 +81,8 @@ def map_sealed_arrays(path: Path, names: Iterable[str]) -> dict[str, NDArray[Any
         raise DataError(f"{path}: {what}; delete it, it is made again") from error
 
 
-def map_arrays(path: Path | IO[bytes], names: Iterable[str]) -> dict[str, MappedArray]:
-    """Some of the arrays of a file, by its path or open, by name.
+def map_arrays(path: Path | IO[bytes], names: Iterable[str] | None = None) -> dict[str, MappedArray]:
+    """All or some of the arrays of a file, by its path or open, by name.
 
     Raises:
         SegmentIndexError: the file is damaged.
@@ -91,7 +91,7 @@ def map_arrays(path: Path | IO[bytes], names: Iterable[str]) -> dict[str, Mapped
         whole = MappedFile(path).array
         length = int(whole[8:16].view(np.uint64)[0])
         header = json.loads(whole[16 : 16 + length].tobytes())
-        return {name: _array(whole, *header[name]) for name in names}
+        return {name: _array(whole, *header[name]) for name in (header if names is None else names)}
     except _DAMAGED as error:
         name = path if isinstance(path, Path) else path.name
         raise SegmentIndexError(f"{name}: damaged index file ({error}); rebuild it") from error

@@ -227,17 +227,18 @@ class CodedLists:
         order = np.argsort(-scores, axis=1, kind="stable")
         return Nearest(turned, order, np.take_along_axis(scores, order, axis=1))
 
-    def search(self, nearest: Nearest, count: int, allowed: NDArray[np.bool_] | None) -> Candidates:
+    def search(self, nearest: Nearest, count: int, allowed: NDArray[np.uint8] | None) -> Candidates:
         """The best ``count`` vectors of the lists that each query probes, by the scores of their codes.
 
-        ``allowed``, (n,) bool, are the vectors to search; None: all. No answer depends on the batch.
+        ``allowed`` are the vectors to search, a bit each, the lowest first; None: all. No answer depends on
+        the batch.
         """
         import faiss
 
         queries = np.ascontiguousarray(nearest.queries)
         chosen: Any = None
         if allowed is not None:
-            chosen = faiss.IDSelectorBitmap(np.packbits(allowed, bitorder="little"))  # type: ignore[call-arg, arg-type]
+            chosen = faiss.IDSelectorBitmap(allowed)  # type: ignore[call-arg, arg-type]
         # By keyword: early versions of faiss keep no reference to what is assigned.
         parameters: Any = faiss.IVFSearchParameters(sel=chosen)  # type: ignore[call-arg]
         parameters.nprobe = nearest.lists.shape[1]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from moviola.errors import InvalidValue
 from moviola.files.file_rows import Rows
 
-__all__ = ["ROWS_AT_ONCE", "Ids", "Index", "IndexStats", "best_first", "parts_of"]
+__all__ = ["ROWS_AT_ONCE", "Ids", "Index", "IndexStats", "MadeOf", "best_first", "parts_of"]
 
 Ids = NDArray[np.int64]
 
@@ -22,6 +22,10 @@ Ids = NDArray[np.int64]
 _NORM_TOLERANCE = 5e-3
 ROWS_AT_ONCE = 1 << 14
 """Vectors per block where there may be many."""
+# Sets of allowed ids of which something is kept.
+_KEPT = 4
+
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,24 @@ class IndexStats:
     scanned_bytes: int
     ranked_bytes: int
     parameters: Mapping[str, int]
+
+
+class MadeOf(Generic[Made]):
+    """What was made of the last few arrays that nobody writes to. Safe for threads."""
+
+    def __init__(self) -> None:
+        self._known: tuple[tuple[Ids, object, Made], ...] = ()
+
+    def of(self, ids: Ids, state: object, make: Callable[[Ids], Made]) -> Made:
+        """What ``make`` makes of ids, in a state of an index: an object, another one after a change."""
+        if ids.flags.writeable:
+            return make(ids)
+        for known, then, made in self._known:
+            if known is ids and then is state:
+                return made
+        made = make(ids)
+        self._known = ((ids, state, made), *self._known[: _KEPT - 1])
+        return made
 
 
 class Index(ABC):
@@ -87,6 +109,7 @@ class Index(ABC):
         self.origin = self.home = ""
         self.added = self.removed = np.empty(0, np.int64)
         self._sorted: Ids | None = None
+        self._present = MadeOf[Ids]()
 
     @abstractmethod
     def __len__(self) -> int: ...
@@ -136,7 +159,7 @@ class Index(ABC):
 
     def remove(self, ids: Ids) -> int:
         """Remove vectors by id, (n,) int64; unknown ids are ignored. Returns the number of removed ones."""
-        ids = np.unique(np.asarray(ids, dtype=np.int64))
+        ids = _rising(np.asarray(ids, dtype=np.int64))
         ids = ids[self.has(ids)]
         if len(ids):
             self._remove(ids)
@@ -144,6 +167,13 @@ class Index(ABC):
             self.removed = np.union1d(self.removed, ids[~fresh])
             self._sorted, self.added = None, np.setdiff1d(self.added, ids[fresh])
         return len(ids)
+
+    def _those_of(self, ids: Ids) -> Ids:
+        """Those of some ids that are present, rising, each once; not to be written to."""
+        ids = _rising(ids)
+        there = ids[self.has(ids)]
+        there.flags.writeable = False
+        return there
 
     def has(self, ids: Ids) -> NDArray[np.bool_]:
         """Which of some ids (n,) int64 are present, (n,) bool."""
@@ -156,7 +186,7 @@ class Index(ABC):
         """All ids, (n,) int64, rising; not to be written to."""
         if self._sorted is None:
             ids = self.ids()
-            self._sorted = ids if (np.diff(ids) > 0).all() else np.sort(ids)
+            self._sorted = _rising(ids)
         return self._sorted
 
     def search(
@@ -167,7 +197,7 @@ class Index(ABC):
         Args:
             k: depth, >= 1; answers are shorter if there are fewer vectors.
             allowed: (m,) int64; if given, only these ids are searched. With k = m it returns the score of
-                each.
+                each. What is made of an array that cannot be written to is kept for the next search.
 
         Returns:
             scores (q, k') float32, cosines (or the type's approximation), falling along each row, and ids (q,
@@ -178,8 +208,7 @@ class Index(ABC):
         if k < 1:
             raise InvalidValue(f"k={k}: ask for at least one segment")
         if allowed is not None:
-            allowed = np.unique(np.asarray(allowed, dtype=np.int64))
-            allowed = allowed[self.has(allowed)]
+            allowed = self._present.of(np.asarray(allowed, dtype=np.int64), self.sorted_ids(), self._those_of)
         depth = min(k, len(self) if allowed is None else len(allowed))
         if depth == 0 or len(queries) == 0:
             return np.empty((len(queries), 0), np.float32), np.empty((len(queries), 0), np.int64)
@@ -265,6 +294,12 @@ class Index(ABC):
     def _search(
         self, queries: NDArray[np.float32], depth: int, allowed: Ids | None
     ) -> tuple[NDArray[np.float32], Ids]: ...
+
+
+def _rising(ids: Ids) -> Ids:
+    """Ids (n,) in order, each once."""
+    # As they mostly are; looking costs a hundredth of sorting.
+    return ids if (np.diff(ids) > 0).all() else np.unique(ids)
 
 
 def parts_of(count: int, most: int) -> list[slice]:

@@ -20,7 +20,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import ClassVar, Self
@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from moviola.files.array_file import MAGIC, map_arrays, write_arrays
 from moviola.files.file_rows import Rows, rows_in_file
 from moviola.index.coded_lists import Candidates, CodedLists, Nearest, learnt_lists
-from moviola.index.contract import ROWS_AT_ONCE, Ids, IndexStats, parts_of
+from moviola.index.contract import ROWS_AT_ONCE, Ids, IndexStats, MadeOf, parts_of
 from moviola.index.flat import FlatIndex
 from moviola.index.half_rows import HalfRows
 from moviola.index.trained import TrainedIndex
@@ -139,19 +139,19 @@ class RerankedIndex(TrainedIndex):
     ) -> tuple[NDArray[np.float32], Ids]:
         main = self._main
         assert main is not None
-        rows = None  # all
+        chosen = None  # all
         if only is not None:
-            rows = np.searchsorted(main.ids, only)
+            chosen = main.chosen.of(only, main, lambda ids: _Chosen.of(main, np.searchsorted(main.ids, ids)))
         elif len(self._gone):
-            rows = np.flatnonzero(~np.isin(main.ids, self._gone))
-        count, few = (len(main.ids), 0) if rows is None else (len(rows), _COMPARED)
+            chosen = _Chosen.of(main, np.flatnonzero(~np.isin(main.ids, self._gone)))
+        count, few = (len(main.ids), 0) if chosen is None else (len(chosen.rows), _COMPARED)
         with one_faiss_thread(len(queries) < _FEW_QUERIES):
             if count <= max(few, 2 * depth):
-                best = main.best(rows, queries, depth)
+                best = main.best(chosen, queries, depth)
             else:
                 probes = min(self.parameters["probes"], len(main.lists))
                 candidates = max(self.parameters["candidates"] * depth, _LEAST_CANDIDATES)
-                best = _Lookup(main, queries, depth, rows).best(probes, candidates)
+                best = _Lookup(main, queries, depth, chosen).best(probes, candidates)
         return best.scores, main.ids[best.rows]
 
 
@@ -187,6 +187,20 @@ def _sort_keys(scores: NDArray[np.float32], rows: Ids) -> Ids:
     return (~bits).astype(np.int64) << _ROW_BITS | rows
 
 
+@dataclass(frozen=True, eq=False)
+class _Chosen:
+    """Rows to search, rising, and a bit of every row, whether it is one of them."""
+
+    rows: Ids
+    bits: NDArray[np.uint8]
+
+    @classmethod
+    def of(cls, main: _Main, rows: Ids) -> Self:
+        allowed = np.zeros(len(main.ids), np.bool_)
+        allowed[rows] = True
+        return cls(rows, np.packbits(allowed, bitorder="little"))
+
+
 @dataclass(eq=False)
 class _Main:
     """The learnt part, mapped.
@@ -196,6 +210,7 @@ class _Main:
         list_of: (n,) uint32, the list of each row.
         lists: the rows by their codes.
         rows: vectors in half precision.
+        chosen: the rows of ids that were searched among before.
     """
 
     path: Path
@@ -203,6 +218,7 @@ class _Main:
     list_of: NDArray[np.uint32]
     lists: CodedLists
     rows: HalfRows
+    chosen: MadeOf[_Chosen] = field(default_factory=MadeOf)
 
     @classmethod
     def of(cls, path: Path) -> _Main:
@@ -214,9 +230,9 @@ class _Main:
         rows = HalfRows(path, arrays["vectors"].offset, (count, dim))
         return cls(path, arrays["ids"].values, arrays["list_of"].values, lists, rows)
 
-    def best(self, rows: Ids | None, queries: NDArray[np.float32], depth: int) -> _Best:
-        """The best of some rows, which rise, or of all; of equal ones those with the smaller id."""
-        rows = np.arange(len(self.ids)) if rows is None else rows
+    def best(self, chosen: _Chosen | None, queries: NDArray[np.float32], depth: int) -> _Best:
+        """The best of some rows, or of all; of equal ones those with the smaller id."""
+        rows = np.arange(len(self.ids)) if chosen is None else chosen.rows
         kept = _Best.empty(len(queries), depth)
         for part in _parts(len(queries), len(rows)):
             keys = _sort_keys(self.rows.all_scores(rows, queries[part]), rows)
@@ -271,16 +287,8 @@ class _Lookup:
     main: _Main
     queries: NDArray[np.float32]
     depth: int
-    rows: Ids | None
-    """To be searched, rising; None: all."""
-
-    @cached_property
-    def _allowed(self) -> NDArray[np.bool_] | None:
-        if self.rows is None:
-            return None
-        allowed = np.zeros(len(self.main.ids), np.bool_)
-        allowed[self.rows] = True
-        return allowed
+    chosen: _Chosen | None
+    """The rows to be searched; None: all."""
 
     @cached_property
     def _nearest(self) -> Nearest:
@@ -315,7 +323,7 @@ class _Lookup:
         # faiss omits the lowest scores of all.
         short = look.numbers[few & ~deeper & ~wider]
         if len(short):
-            best.fill(short, self.main.best(self.rows, self.queries[short], self.depth))
+            best.fill(short, self.main.best(self.chosen, self.queries[short], self.depth))
         looks: list[_Look] = []
         if deeper.any():
             looks += self._deeper(replace(look, keys=keys).of(deeper))
@@ -350,4 +358,5 @@ class _Lookup:
             yield self._look(look.numbers[part], look.probes, count)
 
     def _search(self, numbers: Ids, begin: int, end: int, count: int) -> Candidates:
-        return self.main.lists.search(self._nearest.of(numbers).part(begin, end), count, self._allowed)
+        bits = None if self.chosen is None else self.chosen.bits
+        return self.main.lists.search(self._nearest.of(numbers).part(begin, end), count, bits)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moviola.files.file_rows import Rows
-from moviola.index.contract import Ids, Index, IndexStats, best_first
+from moviola.index.contract import Ids, Index, IndexStats, MadeOf, best_first
 from moviola.index.flat import FlatIndex
 
 __all__ = ["TrainedIndex"]
@@ -33,6 +33,7 @@ class TrainedIndex(Index):
         self.parameters = {name: values[-1] for name, values in self.LADDERS.items()}
         self._recent = FlatIndex(dim)
         self._gone = np.empty(0, np.int64)
+        self._older = MadeOf[Ids]()
 
     def __len__(self) -> int:
         return self._main_count() - len(self._gone) + len(self._recent)
@@ -77,12 +78,20 @@ class TrainedIndex(Index):
         if not len(self._recent):
             return self._search_main(queries, depth, allowed)
         scores, ids = self._recent.search(queries, depth, allowed=allowed)
-        only = None if allowed is None else allowed[~self._recent.has(allowed)]
+        only = None
+        if allowed is not None:
+            only = self._older.of(allowed, self._recent.sorted_ids(), self._older_of)
         findable = self._main_count() - len(self._gone) if only is None else len(only)
         if findable:
             more = self._search_main(queries, min(depth, findable), only)
             scores, ids = np.concatenate([scores, more[0]], axis=1), np.concatenate([ids, more[1]], axis=1)
         return best_first(scores, ids, depth)
+
+    def _older_of(self, ids: Ids) -> Ids:
+        """Those of some present ids that are of the main part; not to be written to."""
+        older = ids[~self._recent.has(ids)]
+        older.flags.writeable = False
+        return older
 
     @abstractmethod
     def _main_count(self) -> int:

@@ -13,6 +13,7 @@ from moviola.library.derived.view import View, Viewer
 from moviola.library.disk.accounts import Account
 from moviola.library.disk.captures import Taken, taken_of
 from moviola.library.disk.catalogue import Catalogue, CueRow, Job, Reading, ShotRow, VideoRow
+from moviola.library.disk.columns import Facts
 from moviola.library.disk.cue_words import terms_in, terms_of
 from moviola.library.disk.places import Copy, Root, present_path, there
 from moviola.library.disk.protected_paths import require_no_library, require_outside
@@ -33,9 +34,9 @@ from moviola.library.library_source import LibrarySource, export_features, open_
 from moviola.library.mending import compact, ends_with_compaction, mend_settings, repair
 
 __all__ = [
-    "Account", "Catalogue", "Concept", "Copy", "CueRow", "Indexer", "IngestProgress", "IngestReport", "Job",
-    "LibrarySource", "LibraryStore", "NameTable", "Paused", "Problem", "Reading", "RemovedVideo", "Root",
-    "Settings", "ShotRow", "Taken", "Trial", "VideoNames", "VideoRow", "View", "Viewer", "background_of",
+    "Account", "Catalogue", "Concept", "Copy", "CueRow", "Facts", "Indexer", "IngestProgress", "IngestReport",
+    "Job", "LibrarySource", "LibraryStore", "NameTable", "Paused", "Problem", "Reading", "RemovedVideo",
+    "Root", "Settings", "ShotRow", "Taken", "Trial", "VideoNames", "VideoRow", "View", "Viewer", "background_of",
     "compact", "concept_name", "concepts_of", "ends_with_compaction", "every_stem", "export_features",
     "forget_concept", "keep_concept", "mend_settings", "names_in", "open_features", "present_path",
     "read_concept", "repair", "require_no_library", "require_outside", "stems_of", "taken_of", "terms_in",

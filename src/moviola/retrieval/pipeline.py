@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,9 +57,9 @@ class Moments(ByQuery):
     score: NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Scope:
-    """Parts of videos to search.
+    """Parts of videos to search; what is computed for one is kept as long as it.
 
     Attributes:
         videos: (n,) int64, places of videos.
@@ -127,7 +128,7 @@ class Retrieval:
         with stage("text"):
             vectors = self.vectors(queries)
         with stage("retrieval"):
-            allowed = None if within is None else self._ids_of(within)
+            allowed = None if within is None else self._allowed(within)
             scores, ids = self.index.search(vectors, segments or self.segments, allowed=allowed)
             keys, position = unpack_ids(ids)
             searched = len(self.index) if allowed is None else len(allowed)
@@ -149,6 +150,16 @@ class Retrieval:
         if queries.segment_vectors is not None:
             return queries.segment_vectors
         return self.stage1.queries(queries if self.stage1.trained else self.cosines.in_space(queries))
+
+    def _allowed(self, within: Scope) -> Integers:
+        if within not in self._ids_in:
+            self._ids_in[within] = ids = self._ids_of(within)
+            ids.flags.writeable = False
+        return self._ids_in[within]
+
+    @cached_property
+    def _ids_in(self) -> WeakKeyDictionary[Scope, Integers]:
+        return WeakKeyDictionary()
 
     def _ids_of(self, within: Scope) -> Integers:
         own, position = _all_segments(self.features, self.segment_clips, within.videos)

@@ -32,11 +32,12 @@ from moviola.encoders.contract import TextJudge
 from moviola.errors import InvalidValue, LibraryError, NotSearched
 from moviola.features import QueryFeatures
 from moviola.library import LibraryStore, NameTable, View, read_concept
-from moviola.retrieval import SEGMENTS, Background, Calibration, Hits, Marks, Moments, Retrieval, Scope
+from moviola.retrieval import SEGMENTS, Background, Calibration, Hits, Marks, Moments, Retrieval
 from moviola.retrieval.calibration import Scale, mean_log_odds
 from moviola.retrieval.phrases import known_phrases
 from moviola.retrieval.refiners.curve import cosines
 from moviola.retrieval.segments import normalised
+from moviola.search.chosen import Chosen
 from moviola.search.cues import CueSearch, Said
 from moviola.search.filters import Filter
 from moviola.search.found import Found
@@ -100,6 +101,7 @@ class EvidenceGatherer:
         cues: search in speech and text.
         kinds: kinds of cues to search; empty where only pictures count.
         names: names of the videos; None: they do not count.
+        chosen: what filters choose in the view.
         meaning: what cosines of sentences are worth; None: meanings are not compared.
         encoded: the texts of its queries, see :meth:`prepare`.
     """
@@ -112,6 +114,7 @@ class EvidenceGatherer:
     kinds: Collection[CueKind]
     names: NameTable | None
     filter: Filter
+    chosen: Chosen
     meaning: Meaning | None = None
     encoded: Mapping[Text, EncodedText] = field(default_factory=dict)
     _composed: dict[Simple, tuple[QueryFeatures, Calibration]] = field(init=False, default_factory=dict)
@@ -214,7 +217,7 @@ class EvidenceGatherer:
             if retrieval is None or not len(retrieval.index):
                 continue
             features = QueryFeatures.joined([self.features(thing) for thing in group])
-            hits = retrieval.hits(features, within=self._scope(rows), segments=segments)
+            hits = retrieval.hits(features, within=self.chosen.scope(rows, self.filter), segments=segments)
             self._hits.update(((thing, rows, segments), hits.of(place)) for place, thing in enumerate(group))
 
     def seen(self, thing: Simple, rows: Rows, segments: int = SEGMENTS) -> list[Found]:
@@ -352,7 +355,9 @@ class EvidenceGatherer:
         among = np.concatenate([retrieval.stage1.segments(p[None], retrieval.segment_clips) for p in probes])
         names = [""] * len(probes)
         queries = QueryFeatures.of(names, names, list(probes)).among_segments(among)
-        hits = retrieval.hits(queries, within=self._scope(rows), segments=min(segments, _PROBED))
+        hits = retrieval.hits(
+            queries, within=self.chosen.scope(rows, self.filter), segments=min(segments, _PROBED)
+        )
         moments = retrieval.moments(queries, retrieval.merged(hits), scored=False, distinct=False)
         return self.there(one for query in range(len(probes)) for one in self._found(moments, "like", query))
 
@@ -368,17 +373,6 @@ class EvidenceGatherer:
         return scores
 
     # -- where ---------------------------------------------------------------------------------------------
-
-    def _scope(self, rows: Rows) -> Scope | None:
-        """The stretches of videos to search; None for everything."""
-        if rows is None and self.filter.where == (None, None):
-            return None
-        features = self.view.features
-        chosen = features.keys if rows is None else np.intersect1d(features.keys, list(rows))
-        places = np.searchsorted(features.keys, chosen)
-        stretches = [self.filter.stretch(length) for length in features.durations[places].tolist()]
-        start, end = np.array(stretches, dtype=np.float64).reshape(-1, 2).T
-        return Scope(places, start, end)
 
     def there(self, found: Iterable[Found]) -> list[Found]:
         """Moments in the part of their videos that the filter allows."""

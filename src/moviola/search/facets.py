@@ -6,15 +6,23 @@ Each value is written so that :class:`moviola.search.Filter` takes it: a folder'
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import os
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 
-from moviola.library import LibraryStore, VideoRow, names_in, taken_of
+import numpy as np
+from numpy.typing import NDArray
+
+from moviola.library import LibraryStore, names_in
+from moviola.search.clocks import days
 from moviola.search.options import KINDS, By
-from moviola.types import Capture
+
+if TYPE_CHECKING:
+    from moviola.library.disk.columns import Columns, TextValues
+    from moviola.library.disk.video_table import VideoTable
 
 __all__ = ["LENGTHS", "FacetCounts", "FolderCount", "PlaceCount", "count_facets", "with_tags"]
 
@@ -72,61 +80,50 @@ class FacetCounts:
     evidence: Mapping[By, int]
 
 
-def count_facets(store: LibraryStore) -> tuple[FacetCounts, frozenset[str]]:
+def count_facets(store: LibraryStore) -> tuple[FacetCounts, TextValues]:
     """The facets of a library without tags, and the ids of its searchable videos."""
     with store.catalogue.snapshot():
-        videos = [video for video in store.catalogue.videos() if video.state != "refused"]
-        return _count(store, videos), frozenset(video.video_id for video in videos)
+        generation, videos = store.catalogue.generation, store.searchable()
+        columns = store.columns_of(videos, generation)
+        return _count(store, videos, generation, columns), columns["tag"]
 
 
-def with_tags(counts: FacetCounts, ids: Collection[str], tagged: Mapping[str, Iterable[str]]) -> FacetCounts:
+def with_tags(counts: FacetCounts, ids: TextValues, tagged: Mapping[str, Collection[str]]) -> FacetCounts:
     """Facets with the numbers of videos, of these ids, that bear each tag; ``tagged``: ids by tag."""
-    tags = {tag: sum(video in ids for video in videos) for tag, videos in tagged.items()}
-    return replace(counts, tags=_most_first({tag: count for tag, count in tags.items() if count}))
+    return replace(counts, tags=_most_first(ids.tagged(tagged).counts()))
 
 
-def _count(store: LibraryStore, videos: Sequence[VideoRow]) -> FacetCounts:
-    captures = store.catalogue.captures()
-    folders = {video.row: {PurePath(video.path).parent} for video in videos}
-    for copy in store.catalogue.copies():
-        if copy.video in folders:
-            folders[copy.video].add(PurePath(copy.path).parent)
-    days: Counter[str] = Counter()
-    cameras: Counter[str] = Counter()
-    points: list[tuple[float, float]] = []
-    lengths = [0] * len(LENGTHS)
-    for video in videos:
-        capture = captures.get(video.row, Capture())
-        days[taken_of(video, capture).wall.date().isoformat()] += 1
-        lengths[bisect_right(LENGTHS, video.duration) - 1] += 1
-        cameras[capture.camera] += 1
-        if capture.latitude is not None and capture.longitude is not None:
-            points.append((capture.latitude, capture.longitude))
-    del cameras[""]
-    for digits in _DIGITS:
-        places = Counter((round(north, digits), round(east, digits)) for north, east in points)
-        if len(places) <= _MOST_PLACES:
-            break
+def _count(store: LibraryStore, videos: VideoTable, generation: int, columns: Columns) -> FacetCounts:
+    # Of equally frequent ones the first in the order of ids.
+    by_id = columns["tag"].videos
+    classes = np.searchsorted(LENGTHS, columns["video_length"], side="right") - 1
     return FacetCounts(
         videos=len(videos),
-        folders=_folder_counts(folders.values()),
-        days=dict(sorted(days.items())),
-        lengths=tuple(lengths),
-        cameras=_most_first(_without_case(cameras)),
-        places=tuple(PlaceCount(*place, count) for place, count in places.most_common()),
+        folders=_folder_counts(columns["folder"]),
+        days=days(columns["taken"]),
+        lengths=tuple(np.bincount(classes, minlength=len(LENGTHS)).tolist()),
+        cameras=_most_first(_without_case(columns["camera"].counts(by_id))),
+        places=_place_counts(columns["near"][by_id]),
         tags={},
-        evidence=_evidence(store, videos),
+        evidence=_evidence(store, videos, generation),
     )
 
 
-def _evidence(store: LibraryStore, videos: Sequence[VideoRow]) -> dict[By, int]:
+def _place_counts(points: NDArray[np.float64]) -> tuple[PlaceCount, ...]:
+    known = points[~np.isnan(points[:, 0])]
+    for digits in _DIGITS:
+        places = Counter((round(north, digits), round(east, digits)) for north, east in known.tolist())
+        if len(places) <= _MOST_PLACES:
+            break
+    return tuple(PlaceCount(*place, count) for place, count in places.most_common())
+
+
+def _evidence(store: LibraryStore, videos: VideoTable, generation: int) -> dict[By, int]:
     """Number of videos by kind of evidence, without ``all`` and what no video has."""
     cues = store.catalogue.videos_with_cues()
-    pictured = sum(video.frames is not None for video in videos)
-    counts: dict[By, int] = {"visual": pictured if store.settings.encoder else 0}
+    counts: dict[By, int] = {"visual": len(videos.with_frames) if store.settings.encoder else 0}
     counts |= {by: cues[kinds[0]] for by, kinds in KINDS.items() if len(kinds) == 1}
-    names = names_in(store, store.catalogue.generation, {one.row: one for one in videos})
-    counts["named"] = names.distinguishable
+    counts["named"] = names_in(store, generation, videos).distinguishable
     return {by: count for by, count in counts.items() if count}
 
 
@@ -143,17 +140,22 @@ def _most_first(counts: Mapping[str, int]) -> dict[str, int]:
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0].casefold())))
 
 
-def _folder_counts(places: Iterable[Iterable[PurePath]]) -> tuple[FolderCount, ...]:
+def _folder_counts(paths: TextValues) -> tuple[FolderCount, ...]:
     """Folders that hold videos or several folders, each with its videos; one video may lie in several."""
-    counts: Counter[PurePath] = Counter()
-    own: set[PurePath] = set()
-    for folders in places:
-        own.update(folders)
-        counts.update({above for folder in folders for above in (folder, *folder.parents)})
-    children = Counter(folder.parent for folder in counts if folder != folder.parent)
-    listed = {folder for folder in counts if folder in own or children[folder] > 1}
+    names = list(map(os.path.dirname, paths.texts))
+    number = {name: place for place, name in enumerate(dict.fromkeys(names))}
+    folders = np.array([number[name] for name in names], np.int64)[paths.numbers]
+    ends = np.cumsum(np.bincount(folders, minlength=len(number)))
+    own = np.split(paths.videos[np.argsort(folders, kind="stable")], ends[:-1])
+    below: dict[PurePath, list[NDArray[np.int32]]] = defaultdict(list)
+    for folder, videos in zip(map(PurePath, number), own, strict=False):
+        for above in (folder, *folder.parents):
+            below[above].append(videos)
+    holding = set(map(PurePath, number))
+    children = Counter(folder.parent for folder in below if folder != folder.parent)
+    listed = {folder for folder in below if folder in holding or children[folder] > 1}
     found = []
     for folder in sorted(listed):
-        above = (str(one) for one in folder.parents if one in listed and one != folder)
-        found.append(FolderCount(str(folder), next(above, ""), counts[folder]))
+        parent = next((str(one) for one in folder.parents if one in listed and one != folder), "")
+        found.append(FolderCount(str(folder), parent, len(np.unique(np.concatenate(below[folder])))))
     return tuple(found)

@@ -8,18 +8,21 @@ schemas, and the page's fields are made: a new filter is one declaration (``docs
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from moviola.errors import InvalidValue, MoviolaError
 from moviola.search.forms import Form
-from moviola.types import Capture, Span
+from moviola.types import Span
 
 if TYPE_CHECKING:
-    from moviola.library import Catalogue, VideoRow
+    import numpy as np
+    from numpy.typing import NDArray
 
-__all__ = ["PARTS", "Field", "Part", "Scope", "declared", "fields_of"]
+    from moviola.library import Facts
+
+__all__ = ["PARTS", "Field", "Part", "declared", "fields_of"]
 
 Part = Literal["command line", "api", "agents", "page"]
 """A part of the product that asks questions."""
@@ -27,36 +30,6 @@ Part = Literal["command line", "api", "agents", "page"]
 PARTS: frozenset[Part] = frozenset(get_args(Part))
 
 _WHERE = "Where to look"
-
-
-class Scope:
-    """What filters of videos choose from; what is not asked for is not read.
-
-    Args:
-        videos: by row number.
-        catalogue: holds further paths, and when and where videos were taken; None: these are unknown.
-        tagged: gives ids of videos by tag.
-    """
-
-    def __init__(
-        self,
-        videos: Mapping[int, VideoRow],
-        catalogue: Catalogue | None = None,
-        tagged: Callable[[], Mapping[str, Collection[str]]] = dict,
-    ) -> None:
-        self.videos, self.catalogue, self.tagged = videos, catalogue, tagged
-        self._captures: Mapping[int, Capture] | None = None
-
-    @property
-    def captures(self) -> Mapping[int, Capture]:
-        """When, where and with what videos were taken, by row number; not of those where nothing is known."""
-        if self._captures is None:
-            self._captures = self.catalogue.captures() if self.catalogue else {}
-        return self._captures
-
-    def capture(self, row: int) -> Capture:
-        """Of one video."""
-        return self.captures.get(row, Capture())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +50,10 @@ class Field:
         defaults, most: other defaults, and largest values, by the part of the product.
         choices: the values of a choice.
         parts: parts of the product that show it.
-        rows: for a filter of videos: the row numbers of those that pass ``(value, scope)``.
+        of, kept, version: for a filter of videos: what it asks of each, made of
+            :class:`moviola.library.disk.columns.Facts`; the kind of column that the library keeps of that
+            (:data:`moviola.library.disk.columns.KINDS`); and a number to raise when ``of`` is changed.
+        passes: which videos pass ``(value, column)``, (V,) bool, by the column as it is read.
         moment: for a filter of moments: whether one passes ``(value, span)``, without its place in the video.
     """
 
@@ -95,7 +71,10 @@ class Field:
     most: Mapping[Part, int] = dataclasses.field(default_factory=dict)
     choices: tuple[str, ...] = ()
     parts: frozenset[Part] = PARTS
-    rows: Callable[[Any, Scope], set[int]] | None = None
+    of: Callable[[Facts], Any] = lambda _: ()
+    kept: Literal["texts", "numbers", "integers", "tags"] = "texts"
+    version: int = 1
+    passes: Callable[[Any, Any], NDArray[np.bool_]] | None = None
     moment: Callable[[Any, Span], bool] | None = None
 
     def value(self, given: Any) -> Any:

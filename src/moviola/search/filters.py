@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import os
+import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from fnmatch import fnmatchcase
-from itertools import chain
+from fnmatch import fnmatchcase, translate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from moviola.errors import InvalidValue, NotFound
 from moviola.files.names import composed, folded, nearest
-from moviola.search.fields import Field, Scope, declared, fields_of
+from moviola.search.fields import Field, declared, fields_of
 from moviola.search.forms import (
     LINES,
     PATHS,
@@ -29,9 +30,17 @@ from moviola.search.forms import (
 from moviola.types import Span
 
 if TYPE_CHECKING:
-    from moviola.library import Catalogue, VideoRow
+    import numpy as np
+    from numpy.typing import NDArray
 
-__all__ = ["FILTERS", "Filter", "absolute_folders"]
+    from moviola.features import Integers
+    from moviola.library import Catalogue, VideoRow
+    from moviola.library.disk.columns import TextValues
+
+    Passing = NDArray[np.bool_]
+    Tagged = Callable[[], Mapping[str, Collection[str]]]
+
+__all__ = ["COLUMNS", "FILTERS", "Filter", "absolute_folders"]
 
 # Known cameras or tags that an error lists where none is like the unknown one.
 _LISTED = 10
@@ -40,81 +49,70 @@ _LISTED = 10
 # -- what passes ---------------------------------------------------------------------------------------------
 
 
-def _in_folder(folder: str, scope: Scope) -> set[int]:
-    copies = scope.catalogue.copies() if scope.catalogue else ()
-    paths = chain(
-        ((row, video.path) for row, video in scope.videos.items()),
-        ((copy.video, copy.path) for copy in copies if copy.video in scope.videos),
-    )
+def _in_folder(folder: str, paths: TextValues) -> Passing:
     lines = lines_of(folder)
-    patterns = [composed(line) for line in lines if _is_pattern(line)]
+    patterns = [re.compile(translate(composed(line))) for line in lines if _is_pattern(line)]
     # A folder's name may look like a pattern.
     folders = tuple(_compared(str(_resolved(line))).rstrip(os.sep) + os.sep for line in lines)
-    found = {
-        row
-        for row, path in paths
-        if _compared(path).startswith(folders)
-        or any(fnmatchcase(composed(path), pattern) for pattern in patterns)
-    }
-    if not found:
+    # Most paths are as they are composed, and looking for that is cheaper.
+    written = [path if path.isascii() else composed(path) for path in paths.texts]
+    there = [
+        os.path.normcase(path).startswith(folders) or any(pattern.match(path) for pattern in patterns)
+        for path in written
+    ]
+    if not any(there):
         raise NotFound(
             f"{folder:.200}: no video of this library is in this folder; "
             "`moviola list --json` shows the paths"
         )
-    return found
+    return paths.having(there)
 
 
-def _modified(bounds: tuple[datetime | None, datetime | None], scope: Scope) -> set[int]:
+def _modified(bounds: tuple[datetime | None, datetime | None], changed: Integers) -> Passing:
     since, until = (None if bound is None else bound.timestamp() for bound in bounds)
-    return {row for row, video in scope.videos.items() if _within(video.mtime_ns / 1e9, since, until)}
+    return _within(changed / 1e9, since, until)
 
 
-def _taken(bounds: tuple[datetime | None, datetime | None], scope: Scope) -> set[int]:
-    from moviola.library import taken_of
+def _taken(bounds: tuple[datetime | None, datetime | None], clocks: Integers) -> Passing:
+    import numpy as np
 
-    def holds(row: int, video: VideoRow) -> bool:
-        taken = taken_of(video, scope.capture(row))
-        for bound, sign in zip(bounds, (1, -1), strict=True):
-            if bound is not None:
-                ours = taken.instant if bound.tzinfo else taken.wall
-                if sign * (ours - bound).total_seconds() < 0:
-                    return False
-        return True
+    from moviola.search.clocks import instants, microseconds, walls
 
-    return {row for row, video in scope.videos.items() if holds(row, video)}
+    passing = np.ones(len(clocks), np.bool_)
+    for place, bound in enumerate(bounds):
+        if bound is not None:
+            ours = instants(clocks) if bound.tzinfo else walls(clocks)
+            passing &= ours <= microseconds(bound) if place else ours >= microseconds(bound)
+    return passing
 
 
-def _near(near: Near, scope: Scope) -> set[int]:
-    return {row for row in scope.videos if near.holds(scope.capture(row))}
+def _near(near: Near, points: NDArray[np.float64]) -> Passing:
+    return near.reached(points)
 
 
-def _by_camera(camera: str, scope: Scope) -> set[int]:
-    wanted = lines_of(folded(camera))
-
-    def holds(known: str) -> bool:
-        return any(_is_camera(folded(known), one) for one in wanted)
-
-    known = {capture.camera for capture in scope.captures.values()} - {""}
-    if not any(map(holds, known)):
-        raise _unknown("camera", camera, "was taken with it", known)
-    return {row for row in scope.videos if holds(scope.capture(row).camera)}
+def _by_camera(camera: str, cameras: TextValues) -> Passing:
+    wanted = [folded(line) for line in lines_of(camera)]
+    held = [any(_is_camera(folded(known), one) for one in wanted) for known in cameras.texts]
+    if not any(held):
+        raise _unknown("camera", camera, "was taken with it", cameras.texts)
+    return cameras.having(held)
 
 
-def _tagged(tag: str, scope: Scope) -> set[int]:
-    wanted, tagged = {folded(one) for one in lines_of(tag)}, scope.tagged()
-    bearing = [videos for one, videos in tagged.items() if folded(one) in wanted]
-    if not bearing:
-        raise _unknown("tag", tag, "bears it", tagged)
-    ids = {video for videos in bearing for video in videos}
-    return {row for row, video in scope.videos.items() if video.video_id in ids}
+def _tagged(tag: str, tags: TextValues) -> Passing:
+    wanted = {folded(line) for line in lines_of(tag)}
+    borne = [folded(known) in wanted for known in tags.texts]
+    if not any(borne):
+        raise _unknown("tag", tag, "bears it", tags.texts)
+    return tags.having(borne)
 
 
-def _long(bounds: Bounds, scope: Scope) -> set[int]:
-    return {row for row, video in scope.videos.items() if _within(video.duration, *bounds)}
+def _long(bounds: Bounds, lengths: NDArray[np.float64]) -> Passing:
+    return _within(lengths, *bounds)
 
 
 def _lasting(bounds: Bounds, span: Span) -> bool:
-    return _within(span.duration, *bounds)
+    low, high = bounds
+    return (low is None or span.duration >= low) and (high is None or span.duration <= high)
 
 
 # -- the filter ----------------------------------------------------------------------------------------------
@@ -134,46 +132,53 @@ class Filter:
     folder: str | os.PathLike[str] | None = declared(
         PATHS,
         "Files below a folder, or a pattern: `*/beach/*.mov`.",
-        rows=_in_folder, label="Folder", short="in", example="*/holiday/*",
+        of=lambda facts: facts.paths, kept="texts", passes=_in_folder,
+        label="Folder", short="in", example="*/holiday/*",
     )  # fmt: skip
     """Only videos in this folder or below; with ``*``, ``?`` or ``[`` also a pattern for the whole path of a
     file."""
     modified: tuple[datetime | None, datetime | None] = declared(
         TIMES,
         "Last change: 2024-05..2024-06-15.",
-        rows=_modified, label="Last change", short="changed", example="2024-05-01..2024-05-31",
+        of=lambda facts: facts.video.mtime_ns, kept="integers", passes=_modified,
+        label="Last change", short="changed", example="2024-05-01..2024-05-31",
     )  # fmt: skip
     """Only videos whose files were last changed between these times; local times without a zone."""
     video_length: Bounds = declared(
         SECONDS,
         "Length of the video: 60.. or ..10:00.",
-        rows=_long, label="Length of the video", short="video", unit="s", example="60..10:00",
+        of=lambda facts: facts.video.duration, kept="numbers", passes=_long,
+        label="Length of the video", short="video", unit="s", example="60..10:00",
     )  # fmt: skip
     """Seconds."""
     taken: tuple[datetime | None, datetime | None] = declared(
         TIMES,
         "Date of recording: 2021..2023-05.",
-        rows=_taken, label="When it was taken", short="taken", example="2021..2023-05",
+        of=lambda facts: facts.clock, kept="integers", passes=_taken,
+        label="When it was taken", short="taken", example="2021..2023-05",
     )  # fmt: skip
     """Only videos taken between these times, see :mod:`moviola.library.disk.captures`; times without a zone
     are compared with local clock times."""
     near: Near | None = declared(
         PLACE,
         "Videos taken there: 52.52,13.40,300m; 1km by default.",
-        rows=_near, label="Place", short="near", example="52.52,13.40,5km",
+        of=lambda facts: facts.point, kept="numbers", passes=_near,
+        label="Place", short="near", example="52.52,13.40,5km",
     )  # fmt: skip
     """Only videos taken within a distance of a point."""
     camera: str | None = declared(
         LINES,
         "Part of the camera's make and model: 'iphone 15'.",
-        rows=_by_camera, label="Camera", short="camera", example="iphone 15",
+        of=lambda facts: filter(None, [facts.capture.camera]), kept="texts", passes=_by_camera,
+        label="Camera", short="camera", example="iphone 15",
     )  # fmt: skip
     """Only videos of cameras whose make and model contain this, case ignored; with ``*``, ``?`` or ``[`` a
     pattern for all of it; after ``=`` all of it as it stands."""
     tag: str | None = declared(
         LINES,
         "Videos with this tag, as a whole or on a moment.",
-        rows=_tagged, label="Tags", short="tagged", example="favourite",
+        of=lambda facts: [facts.video.video_id], kept="tags", passes=_tagged,
+        label="Tags", short="tagged", example="favourite",
     )  # fmt: skip
     """Case ignored."""
     moment_length: Bounds = declared(
@@ -222,29 +227,59 @@ class Filter:
     @property
     def of_moments(self) -> bool:
         """Whether the filter can reject candidates that the index found."""
-        return any(field.rows is None for field, _ in self._given())
+        return any(field.passes is None for field, _ in self._given())
 
-    def rows(
-        self,
-        videos: Mapping[int, VideoRow],
-        catalogue: Catalogue | None = None,
-        tagged: Callable[[], Mapping[str, Collection[str]]] = dict,
-    ) -> set[int] | None:
-        """Row numbers of the videos to search, of those given by row number; None for all.
+    @property
+    def of_tags(self) -> bool:
+        """Whether the filter asks for what people may change without a change to the library."""
+        return any(field.kept == "tags" for field, _ in self._given())
 
-        Arguments are those of :class:`moviola.search.fields.Scope`.
+    def passing(self, columns: Mapping[str, Any], tagged: Tagged = dict) -> Passing | None:
+        """Which of V videos to search, (V,) bool; None for all.
+
+        Args:
+            columns: of the videos, by the name of the filter (:data:`COLUMNS`).
+            tagged: gives ids of videos by tag.
 
         Raises:
             NotFound: no file lies in the folder, no video was taken with the camera, or none bears the tag.
         """
-        scope = Scope(videos, catalogue, tagged)
-        passing = [field.rows(value, scope) for field, value in self._given() if field.rows is not None]
-        return set.intersection(*passing) if passing else None
+        passing = None
+        for field, value in self._given():
+            if field.passes is not None:
+                column = columns[field.name]
+                own = field.passes(value, column.tagged(tagged()) if field.kept == "tags" else column)
+                passing = own if passing is None else passing & own
+        return passing
+
+    def rows(
+        self, videos: Mapping[int, VideoRow], catalogue: Catalogue | None = None, tagged: Tagged = dict
+    ) -> set[int] | None:
+        """Row numbers of those of some videos, by row number, that are to be searched; None for all.
+
+        Further paths, and when and where videos were taken, are those of the catalogue; errors and ``tagged``
+        as of :meth:`passing`.
+        """
+        from moviola.library.disk.columns import Columns, facts_of
+
+        columns = Columns(COLUMNS, lambda: facts_of(videos.values(), catalogue), len(videos))
+        passing = self.passing(columns, tagged)
+        return (
+            None if passing is None else {row for row, passes in zip(videos, passing, strict=True) if passes}
+        )
 
     def stretch(self, duration: float) -> tuple[float, float]:
         """Start and end in seconds of the part of a video to search."""
         low, high = self.where
         return low.seconds(duration) if low else 0.0, high.seconds(duration) if high else duration
+
+    def stretches(self, durations: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """:meth:`stretch` of videos (V,) by their lengths in seconds: starts and ends (V,)."""
+        import numpy as np
+
+        low, high = self.where
+        starts = np.zeros(len(durations)) if low is None else low.all_seconds(durations)
+        return starts, durations if high is None else high.all_seconds(durations)
 
     def is_there(self, span: Span, duration: float) -> bool:
         """Whether a moment is in the allowed part of a video."""
@@ -258,6 +293,8 @@ class Filter:
 
 FILTERS: dict[str, Field] = fields_of(Filter)
 """The filters by name, in the order of the command line."""
+COLUMNS: dict[str, Field] = {name: field for name, field in FILTERS.items() if field.passes is not None}
+"""Those of videos, whose columns a library keeps."""
 
 
 def absolute_folders(text: str) -> str:
@@ -309,5 +346,6 @@ def _is_camera(camera: str, wanted: str) -> bool:
     return fnmatchcase(camera, wanted) if _is_pattern(wanted) else wanted in camera
 
 
-def _within(value: float, low: float | None, high: float | None) -> bool:
-    return (low is None or value >= low) and (high is None or value <= high)
+def _within(values: NDArray[Any], low: float | None, high: float | None) -> Passing:
+    passing = values >= (-math.inf if low is None else low)
+    return passing if high is None else passing & (values <= high)

@@ -15,11 +15,15 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from numbers import Real
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from moviola.errors import InvalidValue
 from moviola.search.times import is_integer, is_number, parse_range, parse_seconds
 from moviola.types import BANDS, Capture, plain_seconds, require_kind, several
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = [
     "CHOICE",
@@ -45,6 +49,8 @@ _PART = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?")
 _PERCENT = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*")
 _EARTH = 6_371_008.8
 """Metres, mean radius."""
+_UNSURE = 1.0
+"""Metres, above all differences by rounding: on the other side of the earth they are some decimetres."""
 _NEARBY = 1_000.0
 _NEAR = re.compile(r"([+-]?\d+(?:\.\d*)?)\s*,\s*([+-]?\d+(?:\.\d*)?)(?:\s*,\s*(\d+(?:\.\d*)?)\s*(km|m)?)?")
 _TICK = timedelta(microseconds=1)
@@ -76,6 +82,13 @@ class Position:
         """Seconds from the start of a video of some length, in [0, duration]."""
         value = self.value * duration if self.share else self.value
         return min(max(value + duration if self.from_end else value, 0.0), duration)
+
+    def all_seconds(self, durations: NDArray[np.float64]) -> NDArray[np.float64]:
+        """:meth:`seconds` of videos of some lengths (V,)."""
+        import numpy as np
+
+        value = self.value * durations if self.share else self.value
+        return np.minimum(np.maximum(value + durations if self.from_end else value, 0.0), durations)
 
     @property
     def from_end(self) -> bool:
@@ -146,6 +159,20 @@ class Near:
         half = math.sin((there - here) / 2) ** 2
         half += math.cos(here) * math.cos(there) * math.sin(across / 2) ** 2
         return 2 * _EARTH * math.asin(min(1.0, math.sqrt(half))) <= self.metres
+
+    def reached(self, points: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """:meth:`holds` of points (V, 2), degrees north and east, NaN where they are unknown: (V,) bool."""
+        import numpy as np
+
+        here, (there, east) = math.radians(self.latitude), np.radians(points.T)
+        half = np.sin((there - here) / 2) ** 2
+        half += math.cos(here) * np.cos(there) * np.sin((east - math.radians(self.longitude)) / 2) ** 2
+        away = 2 * _EARTH * np.arcsin(np.minimum(1.0, np.sqrt(half)))
+        reached = away <= self.metres
+        # Rounding is another one than that of single numbers, and that of each kind of processor.
+        for place in np.flatnonzero(abs(away - self.metres) < _UNSURE).tolist():
+            reached[place] = self.holds(Capture("", "", *points[place].tolist()))
+        return np.asarray(reached)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from moviola.retrieval import Refiner
 from moviola.search.asked import Asked
 from moviola.search.concepts import Concepts
 from moviola.search.facets import FacetCounts, count_facets, with_tags
+from moviola.search.filters import COLUMNS
 from moviola.search.found import SearchResult
 from moviola.search.options import OptionChanges, SearchOptions
 from moviola.search.queries import SearchQuery, as_query
@@ -103,6 +104,7 @@ class Library:
                 device=device,
                 precision=precision,
                 resident=resident,
+                columns=COLUMNS,
             )
         self.indexer = Indexer(self.store)
         self.index = self.indexer.index

@@ -25,6 +25,7 @@ from moviola.library import (
 from moviola.library.near_copies import COPIES_FILE, KnownCopies, known_copies
 from moviola.retrieval import SEGMENTS, Background, MeanPooling, Refiner, Retrieval
 from moviola.search.answers import candidates
+from moviola.search.chosen import Chosen
 from moviola.search.cues import CueSearch
 from moviola.search.evidence import EvidenceGatherer, Rows
 from moviola.search.found import Found, SearchResult
@@ -68,6 +69,7 @@ class Searcher:
         self._background: Background | None = None
         self._scale_of_meaning: Meaning | None = None
         self._known_copies = 0, KnownCopies()
+        self._chosen: Chosen | None = None
 
     @one_blas_thread()
     def search_many(
@@ -116,6 +118,7 @@ class Searcher:
         with self._lock:
             self._viewer.forget()
             self._retrievals.clear()
+            self._chosen = None
 
     def curve(self, query: SearchQuery, video_id: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Times and scores of the clips of a video; see :meth:`moviola.search.Library.curve`."""
@@ -186,11 +189,17 @@ class Searcher:
         return [one for one in found if one.row in rows]
 
     def _rows(self, view: View, options: SearchOptions) -> Rows:
-        rows = options.filter.rows(view.videos, self._store.catalogue, self._tagged)
+        rows = self._chosen_in(view).rows(options.filter)
         if options.videos is not None:
             named = {self._store.catalogue.video(video).row for video in options.videos}
-            rows = named if rows is None else rows & named
-        return None if rows is None else frozenset(rows)
+            rows = frozenset(named if rows is None else rows & named)
+        return rows
+
+    def _chosen_in(self, view: View) -> Chosen:
+        with self._lock:
+            if self._chosen is None or self._chosen.view is not view:
+                self._chosen = Chosen(view, self._tagged)
+            return self._chosen
 
     def _tagged(self) -> dict[str, frozenset[str]]:
         from moviola.library.kept.entries import Kept
@@ -218,8 +227,9 @@ class Searcher:
             self._meaning() if (kinds and view.cues) or (names is not None and len(names.rows)) else None
         )
         return EvidenceGatherer(
-            self._store, view, texts, vectors, self._cues, kinds, names, options.filter, meaning
-        )
+            self._store, view, texts, vectors, self._cues, kinds, names, options.filter,
+            self._chosen_in(view), meaning,
+        )  # fmt: skip
 
     def _meaning(self) -> Meaning | None:
         with self._lock:

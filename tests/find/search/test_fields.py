@@ -21,7 +21,8 @@ TOY = """
     wide: str | None = declared(
         LINES,
         "Videos with this in their id: film1.",
-        rows=lambda text, scope: {row for row, video in scope.videos.items() if text in video.video_id},
+        of=lambda facts: [facts.video.video_id],
+        passes=lambda text, ids: ids.having([text in one for one in ids.texts]),
         label="Anywhere in its name", short="called", example="film1",
     )
 """

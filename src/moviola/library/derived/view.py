@@ -11,6 +11,7 @@ from moviola.files.mapped import all_whole
 from moviola.index import Index
 from moviola.library.derived.indexes import INDEXES, current_index
 from moviola.library.derived.video_names import NameTable, names_in
+from moviola.library.disk.columns import Columns
 from moviola.library.disk.models_in_use import ModelsInUse
 from moviola.library.disk.settings import Settings
 from moviola.library.disk.store import LibraryStore
@@ -48,6 +49,11 @@ class View:
     @property
     def settings(self) -> Settings:
         return self.models.settings
+
+    @cached_property
+    def columns(self) -> Columns:
+        """What filters choose by."""
+        return self.store.columns_of(self.videos, self.generation)
 
     @cached_property
     def names(self) -> NameTable:

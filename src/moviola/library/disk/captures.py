@@ -9,13 +9,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 from datetime import UTC, datetime, timedelta, timezone
-from typing import Literal
+from typing import Literal, get_args
 
 from moviola.library.disk.database import Database
 from moviola.library.disk.schema import VideoRow
 from moviola.types import Capture
 
-__all__ = ["Captures", "Taken", "taken_of"]
+__all__ = ["ZONES", "Captures", "Clock", "Taken", "Zone", "clock_of", "taken_of"]
+
+
+Zone = Literal["recorded", "utc", "none"]
+ZONES: tuple[Zone, ...] = get_args(Zone)
+Clock = tuple[int, int, int]
+"""A time in :data:`ZONES`: the zone's place there, microseconds of the clock since 1970, and those that this
+clock is east of UTC, 0 where that is unknown.
+"""
+
+_EPOCH, _TICK = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +41,7 @@ class Taken:
     """
 
     wall: datetime
-    zone: Literal["recorded", "utc", "none"]
+    zone: Zone
     source: Literal["tags", "container", "name", "file"]
     offset: float | None = None
 
@@ -83,14 +93,27 @@ class Captures(Database):
 
 def taken_of(video: VideoRow, capture: Capture) -> Taken:
     """The best known time at which a video was taken."""
+    said, zone, offset = _said_of(video, capture)
+    source = (capture.source or "tags") if capture.taken else "file"
+    if zone == "none":
+        return Taken(said, zone, source)
+    if zone == "utc":
+        return Taken(said.astimezone().replace(tzinfo=None), zone, source)
+    return Taken(said.replace(tzinfo=None), zone, source, offset.total_seconds())
+
+
+def clock_of(video: VideoRow, capture: Capture) -> Clock:
+    """The same as whole numbers, whatever this machine's zone."""
+    said, zone, offset = _said_of(video, capture)
+    return ZONES.index(zone), (said.replace(tzinfo=UTC) - _EPOCH) // _TICK, offset // _TICK
+
+
+def _said_of(video: VideoRow, capture: Capture) -> tuple[datetime, Zone, timedelta]:
+    """When a video was taken, as its file says it, and how far east of UTC that is, 0 where it is unknown."""
     if not capture.taken:
-        changed = datetime.fromtimestamp(video.mtime_ns / 1e9, UTC)
-        return Taken(changed.astimezone().replace(tzinfo=None), "utc", "file")
+        return datetime.fromtimestamp(video.mtime_ns / 1e9, UTC), "utc", timedelta()
     said = datetime.fromisoformat(capture.taken)
-    source: Literal["tags", "container", "name"] = capture.source or "tags"
     offset = said.utcoffset()
     if offset is None:
-        return Taken(said, "none", source)
-    if source != "tags":  # universal time
-        return Taken(said.astimezone().replace(tzinfo=None), "utc", source)
-    return Taken(said.replace(tzinfo=None), "recorded", source, offset.total_seconds())
+        return said, "none", timedelta()
+    return said, "recorded" if (capture.source or "tags") == "tags" else "utc", offset

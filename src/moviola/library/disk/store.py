@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shlex
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from numbers import Real
 from os import PathLike
 from pathlib import Path
 from threading import RLock
+from types import MappingProxyType
 from typing import Self
 
 import numpy as np
@@ -20,6 +21,7 @@ from moviola.features import FeatureRows, FeatureShards, VideoFeatures
 from moviola.features.shards import halves
 from moviola.files.presence import is_file
 from moviola.library.disk.catalogue import CATALOGUE_FILE, Catalogue, VideoRow
+from moviola.library.disk.columns import Column, Columns, facts_of, read_columns, write_columns
 from moviola.library.disk.disk_cache import DiskCache
 from moviola.library.disk.encoders_in_use import LibraryEncoders, settings_of_new_library
 from moviola.library.disk.lock import LOCK, sweep_drafts, writing
@@ -50,6 +52,7 @@ class LibraryStore:
         frame_rate: encoded frames per second, 1 by default; likewise.
         read_only: never write, not even an index; works on a read-only file system.
         device, precision: passed to the encoders.
+        columns: further facts of videos by name, which filters choose by (:meth:`columns_of`).
         resident: for a process that searches repeatedly: the first search takes half a second longer (some
             ten seconds if the encoder's text tower was never compiled on this machine), all others are
             faster.
@@ -80,10 +83,11 @@ class LibraryStore:
         device: str = "auto",
         precision: str = "auto",
         resident: bool = False,
+        columns: Mapping[str, Column] = MappingProxyType({}),
     ) -> None:
         require_kind("folder", folder, (str, PathLike), "the path of a library")
         require_kinds(bool, "True or False", read_only=read_only, resident=resident)
-        self.folder, self.read_only = Path(folder), read_only
+        self.folder, self.read_only, self._columns = Path(folder), read_only, columns
         _require_unicode(self.folder)
         sampling = {"segment_seconds": segment_seconds, "frame_rate": frame_rate}
         chosen = {name: _number(name, value) for name, value in sampling.items() if value is not None}
@@ -154,6 +158,7 @@ class LibraryStore:
                     generation = self.catalogue.generation
                     if read_video_table(self._table, generation) is None:
                         write_video_table(self._table, generation, self.searchable())
+                    self._publish_columns(generation)
             except FileNotFoundError as error:
                 # Read on the way, for instance of the package: the library's place is fine.
                 raise LibraryError(
@@ -260,9 +265,25 @@ class LibraryStore:
             table = VideoTable.of(video for video in self.catalogue.videos() if video.state != "refused")
         return table
 
+    def columns_of(self, videos: VideoTable, generation: int) -> Columns:
+        """The columns of the searchable videos, as they are at a generation of the catalogue."""
+        stored = read_columns(self._column_file, generation, self._columns)
+        return Columns(self._columns, lambda: facts_of(videos.values(), self.catalogue), len(videos), stored)
+
+    def _publish_columns(self, generation: int) -> None:
+        """Update the file of the columns, inside a snapshot of the catalogue."""
+        stored = read_columns(self._column_file, generation, self._columns)
+        if self._columns and (stored is None or stored.keys() < self._columns.keys()):
+            facts = facts_of(self.searchable().values(), self.catalogue)
+            write_columns(self._column_file, generation, self._columns, facts)
+
     @property
     def _table(self) -> Path:
         return self.folder / "cache" / "videos.table"
+
+    @property
+    def _column_file(self) -> Path:
+        return self.folder / "cache" / "columns.table"
 
     def features_of(self, videos: VideoTable, *, pictures: bool = False) -> VideoFeatures:
         """Features of the given videos that have frames, by rising row number; with ``pictures`` the features

@@ -1,0 +1,271 @@
+"""Facts of the searchable videos as columns of one mapped file, by which filters choose.
+
+Which columns there are is said by those who ask for them (:class:`moviola.search.fields.Field`).
+``cache/columns.table`` is written when a writer finishes, with a digest and the generation of its catalogue.
+Where it is of another generation, or lacks a column, that is made of the catalogue.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moviola.errors import DataError
+from moviola.features import Integers
+from moviola.files.array_file import map_sealed_arrays, write_sealed_arrays
+from moviola.library.disk.captures import Clock, clock_of
+from moviola.library.disk.catalogue import Catalogue, VideoRow
+from moviola.types import Capture
+
+__all__ = ["KINDS", "Column", "Columns", "Facts", "TextValues", "facts_of", "read_columns", "write_columns"]
+
+Arrays = Mapping[str, NDArray[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What columns are made of, of one video: its row, capture data, and the paths of all its files."""
+
+    video: VideoRow
+    capture: Capture
+    paths: tuple[str, ...]
+
+    @property
+    def clock(self) -> Clock:
+        """When it was taken."""
+        return clock_of(self.video, self.capture)
+
+    @property
+    def point(self) -> tuple[float, float]:
+        """Degrees north and east; NaN where they are unknown."""
+        there = self.capture.latitude, self.capture.longitude
+        return (math.nan, math.nan) if None in there else there  # type: ignore[return-value]
+
+
+def facts_of(videos: Iterable[VideoRow], catalogue: Catalogue | None) -> list[Facts]:
+    """Facts of some videos; without a catalogue, their rows are all that is known."""
+    captures = catalogue.captures() if catalogue else {}
+    further: dict[int, list[str]] = defaultdict(list)
+    for copy in catalogue.copies() if catalogue else ():
+        further[copy.video].append(copy.path)
+    return [
+        Facts(video, captures.get(video.row, Capture()), (video.path, *further.get(video.row, ())))
+        for video in videos
+    ]
+
+
+class Column(Protocol):
+    """A fact of each video; a :class:`moviola.search.fields.Field` is one."""
+
+    @property
+    def of(self) -> Callable[[Facts], Any]:
+        """Gives it, of a video."""
+
+    @property
+    def kept(self) -> str:
+        """A name of :data:`KINDS`."""
+
+    @property
+    def version(self) -> int:
+        """Raised when the same facts give other values, so that what is stored is made again."""
+
+
+class Kind(Protocol):
+    """How columns of a kind are stored.
+
+    Attributes:
+        parts: stored types of its arrays, by name.
+    """
+
+    parts: Mapping[str, str]
+
+    def made(self, values: Sequence[Any]) -> Arrays:
+        """The arrays of V videos, of what is known of each."""
+
+    def read(self, arrays: Arrays, count: int) -> Any:
+        """What filters read, of such arrays of ``count`` videos."""
+
+
+class Numbers(Kind):
+    """A number of each video, or a row of several: an array (V, ...), NaN for what is unknown."""
+
+    def __init__(self, stored: str) -> None:
+        self.parts = {"numbers": stored}
+
+    def made(self, values: Sequence[Any]) -> Arrays:
+        """One array."""
+        return {"numbers": np.array(values, self.parts["numbers"])}
+
+    def read(self, arrays: Arrays, count: int) -> NDArray[Any]:
+        """The array."""
+        return arrays["numbers"]
+
+
+class Texts(Kind):
+    """Any number of texts of each video, each text once: :class:`TextValues`."""
+
+    parts: Mapping[str, str] = {"bytes": "u1", "ends": "<i8", "videos": "<i4", "numbers": "<i4"}
+
+    def made(self, values: Sequence[Iterable[str]]) -> Arrays:
+        """The texts as bytes, where each ends, and pairs of a video's place and a text's number."""
+        return _of_pairs((text, place) for place, texts in enumerate(values) for text in texts)
+
+    def read(self, arrays: Arrays, count: int) -> TextValues:
+        """The texts, decoded when they are asked for."""
+        return TextValues(arrays["bytes"], arrays["ends"], arrays["videos"], arrays["numbers"], count)
+
+
+def _of_pairs(pairs: Iterable[tuple[str, int]]) -> Arrays:
+    """The arrays of texts, of pairs of a text and the place of a video that has it."""
+    ordered = sorted(set(pairs))
+    number = {text: at for at, text in enumerate(dict.fromkeys(text for text, _ in ordered))}
+    encoded = [text.encode("utf-8", "surrogatepass") for text in number]
+    return {
+        "bytes": np.frombuffer(b"".join(encoded), np.uint8),
+        "ends": np.cumsum([len(text) for text in encoded], dtype=np.int64),
+        "videos": np.array([place for _, place in ordered], np.int32),
+        "numbers": np.array([number[text] for text, _ in ordered], np.int32),
+    }
+
+
+KINDS: dict[str, Kind] = {
+    "numbers": Numbers("<f8"), "integers": Numbers("<i8"), "texts": Texts(), "tags": Texts(),
+}  # fmt: skip
+"""Kinds of columns by name. Of ``"tags"`` the ids of videos are kept; what people have tagged is joined with
+them when it is asked for (:meth:`TextValues.tagged`).
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class TextValues:
+    """Texts of V videos; some may have none, or several.
+
+    Attributes:
+        encoded, ends: UTF-8 of each text, one after the other, and where it ends.
+        videos, numbers: (n,) int32, rising by number: the video at a place has the text with a number.
+        count: V.
+    """
+
+    encoded: NDArray[np.uint8]
+    ends: Integers
+    videos: NDArray[np.int32]
+    numbers: NDArray[np.int32]
+    count: int
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """The texts, rising."""
+        whole, ends = self.encoded.tobytes(), self.ends.tolist()
+        begins = [0, *ends][: len(ends)]
+        if whole.isascii():
+            plain = whole.decode("ascii")
+            return [plain[begin:end] for begin, end in zip(begins, ends, strict=True)]
+        return [
+            whole[begin:end].decode("utf-8", "surrogatepass") for begin, end in zip(begins, ends, strict=True)
+        ]
+
+    def having(self, chosen: Sequence[bool]) -> NDArray[np.bool_]:
+        """Which videos have one of the chosen texts, (V,) bool; chosen are a bool of each text."""
+        wanted = np.array(chosen, np.bool_)
+        having = np.zeros(self.count, np.bool_)
+        having[self.videos[wanted[self.numbers]]] = True
+        return having
+
+    def tagged(self, tagged: Mapping[str, Collection[str]]) -> TextValues:
+        """Tags of the videos whose ids these are; ``tagged``: ids of videos by tag."""
+        some = frozenset().union(*tagged.values())
+        place = {text: at for text, at in zip(self.texts, self.videos.tolist(), strict=True) if text in some}
+        pairs = ((tag, place[one]) for tag, ids in tagged.items() for one in ids if one in place)
+        return Texts().read(_of_pairs(pairs), self.count)
+
+    def counts(self, order: Integers | None = None) -> Counter[str]:
+        """Number of videos by text: the texts rising, or as the first of their videos come in an order (V,)
+        of their places.
+        """
+        counts, numbers = np.bincount(self.numbers, minlength=len(self.ends)), range(len(self.ends))
+        if order is not None:
+            turn, first = np.argsort(order), np.full(len(self.ends), self.count)
+            np.minimum.at(first, self.numbers, turn[self.videos])
+            numbers = np.argsort(first).tolist()
+        return Counter({self.texts[number]: int(counts[number]) for number in numbers})
+
+
+class Columns(Mapping[str, Any]):
+    """Columns of some videos, read or made when they are asked for; safe for threads, which at worst make one
+    twice.
+
+    Args:
+        columns: by name.
+        facts: gives those of the videos.
+        count: number of videos.
+        stored: arrays of columns that need not be made, by name.
+    """
+
+    def __init__(
+        self,
+        columns: Mapping[str, Column],
+        facts: Callable[[], Sequence[Facts]],
+        count: int,
+        stored: Mapping[str, Arrays] | None = None,
+    ) -> None:
+        self._columns, self._facts, self._count, self._stored = columns, facts, count, stored or {}
+        self._known: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._known:
+            arrays = self._stored.get(name) or _made(self._columns[name], self._facts())
+            self._known[name] = KINDS[self._columns[name].kept].read(arrays, self._count)
+        return self._known[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+
+def read_columns(path: Path, generation: int, columns: Mapping[str, Column]) -> dict[str, Arrays] | None:
+    """Arrays of the mapped columns, of those that the file has as they are made now; None where it is
+    missing, incomplete or of another generation.
+    """
+    try:
+        arrays = map_sealed_arrays(path)
+        made = json.loads(arrays["made"].tobytes())
+        if arrays["generation"].tolist() != [generation]:
+            return None
+        return {
+            name: {part: arrays[f"{name} {part}"] for part in KINDS[column.kept].parts}
+            for name, column in columns.items()
+            if made.get(name) == _form(column)
+        }
+    except (DataError, ValueError, LookupError, AttributeError):
+        return None
+
+
+def write_columns(path: Path, generation: int, columns: Mapping[str, Column], facts: Sequence[Facts]) -> None:
+    """Write the file in one step."""
+    made = json.dumps({name: _form(column) for name, column in columns.items()}).encode()
+    arrays = {
+        f"{name} {part}": (array, KINDS[column.kept].parts[part])
+        for name, column in columns.items()
+        for part, array in _made(column, facts).items()
+    }
+    about = {"generation": (np.array([generation]), "<i8"), "made": (np.frombuffer(made, "u1"), "u1")}
+    write_sealed_arrays(path, {**about, **arrays})
+
+
+def _made(column: Column, facts: Sequence[Facts]) -> Arrays:
+    return KINDS[column.kept].made([column.of(one) for one in facts])
+
+
+def _form(column: Column) -> str:
+    return f"{column.kept} {column.version}"
