@@ -2,12 +2,12 @@
 
     python benchmarks/filters.py LIBRARY [--videos 20200] [--clips 76] [--queries 12]
 
-LIBRARY is made by the library's own functions if nothing is there: features of 512 numbers that walk about in
-64 dimensions, folders, cameras, places, days and tags; an encoder with a text tower of the size of CLIP
+LIBRARY is made by the library's own functions if nothing is there: features of 512 numbers that walk about
+in 64 dimensions, folders, cameras, places, days and tags; an encoder with a text tower of the size of CLIP
 ViT-B/32's and random weights. Times depend on none of these values. A query is asked without a filter and
-with each, in turns, each time with another text. Processor time of the searching thread and its helpers, medians;
-``first`` is the first query with a filter, and ``again`` are those with the same one. ``facets`` are counted
-once for a state of the library, here each time in a library that was just opened.
+with each, in turns, each time with another text. Processor time of the searching thread and its helpers,
+medians; ``first`` is the first query with a filter, and ``again`` are those with the same one. ``facets``
+are counted once for a state of the library, here each time in a library that was just opened.
 """
 
 from __future__ import annotations

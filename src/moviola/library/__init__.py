@@ -34,11 +34,11 @@ from moviola.library.library_source import LibrarySource, export_features, open_
 from moviola.library.mending import compact, ends_with_compaction, mend_settings, repair
 
 __all__ = [
-    "Account", "Catalogue", "Concept", "Copy", "CueRow", "Facts", "Indexer", "IngestProgress", "IngestReport",
-    "Job", "LibrarySource", "LibraryStore", "NameTable", "Paused", "Problem", "Reading", "RemovedVideo",
-    "Root", "Settings", "ShotRow", "Taken", "Trial", "VideoNames", "VideoRow", "View", "Viewer", "background_of",
-    "compact", "concept_name", "concepts_of", "ends_with_compaction", "every_stem", "export_features",
-    "forget_concept", "keep_concept", "mend_settings", "names_in", "open_features", "present_path",
-    "read_concept", "repair", "require_no_library", "require_outside", "stems_of", "taken_of", "terms_in",
-    "terms_of", "there", "unrelated_of", "verify",
+    "Account", "Catalogue", "Concept", "Copy", "CueRow", "Facts", "Indexer", "IngestProgress",
+    "IngestReport", "Job", "LibrarySource", "LibraryStore", "NameTable", "Paused", "Problem", "Reading",
+    "RemovedVideo", "Root", "Settings", "ShotRow", "Taken", "Trial", "VideoNames", "VideoRow", "View",
+    "Viewer", "background_of", "compact", "concept_name", "concepts_of", "ends_with_compaction",
+    "every_stem", "export_features", "forget_concept", "keep_concept", "mend_settings", "names_in",
+    "open_features", "present_path", "read_concept", "repair", "require_no_library", "require_outside",
+    "stems_of", "taken_of", "terms_in", "terms_of", "there", "unrelated_of", "verify",
 ]  # fmt: skip

@@ -35,7 +35,7 @@ def walls(clocks: Integers) -> Integers:
     zone, time, offset = (clocks[:, part] for part in range(3))
     found, utc = time.copy(), zone == _UTC
     universal = (time - offset)[utc]
-    found[utc] = universal + _offsets(universal, lambda at: (_EPOCH + at * _TICK).astimezone())
+    found[utc] = universal + _offsets(universal, _local_offset)
     return found
 
 
@@ -44,7 +44,9 @@ def instants(clocks: Integers) -> Integers:
     zone, time, offset = (clocks[:, part] for part in range(3))
     found, none = time - offset, zone == _NONE
     local = time[none]
-    found[none] = local - _offsets(local, lambda at: (_EPOCH.replace(tzinfo=None) + at * _TICK).astimezone())
+    # Not the offset of the instant: in the hour that a clock leaves out that is the one after it.
+    clock = _EPOCH.replace(tzinfo=None)
+    found[none] = local - _offsets(local, lambda at: at - microseconds((clock + at * _TICK).astimezone()))
     return found
 
 
@@ -55,14 +57,15 @@ def days(clocks: Integers) -> dict[str, int]:
     return dict(zip(dates, counts.tolist(), strict=True))
 
 
-def _offsets(times: Integers, zoned: Callable[[int], datetime]) -> Integers:
+def _local_offset(at: int) -> int:
+    """Microseconds east of UTC, in this machine's zone, at an instant."""
+    return ((_EPOCH + at * _TICK).astimezone().utcoffset() or timedelta()) // _TICK
+
+
+def _offsets(times: Integers, offset: Callable[[int], int]) -> Integers:
     """Microseconds (n,) east of UTC at some times (n,), which are looked up by the day; one by one on a day
     that begins and ends with others.
     """
-
-    def offset(at: int) -> int:
-        return (zoned(at).utcoffset() or timedelta()) // _TICK
-
     found, place = np.unique(times // _DAY, return_inverse=True)
     edges = [(offset(day * _DAY), offset((day + 1) * _DAY - 1)) for day in found.tolist()]
     first, last = np.array(edges, np.int64).reshape(-1, 2).T

@@ -90,7 +90,7 @@ def count_facets(store: LibraryStore) -> tuple[FacetCounts, TextValues]:
 
 def with_tags(counts: FacetCounts, ids: TextValues, tagged: Mapping[str, Collection[str]]) -> FacetCounts:
     """Facets with the numbers of videos, of these ids, that bear each tag; ``tagged``: ids by tag."""
-    return replace(counts, tags=_most_first(ids.tagged(tagged).counts()))
+    return replace(counts, tags=_most_first(+ids.tagged(tagged).counts()))
 
 
 def _count(store: LibraryStore, videos: VideoTable, generation: int, columns: Columns) -> FacetCounts:

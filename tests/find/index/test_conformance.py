@@ -125,6 +125,23 @@ def test_asked_for_as_many_as_are_allowed_it_gives_the_cosine_of_each(index: Ind
     np.testing.assert_allclose(cosines, queries @ stored[allowed].T, atol=1e-5)
 
 
+def test_what_is_kept_of_allowed_ids_is_that_of_the_present_vectors(index: Index) -> None:
+    """An array that nobody writes to is known again; what came or went since must not be overlooked."""
+    stored, allowed = vectors(60), np.arange(0, 60, 3)
+    allowed.flags.writeable = False
+    index.build(np.arange(50), stored[:50])
+    for present in (50, 60):
+        found = [index.search(stored[:2], 100, allowed=allowed)[1] for _ in range(2)]
+        expected = np.arange(0, present, 3)
+        for ids in found:
+            np.testing.assert_array_equal(np.sort(ids, axis=1), np.tile(expected, (2, 1)))
+        index.add(np.arange(present, 60), stored[present:])
+    index.remove(np.array([0, 57]))
+    np.testing.assert_array_equal(
+        np.sort(index.search(stored[:1], 100, allowed=allowed)[1][0]), np.arange(3, 57, 3)
+    )
+
+
 def test_nothing_allowed_finds_nothing(index: Index) -> None:
     index.add(np.arange(4, dtype=np.int64), vectors(4))
     assert index.search(vectors(1), 3, allowed=np.empty(0, np.int64))[1].shape == (1, 0)

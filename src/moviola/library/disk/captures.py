@@ -98,7 +98,8 @@ def taken_of(video: VideoRow, capture: Capture) -> Taken:
     if zone == "none":
         return Taken(said, zone, source)
     if zone == "utc":
-        return Taken(said.astimezone().replace(tzinfo=None), zone, source)
+        # By its stamp, as that says which of two equal times it is on a clock that is put back.
+        return Taken(datetime.fromtimestamp(said.timestamp()), zone, source)
     return Taken(said.replace(tzinfo=None), zone, source, offset.total_seconds())
 
 

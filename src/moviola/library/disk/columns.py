@@ -124,10 +124,10 @@ class Texts(Kind):
         return TextValues(arrays["bytes"], arrays["ends"], arrays["videos"], arrays["numbers"], count)
 
 
-def _of_pairs(pairs: Iterable[tuple[str, int]]) -> Arrays:
-    """The arrays of texts, of pairs of a text and the place of a video that has it."""
+def _of_pairs(pairs: Iterable[tuple[str, int]], texts: Iterable[str] = ()) -> Arrays:
+    """The arrays of pairs of a text and the place of a video that has it, with texts that need have none."""
     ordered = sorted(set(pairs))
-    number = {text: at for at, text in enumerate(dict.fromkeys(text for text, _ in ordered))}
+    number = {text: at for at, text in enumerate(sorted({*texts, *(text for text, _ in ordered)}))}
     encoded = [text.encode("utf-8", "surrogatepass") for text in number]
     return {
         "bytes": np.frombuffer(b"".join(encoded), np.uint8),
@@ -181,11 +181,11 @@ class TextValues:
         return having
 
     def tagged(self, tagged: Mapping[str, Collection[str]]) -> TextValues:
-        """Tags of the videos whose ids these are; ``tagged``: ids of videos by tag."""
+        """Tags of the videos whose ids these are; ``tagged``: ids of videos by tag, also of others."""
         some = frozenset().union(*tagged.values())
         place = {text: at for text, at in zip(self.texts, self.videos.tolist(), strict=True) if text in some}
         pairs = ((tag, place[one]) for tag, ids in tagged.items() for one in ids if one in place)
-        return Texts().read(_of_pairs(pairs), self.count)
+        return Texts().read(_of_pairs(pairs, tagged), self.count)
 
     def counts(self, order: Integers | None = None) -> Counter[str]:
         """Number of videos by text: the texts rising, or as the first of their videos come in an order (V,)
