@@ -107,7 +107,8 @@ def test_sent_videos_wait_for_room_among_the_jobs(tmp_path: Path) -> None:
 
 def test_of_a_file_whose_content_is_known_a_job_says_so(tmp_path: Path) -> None:
     script = """
-      serve([["POST /api/jobs", () => ({ job: "1", sources: ["/in"], state: "done", refused: [], added: 0, copies: 2 })]]);
+      const done = { job: "1", sources: ["/in"], state: "done", refused: [], added: 0, copies: 2 };
+      serve([["POST /api/jobs", () => done]]);
       const ingest = await page("library/ingest.js");
       const section = ingest.ingestSection({ changed: async () => {}, failed: () => {}, went: () => {} });
       await ingest.bringIn(["/in"]);
