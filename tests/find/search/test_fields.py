@@ -79,7 +79,7 @@ with TestClient(create_app(library), base_url="http://localhost") as http:
     schemas = http.get("/api/openapi.json").json()["components"]["schemas"]
     said["schema"] = schemas["Filters"]["properties"]["wide"]
 with Library(library, read_only=True) as opened:
-    said["saved"] = opened.saved("toy") == Asked("a wall", SearchOptions(filter=Filter(wide="film1")))
+    said["saved"] = opened.saved.asked("toy") == Asked("a wall", SearchOptions(filter=Filter(wide="film1")))
 
     async def agent():
         async with Client(library_server(opened)) as client:

@@ -14,7 +14,10 @@ ROOT = Path(__file__).resolve().parents[3]
 RESULTS = [ROOT / "benchmarks" / "comparison" / name for name in ("third", "large")]
 PAGES = [
     ROOT / "README.md",
-    *(ROOT / "docs" / name for name in ("figures.md", "benchmark/README.md", "benchmark/claims.md")),
+    *(
+        ROOT / "docs" / name
+        for name in ("studies.md", "figures.md", "benchmark/README.md", "benchmark/claims.md")
+    ),
     *sorted((ROOT / "docs" / "papers").glob("*.md")),
 ]
 
