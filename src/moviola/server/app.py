@@ -28,6 +28,7 @@ from moviola.server.routes import (
     kept,
     library,
     search,
+    sharing,
     streams,
     upkeep,
     uploads,
@@ -71,7 +72,7 @@ def create_app(library_folder: str | os.PathLike[str], options: Options | None =
     )  # fmt: skip
     app.state.service = service
     handle_problems(app)
-    own = (library, search, videos, streams, exports, jobs, kept, upkeep, uploads)
+    own = (library, search, videos, streams, exports, jobs, kept, upkeep, uploads, sharing)
     added = server_additions()
     routers = [*(one.router for one in own), *(one.router() for one in added.values())]
     routers.append(_heads(routers))
@@ -86,7 +87,7 @@ def create_app(library_folder: str | os.PathLike[str], options: Options | None =
     own_routes = [route for route in app.routes if isinstance(route, Route | Mount)]
     app.state.routes = [*(route for router in routers for route in router.routes), *own_routes]
     reading = tuple(f"/api/{name}/" for name, one in added.items() if one.right == "read")
-    _guard(app, options, Guarded(files, pages, reading), metrics)
+    _guard(app, options, Guarded(files, pages | {sharing.SHARED}, reading), metrics)
     return app
 
 

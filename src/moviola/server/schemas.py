@@ -301,6 +301,7 @@ class LibraryInfo(ResponseModel):
     )
     right: Literal["read", "change"] = Field(description="Of this client.", examples=["change"])
     writable: bool = Field(description="By this client.", examples=[True])
+    is_open: bool = Field(description="Whether everybody may read, without a token.", examples=[True])
     opens_folders: bool = Field(
         description="Whether folders can be opened, by this client, on the server's machine.", examples=[True]
     )

@@ -18,6 +18,7 @@ from moviola.library import VideoRow, there
 from moviola.library.ingest.watching import require_watchable
 from moviola.plugins import server_additions
 from moviola.search import KeptPicture, Library, LikePicture
+from moviola.server.comparing import Comparing
 from moviola.server.converting import Conversions
 from moviola.server.exporting import Exports
 from moviola.server.jobs import Jobs, watch
@@ -54,6 +55,8 @@ class Service:
         self.converting = Pool("convert", threads=1, waiting=limits.jobs)
         self.exporting = Pool("export", threads=1, waiting=limits.jobs)
         self.exports = Exports(self.exporting)
+        self.compare = Pool("compare", threads=1, waiting=0)
+        self.comparing = Comparing()
         home, cache = self.library.folder, cache_of(self.library.folder)
         self.stills = FileCache(cache / "stills", home, limits.cache_bytes // 4)
         converted = FileCache(cache / "converted", home, limits.cache_bytes)
@@ -72,7 +75,7 @@ class Service:
 
     @property
     def pools(self) -> tuple[Pool, ...]:
-        return self.searching, self.media, self.converting, self.exporting
+        return self.searching, self.media, self.converting, self.exporting, self.compare
 
     def start(self) -> None:
         """Begin what goes on beside requests, in the running event loop."""
@@ -127,6 +130,7 @@ class Service:
             await asyncio.wait([self.watching])  # its process ends with it
         await self.jobs.close()
         self.exports.close()
+        self.comparing.cancel()
         ended = await asyncio.gather(*(asyncio.to_thread(pool.close, _PATIENCE) for pool in self.pools))
         self.uploads.close()
         for addition in self.additions.values():

@@ -31,6 +31,7 @@ def test_searches_of_the_same_words_are_kept_beside_each_other(tmp_path: Path) -
       const kept = {};
       const entries = () => Object.entries(kept);
       serve([
+        ["PUT /api/kept/opened", () => ({})],
         ["PUT /api/kept", ({ name, value }) => { kept[name] = value; return { value }; }],
         ["GET /api/kept", () => ({ entries: entries().map(([name, value]) => ({ name, value })) })],
         ["GET /api/videos", () => ({ videos: [] })],

@@ -95,11 +95,13 @@ def test_names_that_begin_so(serving: Serving, folder: Path) -> None:
 def test_near_copies_are_compared_where_the_library_may_be_changed(
     serving: Serving, folder: Path, films: Path, tmp_path: Path
 ) -> None:
+    none = {"copies": [], "comparing": None, "error": ""}
     with serving(folder) as client:
-        assert client.get("/api/near-copies").json() == {"copies": []}
+        assert client.get("/api/near-copies").json() == none
         assert client.post("/api/near-copies").status_code == 403
     with serving(folder, allow_ingest=(films,)) as client:
-        assert client.post("/api/near-copies").json() == {"copies": []}
+        assert client.post("/api/near-copies").json() == none
+        assert client.delete("/api/near-copies/comparison").status_code == 204
 
 
 def test_marks_of_alerts(serving: Serving, folder: Path) -> None:

@@ -47,6 +47,24 @@ def test_entries_are_kept_with_versions(serving: Callable[..., TestClient], fold
         assert error(unkeep(http, "search", "days/at the beach"))[:2] == (404, "not_found")
 
 
+def test_what_is_new_in_a_search_is_known_to_all_who_open_it(
+    serving: Callable[..., TestClient], folder: Path
+) -> None:
+    """Each browser had numbers of its own: what one had seen was new in the next."""
+    with serving(folder) as http:
+        assert http.get("/api/kept/opened").json() == {"opened": {}}
+        refused = http.put("/api/kept/opened", json={"name": "walls", "version": 2})
+        assert refused.status_code == 404
+        ok(keep(http, "search", "walls", {"query": "a wall"}))
+        for version, stored in ((2, 2), (3, 3), (1, 3)):  # an older page does not make old ones new
+            answer = http.put("/api/kept/opened", json={"name": "walls", "version": version})
+            assert answer.json() == {"opened": {"walls": stored}}
+    with serving(folder, token="a", read_token="b") as http:
+        http.headers["Authorization"] = "Bearer b"
+        assert http.get("/api/kept/opened").json() == {"opened": {"walls": 3}}
+        assert http.put("/api/kept/opened", json={"name": "walls", "version": 4}).status_code == 403
+
+
 def test_what_is_exported_can_be_imported_however_long_it_is(
     serving: Callable[..., TestClient], folder: Path
 ) -> None:

@@ -8,9 +8,10 @@ import re
 import subprocess
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from html import escape, unescape
 from pathlib import Path
 from posixpath import dirname, join, normpath
-from urllib.parse import urljoin
+from urllib.parse import parse_qs, urljoin
 
 import pytest
 from fastapi.testclient import TestClient
@@ -197,3 +198,25 @@ def test_modules_of_the_page_can_be_linked() -> None:
     for name in imports:
         visit(name, ())
     assert len(done) > 50
+
+
+def test_a_link_to_a_moment_unfolds_as_a_card_and_leads_to_the_page(serving: Serving, original: Path) -> None:
+    odd = "deep/Straße #1 ?50%&ü"
+    with serving(original, root_path="/films") as client:
+        for name, still in (("harbour", "harbour"), (odd, "deep%2FStra%C3%9Fe%20%231%20%3F50%25%26%C3%BC")):
+            answer = client.get("/watch", params={"query": '"><b>', "play": f"{name}@2.5-4"})
+            found = dict(re.findall(r'<meta property="og:(\w+)" content="([^"]*)">', answer.text))
+            assert found["image"].startswith(f"http://localhost/films/api/videos/{still}/still?time=2.5")
+            assert client.get(unescape(found["image"])).headers["Content-Type"] == "image/jpeg"
+            assert (
+                found["title"] == escape(f"{name.rpartition('/')[2]} · 0:00:02.5")
+                and "<b>" not in answer.text
+            )
+            leads = unescape(re.findall(r'url=\./#/search\?([^"]*)"', answer.text)[0])
+            assert parse_qs(leads) == {"query": ['"><b>'], "play": [f"{name}@2.5-4"]}
+        for play in ("nothing@1-2", "harbour", ""):
+            answer = client.get("/watch", params={"play": play})
+            assert answer.status_code == 200 and "og:" not in answer.text
+    with serving(original, token="secret") as client:
+        refused = client.get("/watch?play=harbour@1-2", headers={"Accept": "text/html"})
+        assert refused.status_code == 401 and "harbour" not in refused.text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +10,9 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
+from moviola.errors import InvalidValue
 from moviola.search import Library
+from moviola.server.comparing import Comparing
 
 Serving = Callable[..., TestClient]
 
@@ -58,3 +61,35 @@ def test_what_is_there_twice(serving: Serving, folder: Path, films: Path, tmp_pa
         (one,) = client.get("/api/duplicates").json()["duplicates"]
     assert set(one["paths"]) == {str(films / "harbour.mp4"), str(tmp_path / "again.mp4")}
     assert one["wasted"] == one["bytes"] == (films / "harbour.mp4").stat().st_size
+
+
+def test_a_comparison_goes_on_beside_requests_and_can_be_ended() -> None:
+    """It held its request open for as long as it took, without a share, and nobody could end it."""
+
+    async def compared() -> list[object]:
+        comparing, go, seen = Comparing(), asyncio.Event(), []
+
+        async def compare(progress: Callable[[int, int], None]) -> None:
+            seen.append("began")
+            for number in (1, 2):
+                progress(number, 4)
+                await go.wait()
+
+        await comparing.begin(compare, 0.0)
+        await asyncio.sleep(0)
+        assert comparing.progress is not None
+        seen.append(comparing.progress.share)
+        await comparing.begin(compare, 0.0)  # one is running already
+        comparing.cancel()
+        go.set()
+        await comparing.begin(compare, 60.0)
+        seen.append(comparing.progress)
+
+        async def fail(_: Callable[[int, int], None]) -> None:
+            raise InvalidValue("no room")
+
+        with pytest.raises(InvalidValue, match="no room"):
+            await comparing.begin(fail, 60.0)
+        return [*seen, str(comparing.error)]
+
+    assert asyncio.run(compared()) == ["began", 0.25, None, "no room"]

@@ -65,6 +65,8 @@ WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS reported_to (
     name TEXT NOT NULL, content TEXT NOT NULL, receiver TEXT NOT NULL, PRIMARY KEY (name, content, receiver)
 ) WITHOUT ROWID;
+-- The newest row of the catalogue when a saved search was opened last, by anybody.
+CREATE TABLE IF NOT EXISTS opened (name TEXT PRIMARY KEY, row INTEGER NOT NULL) WITHOUT ROWID;
 -- Pictures of saved searches, by a digest of their bytes.
 CREATE TABLE IF NOT EXISTS pictures (name TEXT PRIMARY KEY, content BLOB NOT NULL)
 """
@@ -87,7 +89,7 @@ class Kept(LateDatabase):
 
     holds, remedy = "collection of what people keep", "restore a copy, or rename it to start an empty one"
     script, format = _TABLES, FORMAT
-    tables = ("entries", "alerts", "reported", "reported_to", "pictures")
+    tables = ("entries", "alerts", "reported", "reported_to", "pictures", "opened")
 
     def __init__(
         self,
@@ -349,6 +351,23 @@ class Kept(LateDatabase):
         """Note that one receiver has had some content."""
         with self._writing():
             self._rows("INSERT OR IGNORE INTO reported_to VALUES (?, ?, ?)", (name, content, receiver))
+
+    # -- what is new -----------------------------------------------------------------------------------------
+
+    def opened(self) -> dict[str, int]:
+        """The newest rows of the catalogue when searches were opened last, by name."""
+        return dict(self._rows_of("opened", "SELECT name, row FROM opened"))
+
+    def open_to(self, name: str, row: int) -> None:
+        """Note that a search was opened when a row was the newest; an earlier row changes nothing.
+
+        Raises:
+            NotFound: no such search.
+        """
+        name = self.entry("search", name).name
+        later = "ON CONFLICT (name) DO UPDATE SET row = max(row, excluded.row)"
+        with self._writing():
+            self._rows(f"INSERT INTO opened VALUES (?, ?) {later}", (name, row))
 
     # -- lines ---------------------------------------------------------------------------------------------
 

@@ -36,6 +36,23 @@ class Alerted(ResponseModel):
     )
 
 
+class Opened(ResponseModel):
+    """The latest video that was there when each saved search was opened last."""
+
+    opened: dict[str, int] = Field(
+        description="The `version` of a video, by the name of a search.", examples=[{"beach days": 17}]
+    )
+
+
+class OpenedRequest(RequestModel):
+    """A saved search that was opened."""
+
+    name: Name = Field(examples=["beach days"])
+    version: int = Field(
+        ge=0, le=2**53, description="Of the latest video that was there then.", examples=[17]
+    )
+
+
 class KeepRequest(RequestModel):
     """An entry to store."""
 
@@ -64,6 +81,19 @@ def entries(
 def alerted(service: ServiceOf) -> Alerted:
     """The latest video that alerts have checked each saved search for; empty without alerts."""
     return Alerted(alerted=service.library.kept.alerted())
+
+
+@router.get("/opened")
+def opened(service: ServiceOf) -> Opened:
+    """The latest video that was there when each saved search was opened last: later ones are new."""
+    return Opened(opened=service.library.kept.opened())
+
+
+@router.put("/opened")
+def open_search(request: OpenedRequest, service: ServiceOf) -> Opened:
+    """Note that a saved search was opened. An earlier video than is noted changes nothing."""
+    service.library.kept.open_to(request.name, request.version)
+    return Opened(opened=service.library.kept.opened())
 
 
 @router.get("/entry")

@@ -149,6 +149,7 @@ def library(service: ServiceOf, request: Request) -> LibraryInfo:
         evidence=[*(["visual"] if settings.encoder else []), *(kind for kind, n in cues.items() if n)],
         additions=[name for name in service.additions if right in ("change", server_additions()[name].right)],
         right=right, writable=may_write, opens_folders=right == "change" and is_loopback(options.host),
+        is_open=not (options.token or options.read_token),
         can_ingest=bool(options.allow_ingest) and may_write,
         ingest_folders=[*map(str, service.receiving.folders)], clip_formats=["exact", "key-frames"],
         export_formats=formats, limits=LimitsInfo.model_validate(options.limits), bands=BANDS,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal
@@ -17,10 +18,12 @@ from moviola.library.near_copies import NearCopies, exact_copies, find_near_copi
 from moviola.server.inside import resolved
 from moviola.server.problems import Forbidden
 from moviola.server.routes.videos import summary_of
-from moviola.server.schemas import Job, ResponseModel, VideoSummary
+from moviola.server.schemas import Job, ResponseModel, VideoSummary, WorkProgress
 from moviola.server.service import Service, ServiceOf, VideoOf, decoded
 
 router = APIRouter(prefix="/api", tags=["upkeep"])
+
+_PATIENCE = 2.0  # seconds that a request waits for a comparison
 
 
 class RootInfo(ResponseModel):
@@ -76,6 +79,10 @@ class NearCopiesList(ResponseModel):
     """The surest first."""
 
     copies: list[NearCopiesOf]
+    comparing: WorkProgress | None = Field(
+        description="Of the comparison that runs; null: none does.", examples=[None]
+    )
+    error: str = Field(description="Why the last comparison failed.", examples=[""])
 
 
 class Removed(ResponseModel):
@@ -121,9 +128,22 @@ async def near_copies(service: ServiceOf) -> NearCopiesList:
 
 @router.post("/near-copies", dependencies=[Changing])
 async def find(service: ServiceOf) -> NearCopiesList:
-    """Compare the videos that were not compared yet; answers fold what is found from then on."""
-    found = await service.change(lambda library: find_near_copies(library.store), service.converting)
-    return await service.media.run(_described, service, found)
+    """Compare the videos that were not compared yet; answers fold what is found from then on.
+
+    A first request waits some seconds for it; `GET` says how far a longer one is.
+    """
+
+    async def compare(progress: Callable[[int, int], None]) -> None:
+        await service.change(lambda library: find_near_copies(library.store, progress), service.compare)
+
+    await service.comparing.begin(compare, _PATIENCE)
+    return await near_copies(service)
+
+
+@router.delete("/near-copies/comparison", status_code=204, dependencies=[Changing])
+async def end_comparison(service: ServiceOf) -> None:
+    """End the comparison that runs; nothing of it is kept."""
+    service.comparing.cancel()
 
 
 def _described(service: Service, found: list[NearCopies]) -> NearCopiesList:
@@ -136,7 +156,11 @@ def _described(service: Service, found: list[NearCopies]) -> NearCopiesList:
                 for video_id, span in zip(pair.video_ids, pair.spans, strict=True)
             ]
             copies.append(NearCopiesOf(kind=pair.kind, certainty=pair.certainty, sides=sides))
-    return NearCopiesList(copies=copies)
+    progress, error = service.comparing.progress, service.comparing.error
+    return NearCopiesList(
+        copies=copies, error="" if error is None else str(error),
+        comparing=None if progress is None else WorkProgress.model_validate(progress),
+    )  # fmt: skip
 
 
 @router.delete("/videos/{video_id}", dependencies=[Changing])

@@ -20,7 +20,7 @@ import { questionFields } from "./store.js";
  * @typedef {{name: string, title: string, right: number, wrong: number}} Concept
  * @typedef {{name: string, version: string, videos: number, seconds: number, segments: number,
  *   encoder: string, sentence_encoder: string, models: Record<string, {name: string} | null>,
- *   evidence: string[], additions: string[], right: "read" | "change", writable: boolean, opens_folders: boolean, can_ingest: boolean, ingest_folders: string[],
+ *   evidence: string[], additions: string[], right: "read" | "change", writable: boolean, is_open: boolean, opens_folders: boolean, can_ingest: boolean, ingest_folders: string[],
  *   export_formats: {name: string, title: string, suffix: string, options: string[]}[], limits: Record<string, number>, bands: Record<Band, number>}} LibraryInfo
  * @typedef {{video_id: string, path: string, duration: number, state: "ready" | "partial" | "refused",
  *   error: string, bytes: number, modified: string, width: number, height: number, version: string, away: boolean, taken: string}} Video
@@ -225,8 +225,11 @@ export const facets = () => getJson("api/facets");
 export const completions = (text, signal) => getJson(addressOf("api/completions", { text }), signal);
 
 /** Videos that show the same, as far as that is known; or compare those that were not compared yet.
- * @param {boolean} [find] @returns {Promise<NearCopies[]>} */
-export const nearCopies = async (find) => (await (await request("api/near-copies", find ? { method: "POST" } : {})).json()).copies;
+ * @param {boolean} [find]
+ * @returns {Promise<{copies: NearCopies[], comparing: import("./waiting.js").WorkProgress | null, error: string}>} */
+export const nearCopies = async (find) => (await request("api/near-copies", find ? { method: "POST" } : {})).json();
+
+export const endComparison = () => request("api/near-copies/comparison", { method: "DELETE" });
 
 /** Encode a video again, or only read its subtitles and text.
  * @param {string} video @param {boolean} pictures @returns {Promise<Job>} */
@@ -297,6 +300,14 @@ export const kept = async (kind) => (await getJson(addressOf("api/kept", { kind 
 /** Up to which version of a video saved searches were checked for what is new, by name.
  * @returns {Promise<Record<string, number>>} */
 export const alerted = async () => (await getJson("api/kept/alerted")).alerted;
+
+/** The latest video that was there when saved searches were opened last, by name.
+ * @returns {Promise<Record<string, number>>} */
+export const openedSearches = async () => (await getJson("api/kept/opened")).opened;
+
+/** Note that a saved search is opened, also where the page is left for it.
+ * @param {string} name @param {number} version of the latest video */
+export const openSearch = (name, version) => request("api/kept/opened", { method: "PUT", headers: JSON_TYPE, body: JSON.stringify({ name, version }), keepalive: true });
 
 /** Characters of a request that goes on when the page is left: browsers let 64 KiB do so, all requests together. */
 const OUTLIVES = 10_000;

@@ -86,6 +86,10 @@ export const currentSearch = new Observable(/** @type {Search} */ (NOTHING));
 
 export const view = new Observable(/** @type {View} */ ("search"));
 
+/** Which videos of an answer are new: those above a version, where a saved search was opened.
+ * @type {Observable<{asked: string, since: number}>} */
+export const newIn = new Observable({ asked: "", since: Infinity });
+
 /** Whether weak moments are shown, too. */
 export const showWeak = new Observable(false);
 

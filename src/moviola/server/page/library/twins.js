@@ -1,11 +1,12 @@
 // Videos that show the same, side by side: one can be kept, the other taken out.
 
 import * as api from "../base/api.js";
-import { h, refill } from "../base/dom.js";
+import { h, iconButton, refill } from "../base/dom.js";
 import { clock, reasonOf, size, title } from "../base/format.js";
 import { plural, t } from "../base/language.js";
 import { openPlayer } from "../base/opening.js";
-import { libraryInfo } from "../base/store.js";
+import { libraryInfo, view } from "../base/store.js";
+import { progressBar, saidProgress } from "../base/waiting.js";
 import { takeOut } from "./videos.js";
 
 const MOST = 50; // pairs
@@ -14,10 +15,14 @@ const list = h("ul", { class: "twins" });
 const summary = h("summary", {});
 const folded = h("details", { class: "copies" }, summary, list);
 const FEW = 3; // pairs that are shown at once
+const PAUSE = 1000; // ms
+const going = h("article", { class: "job", "aria-label": t("Compare all videos"), hidden: true });
+let drawn = "";
+let later = 0;
 const said = h("p", { class: "muted", role: "status" });
 const compare = h("button", { type: "button", class: "quiet", onclick: () => void find() }, t("Compare all videos"));
 const section = h("section", { "aria-labelledby": "twins-title", hidden: true },
-  h("div", { class: "table-head" }, h("h2", { id: "twins-title" }, t("Videos that show the same")), said, compare), folded);
+  h("div", { class: "table-head" }, h("h2", { id: "twins-title" }, t("Videos that show the same")), said, compare), going, folded);
 
 /** @param {api.NearCopies["sides"][number]} side @param {api.Video} other */
 function half({ video, start, end }, other) {
@@ -36,16 +41,31 @@ function row({ sides }) {
   return one && other ? h("li", {}, half(one, other.video), half(other, one.video)) : null;
 }
 
-/** @param {api.NearCopies[]} pairs */
-function draw(pairs) {
-  refill(list, pairs.slice(0, MOST).map(row));
-  compare.hidden = !libraryInfo.value?.can_ingest;
-  said.textContent = pairs.length ? "" : t("None known.");
+/** What is known, and how far a comparison is.
+ * @param {Awaited<ReturnType<typeof api.nearCopies>>} known */
+function draw({ copies: pairs, comparing, error }) {
+  if (JSON.stringify(pairs) !== drawn) {
+    drawn = JSON.stringify(pairs);
+    refill(list, pairs.slice(0, MOST).map(row));
+    folded.open ||= pairs.length <= FEW;
+  }
+  const mayCompare = Boolean(libraryInfo.value?.can_ingest);
+  compare.hidden = !mayCompare || comparing !== null;
+  said.textContent = error || (pairs.length || comparing ? "" : t("None known."));
   summary.textContent = plural(pairs.length, "{n} pair", "{n} pairs");
   folded.hidden = pairs.length === 0;
-  folded.open ||= pairs.length <= FEW;
-  section.hidden = !pairs.length && compare.hidden;
+  section.hidden = !pairs.length && !mayCompare && !comparing;
+  going.hidden = comparing === null;
+  if (!comparing) return;
+  const cancel = mayCompare && iconButton("close", t("Cancel"), () => void api.endComparison().then(showTwins, sayWhy));
+  refill(going, h("div", { class: "job-head" }, h("strong", {}, t("Comparing…")), h("span", { class: "muted" }, saidProgress(comparing)), h("span", { class: "spring" }), cancel),
+    progressBar(comparing.share, t("Comparing…")));
+  clearTimeout(later);
+  later = window.setTimeout(() => { if (view.value === "library") void showTwins(); }, PAUSE);
 }
+
+/** @param {unknown} error */
+const sayWhy = (error) => { said.textContent = reasonOf(error); };
 
 async function find() {
   compare.disabled = true;
@@ -53,14 +73,15 @@ async function find() {
   try {
     draw(await api.nearCopies(true));
   } catch (error) {
-    said.textContent = reasonOf(error);
+    sayWhy(error);
   } finally {
     compare.disabled = false;
   }
 }
 
 export async function showTwins() {
-  draw(await api.nearCopies().catch(() => []));
+  const known = await api.nearCopies().catch(() => null); // the server is away, which the page says
+  if (known) draw(known);
 }
 
 export const twinsSection = () => section;

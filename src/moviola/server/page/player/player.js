@@ -26,6 +26,7 @@ import { wordsAside } from "./words.js";
 /** @typedef {import("../base/opening.js").Playable} Playable */
 
 const FRAME = 1 / 25; // seconds, where the video does not say
+const NEXT = 8; // moments below a phone's player
 const BUSY = 1000; // ms before a busy server is asked again
 
 const dialog = byId("player", HTMLDialogElement);
@@ -47,6 +48,8 @@ const more = h("details", { class: "more-actions", onclick: (/** @type {Event} *
   h("summary", { class: "quiet" }, t("more")), moreActions);
 const transport = h("div", { class: "transport" });
 const timeline = new Timeline(seek, onTrim);
+/** Moments that come next, below the player on a phone. */
+const next = h("ol", { class: "next-moments", "aria-label": t("Next moments") });
 
 /** What is shown: the moment with its ends as they were moved.
  * @type {Playable | null} */
@@ -237,7 +240,16 @@ function drawHead(now) {
   heading.title = moment.video_id;
   const many = now.moments.length > 1 ? t("{n} of {all}", { n: now.index + 1, all: now.moments.length }) : "";
   const strength = bandOfMoment(moment);
+  drawNext(now);
   place.textContent = [many, strength ? BANDS[strength] : ""].filter(Boolean).join(" · ");
+}
+
+/** @param {import("../base/opening.js").Opened} now */
+function drawNext({ moments, index }) {
+  fill(next, moments.slice(index + 1, index + 1 + NEXT).map((moment, i) => h("li", {},
+    h("button", { type: "button", class: "opener", onclick: () => { step(1 + i); dialog.scrollTo({ top: 0 }); } },
+      h("img", { alt: "", loading: "lazy", src: api.url.still(moment, (moment.start + moment.end) / 2, 240) }),
+      h("strong", { dir: "auto" }, title(moment.video_id)), h("span", { class: "time" }, spanClock(moment))))));
 }
 
 function drawTime() {
@@ -297,13 +309,20 @@ function drawActions() {
     ...(isEmpty(currentSearch.value) || isWhole() ? [] : [markAction("right", "+"), markAction("wrong", "-")]),
     action("keep", inside ? t("collected") : t("collect"), "c", collectThis),
     action("like", t("more like this picture"), "l", likeThis),
-    action("link", t("link"), "", () => void copyText(location.href, t("The link is copied"))),
+    action("link", t("link"), "", () => void copyText(sharedLink(), t("The link is copied"))),
     clip, canSubmit() ? action("up", t("submit"), "d", submitThis) : null, more);
   fill(moreActions,
     action("picture", t("save the picture"), "S", () => void savePicture(video, span.video_id)),
     action("picture", t("copy the picture"), "y", () => void copyPicture(video)),
     around.path ? action("link", t("copy the file's path"), "", () => void copyText(around.path, t("The path is copied"))) : null,
     around.path && libraryInfo.value?.opens_folders ? action("up", t("open its folder"), "", () => void api.openFolder(span.video_id).catch((error) => notify(reasonOf(error)))) : null);
+}
+
+/** The link to what is shown: where everybody may open it, one that unfolds as a card. */
+function sharedLink() {
+  const isLocal = /^(localhost$|127\.|\[::1\])/.test(location.hostname);
+  const [page = "", query = ""] = location.href.split(/#\/search\?(.*)/s);
+  return libraryInfo.value?.is_open && !isLocal && query ? new URL(`watch?${query}`, page).href : location.href;
 }
 
 /** @param {import("../search/marks.js").Mark} mark @param {string} key */
@@ -393,7 +412,7 @@ export function startPlayer() {
   const close_ = iconButton("close", t("Close (Esc)"), closePlayer);
   fill(dialog, h("div", { class: "player-head" }, heading, place, h("span", { class: "spring" }), close_),
     h("div", { class: "player-main" }, screen, words.element),
-    transport, timeline.element, actions);
+    transport, timeline.element, actions, next);
   for (const event of ["timeupdate", "seeked"]) video.addEventListener(event, drawProgress);
   video.addEventListener("playing", () => { failure.hidden = conversion.hidden = true; onFrame(); loadNext(); });
   for (const event of ["play", "pause"]) video.addEventListener(event, drawTransport);

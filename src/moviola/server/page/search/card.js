@@ -45,12 +45,12 @@ function reasonChip({ kind, words }) {
 /**
  * @param {Moment} moment
  * @param {number} index
- * @param {Set<string>} words that are looked for
- * @param {Iterable<string>} videos ids of those that are shown beside it
+ * @param {{words: Set<string>, videos: Iterable<string>, isNew: boolean}} about words that are looked for, ids of the
+ *   videos that are shown beside it, and whether it came in since the search was opened before
  * @param {Does} does
  * @returns {Card}
  */
-export function momentCard(moment, index, words, videos, does) {
+export function momentCard(moment, index, { words, videos, isNew }, does) {
   const steps = moment.steps.length > 1 ? moment.steps : [];
   const still = new Still(moment, { priority: index < EAGER, ...(steps[0] && { time: middle(steps[0]) }) });
   const opener = h("button", {
@@ -59,7 +59,7 @@ export function momentCard(moment, index, words, videos, does) {
   const element = h("li", { class: `moment${steps.length ? " steps" : ""}`, "data-video": moment.video_id, onfocusin: does.focus },
     h("div", { class: "frame" }, opener, h("div", { class: "tools" })),
     h("div", { class: "score", "aria-hidden": "true" }, scoreBar(moment.band)),
-    h("div", { class: "caption" }, titleSpan(moment.video_id, videos),
+    h("div", { class: "caption" }, titleSpan(moment.video_id, videos), isNew ? h("span", { class: "number" }, t("just in")) : null,
       h("span", { class: "time" }, steps.length ? steps.map((step) => clock(step.start)).join(" → ") : spanClock(moment)),
       h("span", { class: "strength", "aria-hidden": "true" }, BANDS[moment.band])),
     reasons(moment),

@@ -1,19 +1,20 @@
 // The answer: a grid of moments, or rows by video.
 
 import * as api from "../base/api.js";
-import { askedBy, isEmpty, isText, textOf, wordsOf } from "../base/asked.js";
+import { askedBy, isEmpty, isText, parametersOf, textOf, wordsOf } from "../base/asked.js";
 import { drawState, momentCard } from "./card.js";
 import { collect, collection } from "../collection/collecting.js";
 import { byId, fill, h, iconButton, refill, setState } from "../base/dom.js";
 import { activeFilters, filterChips, problemField, sayWhatIsLeft } from "./filters.js";
 import { number, title } from "../base/format.js";
+import { grow } from "../base/growing.js";
 import { on } from "../base/keyboard.js";
 import { plural, t } from "../base/language.js";
 import { opened, openPlayer } from "../base/opening.js";
 import { markChips, setMark, undoMark } from "./marks.js";
 import { alsoLike, moreLike } from "./query.js";
 import { saveButton } from "./saved.js";
-import { Observable, changeQuery, changeSearch, currentSearch, layout, libraryInfo, showWeak, view } from "../base/store.js";
+import { Observable, changeQuery, changeSearch, currentSearch, layout, libraryInfo, newIn, showWeak, view } from "../base/store.js";
 import { drawWelcome, noVideos } from "./welcome.js";
 
 /** @typedef {import("../base/api.js").Moment} Moment */
@@ -110,7 +111,7 @@ function showProblem(error) {
 }
 
 /** The moments as they are shown, for the player to go through. */
-export const shownMoments = () => (answer.value ? visible(answer.value) : []);
+export const shownMoments = () => cards.map((card) => card.moment);
 
 export function drawResults() {
   const found = answer.value;
@@ -150,8 +151,16 @@ function focusNew(before) {
  * @param {Answer} found */
 const visible = (found) => found.moments.filter((moment) => moment.band !== "weak" || showWeak.value);
 
-/** @param {Answer} found @param {import("../base/api.js").Band} band */
-const ofBand = (found, band) => found.moments.filter((moment) => moment.band === band);
+/** Whether a moment is of a video that came in after the saved search had been opened before.
+ * @param {Moment} moment */
+const isNew = ({ version }) => Number(version) > newIn.value.since && newIn.value.asked === String(parametersOf(currentSearch.value));
+
+/** The moments of a band, new ones first.
+ * @param {Answer} found @param {import("../base/api.js").Band} band */
+function ofBand(found, band) {
+  const own = found.moments.filter((moment) => moment.band === band);
+  return [...own.filter(isNew), ...own.filter((moment) => !isNew(moment))];
+}
 
 /** How much was found, and how sure that is.
  * @param {Answer} found @param {Moment[]} shown */
@@ -284,7 +293,7 @@ function rows(moments) {
 
 /** @param {Moment} moment @param {number} index @param {Set<string>} words @param {Set<string>} videos */
 function card(moment, index, words, videos) {
-  const made = momentCard(moment, index, words, videos, does(index));
+  const made = momentCard(moment, index, { words, videos, isNew: isNew(moment) }, does(index));
   cards[index] = made;
   return made.element;
 }
@@ -295,7 +304,8 @@ const does = (index) => ({ open: () => open(index), focus: () => focusOn(index),
 /** @param {number} index */
 function open(index) {
   cards[index]?.still.reset();
-  openPlayer(cards.map((card) => card.moment), index);
+  const moments = cards.map((card) => card.moment);
+  grow(cards[index]?.still.element, "#player .screen", () => openPlayer(moments, index));
 }
 
 /** @param {number} index */

@@ -1,4 +1,4 @@
-// Searches that are kept in the library, with what has come in since they were opened here.
+// Searches that are kept in the library, with what has come in since they were opened last.
 
 import * as api from "../base/api.js";
 import { askedBy, describe, isEmpty, marksIn, parametersOf, searchOf } from "../base/asked.js";
@@ -7,13 +7,15 @@ import { activeFilters } from "./filters.js";
 import { reasonOf } from "../base/format.js";
 import { plural, t } from "../base/language.js";
 import { notify } from "../base/notices.js";
-import { Observable, currentSearch, libraryInfo, remembered } from "../base/store.js";
+import { Observable, currentSearch, libraryInfo, newIn, remembered } from "../base/store.js";
 
 /** @typedef {import("../base/asked.js").Asked} Asked */
 
 const COUNTED = 100; // moments of which new ones are counted
+const AGAIN = 20_000; // ms until it is seen whether videos have come in
 
-/** The newest video that was there when a search was opened last, by the search's name. */
+/** The newest video that was there when a search was opened last, by the search's name: of this browser, for those who
+ * may only read; the library has that of all who may change it. */
 let known = new Observable(/** @type {Record<string, number>} */ ({}));
 
 /** @param {string} library */
@@ -25,6 +27,12 @@ export function rememberKnown(library) {
 async function newestVideo() {
   const { videos } = await api.videos({ offset: 0, limit: 1, state: "", text: "", sort: "added", descending: true });
   return Number(videos[0]?.version ?? 0);
+}
+
+/** @param {string} name @param {number} newest */
+function noteOpened(name, newest) {
+  known.value = { ...known.value, [name]: newest };
+  if (libraryInfo.value?.writable) api.openSearch(name, newest).catch(() => {}); // it is new once more, then
 }
 
 /** A question as a text, equal to that of another one which asks the same.
@@ -48,7 +56,7 @@ async function save() {
     const name = await nameFor([...new Set(words)].filter(Boolean).join(", "), wanted);
     const kept = /** @type {Asked} */ ((await api.keep("search", name, wanted)).value);
     if (contentOf(kept) !== contentOf(wanted) && currentSearch.value === search) currentSearch.value = searchOf(kept); // its pictures have other names
-    known.value = { ...known.value, [name]: await newestVideo() };
+    noteOpened(name, await newestVideo());
     notify(t("The search is saved: it stands on the first page, with what is new"));
   } catch (error) {
     notify(reasonOf(error));
@@ -73,11 +81,20 @@ async function countNew(asked, since) {
 export function savedSection() {
   const chips = h("div", { class: "chips" });
   const section = h("section", { class: "saved-searches", "aria-label": t("Saved searches"), hidden: true }, h("h2", {}, t("Saved searches")), chips);
+  let shown = "";
   const show = async () => {
-    const [entries, newest, alerted] = await Promise.all([api.kept("search"), newestVideo(), api.alerted()]);
+    const [entries, newest, alerted, opened] = await Promise.all([api.kept("search"), newestVideo(), api.alerted(), api.openedSearches()]);
+    const since = libraryInfo.value?.writable ? opened : { ...opened, ...known.value };
+    const state = JSON.stringify([entries, newest, since]);
+    if (state === shown) return;
+    shown = state;
     section.hidden = entries.length === 0;
-    refill(chips, entries.map((entry) => savedChip(entry.name, /** @type {Asked} */ (entry.value), { newest, since: known.value[entry.name] ?? alerted[entry.name] ?? 0 }, () => void show())));
+    refill(chips, entries.map((entry) => savedChip(entry.name, /** @type {Asked} */ (entry.value), { newest, since: since[entry.name] ?? alerted[entry.name] ?? 0 }, () => void show())));
   };
+  const again = window.setInterval(() => {
+    if (!section.isConnected) clearInterval(again);
+    else if (document.visibilityState === "visible") show().catch(() => {}); // the server is away, which the page says
+  }, AGAIN);
   show().catch(() => {});
   return section;
 }
@@ -86,7 +103,10 @@ export function savedSection() {
 function savedChip(name, asked, { newest, since }, changed) {
   const fresh = h("span", { class: "number" });
   if (newest > since) void countNew(asked, since).then((number) => { fresh.textContent = number ? plural(number, "{n} new", "{n} new") : ""; }, () => {});
-  const open = () => { known.value = { ...known.value, [name]: newest }; };
+  const open = () => {
+    newIn.value = { asked: String(parametersOf(searchOf(asked))), since: newest > since ? since : Infinity };
+    noteOpened(name, newest);
+  };
   const undo = () => void api.keep("search", name, asked, 0).then(changed, (error) => notify(reasonOf(error)));
   const remove = () => void api.unkeep("search", name).then(() => {
     changed();
