@@ -53,7 +53,7 @@ ANSWERED = """(text) => new Promise((resolve) => {
   let arrived = false;
   window.fetch = async (address, options) => {
     const response = await ask(address, options);
-    if (String(address).endsWith("/api/search") && options.body.includes(text)) arrived = true;
+    if (String(address).endsWith("api/search") && options.body.includes(text)) arrived = true;
     return response;
   };
   const began = performance.now();

@@ -66,6 +66,16 @@ def test_folders_cameras_and_tags_are_ticked_with_their_numbers(panel: Page, mad
     expect(page.get_by_label("Found by").locator("option")).to_have_text(
         ["everything", "what is seen (4)", "subtitles (1)", "names of videos (4)"]
     )
+    # The answer stands beside the filters, on a phone above them, with its number in the sheet.
+    answer, panel = page.locator("#results").bounding_box(), page.locator("#filters").bounding_box()
+    assert answer and panel and panel["x"] + panel["width"] <= answer["x"] and panel["y"] < answer["y"] + 99
+    page.set_viewport_size({"width": 390, "height": 844})
+    expect(page.locator("#filters .leaves")).to_have_text(
+        re.compile("^1 moment|^Nothing certain|^The nearest")
+    )
+    assert page.locator("#status").bounding_box()["y"] < page.locator("#filters").bounding_box()["y"]  # type: ignore[index]
+    page.get_by_role("button", name="Done").click()
+    expect(page.locator("#filters")).to_be_hidden()
 
 
 def test_a_filter_that_is_still_being_typed_goes_with_its_search(

@@ -163,6 +163,13 @@ def test_a_link_opens_the_player_and_back_closes_it(
     other = open_page(served, "#" + page.url.partition("#")[2])
     expect(other.locator("#player")).to_be_visible()
     expect(other.locator("#player h2")).to_have_text("launch")
+    # The answer comes later, and with it the moments before and after; the address stays.
+    expect(other.locator(".player-head .muted")).to_contain_text("1 of ")
+    expect(other).to_have_url(re.compile(re.escape(page.url.partition("#")[2])))
+    other.get_by_role("button", name="Next moment").click()
+    expect(other.locator(".player-head .muted")).to_contain_text("2 of ")
+    other.get_by_role("button", name="Previous moment").click()
+    expect(other.locator(".player-head .muted")).to_contain_text("1 of ")
     page.go_back()
     expect(page.locator("#player")).to_be_hidden()
     expect(page.get_by_label("What to look for")).to_have_value("a rocket")
